@@ -1,0 +1,66 @@
+# Needs make and Python >= 3.11; everything else goes into .venv.
+
+PYTHON ?= python3
+# How many test processes run side by side; each has a PostgreSQL of its own.
+TEST_PROCESSES ?= 2
+
+BIN := .venv/bin
+READY := .venv/ready-$(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check test-servers demo dev bench bench-long chaos constraints clean
+
+help: ## print this help
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
+
+setup: $(READY) ## create .venv with every pinned dependency (again only when they change)
+
+$(READY):
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Fairlead needs Python 3.11 or newer, and $(PYTHON) is older: run make PYTHON=/path/to/python3.11"; exit 2; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
+	  { echo "$(PYTHON) cannot create an environment: install its venv module (Debian: python3-venv)"; exit 2; }
+	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,test]'
+	@rm -f .venv/ready-*
+	@touch $@
+
+test: setup ## run the tests: unit, property, integration, short chaos, tidy, typing
+	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup
+
+test-servers: setup ## run the tests that use a server on PostgreSQL 15 and 16 as well
+	for version in 15 16; do \
+	  FAIRLEAD_TEST_POSTGRES=$$version $(BIN)/python -m pytest --quiet --numprocesses=$(TEST_PROCESSES) --dist=loadgroup tests/integration || exit 1; \
+	done
+
+check: setup ## check format, lint, types, import contracts and house rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest --quiet tests/tidy tests/typing
+
+demo: setup ## watch a fleet analyse the Python source on this machine
+	$(BIN)/fairlead demo
+
+dev: setup ## run a fleet on this machine: make dev APP=myapp.jobs:tasks
+	$(BIN)/fairlead dev --app $(or $(APP),$(error say which application: make dev APP=myapp.jobs:tasks))
+
+bench: setup ## measure against the bars (about ten minutes)
+	$(BIN)/python -m bench
+
+bench-long: setup ## measure what takes hours: ten million jobs, long snapshots
+	$(BIN)/python -m bench --long
+
+chaos: setup ## kill, freeze and cut everything for a long while, from a printed seed
+	$(BIN)/python -m pytest tests/chaos -m "long or not long" --capture=no
+
+constraints: ## pin the newest allowed versions anew
+	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins
+	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' '.[dev,test]'
+	{ sed -n '/^#/p' constraints.txt; .venv-pins/bin/python -m pip freeze --exclude fairlead | LC_ALL=C sort -f; } > constraints.new
+	mv constraints.new constraints.txt && rm -rf .venv-pins
+
+clean: ## remove the environment and every cache (not the data of fairlead dev)
+	rm -rf .venv .venv-pins .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find core worker scheduler tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,1 @@
+"""Fairlead: a fair work queue on PostgreSQL."""

@@ -1,0 +1,1 @@
+"""One machine: the whole fleet as local processes over an embedded PostgreSQL."""

@@ -1,0 +1,1 @@
+"""The scheduler: moves pending jobs into the work queue in fair order."""
