@@ -1,0 +1,98 @@
+"""What every test may ask for: a migrated database, connections to it, a thread to block in."""
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Protocol, TypeVar
+
+import hypothesis
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.dev.postgres import Server
+from fairlead.migrate import migrate
+from tests.support.databases import FAST, cloned_database, make_template, running_server
+
+T = TypeVar("T")
+
+# Nobody's shell decides what a test sees; FAIRLEAD_TEST_* is how a person talks to the tests.
+for _name in list(os.environ):
+    if _name.startswith(("FAIRLEAD_", "PG")) and not _name.startswith("FAIRLEAD_TEST_"):
+        del os.environ[_name]
+
+# A deadline per example measures the machine's load; pytest's timeout bounds the whole test.
+hypothesis.settings.register_profile("fairlead", deadline=None, print_blob=True)
+hypothesis.settings.load_profile("fairlead")
+
+
+class Connect(Protocol):
+    """Opens connections to the test's database, all closed when the test ends."""
+
+    def __call__(self, *, autocommit: bool = True) -> Connection[TupleRow]:
+        """Open one more connection."""
+        ...
+
+
+class Background(Protocol):
+    """Runs calls that will block, each in a thread of its own."""
+
+    def __call__(self, call: Callable[[], T], /) -> Future[T]:
+        """Start the call; ask the future for its result after what it waits for was done."""
+        ...
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Server]:
+    """Yield this test process's server, which holds the template; nobody stops or kills it."""
+    with running_server(FAST) as running:
+        make_template(running)
+        yield running
+
+
+@pytest.fixture
+def database_url(server: Server) -> Iterator[str]:
+    """Yield the URL of a migrated database that belongs to this test alone."""
+    with cloned_database(server) as url:
+        yield url
+
+
+@pytest.fixture
+def connect(database_url: str) -> Iterator[Connect]:
+    """Yield a function that opens connections to this test's database."""
+    with ExitStack() as opened:
+
+        def open_one(*, autocommit: bool = True) -> Connection[TupleRow]:
+            connection = psycopg.connect(database_url, autocommit=autocommit)
+            opened.callback(connection.close)
+            return connection
+
+        yield open_one
+
+
+@pytest.fixture
+def db(connect: Connect) -> Connection[TupleRow]:
+    """Return one autocommit connection to this test's database, as the superuser."""
+    return connect()
+
+
+@pytest.fixture
+def background() -> Iterator[Background]:
+    """Yield a function that runs a call in a thread.
+
+    Declared after the connections that the call uses, it waits for the calls before those are
+    closed; a test unblocks what it started.
+    """
+    with ThreadPoolExecutor(max_workers=8) as threads:
+        yield threads.submit
+
+
+@pytest.fixture
+def own_server() -> Iterator[Server]:
+    """Yield a durable, migrated server of this test's own, which it may kill and restart."""
+    with running_server({}) as running:
+        with psycopg.connect(running.url, autocommit=True) as connection:
+            migrate(connection)
+        yield running

@@ -1,0 +1,99 @@
+"""The embedded server keeps what was committed, and never runs twice on one folder."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fairlead.dev import processes
+from fairlead.dev.binaries import PostgresError, binaries
+from fairlead.dev.postgres import Server
+
+LEAVE_A_SERVER_BEHIND = """
+import os, signal, sys
+from pathlib import Path
+from fairlead.dev.postgres import Server
+server = Server(Path(sys.argv[1]), bin_dir=Path(sys.argv[2]))
+server.start()
+print(server.pid, flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_killed_server_recovers_what_was_committed_on_the_same_port(
+    own_server: Server,
+) -> None:
+    """A SIGKILL of PostgreSQL loses nothing that was committed, and clients find it again."""
+    url = own_server.url
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE kept AS SELECT 1 AS number")
+
+    own_server.kill()
+    own_server.start()
+
+    assert url == own_server.url
+    with psycopg.connect(url) as connection:
+        assert (1,) == connection.execute("SELECT number FROM kept").fetchone()
+
+
+def test_a_kill_ends_the_servers_children_too(own_server: Server) -> None:
+    """No backend outlives a killed postmaster."""
+    with psycopg.connect(own_server.url) as connection:
+        backend = connection.info.backend_pid
+        own_server.kill()
+
+        assert not processes.is_alive(backend)
+
+
+def test_a_second_owner_of_a_folder_is_refused(own_server: Server) -> None:
+    """Two processes never run servers on one folder; the second is told who has it."""
+    with pytest.raises(PostgresError, match=f"in use by process {os.getpid()}"):
+        Server(own_server.data_dir).start()
+
+
+def test_a_server_whose_owner_was_killed_is_adopted(own_server: Server) -> None:
+    """A leftover server is reused, and the one who adopts it can stop it."""
+    own_server.stop()
+    folder = own_server.data_dir
+    bin_dir = binaries(int((folder / "PG_VERSION").read_text()))
+    owner = subprocess.run(
+        [sys.executable, "-c", LEAVE_A_SERVER_BEHIND, str(folder), str(bin_dir)],
+        check=False,
+        capture_output=True,
+        text=True,
+    )
+    assert -signal.SIGKILL == owner.returncode
+
+    with Server(folder) as adopted:
+        assert int(owner.stdout) == adopted.pid
+    assert not processes.is_alive(int(owner.stdout))
+
+
+def test_a_refused_setting_is_shown_with_the_servers_own_words(own_server: Server) -> None:
+    """A server that stops while it starts is reported at once, with the end of its log."""
+    own_server.stop()
+
+    with pytest.raises(PostgresError, match='unrecognized configuration parameter "nonsense"'):
+        Server(own_server.data_dir, settings={"nonsense": "1"}).start()
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    """A data folder that is not PostgreSQL's is refused and nothing in it is touched."""
+    folder = tmp_path / "letters"
+    folder.mkdir()
+    (folder / "dear.txt").write_text("Dear")
+
+    with pytest.raises(PostgresError, match="choose"):
+        Server(folder).start()
+
+    assert ["dear.txt"] == [each.name for each in folder.iterdir()]
+
+
+def test_a_version_that_is_not_there_is_named_with_those_that_are() -> None:
+    """The error names what was asked, what was found and what to do."""
+    with pytest.raises(PostgresError, match=r"no PostgreSQL 99 .*found: \d+ in .*install"):
+        binaries(99)
