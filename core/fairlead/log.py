@@ -1,0 +1,41 @@
+"""Structured logs: events with nouns, as JSON for machines or coloured lines for people."""
+
+import logging
+import sys
+from typing import Literal
+
+import structlog
+
+LogFormat = Literal["auto", "json", "console"]
+
+
+def configure(log_format: LogFormat = "auto", level: str = "info") -> None:
+    """Send every log line of this process to standard error.
+
+    `auto` is console on a terminal and JSON elsewhere. Calling it again replaces the old choice.
+    """
+    as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
+    renderer: structlog.types.Processor = (
+        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+    )
+    shared: list[structlog.types.Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    if as_json:
+        shared.append(structlog.processors.format_exc_info)
+    structlog.configure(
+        processors=[*shared, renderer],
+        wrapper_class=structlog.make_filtering_bound_logger(
+            logging.getLevelNamesMapping()[level.upper()]
+        ),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=False,
+    )
+
+
+def get(name: str) -> structlog.typing.FilteringBoundLogger:
+    """Return the logger of one part of the program; its name is on every line."""
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(logger=name)
+    return logger

@@ -1,0 +1,154 @@
+"""Install and upgrade the schema: forward only, each migration once, one at a time.
+
+Every migration runs in a transaction of its own that first takes an advisory lock and then looks
+whether it is still needed, so that any number of installers may run at once. A crash in the middle
+leaves whole migrations and no half ones; the next run goes on from there.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+import psycopg
+
+from fairlead.store import Connection
+
+_NAME = re.compile(r"(?P<version>\d{4})_(?P<kind>expand|contract)_(?P<noun>[a-z_]+)\.sql")
+_COMPATIBLE = re.compile(r"^-- compatible-from: (\d+)$", re.MULTILINE)
+_LOCK = b"select pg_advisory_xact_lock(7165163640219131511)"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    """One step of the schema; `compatible_from` is the oldest code version that can run on it."""
+
+    version: int
+    name: str
+    compatible_from: int
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaState:
+    """What stands in a database, beside what this code needs. Version 0 is no schema at all."""
+
+    version: int
+    compatible_from: int
+    needed: int
+
+    @property
+    def fits(self) -> bool:
+        """Whether this code can run on it: not older, and not newer beyond compatibility."""
+        return self.needed <= self.version and self.compatible_from <= self.needed
+
+    @property
+    def too_new(self) -> bool:
+        """Whether only newer code can run on it."""
+        return self.version > self.needed and self.compatible_from > self.needed
+
+    def sentence(self) -> str:
+        """Say what is wrong, and the fix."""
+        if self.version == 0:
+            return "the database has no schema fairlead: run `fairlead migrate`"
+        if self.too_new:
+            return (
+                f"the schema is version {self.version}, which needs code for version "
+                f"{self.compatible_from} or newer, and this is code for {self.needed}: "
+                "upgrade Fairlead"
+            )
+        return (
+            f"the schema is version {self.version} and this code needs {self.needed}: "
+            "run `fairlead migrate`"
+        )
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Return every migration, oldest first."""
+    found: list[Migration] = []
+    compatible_from = 1
+    folder = resources.files("fairlead.migrations")
+    for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        match = _NAME.fullmatch(path.name)
+        if match is None:
+            continue
+        sql = path.read_text("utf-8")
+        stated = _COMPATIBLE.search(sql)
+        compatible_from = int(stated.group(1)) if stated else compatible_from
+        found.append(
+            Migration(
+                int(match["version"]), path.name.removesuffix(".sql"), compatible_from, sql
+            )
+        )
+    return tuple(found)
+
+
+def _resource(name: str) -> str:
+    return resources.files("fairlead.migrations").joinpath(name).read_text("utf-8")
+
+
+def schema_state(connection: Connection) -> SchemaState:
+    """Read which version stands in the database."""
+    needed = migrations()[-1].version
+    try:
+        row = connection.execute(
+            b"select coalesce(max(version), 0), coalesce(max(compatible_from), 0)"
+            b" from fairlead.schema_versions"
+        ).fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        row = None
+    version, compatible_from = row or (0, 0)
+    return SchemaState(int(str(version)), int(str(compatible_from)), needed)
+
+
+def plan(connection: Connection, *, rls: bool = False) -> str:
+    """Return the SQL that `migrate` would run now."""
+    done = schema_state(connection).version
+    parts = [_resource("bootstrap.sql")]
+    parts += [
+        f"-- {step.name}\n{step.sql}\n{_record(step)};"
+        for step in migrations()
+        if step.version > done
+    ]
+    parts += [_resource(name) for name in _repeatable(rls=rls)]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
+    """Bring the schema to this code's version and answer the names of the steps that ran.
+
+    The connection must autocommit. Views, grants and, with `rls`, row-level security are set anew
+    on every run, so roles that were made later get their rights by running it again. A schema that
+    is newer than this code is left as it is.
+    """
+    ran: list[str] = []
+    with connection.transaction():
+        connection.execute(_LOCK)
+        connection.execute(_resource("bootstrap.sql").encode())
+    for step in migrations():
+        with connection.transaction():
+            connection.execute(_LOCK)
+            if schema_state(connection).version < step.version:
+                connection.execute(step.sql.encode())
+                connection.execute(_record(step).encode())
+                ran.append(step.name)
+    if schema_state(connection).version == migrations()[-1].version:
+        with connection.transaction():
+            connection.execute(_LOCK)
+            for name in _repeatable(rls=rls):
+                connection.execute(_resource(name).encode())
+            connection.execute(b"select fairlead.make_history_partitions()")
+    return tuple(ran)
+
+
+def _repeatable(*, rls: bool) -> tuple[str, ...]:
+    base = ("views.sql", "roles.sql")
+    return (*base, "rls.sql") if rls else base
+
+
+def _record(step: Migration) -> str:
+    return (
+        "insert into fairlead.schema_versions (version, name, compatible_from) "
+        f"values ({step.version}, '{step.name}', {step.compatible_from})"
+    )

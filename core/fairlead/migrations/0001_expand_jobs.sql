@@ -1,0 +1,123 @@
+-- The table that applications know: one row per unfinished job.
+--
+-- A row is pending when run_at is null and it is not in work_queue, scheduled while run_at is set,
+-- queued or running when work_queue holds its id. There is no state column: between its INSERT and
+-- its end a row is updated only when it falls due, is retried or is handed back, so that a job
+-- costs one insert and one delete here.
+
+create sequence fairlead.places as bigint;
+comment on sequence fairlead.places is 'Places in the lanes; a job that comes back draws a new one.';
+
+create table fairlead.jobs (
+    id                  bigint      generated always as identity primary key,
+    seq                 bigint      not null default nextval('fairlead.places'),
+    run_at              timestamptz,
+    expires_at          timestamptz,
+    created_at          timestamptz not null default now(),
+    due_at              timestamptz,
+    cancel_requested_at timestamptz,
+    retry_of            bigint,
+    max_attempts        integer     not null default 5,
+    attempts            integer     not null default 0,
+    crashes             integer     not null default 0,
+    losses              integer     not null default 0,
+    lone_deaths         integer     not null default 0,
+    priority            smallint    not null default 0,
+    rank                smallint    not null generated always as (- priority) stored,
+    queue               text        collate "C" not null default 'default',
+    tenant              text        collate "C" not null default '',
+    kind                text        collate "C" not null,
+    payload             jsonb       not null default '{}',
+    timeout             interval,
+    cost_hint           interval,
+    dedup_key           text        collate "C",
+    headers             jsonb,
+    last_error          text,
+
+    constraint jobs_queue_is_1_to_128_bytes
+        check (octet_length(queue) between 1 and 128),
+    constraint jobs_tenant_is_at_most_128_bytes
+        check (octet_length(tenant) <= 128),
+    constraint jobs_kind_is_1_to_128_bytes
+        check (octet_length(kind) between 1 and 128),
+    constraint jobs_payload_is_at_most_1_mib
+        check (pg_column_size(payload) <= 1048576),
+    constraint jobs_headers_are_an_object_of_at_most_8_kib
+        check (jsonb_typeof(headers) = 'object' and pg_column_size(headers) <= 8192),
+    constraint jobs_dedup_key_is_1_to_256_bytes
+        check (octet_length(dedup_key) between 1 and 256),
+    constraint jobs_priority_is_between_minus_100_and_100
+        check (priority between -100 and 100),
+    constraint jobs_max_attempts_is_between_1_and_1000
+        check (max_attempts between 1 and 1000),
+    constraint jobs_timeout_is_between_1_ms_and_30_days
+        check (timeout between interval '1 millisecond' and interval '30 days'),
+    constraint jobs_cost_hint_is_between_1_us_and_30_days
+        check (cost_hint between interval '1 microsecond' and interval '30 days'),
+    constraint jobs_run_at_is_between_1970_and_9999
+        check (run_at >= '1970-01-01 00:00+00' and run_at < '9999-01-01 00:00+00'),
+    constraint jobs_expires_at_is_between_1970_and_9999
+        check (expires_at >= '1970-01-01 00:00+00' and expires_at < '9999-01-01 00:00+00')
+) with (
+    -- Rows come and go quickly: vacuum by count, not by share of the table.
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
+    autovacuum_vacuum_insert_scale_factor = 0, autovacuum_vacuum_insert_threshold = 100000,
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000,
+    autovacuum_vacuum_cost_delay = 0
+);
+
+-- rank is -priority, ascending: a descending column makes the loose scan sort each tenant's lane.
+create index jobs_lane on fairlead.jobs (queue, tenant, rank, seq) where run_at is null;
+create index jobs_due on fairlead.jobs (run_at) where run_at is not null;
+create index jobs_expiry on fairlead.jobs (expires_at) where expires_at is not null;
+create unique index jobs_dedup on fairlead.jobs (queue, tenant, dedup_key)
+    where dedup_key is not null;
+
+comment on table fairlead.jobs is
+    'Unfinished jobs. Applications insert rows here; their endings stand in job_history.';
+comment on column fairlead.jobs.queue is 'The queue; a queue belongs to exactly one pool of workers.';
+comment on column fairlead.jobs.tenant is 'Whose job it is: tenants of a queue share it fairly.';
+comment on column fairlead.jobs.kind is 'The name of the handler that runs it.';
+comment on column fairlead.jobs.payload is 'Any JSON value, at most 1 MiB as stored.';
+comment on column fairlead.jobs.priority is 'Order inside the tenant''s lane, higher first.';
+comment on column fairlead.jobs.run_at is 'Not before this instant; null is now.';
+comment on column fairlead.jobs.expires_at is 'Ends as expired when it has not started by then.';
+comment on column fairlead.jobs.dedup_key is
+    'At most one unfinished job per queue, tenant and key; insert with ON CONFLICT DO NOTHING.';
+comment on column fairlead.jobs.max_attempts is 'Failures until the job has failed for good.';
+comment on column fairlead.jobs.timeout is 'The budget of one attempt; null is the pool''s default.';
+comment on column fairlead.jobs.cost_hint is 'How long an attempt will take, where known.';
+comment on column fairlead.jobs.headers is 'Trace context and the like, at most 8 KiB.';
+comment on column fairlead.jobs.seq is 'The place in the lane.';
+comment on column fairlead.jobs.due_at is 'When a delayed or retried job fell due.';
+comment on column fairlead.jobs.attempts is 'Attempts that ended without ending the job.';
+comment on column fairlead.jobs.crashes is 'Deaths of the process that ran it, beside others.';
+comment on column fairlead.jobs.losses is 'Times that its whole worker was lost.';
+comment on column fairlead.jobs.lone_deaths is 'Deaths while it ran alone; they lead to quarantine.';
+comment on column fairlead.jobs.retry_of is 'The finished job that this one repeats.';
+
+-- A job that is due already is pending at once; without this it would wait for a promotion.
+create function fairlead._already_due() returns trigger language plpgsql as $$
+begin
+    new.due_at := new.run_at;
+    new.run_at := null;
+    return new;
+end $$;
+create trigger jobs_already_due before insert on fairlead.jobs
+    for each row when (new.run_at <= now()) execute function fairlead._already_due();
+
+-- Wakes the scheduler, but only one that sleeps. A notifying transaction holds an instance-wide lock
+-- at its commit, so under load nobody may notify. The sleeping scheduler holds this advisory lock;
+-- getting it shared means that nobody sleeps. It is given back at once: held to commit it would
+-- make every later INSERT notify.
+create function fairlead._wake_scheduler() returns trigger language plpgsql as $$
+begin
+    if pg_try_advisory_lock_shared(7165163640219131510) then
+        perform pg_advisory_unlock_shared(7165163640219131510);
+    else
+        perform pg_notify('fairlead_scheduler', '');
+    end if;
+    return null;
+end $$;
+create trigger jobs_wake_scheduler after insert on fairlead.jobs
+    for each statement execute function fairlead._wake_scheduler();

@@ -1,0 +1,59 @@
+-- Cron schedules. An application inserts them; the leader fires them, each fire once.
+
+create table fairlead.schedules (
+    name         text        collate "C" primary key,
+    cron         text        not null,
+    timezone     text        not null default 'UTC',
+    missed       text        collate "C" not null default 'coalesce',
+    enabled      boolean     not null default true,
+    queue        text        collate "C" not null default 'default',
+    tenant       text        collate "C" not null default '',
+    kind         text        collate "C" not null,
+    payload      jsonb       not null default '{}',
+    priority     smallint    not null default 0,
+    max_attempts integer     not null default 5,
+    timeout      interval,
+    expires_in   interval,
+    headers      jsonb       not null default '{}',
+    created_at   timestamptz not null default now(),
+    considered_until timestamptz,
+    problem      text,
+
+    constraint schedules_name_is_1_to_128_bytes check (octet_length(name) between 1 and 128),
+    constraint schedules_cron_is_five_or_six_fields
+        check (octet_length(cron) <= 256 and cron ~ '^\s*(\S+\s+){4,5}\S+\s*$'),
+    -- PostgreSQL itself refuses a zone that it does not know.
+    constraint schedules_timezone_is_known
+        check (timezone <> '' and (timestamptz '2000-01-01 00:00+00' at time zone timezone) is not null),
+    constraint schedules_missed_is_skip_coalesce_or_catch_up
+        check (missed in ('skip', 'coalesce', 'catch_up')),
+    constraint schedules_queue_is_1_to_128_bytes check (octet_length(queue) between 1 and 128),
+    constraint schedules_tenant_is_at_most_128_bytes check (octet_length(tenant) <= 128),
+    constraint schedules_kind_is_1_to_128_bytes check (octet_length(kind) between 1 and 128),
+    constraint schedules_payload_is_at_most_1_mib check (pg_column_size(payload) <= 1048576),
+    constraint schedules_headers_are_an_object_of_at_most_4_kib
+        check (jsonb_typeof(headers) = 'object' and pg_column_size(headers) <= 4096),
+    constraint schedules_priority_is_between_minus_100_and_100 check (priority between -100 and 100),
+    constraint schedules_max_attempts_is_between_1_and_1000 check (max_attempts between 1 and 1000),
+    constraint schedules_timeout_is_between_1_ms_and_30_days
+        check (timeout between interval '1 millisecond' and interval '30 days'),
+    constraint schedules_expires_in_is_between_1_s_and_365_days
+        check (expires_in between interval '1 second' and interval '365 days')
+);
+comment on table fairlead.schedules is 'Templates of jobs and when to insert them.';
+comment on column fairlead.schedules.cron is 'Five fields, or six with seconds first.';
+comment on column fairlead.schedules.timezone is 'An IANA zone; fire times are local to it.';
+comment on column fairlead.schedules.missed is
+    'Fires missed while no leader ran: skip them, coalesce them into one, or catch_up on each.';
+comment on column fairlead.schedules.considered_until is
+    'Every fire time up to here has been fired or deliberately passed over.';
+comment on column fairlead.schedules.problem is 'Why the leader cannot fire it; null when it can.';
+
+create table fairlead.schedule_fires (
+    schedule  text        collate "C" not null,
+    fire_time timestamptz not null,
+    fired_at  timestamptz not null default now(),
+    primary key (schedule, fire_time)
+);
+create index schedule_fires_age on fairlead.schedule_fires (fired_at);
+comment on table fairlead.schedule_fires is 'Each fire of each schedule, once, whoever fired it.';

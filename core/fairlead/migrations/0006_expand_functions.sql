@@ -1,0 +1,365 @@
+-- What people, handlers and sweeps call. Lock order everywhere: leader, worker, jobs, work_queue, and
+-- within a table by job id. Whoever holds a jobs row takes work_queue rows only with SKIP LOCKED;
+-- completion alone takes work_queue first. Each function that changes or hands back a job locks the
+-- job FOR UPDATE in one statement and looks at work_queue in a second one: in a single statement the
+-- old snapshot misses a row that a dispatch has just inserted.
+--
+-- Names that begin with an underscore are Fairlead's own and may change.
+-- SQLSTATE FL001: the fencing token is stale, the attempt is somebody else's now.
+
+-- Two statements see two snapshots only under READ COMMITTED.
+create function fairlead._require_read_committed() returns void language plpgsql as $$
+begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        raise exception 'fairlead: this function needs READ COMMITTED, the transaction is %',
+            upper(current_setting('transaction_isolation'))
+            using errcode = 'FL003', hint = 'Call it in a transaction of its own.';
+    end if;
+end $$;
+
+-- Does this epoch lead? Holds the leader's row, so that a take-over waits for this statement.
+create function fairlead._leads(my_epoch bigint) returns boolean language plpgsql as $$
+begin
+    perform from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = my_epoch for share;
+    return found;
+end $$;
+
+-- Full jitter over one second times two to the power of the failures so far, at most an hour
+-- (Brooker, "Exponential backoff and jitter").
+create function fairlead._backoff(failures integer) returns interval language sql volatile as $$
+    select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
+$$;
+
+-- Ends jobs whose rows the caller holds: they leave jobs and work_queue and enter the history.
+create function fairlead._end_jobs(
+    ids bigint[], outcomes text[], errors text[] default null, results jsonb[] default null
+) returns void language sql
+begin atomic
+    with asked as materialized (
+        select a.id, a.outcome, a.error, a.result
+        from unnest(ids, outcomes, errors, results) as a (id, outcome, error, result)
+    ), held as (
+        delete from fairlead.work_queue q where q.job_id = any (ids)
+        returning q.job_id, q.token, q.worker, q.runnable_at, q.claimed_at
+    ), gone as (
+        delete from fairlead.jobs j where j.id = any (ids) returning j.*
+    ), kept as (
+        insert into fairlead.job_history (
+            id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of,
+            attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
+            timeout, cost_hint, dedup_key, headers, result, error)
+        select g.id, h.token, h.worker, g.created_at, g.due_at, h.runnable_at, h.claimed_at,
+               clock_timestamp(), g.retry_of,
+               g.attempts + (h.claimed_at is not null)::integer, g.max_attempts, g.crashes, g.losses,
+               g.priority, a.outcome, g.queue, g.tenant, g.kind, g.payload, g.timeout, g.cost_hint,
+               g.dedup_key, g.headers, a.result, coalesce(a.error, g.last_error)
+        from gone g join asked a on a.id = g.id left join held h on h.job_id = g.id
+    )
+    insert into fairlead.receipts (ended, run_us)
+    select array_agg(h.job_id),
+           array_agg(coalesce(extract(epoch from clock_timestamp() - h.claimed_at) * 1e6, 0)::bigint)
+    from held h having count(*) > 0;
+end;
+
+-- Finishes the job with its result, in the caller's transaction: the job is done when that commits.
+-- A stale token raises FL001, so that the caller's transaction cannot commit. A repeat raises too.
+create function fairlead.complete(job_id bigint, token bigint, result jsonb default null)
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    -- Completion takes work_queue first: its token is the proof of ownership.
+    perform from fairlead.work_queue q
+    where q.job_id = complete.job_id and q.token = complete.token for update;
+    if not found then
+        perform fairlead._raise_stale(complete.job_id, complete.token);
+    end if;
+    perform fairlead._end_jobs(
+        array[complete.job_id], array['succeeded'], array[null::text], array[result]);
+end $$;
+
+create function fairlead._raise_stale(job_id bigint, token bigint) returns void
+language plpgsql as $$
+begin
+    raise exception 'fairlead: token % no longer holds job %', token, job_id
+        using errcode = 'FL001',
+              hint = 'The lease was lost; another worker has the job or it has ended. Roll back.';
+end $$;
+
+-- Ends attempts without completing their jobs. For each pair of id and token, ended_as says how:
+--   failed    the handler failed: run again after delay (null: back-off), or failed for good when
+--             the attempts are used up
+--   snoozed   run again after delay, without using an attempt
+--   returned  it had not started; released: it had, and was cut short; back to the queue unpunished
+--   crashed   the process that ran it died; lost: its whole worker did. Back to the queue, to run
+--             alone after one crash or three losses, quarantined after three deaths alone
+-- Answers what became of each: scheduled, queued, failed, cancelled (a request was waiting), or
+-- stale (the token holds nothing). With skip_locked, jobs that somebody holds are left out.
+create function fairlead._end_attempts(
+    ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[],
+    skip_locked boolean default false
+) returns table (job_id bigint, token bigint, became text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    mine bigint[];
+begin
+    perform fairlead._require_read_committed();
+    if skip_locked then
+        select array_agg(l.id) into mine from (
+            select j.id from fairlead.jobs j where j.id = any (ids) order by j.id
+            for update skip locked) l;
+    else
+        perform from fairlead.jobs j where j.id = any (ids) order by j.id for update;
+        mine := ids;
+    end if;
+    return query
+    with asked as materialized (
+        select a.* from unnest(ids, tokens, ended_as, errors, delays)
+            as a (job_id, token, ended_as, error, delay)
+        where a.job_id = any (mine)
+    ), held as materialized (
+        select q.job_id, q.token, q.pool, q.band, q.alone, q.claimed_at
+        from fairlead.work_queue q
+        where q.job_id = any (mine) and q.token = any (tokens) order by q.job_id
+        for update skip locked
+    ), judged as materialized (
+        select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.attempts,
+               j.crashes + (a.ended_as = 'crashed')::integer as crashes,
+               j.losses + (a.ended_as = 'lost')::integer as losses,
+               j.lone_deaths + (h.alone and a.ended_as in ('crashed', 'lost'))::integer as lone_deaths,
+               coalesce(a.delay, fairlead._backoff(j.attempts)) as delay,
+               case
+                   when h.job_id is null then 'stale'
+                   when j.cancel_requested_at is not null then 'cancelled'
+                   when a.ended_as = 'failed' and j.attempts + 1 >= j.max_attempts then 'failed'
+                   when a.ended_as in ('crashed', 'lost') and h.alone and j.lone_deaths >= 2
+                       then 'failed'
+                   when a.ended_as in ('failed', 'snoozed') then 'scheduled'
+                   else 'queued'
+               end as became
+        from asked a
+        left join held h on h.job_id = a.job_id and h.token = a.token
+        left join lateral (select * from fairlead.jobs j where j.id = a.job_id offset 0) j on true
+    ), noted as (
+        insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error)
+        select d.job_id, d.token, d.attempts + 1, d.ended_as, coalesce(d.error, '')
+        from judged d
+        where d.became <> 'stale' and d.ended_as in ('failed', 'crashed', 'lost', 'released')
+    ), counted as (
+        update fairlead.jobs j
+        set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
+            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths,
+            last_error = coalesce(d.error, j.last_error),
+            run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
+        from judged d
+        where j.id = any (mine) and j.id = d.job_id and d.became in ('scheduled', 'queued')
+          and d.ended_as <> 'returned'
+    ), requeued as (
+        update fairlead.work_queue q
+        set worker = null, token = null, claimed_at = null, deadline = null,
+            alone = d.crashes >= 1 or d.losses >= 3,
+            vtag = greatest(q.vtag, (
+                select f.vtag from fairlead.claim_floors f where f.pool = d.pool and f.band = d.band))
+        from judged d
+        where q.job_id = any (mine) and q.job_id = d.job_id and d.became = 'queued'
+    ), dequeued as (
+        delete from fairlead.work_queue q
+        where q.job_id = any (array(select d.job_id from judged d where d.became = 'scheduled'))
+    ), receipted as (
+        insert into fairlead.receipts (ended, run_us, returned)
+        select array_agg(d.job_id) filter (where d.became = 'scheduled'),
+               array_agg((extract(epoch from clock_timestamp() - d.claimed_at) * 1e6)::bigint)
+                   filter (where d.became = 'scheduled'),
+               array_agg(d.job_id) filter (where d.became = 'queued')
+        from judged d having bool_or(d.became in ('scheduled', 'queued'))
+    ), ended as materialized (
+        select fairlead._end_jobs(
+            array_agg(d.job_id), array_agg(d.became),
+            array_agg(case
+                when d.became = 'failed' and d.ended_as in ('crashed', 'lost')
+                    then 'quarantined: the process that ran it alone died '
+                         || d.lone_deaths || ' times; ' || coalesce(d.error, '')
+                else d.error end))
+        from judged d where d.became in ('failed', 'cancelled') having count(*) > 0
+    )
+    select d.job_id, d.token, d.became from judged d left join ended on true;
+    if found and exists (select from unnest(ended_as) e where e in ('returned', 'released', 'crashed', 'lost'))
+    then
+        perform pg_notify('fairlead_work', '');
+    end if;
+end $$;
+
+-- Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good when
+-- its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.
+create function fairlead.fail(
+    job_id bigint, token bigint, error text default '', retry_in interval default null
+) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    verdict text;
+begin
+    select e.became into verdict from fairlead._end_attempts(
+        array[fail.job_id], array[fail.token], array['failed'], array[error], array[retry_in]) e;
+    if verdict = 'stale' then
+        perform fairlead._raise_stale(fail.job_id, fail.token);
+    end if;
+    return verdict;
+end $$;
+
+-- Moves the attempt's deadline to at least by from now, and answers it. A stale token raises FL001.
+create function fairlead.extend(job_id bigint, token bigint, by interval)
+returns timestamptz language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    until timestamptz;
+begin
+    if by is null or by <= interval '0' or by > interval '30 days' then
+        raise exception 'fairlead: extend by must be over 0 and at most 30 days, not %', by
+            using errcode = 'check_violation';
+    end if;
+    update fairlead.work_queue q set deadline = greatest(q.deadline, clock_timestamp() + by)
+    where q.job_id = extend.job_id and q.token = extend.token
+    returning q.deadline into until;
+    if not found then
+        perform fairlead._raise_stale(extend.job_id, extend.token);
+    end if;
+    return until;
+end $$;
+
+-- Cancels a job. Answers cancelled (it ended here and will not run), requested (it runs; its worker
+-- is told at its next renewal, at the latest), finished, or unknown. A repeat is harmless.
+create function fairlead.cancel(job_id bigint) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    queued boolean;
+    free boolean;
+begin
+    perform fairlead._require_read_committed();
+    perform from fairlead.jobs j
+    where j.id = cancel.job_id and fairlead._sees(j.tenant) for update;
+    if not found then
+        perform from fairlead.job_history h where h.id = cancel.job_id and fairlead._sees(h.tenant);
+        return case when found then 'finished' else 'unknown' end;
+    end if;
+    -- A second statement, and so a new snapshot: a dispatch that held the job is visible now.
+    select true into queued from fairlead.work_queue q where q.job_id = cancel.job_id;
+    if queued then
+        select q.worker is null into free from fairlead.work_queue q
+        where q.job_id = cancel.job_id for update skip locked;
+        if free is distinct from true then
+            update fairlead.jobs j
+            set cancel_requested_at = coalesce(j.cancel_requested_at, clock_timestamp())
+            where j.id = cancel.job_id;
+            perform pg_notify('fairlead_cancel', cancel.job_id::text);
+            return 'requested';
+        end if;
+    end if;
+    perform fairlead._end_jobs(array[cancel.job_id], array['cancelled'], array[null::text]);
+    return 'cancelled';
+end $$;
+
+-- Runs a job again. A scheduled job falls due now and keeps its id; one that is pending, queued or
+-- running is left as it is; a finished one is inserted anew with retry_of, or, when its dedup key is
+-- live again, the holder of that key is answered. Null when there is no such job.
+create function fairlead.retry(job_id bigint) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    live bigint;
+    past fairlead.job_history;
+begin
+    perform fairlead._require_read_committed();
+    select j.id into live from fairlead.jobs j
+    where j.id = retry.job_id and fairlead._sees(j.tenant) for update;
+    if found then
+        update fairlead.jobs j set run_at = clock_timestamp()
+        where j.id = live and j.run_at > clock_timestamp();
+        perform pg_notify('fairlead_scheduler', '');
+        return live;
+    end if;
+    select h.* into past from fairlead.job_history h
+    where h.id = retry.job_id and fairlead._sees(h.tenant) order by h.finished_at desc limit 1;
+    if not found then
+        return null;
+    end if;
+    if past.payload is null then
+        raise exception 'fairlead: job % cannot be retried: its payload was not kept', job_id
+            using errcode = 'FL004';
+    end if;
+    loop
+        insert into fairlead.jobs (
+            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+            headers, retry_of)
+        values (past.queue, past.tenant, past.kind, past.payload, past.priority, past.dedup_key,
+                past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id)
+        on conflict do nothing returning id into live;
+        if not found then
+            select j.id into live from fairlead.jobs j
+            where j.queue = past.queue and j.tenant = past.tenant and j.dedup_key = past.dedup_key;
+        end if;
+        -- Neither: the holder of the key ended between the two statements, so try the insert again.
+        exit when live is not null;
+    end loop;
+    return live;
+end $$;
+
+-- Retries failed jobs, oldest ending first, at most jobs_max of them, each once however often this is
+-- called. Answers how many new jobs it made; call again until it answers 0.
+create function fairlead.redrive(
+    queue text, tenant text default null, kind text default null,
+    since timestamptz default '-infinity', jobs_max integer default 1000
+) returns bigint language sql security definer set search_path = pg_catalog, pg_temp
+begin atomic
+    with again as (
+        insert into fairlead.jobs (
+            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+            headers, retry_of)
+        select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
+               h.timeout, h.cost_hint, h.headers, h.id
+        from fairlead.job_history h
+        where h.outcome = 'failed' and h.finished_at >= redrive.since and h.payload is not null
+          and h.queue = redrive.queue
+          and (redrive.tenant is null or h.tenant = redrive.tenant)
+          and (redrive.kind is null or h.kind = redrive.kind)
+          and fairlead._sees(h.tenant)
+          and not exists (select from fairlead.jobs r where r.retry_of = h.id)
+          and not exists (select from fairlead.job_history r where r.retry_of = h.id)
+        order by h.finished_at limit redrive.jobs_max
+        on conflict do nothing returning 1
+    )
+    select count(*) from again;
+end;
+
+create index jobs_retry_of on fairlead.jobs (retry_of) where retry_of is not null;
+create index job_history_retry_of on fairlead.job_history (retry_of) where retry_of is not null;
+
+-- Stops new dispatch of a queue, or of one tenant in it, from the scheduler's next tick; what is
+-- queued is recalled within 2 s, what runs finishes. A repeat changes nothing.
+create function fairlead.pause(queue text, tenant text default null) returns void
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
+        raise exception 'fairlead: queue must be 1 to 128 bytes and tenant at most 128'
+            using errcode = 'check_violation';
+    end if;
+    if not fairlead._sees_all() and (pause.tenant is null or not fairlead._sees(pause.tenant)) then
+        raise exception 'fairlead: this login may pause its own tenant only'
+            using errcode = 'insufficient_privilege';
+    end if;
+    insert into fairlead.paused (queue, tenant) values (pause.queue, pause.tenant)
+    on conflict do nothing;
+    perform pg_notify('fairlead_scheduler', '');
+end $$;
+
+-- Ends a pause made with the same arguments; answers whether there was one.
+create function fairlead.resume(queue text, tenant text default null) returns boolean
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    was_paused boolean;
+begin
+    if not fairlead._sees_all() and (resume.tenant is null or not fairlead._sees(resume.tenant)) then
+        raise exception 'fairlead: this login may resume its own tenant only'
+            using errcode = 'insufficient_privilege';
+    end if;
+    delete from fairlead.paused p
+    where p.queue = resume.queue and p.tenant is not distinct from resume.tenant;
+    was_paused := found;
+    perform pg_notify('fairlead_scheduler', '');
+    return was_paused;
+end $$;

@@ -1,0 +1,86 @@
+-- Roles and grants, set anew on every migrate. A role is made when the installer may make roles;
+-- one that is missing is passed over, and gets its rights when migrate runs again.
+
+revoke all on schema fairlead from public;
+revoke all on all tables in schema fairlead from public;
+revoke all on all sequences in schema fairlead from public;
+revoke all on all functions in schema fairlead from public;
+
+do $roles$
+declare
+    may_make boolean := (select rolsuper or rolcreaterole from pg_roles where rolname = current_user);
+    role name;
+begin
+    foreach role in array array['fairlead_enqueue', 'fairlead_worker', 'fairlead_scheduler',
+                                'fairlead_autoscaler', 'fairlead_admin']::name[]
+    loop
+        if exists (select from pg_roles where rolname = role) then
+            continue;
+        end if;
+        if not may_make then
+            raise notice 'fairlead: role % does not exist and this login may not create it', role;
+            continue;
+        end if;
+        begin
+            execute format('create role %I nologin', role);
+        exception when duplicate_object or unique_violation then
+            -- Another installer on this server made it a moment ago.
+            raise notice 'fairlead: role % exists', role;
+        end;
+    end loop;
+end $roles$;
+
+do $grants$
+declare
+    line text;
+    role text;
+begin
+    foreach line in array array[
+        'grant usage on schema fairlead to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant select on fairlead.schema_versions to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+
+        'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers) on fairlead.jobs to fairlead_enqueue',
+        'grant select (id) on fairlead.jobs to fairlead_enqueue',
+        'grant usage on sequence fairlead.places to fairlead_enqueue',
+        'grant select on fairlead.job_status to fairlead_enqueue',
+        'grant execute on function fairlead._sees(text), fairlead._sees_all() to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue',
+        'grant select (name) on fairlead.schedules to fairlead_enqueue',
+
+        'grant select, insert, update on fairlead.worker_leases to fairlead_worker',
+        'grant select, update, delete on fairlead.work_queue to fairlead_worker',
+        'grant select, update, delete on fairlead.jobs to fairlead_worker',
+        'grant select, insert on fairlead.job_history, fairlead.attempt_errors to fairlead_worker',
+        'grant select, insert on fairlead.receipts to fairlead_worker',
+        'grant select, insert, update, delete on fairlead.job_progress to fairlead_worker',
+        'grant select, update on fairlead.claim_floors to fairlead_worker',
+        'grant select on fairlead.leaders, fairlead.workers, fairlead.job_status to fairlead_worker',
+        'grant usage on sequence fairlead.tokens, fairlead.places to fairlead_worker',
+        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean) to fairlead_worker',
+
+        'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.leaders, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
+        'grant select, insert on fairlead.job_history to fairlead_scheduler',
+        'grant select on fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.job_status to fairlead_scheduler',
+        'grant usage on all sequences in schema fairlead to fairlead_scheduler',
+        'grant execute on function fairlead._steal(bigint, interval, integer), fairlead._expire(bigint, timestamptz, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead._history_partition(text, date) to fairlead_scheduler',
+
+        'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
+        'grant select (id) on fairlead.jobs to fairlead_autoscaler',
+        'grant update on fairlead.leaders to fairlead_autoscaler',
+
+        'grant select on all tables in schema fairlead to fairlead_admin',
+        'grant insert, update, delete on fairlead.jobs, fairlead.schedules, fairlead.tenant_logins to fairlead_admin',
+        'grant update on fairlead.worker_leases to fairlead_admin',
+        'grant usage on all sequences in schema fairlead to fairlead_admin',
+        'grant execute on all functions in schema fairlead to fairlead_admin'
+    ] loop
+        -- A grant that names several roles is made for those of them that exist.
+        for role in select trim(r) from unnest(
+            string_to_array(substring(line from ' to (fairlead_[a-z_, ]+)$'), ',')) r
+        loop
+            if exists (select from pg_roles where rolname = role) then
+                execute regexp_replace(line, ' to fairlead_[a-z_, ]+$', ' to ' || role);
+            end if;
+        end loop;
+    end loop;
+end $grants$;

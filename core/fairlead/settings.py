@@ -1,0 +1,59 @@
+"""Where the database is: settings that every program of Fairlead shares.
+
+Frozen, prefixed `FAIRLEAD_`, each field with its unit, default and reason. The URL comes from
+`FAIRLEAD_DATABASE_URL`, or from the file that `FAIRLEAD_DATABASE_URL_FILE` names, which is read
+again before each connection attempt so that a corrected secret is seen, or else from libpq's own
+variables (`PGHOST`, `PGUSER`, …).
+"""
+
+from pathlib import Path
+
+from pydantic import Field, ValidationError, model_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class DatabaseSettings(BaseSettings):
+    """How to reach PostgreSQL."""
+
+    model_config = SettingsConfigDict(env_prefix="FAIRLEAD_", frozen=True, extra="forbid")
+
+    database_url: str = Field(
+        default="",
+        description="Connection URL or libpq keywords. Empty: `database_url_file`, else libpq's "
+        "own variables (PGHOST, PGUSER, ...).",
+    )
+    database_url_file: Path | None = Field(
+        default=None,
+        description="File that holds the connection URL, read again before each connection "
+        "attempt. Not together with `database_url`.",
+    )
+    database_direct: bool = Field(
+        default=True,
+        description="Whether sessions are our own. Set it to false behind PgBouncer's transaction "
+        "mode: no LISTEN, no prepared statements, no session settings; waiting falls back to "
+        "polling.",
+    )
+    connect_timeout_seconds: int = Field(
+        default=5, ge=1, le=60, description="Seconds until one connection attempt is given up."
+    )
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "DatabaseSettings":
+        if self.database_url and self.database_url_file is not None:
+            raise ValueError(
+                "database_url and database_url_file are both set: keep FAIRLEAD_DATABASE_URL or "
+                "FAIRLEAD_DATABASE_URL_FILE, not both"
+            )
+        return self
+
+
+def explain(error: ValidationError) -> str:
+    """Return one sentence per wrong setting: its name, the value and what is wrong with it."""
+    lines: list[str] = []
+    for problem in error.errors():
+        field = "_".join(str(part) for part in problem["loc"])
+        name = f"FAIRLEAD_{field.upper()}" if field else "settings"
+        message = problem["msg"].removeprefix("Value error, ")
+        value = f" (it is {problem['input']!r})" if field else ""
+        lines.append(f"{name}: {message}{value}")
+    return "; ".join(lines)

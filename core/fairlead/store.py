@@ -1,0 +1,114 @@
+"""Connections to PostgreSQL, and what may go wrong with them.
+
+A direct session turns off sequential scans, sorts of whole tables and merge joins for itself and
+prepares its statements: a plan that was cached while a table was empty must not be a scan when the
+table holds a million rows. Behind PgBouncer's transaction mode (`database_direct = false`) a
+session is not ours to change; there nothing is prepared, so every plan sees the table as it is.
+"""
+
+import random
+import threading
+from collections.abc import Callable
+
+import psycopg
+
+from fairlead.settings import DatabaseSettings
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+SESSION = (
+    "set enable_seqscan = off",
+    "set enable_mergejoin = off",
+    "set plan_cache_mode = force_generic_plan",
+    "set timezone = 'UTC'",
+)
+"""What a direct session of a service sets for itself."""
+
+
+class Unreachable(Exception):
+    """The database cannot be reached; the message is one sentence for people."""
+
+
+def conninfo(settings: DatabaseSettings) -> str:
+    """Return the connection string, reading the secret's file now.
+
+    Raises:
+        Unreachable: the file cannot be read or is empty.
+    """
+    if settings.database_url_file is None:
+        return settings.database_url
+    try:
+        text = settings.database_url_file.read_text("utf-8").strip()
+    except OSError as error:
+        raise Unreachable(
+            f"FAIRLEAD_DATABASE_URL_FILE: cannot read {settings.database_url_file}: "
+            f"{error.strerror}; mount the secret there or name another file"
+        ) from None
+    if not text:
+        raise Unreachable(
+            f"FAIRLEAD_DATABASE_URL_FILE: {settings.database_url_file} is empty; "
+            "put the connection URL into it"
+        )
+    return text
+
+
+def connect(settings: DatabaseSettings, *, name: str) -> Connection:
+    """Open one autocommitting session, called `name` in `pg_stat_activity`.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    try:
+        connection = psycopg.connect(
+            conninfo(settings),
+            autocommit=True,
+            application_name=f"fairlead {name}",
+            connect_timeout=settings.connect_timeout_seconds,
+            prepare_threshold=2 if settings.database_direct else None,
+        )
+    except psycopg.Error as error:
+        raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
+    return connection
+
+
+def connect_service(settings: DatabaseSettings, *, name: str) -> Connection:
+    """Open a session for a service's hot statements; see the module's docstring.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    connection = connect(settings, name=name)
+    if settings.database_direct:
+        try:
+            for setting in SESSION:
+                connection.execute(setting.encode())
+        except psycopg.Error as error:
+            connection.close()
+            raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
+    return connection
+
+
+def connect_patiently(
+    open_one: Callable[[], Connection],
+    stop: threading.Event,
+    waiting: Callable[[str, float], None],
+) -> Connection | None:
+    """Try until a session opens; None when asked to stop first.
+
+    Between attempts it rests with full jitter, at most 0.2 s at first and 5 s in the end, and calls
+    `waiting` with the sentence that says why and the rest in seconds.
+    """
+    limit_seconds = 0.2
+    while not stop.is_set():
+        try:
+            return open_one()
+        except Unreachable as error:
+            rest_seconds = random.uniform(limit_seconds / 4, limit_seconds)
+            waiting(str(error), rest_seconds)
+            stop.wait(rest_seconds)
+            limit_seconds = min(limit_seconds * 2, 5.0)
+    return None
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
