@@ -14,7 +14,13 @@ from psycopg.rows import TupleRow
 
 from fairlead.dev.postgres import Server
 from fairlead.migrate import migrate
-from tests.support.databases import FAST, cloned_database, make_template, running_server
+from tests.support.databases import (
+    FAST,
+    cloned_database,
+    fast_folder,
+    make_template,
+    running_server,
+)
 
 T = TypeVar("T")
 
@@ -47,7 +53,7 @@ class Background(Protocol):
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
     """Yield this test process's server, which holds the template; nobody stops or kills it."""
-    with running_server(FAST) as running:
+    with running_server(FAST, within=fast_folder()) as running:
         make_template(running)
         yield running
 
