@@ -5,6 +5,8 @@ PYTHON ?= python3
 TEST_PROCESSES ?= 2
 
 BIN := .venv/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup
+PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := .venv/ready-$(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
 
 .DEFAULT_GOAL := help
@@ -20,16 +22,21 @@ $(READY):
 	  { echo "Fairlead needs Python 3.11 or newer, and $(PYTHON) is older: run make PYTHON=/path/to/python3.11"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { echo "$(PYTHON) cannot create an environment: install its venv module (Debian: python3-venv)"; exit 2; }
-	PIP_CONSTRAINT=constraints.txt $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,test]'
+	@echo "Installing the pinned dependencies into .venv (a minute, once)"
+	@$(PIP) install --constraint constraints.txt hatchling editables
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,test]'
 	@rm -f .venv/ready-*
 	@touch $@
 
 test: setup ## run the tests: unit, property, integration, short chaos, tidy, typing
-	$(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup
+	$(PYTEST)
 
-test-servers: setup ## run the tests that use a server on PostgreSQL 15 and 16 as well
-	for version in 15 16; do \
-	  FAIRLEAD_TEST_POSTGRES=$$version $(BIN)/python -m pytest --quiet --numprocesses=$(TEST_PROCESSES) --dist=loadgroup tests/integration || exit 1; \
+test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well
+	@for version in 15 16; do \
+	  $(BIN)/python -c "from fairlead.dev.binaries import binaries; binaries($$version)" 2>/dev/null || \
+	    { echo "PostgreSQL $$version is not here: skipped"; continue; }; \
+	  echo "PostgreSQL $$version:"; \
+	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet tests/integration || exit 1; \
 	done
 
 check: setup ## check format, lint, types, import contracts and house rules
@@ -57,7 +64,7 @@ chaos: setup ## kill, freeze and cut everything for a long while, from a printed
 
 constraints: ## pin the newest allowed versions anew
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins
-	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' '.[dev,test]'
+	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' editables '.[dev,test]'
 	{ sed -n '/^#/p' constraints.txt; .venv-pins/bin/python -m pip freeze --exclude fairlead | LC_ALL=C sort -f; } > constraints.new
 	mv constraints.new constraints.txt && rm -rf .venv-pins
 

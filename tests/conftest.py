@@ -98,7 +98,7 @@ def background() -> Iterator[Background]:
 @pytest.fixture
 def own_server() -> Iterator[Server]:
     """Yield a durable, migrated server of this test's own, which it may kill and restart."""
-    with running_server({}) as running:
+    with running_server({}, within=fast_folder()) as running:
         with psycopg.connect(running.url, autocommit=True) as connection:
             migrate(connection)
         yield running

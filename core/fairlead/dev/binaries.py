@@ -46,10 +46,9 @@ def binaries(major: int | None = None) -> Path:
 def installed() -> tuple[tuple[int, Path], ...]:
     """Return (major version, folder) of every usable installation, the preferred first."""
     chosen = os.environ.get("FAIRLEAD_POSTGRES_BIN")
-    if chosen:
-        return ((major_version(Path(chosen)), Path(chosen)),)
+    sources = ([Path(chosen)],) if chosen else (_of_the_wheel(), _of_debian(), _on_the_path())
     found: list[tuple[int, Path]] = []
-    for source in (_of_the_wheel(), _of_debian(), _on_the_path()):
+    for source in sources:
         versions = [(major_version(folder), folder) for folder in source]
         found += sorted(versions, reverse=True)
     usable = ((version, folder) for version, folder in found if version >= _LOWEST_MAJOR)

@@ -1,0 +1,141 @@
+"""What the layout promises: few public names, ordered migrations, pure decisions."""
+
+import re
+import tomllib
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import fairlead
+from tests.support import tree
+
+PUBLIC_NAMES_MAX = 15
+MIGRATIONS = Path("core/fairlead/migrations")
+MIGRATION = re.compile(r"(?P<number>\d{4})_(?:expand|contract)_[a-z][a-z_]*\.sql")
+LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+# Where decisions live. Each joins the contract in pyproject.toml when its module appears.
+DECISIONS = (
+    "core/fairlead/job",
+    "core/fairlead/retry",
+    "scheduler/fairlead_scheduler/policy",
+    "scheduler/fairlead_scheduler/estimate",
+    "scheduler/fairlead_scheduler/cron",
+    "worker/fairlead_worker/outcome",
+    "worker/fairlead_worker/registry",
+    "autoscaler/fairlead_autoscaler/decide",
+)
+
+
+def misnumbered(names: list[str]) -> tuple[str, ...]:
+    """Return the migrations that are misnamed, or that leave a gap or a double before them."""
+    return tuple(
+        name
+        for number, name in enumerate(sorted(names), start=1)
+        if not (match := MIGRATION.fullmatch(name)) or int(match["number"]) != number
+    )
+
+
+def slug(heading: str) -> str:
+    """Return the anchor that a heading gets on a code host's page."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
+def anchors(markdown: str) -> set[str]:
+    """Return the anchors of a page."""
+    return {slug(heading) for heading in re.findall(r"^#+ (.+)$", markdown, re.MULTILINE)}
+
+
+def broken_links(page: Path, markdown: str) -> tuple[str, ...]:
+    """Return the relative links of a page that lead nowhere."""
+    prose = re.sub(r"^```.*?^```|`[^`\n]*`", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    broken: list[str] = []
+    for match in LINK.finditer(prose):
+        path = tree.ROOT / page.parent / match[1] if match[1] else None
+        target = markdown if path is None else path.read_text("utf-8") if path.is_file() else ""
+        lost_file = path is not None and not path.exists()
+        if lost_file or (match[2] and match[2] not in anchors(target)):
+            broken.append(match[0][2:-1])
+    return tuple(broken)
+
+
+def test_the_public_face_has_at_most_15_names() -> None:
+    """`import fairlead` offers at most 15 names."""
+    public = {
+        name
+        for name, value in vars(fairlead).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType)
+    }
+
+    assert PUBLIC_NAMES_MAX >= len(public), sorted(public)
+    assert public == set(getattr(fairlead, "__all__", ()))
+
+
+def test_migrations_are_expand_or_contract_and_numbered_without_gaps() -> None:
+    """Every migration is NNNN_expand_noun.sql or NNNN_contract_noun.sql, counted from 0001."""
+    numbered = [path.name for path in tree.of_rooms(".sql") if path.parent == MIGRATIONS]
+
+    assert () == misnumbered([name for name in numbered if name[0].isdigit()])
+
+
+def test_every_unnumbered_migration_file_is_run_by_name() -> None:
+    """What is beside the numbered migrations is named by the code that runs it."""
+    tool = tree.text(Path("core/fairlead/migrate.py"))
+    beside = [
+        path.name
+        for path in tree.of_rooms(".sql")
+        if path.parent == MIGRATIONS and not path.name[0].isdigit()
+    ]
+
+    assert [] == [name for name in beside if f'"{name}"' not in tool]
+
+
+def test_every_decision_is_under_the_contract_that_keeps_it_pure() -> None:
+    """A module that decides imports no clock, no random and no I/O: lint-imports holds it."""
+    contracts = tomllib.loads(tree.text(Path("pyproject.toml")))["tool"]["importlinter"]
+    pure = {
+        name
+        for contract in contracts["contracts"]
+        if contract["name"] == "decisions are pure"
+        for name in contract["source_modules"]
+    }
+    here = [
+        name.split("/", 1)[1].replace("/", ".")
+        for name in DECISIONS
+        if (tree.ROOT / f"{name}.py").exists() or (tree.ROOT / name).is_dir()
+    ]
+
+    assert [] == [name for name in here if name not in pure]
+
+
+def test_every_relative_link_leads_somewhere() -> None:
+    """Every relative link of every page, and its anchor, exists."""
+    broken = {page: broken_links(page, tree.text(page)) for page in tree.files(".md")}
+
+    assert {} == {page: links for page, links in broken.items() if links}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["0002_expand_jobs.sql"],
+        ["0001_expand_jobs.sql", "0003_expand_roles.sql"],
+        ["0001_expand_jobs.sql", "0001_expand_roles.sql"],
+        ["0001_add_jobs.sql"],
+        ["1_expand_jobs.sql"],
+    ],
+)
+def test_the_migration_rule_sees_gaps_doubles_and_other_names(names: list[str]) -> None:
+    """Numbers run from 0001 without gaps or doubles, and the kind is one of two."""
+    assert misnumbered(names)
+
+
+def test_the_link_rule_sees_dead_files_and_dead_anchors() -> None:
+    """A link to a missing file or heading is broken; code and web links are not looked at."""
+    links = "[a](#here-it-is) [b](no.md) [c](#gone) [d](../LICENSE) [e](../README.md#fairlead)"
+    ignored = "[f](https://example.org/x) `[g](no.md)`\n```\n[h](no.md)\n```\n"
+
+    broken = broken_links(Path("charts/page.md"), f"# Here it is\n{links} {ignored}")
+
+    assert ("no.md", "#gone") == broken

@@ -1,0 +1,58 @@
+"""A file can be held in mind at once, a function fits on a screen, a module says what it is."""
+
+import ast
+
+from tests.support import tree
+
+FILE_LINES_MAX = 400
+FUNCTION_LINES_MAX = 50
+
+
+def long_functions(module: ast.Module) -> tuple[str, ...]:
+    """Name the functions that do not fit on a screen."""
+    return tuple(
+        each.name
+        for each in tree.functions(module)
+        if (each.end_lineno or each.lineno) - each.lineno + 1 > FUNCTION_LINES_MAX
+    )
+
+
+def undocumented(module: ast.Module) -> bool:
+    """Tell whether a module fails to say what it is."""
+    return ast.get_docstring(module) is None
+
+
+def test_no_file_is_longer_than_400_lines() -> None:
+    """Files have at most 400 lines."""
+    too_long = [
+        f"{path}: {lines}"
+        for path in tree.files(".py", ".sql", ".sh")
+        if (lines := len(tree.text(path).splitlines())) > FILE_LINES_MAX
+    ]
+
+    assert [] == too_long
+
+
+def test_no_function_is_longer_than_50_lines() -> None:
+    """Functions have at most 50 lines."""
+    too_long = {path: long_functions(tree.module(path)) for path in tree.files(".py")}
+
+    assert {} == {path: names for path, names in too_long.items() if names}
+
+
+def test_every_module_says_what_it_is() -> None:
+    """Every module starts with a docstring."""
+    assert [] == [path for path in tree.files(".py") if undocumented(tree.module(path))]
+
+
+def test_the_size_rule_sees_a_function_of_51_lines_and_lets_one_of_50_pass() -> None:
+    """The limit is exact."""
+    fits = "def fits():\n" + "    1\n" * 49
+    exceeds = "def exceeds():\n" + "    1\n" * 50
+
+    assert ("exceeds",) == long_functions(ast.parse(fits + exceeds))
+
+
+def test_the_docstring_rule_is_not_satisfied_by_a_comment() -> None:
+    """A comment is no docstring."""
+    assert undocumented(ast.parse("# a comment\nx = 1\n"))
