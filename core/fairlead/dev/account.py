@@ -78,7 +78,6 @@ def reachable(bin_dir: Path, who: Account, *, copies: Path) -> Path:
 
     Raises:
         PostgresError: `copies` cannot be reached by the account either.
-
     """
     if who.reaches(bin_dir):
         return bin_dir

@@ -29,7 +29,6 @@ def binaries(major: int | None = None) -> Path:
 
     Raises:
         PostgresError: nothing fits; the text says what was found and what to do.
-
     """
     found = installed()
     for version, folder in found:
@@ -60,7 +59,6 @@ def major_version(bin_dir: Path) -> int:
 
     Raises:
         PostgresError: the folder holds no `postgres` that runs.
-
     """
     program = bin_dir / "postgres"
     try:

@@ -30,7 +30,6 @@ def lock(data_dir: Path) -> IO[str]:
 
     Raises:
         PostgresError: another process has it, or its parent cannot be written.
-
     """
     path = data_dir.with_name(data_dir.name + ".lock")
     try:
@@ -68,7 +67,6 @@ def initialise(data_dir: Path, bin_dir: Path, who: Account) -> None:
 
     Raises:
         PostgresError: the folder is not empty, cannot be entered, or `initdb` failed.
-
     """
     if not who.reaches(data_dir.parent):
         raise PostgresError(

@@ -56,7 +56,6 @@ class Server:
             else what `binaries()` prefers.
         port: None draws a free one, kept for the life of this object.
         settings: server settings by name, over the defaults.
-
     """
 
     def __init__(
@@ -138,7 +137,6 @@ class Server:
         Raises:
             PostgresError: another process has it started, it does not start, or it does not
                 answer within the seconds; the text ends with the last lines of its log.
-
         """
         if self.is_running():
             return
