@@ -1,0 +1,130 @@
+"""What goes into the scheduler's decisions and what comes out of them: values, nothing else.
+
+Times are microseconds of the database's clock since 1970, durations are microseconds, and tags are
+slot-microseconds: how much service a lane has been charged for. What is made once per job is a
+NamedTuple, because a tuple costs a third of a dataclass.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+Stream = tuple[str, str, int]
+"""Queue, tenant and rank: one ordered run of jobs in the lane index."""
+
+Paused = frozenset[tuple[str, str | None]]
+"""Paused queues, as (queue, None), and paused tenants of queues, as (queue, tenant)."""
+
+
+class Head(NamedTuple):
+    """A pending job at the head of its stream."""
+
+    id: int
+    seq: int
+    hint_us: int | None
+    """The producer's `cost_hint`."""
+    seen_us: int | None
+    """When the leader first saw the job; None means that nobody knows. Passed through."""
+
+
+class Found(NamedTuple):
+    """A pending job with its stream, as the tail, a probe, a sweep or a promotion finds it."""
+
+    id: int
+    seq: int
+    queue: str
+    tenant: str
+    rank: int
+    hint_us: int | None
+    seen_us: int | None
+
+
+class Want(NamedTuple):
+    """Ask the database for up to `count` jobs of `stream` with `seq > after_seq`, by `seq`."""
+
+    stream: Stream
+    after_seq: int
+    count: int
+
+
+class Planned(NamedTuple):
+    """One row to insert into `work_queue`."""
+
+    id: int
+    vtag: int
+    estimate_us: int
+    seen_us: int | None
+
+
+class Plan(NamedTuple):
+    """What to dispatch, and the floor to write in the same transaction."""
+
+    jobs: tuple[Planned, ...]
+    """In the order of their ids, which is the lock order."""
+    floor: int
+    """No unclaimed row is known below it, and no tag in `jobs` is. It may be lower than last time:
+    write it as it is, without `greatest`."""
+    doubtful: tuple[int, ...]
+    """Offered ids that are in flight by the books, and so were left out. Ask the database again:
+    one whose ending has not been read yet would otherwise be lost until the next sweep."""
+    overflow: int
+    """How many of `jobs` go past the depth, because they overtake queued rows."""
+
+
+class QueueRow(NamedTuple):
+    """A row of `work_queue` as a full read finds it."""
+
+    job_id: int
+    queue: str
+    tenant: str
+    vtag: int
+    estimate_us: int
+    claimed_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairSettings:
+    """The knobs of the fair order."""
+
+    inflight_share_cap: float = 2.0
+    """Beta: a lane with this many times its fair share in flight waits while others have less."""
+    prior_us: int = 100_000
+    """The first estimate in a queue where nothing has ended yet."""
+    prior_samples: int = 4
+    """n0: how many samples the prior counts for."""
+    window: int = 200
+    """How many samples a mean remembers."""
+    idle_lanes_max: int = 20_000
+    """Lanes without work that are remembered, for their means, before the idle are forgotten."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadsSettings:
+    """How many heads to prefetch."""
+
+    first: int = 8
+    """Heads asked for a stream that is new."""
+    lowest: int = 4
+    """Heads kept for a stream that hardly moves."""
+    per_stream_max: int = 2048
+    """Heads kept for a stream that drains as fast as it is filled."""
+    budget: int = 200_000
+    """Heads kept in all; about 200 bytes each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DepthSettings:
+    """How many unclaimed rows `work_queue` may hold."""
+
+    lowest: int = 8
+    ceiling: int = 2000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TailSettings:
+    """How holes in the sequence of ids are probed."""
+
+    ranges_max: int = 1000
+    doubtful_max: int = 10_000
+    marks_max: int = 1024
+    interval_first_us: int = 10_000
+    interval_max_us: int = 100_000
