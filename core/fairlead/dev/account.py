@@ -72,9 +72,10 @@ def account() -> Account:
 def reachable(bin_dir: Path, who: Account, *, copies: Path) -> Path:
     """Return these programs where the account can read them, copied below `copies` if need be.
 
-    An environment below /root is readable by root alone. The copy (35 MB) holds the whole
-    installation, which finds its libraries relative to itself. It is made beside its place and
-    renamed, so an interruption leaves nothing half made; a repeat finds it and copies nothing.
+    An environment below /root is readable by root alone. The copy (40 MB) has the layout of the
+    place it came from, since the programs find their libraries relative to themselves. It is
+    made beside its place and renamed, so an interruption leaves nothing half made; a repeat
+    finds it and copies nothing.
 
     Raises:
         PostgresError: `copies` cannot be reached by the account either.
@@ -87,13 +88,18 @@ def reachable(bin_dir: Path, who: Account, *, copies: Path) -> Path:
             f"nor {copies}: choose a data folder outside of root's home, or run as another user"
         )
     install = bin_dir.parent
+    package = install.parent
+    libraries = package.with_name(f"{package.name}.libs")  # where a wheel's repair puts them
     target = copies / f"{install.name}-{bin_dir.stat().st_mtime_ns}"
     if not target.exists():
         partial = target.with_name(target.name + ".partial")
         shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(install, partial, symlinks=True)
+        for part in (install, libraries):
+            if part.is_dir():
+                copy = partial / part.relative_to(package.parent)
+                shutil.copytree(part, copy, symlinks=True)
         partial.rename(target)
-    return target / bin_dir.name
+    return target / bin_dir.relative_to(package.parent)
 
 
 def _environment() -> Mapping[str, str]:
