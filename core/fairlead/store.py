@@ -18,7 +18,9 @@ Connection = psycopg.Connection[tuple[object, ...]]
 
 SESSION = (
     "set enable_seqscan = off",
+    "set enable_bitmapscan = off",
     "set enable_mergejoin = off",
+    "set enable_sort = off",
     "set plan_cache_mode = force_generic_plan",
     "set timezone = 'UTC'",
 )
@@ -95,8 +97,8 @@ def connect_patiently(
 ) -> Connection | None:
     """Try until a session opens; None when asked to stop first.
 
-    Between attempts it rests with full jitter, at most 0.2 s at first and 5 s in the end, and calls
-    `waiting` with the sentence that says why and the rest in seconds.
+    Between attempts it rests with full jitter, at most 0.2 s at first and 5 s in the end, and
+    calls `waiting` with the sentence that says why and the rest in seconds.
     """
     limit_seconds = 0.2
     while not stop.is_set():

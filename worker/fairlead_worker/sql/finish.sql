@@ -1,0 +1,32 @@
+-- finish: end a batch of attempts for good: out of work_queue and jobs, into the history.
+--         Answers the tokens that held; one that is missing was stale (or ended before a lost
+--         connection: look with finished.sql).
+-- locks: work_queue rows by job id, then jobs rows by id. Completion alone takes work_queue first.
+-- index: work_queue_pkey, jobs_pkey
+with ended as materialized (
+    select e.token, e.outcome, e.result, e.error, e.run_us
+    from unnest(%(tokens)s::bigint[], %(outcomes)s::text[], %(results)s::text[], %(errors)s::text[],
+                %(run_us)s::bigint[]) as e (token, outcome, result, error, run_us)
+), released as (
+    delete from fairlead.work_queue q
+    where q.job_id = any (%(ids)s::bigint[]) and q.token = any (%(tokens)s::bigint[])
+    returning q.job_id, q.token, q.worker, q.runnable_at, q.claimed_at
+), removed as (
+    delete from fairlead.jobs j where j.id = any (array(select r.job_id from released r))
+    returning j.*
+), kept as (
+    insert into fairlead.job_history (
+        id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of,
+        attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
+        timeout, cost_hint, dedup_key, headers, result, error)
+    select j.id, r.token, r.worker, j.created_at, j.due_at, r.runnable_at, r.claimed_at, now(),
+           j.retry_of, j.attempts + 1, j.max_attempts, j.crashes, j.losses, j.priority,
+           coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
+           j.cost_hint, j.dedup_key, j.headers, e.result::jsonb, coalesce(e.error, j.last_error)
+    from removed j join released r on r.job_id = j.id join ended e on e.token = r.token
+), receipt as (
+    insert into fairlead.receipts (ended, run_us)
+    select array_agg(r.job_id), array_agg(e.run_us)
+    from released r join ended e on e.token = r.token having count(*) > 0
+)
+select r.token from released r
