@@ -69,6 +69,18 @@ def account() -> Account:
     return Account(nobody.pw_uid, nobody.pw_gid)
 
 
+def state_dir() -> Path:
+    """Return the folder where development keeps its data, made if it is not there yet.
+
+    `$XDG_STATE_HOME/fairlead`, by default below the home folder; for root, whose home the
+    server's account cannot enter, `/var/lib/fairlead`.
+    """
+    home = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state")
+    folder = Path("/var/lib/fairlead") if os.geteuid() == 0 else home / "fairlead"
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    return folder
+
+
 def reachable(bin_dir: Path, who: Account, *, copies: Path) -> Path:
     """Return these programs where the account can read them, copied below `copies` if need be.
 
