@@ -12,7 +12,7 @@ LogFormat = Literal["auto", "json", "console"]
 def configure(log_format: LogFormat = "auto", level: str = "info") -> None:
     """Send every log line of this process to standard error.
 
-    `auto` is console on a terminal and JSON elsewhere. Calling it again replaces the old choice.
+    `auto` is console on a terminal and JSON elsewhere. Calling it again replaces the choice.
     """
     as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     renderer: structlog.types.Processor = (

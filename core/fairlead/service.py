@@ -1,12 +1,12 @@
 """Run a step again and again until asked to stop.
 
-Signals set an event; loops do the work. A step returns how long to rest, and a wake only shortens
-the rest: polling is the truth.
+Signals set an event; loops do the work. A step returns how long to rest, and a wake only
+shortens the rest: polling is the truth.
 """
 
 import signal
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from datetime import timedelta
 from types import FrameType
@@ -21,7 +21,7 @@ def run(step: Step, stop: threading.Event) -> None:
 
 
 @contextmanager
-def stopping(*, stop: threading.Event, again: threading.Event) -> Iterator[None]:
+def stopping(*, stop: threading.Event, again: threading.Event) -> Generator[None]:
     """Set `stop` at the first SIGTERM or SIGINT and `again` at the second, while inside.
 
     Only the main thread may enter. The former handlers are back afterwards.

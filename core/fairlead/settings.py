@@ -2,8 +2,8 @@
 
 Frozen, prefixed `FAIRLEAD_`, each field with its unit, default and reason. The URL comes from
 `FAIRLEAD_DATABASE_URL`, or from the file that `FAIRLEAD_DATABASE_URL_FILE` names, which is read
-again before each connection attempt so that a corrected secret is seen, or else from libpq's own
-variables (`PGHOST`, `PGUSER`, …).
+again before each connection attempt so that a corrected secret is seen, or else from libpq's
+own variables (`PGHOST`, `PGUSER`, …).
 """
 
 from pathlib import Path
@@ -19,8 +19,8 @@ class DatabaseSettings(BaseSettings):
 
     database_url: str = Field(
         default="",
-        description="Connection URL or libpq keywords. Empty: `database_url_file`, else libpq's "
-        "own variables (PGHOST, PGUSER, ...).",
+        description="Connection URL or libpq keywords. Empty: `database_url_file`, else "
+        "libpq's own variables (PGHOST, PGUSER, ...).",
     )
     database_url_file: Path | None = Field(
         default=None,
@@ -29,9 +29,9 @@ class DatabaseSettings(BaseSettings):
     )
     database_direct: bool = Field(
         default=True,
-        description="Whether sessions are our own. Set it to false behind PgBouncer's transaction "
-        "mode: no LISTEN, no prepared statements, no session settings; waiting falls back to "
-        "polling.",
+        description="Whether sessions are our own. Set it to false behind PgBouncer's "
+        "transaction mode: no LISTEN, no prepared statements, no session settings; waiting "
+        "falls back to polling.",
     )
     connect_timeout_seconds: int = Field(
         default=5, ge=1, le=60, description="Seconds until one connection attempt is given up."
@@ -41,8 +41,8 @@ class DatabaseSettings(BaseSettings):
     def _one_source(self) -> "DatabaseSettings":
         if self.database_url and self.database_url_file is not None:
             raise ValueError(
-                "database_url and database_url_file are both set: keep FAIRLEAD_DATABASE_URL or "
-                "FAIRLEAD_DATABASE_URL_FILE, not both"
+                "database_url and database_url_file are both set: keep FAIRLEAD_DATABASE_URL "
+                "or FAIRLEAD_DATABASE_URL_FILE, not both"
             )
         return self
 

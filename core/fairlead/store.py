@@ -1,9 +1,10 @@
 """Connections to PostgreSQL, and what may go wrong with them.
 
-A direct session turns off sequential scans, sorts of whole tables and merge joins for itself and
-prepares its statements: a plan that was cached while a table was empty must not be a scan when the
-table holds a million rows. Behind PgBouncer's transaction mode (`database_direct = false`) a
-session is not ours to change; there nothing is prepared, so every plan sees the table as it is.
+A direct session turns off sequential scans, sorts of whole tables and merge joins for itself
+and prepares its statements: a plan that was cached while a table was empty must not be a scan
+when the table holds a million rows. Behind PgBouncer's transaction mode
+(`database_direct = false`) a session is not ours to change; there nothing is prepared, so every
+plan sees the table as it is.
 """
 
 import random
