@@ -19,7 +19,7 @@ setup: $(READY) ## create .venv with every pinned dependency (again only when th
 
 $(READY):
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "Fairlead needs Python 3.11 or newer, and $(PYTHON) is older: run make PYTHON=/path/to/python3.11"; exit 2; }
+	  { echo "Fairlead needs Python 3.11 or newer, and $(PYTHON) is not that: run make PYTHON=/path/to/python3.11"; exit 2; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { echo "$(PYTHON) cannot create an environment: install its venv module (Debian: python3-venv)"; exit 2; }
 	@echo "Installing the pinned dependencies into .venv (a minute, once)"
