@@ -1,0 +1,160 @@
+"""`python -m bench [quick|long|tune]`: measure against the bars, or tune the peers.
+
+Exit code 1 only for a broken run; a missed bar is shown as missed, and with `--strict` it is 1
+too. `--peers-only` measures floors and peers without Fairlead: the targets of a machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import budgets, machine, peers_environment, peers_known, report, tune
+from bench.context import Context, say
+from bench.fairlead_contender import FairleadContender
+from bench.outcome import Outcome
+from bench.processes import BrokenRunError
+from bench.scenarios import (
+    backlog,
+    drains,
+    enqueue,
+    idle_fleet,
+    idle_latency,
+    memory,
+    scheduler,
+    snapshot,
+    worker,
+)
+from bench.server import Server, running
+
+_SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
+    "P1": drains.one_worker,
+    "P2": drains.two_workers,
+    "P3": enqueue.run,
+    "P4": idle_latency.run,
+    "P5": backlog.run,
+    "P6": snapshot.run,
+    "P7": drains.wal,
+    "P8": scheduler.run,
+    "P9": worker.run,
+    "P10": idle_fleet.run,
+    "P11": memory.run,
+}
+_WITH_PEERS = ("P1", "P2", "P4", "P7")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What the command line asks for."""
+
+    form: str
+    scenarios: tuple[str, ...]
+    peers_only: bool
+    strict: bool
+    record: bool
+    seed: int
+    output: Path | None
+
+
+def _scenarios(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip().upper() for part in text.split(",") if part.strip())
+    unknown = [name for name in names if name not in _SCENARIOS]
+    if unknown:
+        raise argparse.ArgumentTypeError(f"no scenario {', '.join(unknown)}: P1 to P11 exist")
+    return names
+
+
+def _arguments(argv: Sequence[str] | None) -> Arguments:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("form", nargs="?", default="quick", choices=("quick", "long", "tune"))
+    parser.add_argument("--long", action="store_true", help="the same as the form long")
+    parser.add_argument("--only", type=_scenarios, default=(), help="such as P1,P4")
+    parser.add_argument(
+        "--peers-only", action="store_true", help="floors and peers, no Fairlead"
+    )
+    parser.add_argument("--strict", action="store_true", help="exit 1 for a missed bar")
+    parser.add_argument(
+        "--record", action="store_true", help="rewrite the budgets' observations"
+    )
+    parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--output", type=Path, help="where the JSON goes")
+    given = parser.parse_args(argv)
+    chosen = given.only or (_WITH_PEERS if given.peers_only else tuple(_SCENARIOS))
+    return Arguments(
+        form="long" if given.long else given.form,
+        scenarios=chosen,
+        peers_only=given.peers_only,
+        strict=given.strict,
+        record=given.record,
+        seed=given.seed,
+        output=given.output,
+    )
+
+
+def _context(server: Server, given: Arguments, python: Path) -> Context:
+    return Context(
+        server=server,
+        peers=peers_known.known(python),
+        fairlead=FairleadContender(),
+        long=given.form == "long",
+        seed=given.seed,
+        with_fairlead=not given.peers_only,
+    )
+
+
+def _measure(context: Context, names: Sequence[str]) -> tuple[list[Outcome], list[str]]:
+    """Run the scenarios one after the other; a broken one does not stop the rest."""
+    outcomes: list[Outcome] = []
+    failures: list[str] = []
+    for name in names:
+        begun = time.monotonic()
+        say(f"{name}: {budgets.load(name).title}")
+        try:
+            outcomes.append(_SCENARIOS[name](context))
+        except BrokenRunError as error:
+            failures.append(f"{name}: {error}")
+            say(f"  broken: {error}")
+        say(f"  {name} took {time.monotonic() - begun:.0f} s")
+    return outcomes, failures
+
+
+def _run(given: Arguments) -> int:
+    python = peers_environment.ensure()
+    say(f"seed {given.seed}")
+    with running() as server:
+        context = _context(server, given, python)
+        outcomes, failures = _measure(context, given.scenarios)
+        run = report.Run(
+            form=given.form,
+            seed=given.seed,
+            machine=machine.describe(),
+            postgres=server.version,
+            versions=peers_environment.versions(python),
+            tuned=tomllib.loads(peers_known.TUNED.read_text()),
+            failures=tuple(failures),
+        )
+    report.show(outcomes, run)
+    say(f"written to {report.write(outcomes, run, given.output)}")
+    if given.record and not failures:
+        budgets.record(outcomes, run.machine, form=given.form)
+    missed = report.missed(outcomes)
+    return 1 if failures or (given.strict and missed) else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit code."""
+    given = _arguments(argv)
+    if given.form != "tune":
+        return _run(given)
+    with running() as server:
+        tune.tune(server, peers_known.known(peers_environment.ensure()))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

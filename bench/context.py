@@ -1,0 +1,75 @@
+"""What all scenarios of one run share: server, contenders, form and the rounds run so far."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from bench.contender import Contender, PeerContender
+from bench.fairlead_contender import FairleadContender
+from bench.floors.contender import TWO_STAGE
+from bench.rounds import Drain, drain
+from bench.server import Server
+
+DrainRound = dict[str, Drain]
+
+
+@dataclass(slots=True, kw_only=True)
+class Context:
+    """One run. `with_fairlead` is false when only peers and floors are measured."""
+
+    server: Server
+    peers: tuple[PeerContender, ...]
+    fairlead: FairleadContender
+    long: bool
+    seed: int
+    with_fairlead: bool = True
+    kept: dict[str, object] = field(default_factory=dict[str, object])
+    _drains: dict[int, list[DrainRound]] = field(default_factory=dict[int, list[DrainRound]])
+
+    @property
+    def contenders(self) -> tuple[Contender, ...]:
+        """Return Fairlead and its peers."""
+        ours: tuple[Contender, ...] = (self.fairlead,) if self.with_fairlead else ()
+        return (*ours, *self.peers)
+
+    def rounds(self, quick: int, long: int) -> int:
+        """Return the number of rounds of this run's form."""
+        return long if self.long else quick
+
+    def shuffled(self, contenders: Sequence[Contender], turn: int) -> list[Contender]:
+        """Return the contenders in another order each turn, the same for the same seed."""
+        order = list(contenders)
+        random.Random(self.seed * 1000 + turn).shuffle(order)
+        return order
+
+    def drains(self, workers: int, rounds: int) -> list[DrainRound]:
+        """Drain every contender `rounds` times, taking turns; a repeat returns the same.
+
+        P1 and P7 look at the same rounds, since both are about one worker's drain.
+        """
+        if workers not in self._drains:
+            everyone: tuple[Contender, ...] = (*self.contenders, TWO_STAGE)
+            self._drains[workers] = [
+                {
+                    each.name: self._drain(each, workers)
+                    for each in self.shuffled(everyone, turn)
+                }
+                for turn in range(rounds)
+            ]
+        return self._drains[workers]
+
+    def _drain(self, contender: Contender, workers: int) -> Drain:
+        jobs = contender.drain_jobs * workers
+        result = drain(self.server, contender, workers=workers, jobs=jobs)
+        say(f"  drain, {workers} worker(s), {contender.name}: {result.drain_rate:,.0f} jobs/s")
+        return result
+
+
+def say(text: str) -> None:
+    """Print one line of progress at once."""
+    print(text, flush=True)
+
+
+Scenario = Callable[[Context], "object"]

@@ -1,0 +1,76 @@
+"""Fairlead as a contender: its public commands, its SQL, and nothing from inside."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+
+from bench import plain_sql
+from bench.contender import Fleet, Settings
+from bench.machine import ROOT
+from bench.probe import FOLDER_VARIABLE, ProbeFolder
+from bench.processes import Child, start
+from fairlead.migrate import migrate
+
+_COMMANDS = Path(sys.executable).parent
+_APP_FOLDER = ROOT / "bench" / "app"
+APP = "bench_app:tasks"
+INSERT = "insert into fairlead.jobs (kind, payload) select 'bench', unnest(%s::jsonb[])"
+INSERT_STAMPED = INSERT.replace("'bench'", "'stamp'")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairleadContender:
+    """The scheduler and one worker with as many handler processes as are asked for."""
+
+    name: str = "fairlead"
+    drain_jobs: int = 100_000
+    unfinished: str = "select exists (select from fairlead.jobs)"
+    settings: Settings = field(default_factory=lambda: {"concurrency": 200})
+
+    def install(self, dsn: str) -> None:
+        """Migrate an empty database."""
+        with psycopg.connect(dsn, autocommit=True) as connection:
+            migrate(connection)
+
+    def enqueue(self, dsn: str, jobs: int, batch: int) -> float:
+        """Insert rows, as any application would."""
+        return plain_sql.enqueue(dsn, INSERT, jobs=jobs, batch=batch)
+
+    def _start(self, name: str, argv: list[str], dsn: str, folder: Path) -> Child:
+        environment = {
+            "FAIRLEAD_DATABASE_URL": dsn,
+            "PYTHONPATH": f"{_APP_FOLDER}:{ROOT}",
+            FOLDER_VARIABLE: str(folder / "probes"),
+        }
+        return start(
+            name, argv, log=folder / f"{name}.log", environment=environment, folder=folder
+        )
+
+    def start_scheduler(self, dsn: str, folder: Path) -> Child:
+        """Start one scheduler."""
+        return self._start("scheduler", [str(_COMMANDS / "fairlead-scheduler")], dsn, folder)
+
+    def start_worker(
+        self, dsn: str, folder: Path, *, processes: int = 1, name: str = "worker"
+    ) -> Child:
+        """Start one worker parent with `processes` children."""
+        argv = [str(_COMMANDS / "fairlead-worker"), "--app", APP, "--pool", "default"]
+        concurrency = str(self.settings["concurrency"])
+        argv += ["--concurrency", concurrency, "--processes", str(processes)]
+        return self._start(name, argv, dsn, folder)
+
+    def start(self, dsn: str, *, workers: int, folder: Path, stamps: bool) -> Fleet:
+        """Start the scheduler, then one worker; `stamps` is decided by the job's kind."""
+        del stamps
+        probes = ProbeFolder(folder / "probes")
+        scheduler = self.start_scheduler(dsn, folder)
+        worker = self.start_worker(dsn, folder, processes=workers)
+        return Fleet(children=(scheduler, worker), probes=probes)
+
+    def ping(self, dsn: str, jobs: int, interval_seconds: float) -> tuple[int, ...]:
+        """Insert one row per interval, of the kind that leaves its start time."""
+        return plain_sql.ping(dsn, INSERT_STAMPED, jobs=jobs, interval_seconds=interval_seconds)

@@ -1,0 +1,112 @@
+"""Fairlead running under a steady load, and windows in which it is watched."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Generator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import plain_sql
+from bench.fairlead_contender import INSERT, FairleadContender
+from bench.probe import ProbeFolder
+from bench.processes import Child, descendants, task_cpu_seconds, wait_until
+
+_WARM_JOBS = 3000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A scheduler and a worker that run against one database."""
+
+    dsn: str
+    folder: Path
+    scheduler: Child
+    worker: Child
+    probes: ProbeFolder
+
+    @property
+    def children(self) -> tuple[Child, ...]:
+        """Return the processes to watch."""
+        return (self.scheduler, self.worker)
+
+    def worker_pids(self) -> tuple[int, ...]:
+        """Return the worker parent's process id and those below it."""
+        return descendants(self.worker.pid)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Window:
+    """What happened in some seconds of load."""
+
+    seconds: float
+    jobs: int
+    scheduler_cpu_seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Return jobs started per second."""
+        return self.jobs / self.seconds
+
+    @property
+    def scheduler_us_per_job(self) -> float:
+        """Return the scheduler's own CPU time per job."""
+        return self.scheduler_cpu_seconds / max(1, self.jobs) * 1e6
+
+
+@contextlib.contextmanager
+def running(fairlead: FairleadContender, dsn: str, *, processes: int = 1) -> Generator[Live]:
+    """Run a scheduler and a worker; stop them, the worker first, at the end."""
+    with tempfile.TemporaryDirectory(prefix="bench-live-") as name:
+        folder = Path(name)
+        probes = ProbeFolder(folder / "probes")
+        scheduler = fairlead.start_scheduler(dsn, folder)
+        try:
+            worker = fairlead.start_worker(dsn, folder, processes=processes)
+            try:
+                yield Live(
+                    dsn=dsn, folder=folder, scheduler=scheduler, worker=worker, probes=probes
+                )
+            finally:
+                worker.stop()
+        finally:
+            scheduler.stop()
+
+
+@contextlib.contextmanager
+def feeding(live: Live, *, backlog: int) -> Generator[Child]:
+    """Keep `backlog` jobs waiting, beside those that waited before."""
+    feeder = plain_sql.feed(
+        live.dsn, INSERT, backlog=backlog, probes=live.probes.path, folder=live.folder
+    )
+    try:
+        yield feeder
+    finally:
+        feeder.stop()
+
+
+def warm_up(live: Live, jobs: int = _WARM_JOBS) -> None:
+    """Wait until some thousand handlers have started."""
+    goal = live.probes.count() + jobs
+    wait_until(
+        f"{jobs} jobs start", lambda: live.probes.count() >= goal, watching=live.children
+    )
+
+
+def watch(live: Live, seconds: float) -> Window:
+    """Count the handlers' starts and the scheduler's CPU time for some seconds."""
+    cpu, jobs, begun = (
+        task_cpu_seconds(live.scheduler.pid),
+        live.probes.count(),
+        time.monotonic(),
+    )
+    time.sleep(seconds)
+    for child in live.children:
+        child.check()
+    return Window(
+        jobs=live.probes.count() - jobs,
+        seconds=time.monotonic() - begun,
+        scheduler_cpu_seconds=task_cpu_seconds(live.scheduler.pid) - cpu,
+    )

@@ -1,0 +1,1 @@
+"""One module per scenario, P1 to P11: what is run, and which figure the bar is about."""

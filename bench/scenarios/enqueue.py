@@ -1,0 +1,132 @@
+"""P3: what an INSERT into fairlead.jobs costs beside the cheapest tables that could hold a job.
+
+Slices of a fraction of a second alternate between the tables, so that the machine's noise falls
+on all of them. No scheduler runs: the question is what the table, its constraints and its
+triggers cost, and the tables beside it have no reader either.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import psycopg
+
+from bench.context import Context, say
+from bench.figures import paired_ratio
+from bench.outcome import Figure, Outcome, Row, figure, ratio
+from bench.producer import connect, payload
+from bench.rounds import template
+
+_SLICES_QUICK, _SLICES_LONG = 15, 60
+_SLICE_SECONDS = 0.4
+_BATCH = 1000
+_BODIES = tuple(payload(index) for index in range(_BATCH))
+
+_TABLES = (
+    """create table one_index (
+        id bigint generated always as identity primary key,
+        kind text not null, payload jsonb not null)""",
+    """create table bare (
+        like fairlead.jobs including defaults including identity including generated)""",
+    "create index bare_lane on bare (queue, tenant, rank, seq) where run_at is null",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One table to insert into."""
+
+    key: str
+    table: str
+
+    @property
+    def one(self) -> bytes:
+        """Return the statement for one job."""
+        return f"insert into {self.table} (kind, payload) values ('bench', %s)".encode()
+
+    @property
+    def many(self) -> bytes:
+        """Return the statement for a batch."""
+        insert = f"insert into {self.table} (kind, payload)"
+        return f"{insert} select 'bench', unnest(%s::jsonb[])".encode()
+
+
+_TARGETS = (
+    Target("fairlead", "fairlead.jobs"),
+    Target("one_index", "one_index"),
+    Target("bare", "bare"),
+)
+
+
+def _singles(connection: psycopg.Connection, target: Target) -> float:
+    """Insert one job per transaction for one slice; return jobs per second."""
+    begun = time.monotonic()
+    count = 0
+    while (elapsed := time.monotonic() - begun) < _SLICE_SECONDS:
+        connection.execute(target.one, (_BODIES[count % _BATCH],))
+        count += 1
+    return count / elapsed
+
+
+def _batches(connection: psycopg.Connection, target: Target) -> float:
+    """Insert a thousand jobs per transaction for one slice; return jobs per second."""
+    bodies = list(_BODIES)
+    begun = time.monotonic()
+    count = 0
+    while (elapsed := time.monotonic() - begun) < _SLICE_SECONDS:
+        connection.execute(target.many, (bodies,))
+        count += _BATCH
+    return count / elapsed
+
+
+def _measure(
+    context: Context, dsn: str
+) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
+    singles: list[dict[str, float]] = []
+    batches: list[dict[str, float]] = []
+    with connect(dsn) as connection:
+        for statement in _TABLES:
+            connection.execute(statement.encode())
+        for turn in range(context.rounds(_SLICES_QUICK, _SLICES_LONG) + 1):
+            order = _TARGETS if turn % 2 else _TARGETS[::-1]
+            singles.append({each.key: _singles(connection, each) for each in order})
+            batches.append({each.key: _batches(connection, each) for each in order})
+    return singles[1:], batches[1:]  # the first turn warms up
+
+
+def _ratio(rounds: list[dict[str, float]], key: str, label: str, other: str) -> Figure:
+    ours = [each["fairlead"] for each in rounds]
+    return ratio(key, label, paired_ratio(ours, [each[other] for each in rounds]))
+
+
+def run(context: Context) -> Outcome:
+    """Insert one per transaction and a thousand per transaction into three tables."""
+    server = context.server
+    dsn = server.create_database("enqueue", template(server, context.fairlead))
+    server.checkpoint()
+    singles, batches = _measure(context, dsn)
+    server.drop_database("enqueue")
+    figures = [
+        _ratio(singles, "single_over_one_index", "1 per tx / one-index table", "one_index"),
+        _ratio(batches, "batch_over_bare", "1k per tx / bare table, lane index", "bare"),
+        _ratio(singles, "single_over_bare", "1 per tx / bare table, lane index", "bare"),
+        _ratio(batches, "batch_over_one_index", "1k per tx / one-index table", "one_index"),
+    ]
+    for form, rounds in (("single", singles), ("batch", batches)):
+        figures += [
+            figure(
+                f"{form}_{each.key}",
+                f"{each.key}, {form}",
+                "jobs/s",
+                [one[each.key] for one in rounds],
+            )
+            for each in _TARGETS
+        ]
+    say("  enqueue: " + ", ".join(f"{each.label} {each.value.median:,.2f}" for each in figures))
+    rows: list[Row] = [
+        {"form": form, **{name: round(rate) for name, rate in each.items()}}
+        for form, rounds in (("single", singles), ("batch", batches))
+        for each in rounds
+    ]
+    return Outcome(scenario="P3", figures=tuple(figures), rows=tuple(rows))

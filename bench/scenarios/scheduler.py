@@ -1,0 +1,119 @@
+"""P8: what the scheduler costs with ten thousand tenants and a million jobs waiting.
+
+Its own CPU time comes from the kernel, to the nanosecond. Buffers are read in two ways: per
+statement with EXPLAIN (ANALYZE, BUFFERS) on the statement's own text, and for the whole
+session from pg_stat_get_backend_io, which counts whatever the scheduler's connections touched.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bench import explain, live
+from bench.context import Context, say
+from bench.outcome import Figure, Outcome, Row, figure
+from bench.processes import Memory, memory
+from bench.rounds import template
+from bench.scenarios.backlog import fill
+
+_DATABASE = "scheduler"
+_TENANTS = 10_000
+_JOBS_QUICK, _JOBS_LONG = 1_000_000, 1_000_000
+_WINDOWS_QUICK, _WINDOWS_LONG = 3, 10
+_WINDOW_SECONDS = 4.0
+_IDLE_SECONDS_QUICK, _IDLE_SECONDS_LONG = 10.0, 60.0
+_BUFFERS = """
+select coalesce(sum(coalesce(io.hits, 0) + coalesce(io.reads, 0)), 0)::bigint
+from pg_stat_activity as session
+cross join lateral pg_stat_get_backend_io(session.pid) as io
+where session.datname = current_database() and session.application_name like '%scheduler%'
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observed:
+    """What one run under load and one at rest showed."""
+
+    windows: tuple[live.Window, ...]
+    buffers_per_job: float
+    memory: Memory
+    idle_share: float
+
+
+def _under_load(context: Context, dsn: str) -> tuple[list[live.Window], float, Memory]:
+    server = context.server
+    with live.running(context.fairlead, dsn) as running:
+        live.warm_up(running, 20_000)
+        buffers, jobs = int(str(server.value(_BUFFERS, _DATABASE))), running.probes.count()
+        windows = [
+            live.watch(running, _WINDOW_SECONDS)
+            for _turn in range(context.rounds(_WINDOWS_QUICK, _WINDOWS_LONG))
+        ]
+        touched = int(str(server.value(_BUFFERS, _DATABASE))) - buffers
+        per_job = touched / max(1, running.probes.count() - jobs)
+        return windows, per_job, memory(running.scheduler.pid)
+
+
+def _at_rest(context: Context) -> float:
+    server = context.server
+    dsn = server.create_database("rest", template(server, context.fairlead))
+    with live.running(context.fairlead, dsn) as running:
+        context.fairlead.enqueue(dsn, 1000, 1000)
+        live.warm_up(running, 1000)
+        live.watch(running, 3.0)  # come to rest
+        seconds = _IDLE_SECONDS_LONG if context.long else _IDLE_SECONDS_QUICK
+        window = live.watch(running, seconds)
+    server.drop_database("rest")
+    return window.scheduler_cpu_seconds / window.seconds
+
+
+def observe(context: Context) -> Observed:
+    """Run the scheduler under load and at rest; a repeat in one run returns the same."""
+    known = context.kept.get("scheduler")
+    if isinstance(known, Observed):
+        return known
+    server = context.server
+    dsn = server.create_database(_DATABASE, template(server, context.fairlead))
+    fill(context, _DATABASE, jobs=context.rounds(_JOBS_QUICK, _JOBS_LONG), tenants=_TENANTS)
+    windows, buffers, resident = _under_load(context, dsn)
+    observed = Observed(
+        windows=tuple(windows),
+        buffers_per_job=buffers,
+        memory=resident,
+        idle_share=_at_rest(context),
+    )
+    context.kept["scheduler"] = observed
+    return observed
+
+
+def run(context: Context) -> Outcome:
+    """Measure CPU and buffers per dispatched job, and CPU at rest."""
+    observed = observe(context)
+    costs = [window.scheduler_us_per_job for window in observed.windows]
+    figures: list[Figure] = [
+        figure("cpu_us_per_job", "scheduler's CPU per dispatched job", "us", costs),
+        figure(
+            "idle_percent", "scheduler at rest, of one core", "%", [observed.idle_share * 100]
+        ),
+        figure(
+            "session_buffers", "all its buffers per job", "buffers", [observed.buffers_per_job]
+        ),
+        figure(
+            "rate", "rate meanwhile", "jobs/s", [window.rate for window in observed.windows]
+        ),
+    ]
+    plans = explain.scheduler_buffers(context.server, _DATABASE)
+    figures += [
+        figure(f"buffers_{name}", f"buffers per job, {name}", "buffers", [buffers])
+        for name, buffers in plans.items()
+    ]
+    context.server.drop_database(_DATABASE)
+    say(
+        "  scheduler: "
+        + ", ".join(f"{each.label} {each.value.median:,.2f}" for each in figures)
+    )
+    rows: list[Row] = [
+        {"jobs_per_second": round(each.rate), "cpu_us": round(each.scheduler_us_per_job, 2)}
+        for each in observed.windows
+    ]
+    return Outcome(scenario="P8", figures=tuple(figures), rows=tuple(rows))

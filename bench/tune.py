@@ -1,0 +1,91 @@
+"""Find each peer's best settings by a tiny search, and record what was tried.
+
+A peer must not look slow because of a knob. Every setting of the grid is drained once with one
+worker, the three best are drained twice more, and the best median wins. Rates and machine
+are written beside the winner, so that a reader can see how flat the optimum is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bench import machine
+from bench.contender import PeerContender, Settings
+from bench.figures import spread
+from bench.peers_known import TUNED
+from bench.rounds import drain
+from bench.server import Server
+
+_FINALISTS = 3
+_FINAL_ROUNDS = 2
+
+_GRIDS: dict[str, dict[str, tuple[int | float, ...]]] = {
+    "pgqueuer": {"batch_size": (10, 50, 100, 250, 1000), "managers": (1, 3)},
+    "procrastinate": {"concurrency": (1, 4, 10, 30), "pool_max": (4, 20)},
+    "chancy": {"concurrency": (100, 500, 1000), "outgoing_seconds": (0.1, 1.0)},
+    "oban": {"limit": (20, 100, 300, 1000)},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """One setting and the rates that it reached, in jobs per second."""
+
+    settings: Settings
+    rates: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        """Return the middle rate."""
+        return spread(self.rates).median
+
+
+def _grid(name: str) -> list[Settings]:
+    knobs = _GRIDS[name]
+    return [
+        dict(zip(knobs, values, strict=True)) for values in itertools.product(*knobs.values())
+    ]
+
+
+def _drained(server: Server, peer: PeerContender, trial: Trial) -> Trial:
+    trying = replace(peer, settings=trial.settings)
+    rate = drain(server, trying, workers=1, jobs=peer.drain_jobs).drain_rate
+    print(f"{peer.name:>14} {json.dumps(trial.settings)}: {rate:,.0f} jobs/s", flush=True)
+    return replace(trial, rates=(*trial.rates, rate))
+
+
+def search(server: Server, peer: PeerContender) -> list[Trial]:
+    """Try the peer's grid and return the trials, the best first."""
+    trials = [
+        _drained(server, peer, Trial(settings=settings, rates=()))
+        for settings in _grid(peer.name)
+    ]
+    for _round in range(_FINAL_ROUNDS):
+        trials.sort(key=lambda trial: trial.median, reverse=True)
+        trials[:_FINALISTS] = [_drained(server, peer, each) for each in trials[:_FINALISTS]]
+    return sorted(trials, key=lambda trial: (len(trial.rates), trial.median), reverse=True)
+
+
+def _toml(name: str, trials: Sequence[Trial]) -> str:
+    best = "\n".join(f"{knob} = {value}" for knob, value in trials[0].settings.items())
+    tried = "\n".join(
+        f"  {{ settings = {json.dumps(json.dumps(trial.settings))}, "
+        f"jobs_per_second = {[round(rate) for rate in trial.rates]} }},"
+        for trial in trials
+    )
+    return f"[{name}]\ntried = [\n{tried}\n]\n\n[{name}.settings]\n{best}\n"
+
+
+def tune(server: Server, peers: Sequence[PeerContender]) -> None:
+    """Search for every peer and write `peers/tuned.toml`."""
+    conditions = machine.describe()
+    head = (
+        "# Each peer's best settings, found by `python -m bench tune`: rates of one worker.\n"
+        f"# {conditions.cpu_model}, {conditions.cores} cores; PostgreSQL {server.version};"
+        f" {conditions.date}\n"
+    )
+    parts = [_toml(peer.name, search(server, peer)) for peer in peers]
+    TUNED.write_text("\n".join([head, *parts]))
