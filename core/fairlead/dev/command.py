@@ -1,0 +1,151 @@
+"""`fairlead dev`: the whole fleet on one machine, until Ctrl-C."""
+
+import threading
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from fairlead.dev import account
+from fairlead.dev.binaries import PostgresError
+from fairlead.dev.fleet import Fleet, Program
+from fairlead.dev.postgres import Server
+from fairlead.migrate import migrate
+from fairlead.service import stopping
+from fairlead.settings import DatabaseSettings
+from fairlead.store import connect
+
+_STYLES = ("cyan", "green", "magenta", "yellow", "blue")
+_WATCH_SECONDS = 0.2
+_SERVER = {"max_connections": "200", "log_checkpoints": "off"}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large the fleet is; `grace_seconds` is how long running jobs get at the end."""
+
+    app: str
+    workers: int
+    concurrency: int
+    processes: int
+    grace_seconds: int
+
+
+def dev(
+    app: Annotated[str, typer.Option(help="Your tasks, as module:attribute.")],
+    workers: Annotated[int, typer.Option(min=1, max=32, help="Worker processes.")] = 2,
+    concurrency: Annotated[int, typer.Option(min=1, help="Slots of each child process.")] = 10,
+    processes: Annotated[int, typer.Option(min=1, help="Child processes of each worker.")] = 1,
+    grace_seconds: Annotated[
+        int, typer.Option(min=0, help="How long running jobs may go on after Ctrl-C.")
+    ] = 10,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Where the database lives; it survives restarts.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="The database's port; else a free one.")
+    ] = None,
+) -> None:
+    """Run PostgreSQL, a scheduler and workers on this machine until Ctrl-C."""
+    console = Console(stderr=True)
+    shape = Shape(app, workers, concurrency, processes, grace_seconds)
+    folder = data_dir or account.state_dir() / "dev" / "postgres"
+    stop, again = threading.Event(), threading.Event()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(stopping(stop=stop, again=again))
+            console.print(f"[dim]starting PostgreSQL in {escape(str(folder))}[/]")
+            server = stack.enter_context(Server(folder, port=port, settings=_SERVER))
+            install(server.url)
+            fleet = Fleet(
+                environment={
+                    "FAIRLEAD_DATABASE_URL": server.url,
+                    "FAIRLEAD_LOG_FORMAT": "console",
+                },
+                say=_Printer(console),
+                folder=Path.cwd(),
+            )
+            console.print(_welcome(server.url))
+            _run(fleet, shape, stop=stop, again=again)
+            console.print("[dim]stopped; the data stays for the next time[/]")
+    except PostgresError as error:
+        console.print(f"fairlead: {error}", markup=False, highlight=False)
+        raise typer.Exit(2) from None
+    if fleet.given_up:
+        console.print(
+            f"fairlead: {', '.join(fleet.given_up)} did not stay up; its last lines say why",
+            markup=False,
+        )
+        raise typer.Exit(2)
+
+
+def install(url: str) -> None:
+    """Bring the schema of the database at this URL to this version."""
+    with connect(DatabaseSettings(database_url=url, database_url_file=None), name="dev") as own:
+        migrate(own)
+
+
+def programs(shape: Shape) -> tuple[Program, ...]:
+    """Return the fleet's programs: one scheduler, and the workers under lasting names."""
+    flags = (
+        *("--app", shape.app),
+        *("--concurrency", str(shape.concurrency)),
+        *("--processes", str(shape.processes)),
+        *("--grace-seconds", str(shape.grace_seconds)),
+    )
+    return (
+        Program("scheduler", "fairlead_scheduler.main"),
+        *(
+            Program(name, "fairlead_worker.main", (*flags, "--name", name))
+            for name in (f"worker-{number}" for number in range(1, shape.workers + 1))
+        ),
+    )
+
+
+def _run(fleet: Fleet, shape: Shape, *, stop: threading.Event, again: threading.Event) -> None:
+    """Keep the fleet up until asked to stop, then stop workers before the scheduler."""
+    for program in programs(shape):
+        fleet.start(program)
+    while not stop.wait(_WATCH_SECONDS) and not fleet.given_up:
+        fleet.revive()
+    workers = [name for name in fleet.names() if name != "scheduler"]
+    fleet.ask(workers)
+    hurried = False
+    waited_seconds = 0.0
+    while not fleet.wait(workers, seconds=_WATCH_SECONDS):
+        waited_seconds += _WATCH_SECONDS
+        if again.is_set() and not hurried:
+            fleet.ask(workers)
+            hurried = True
+        if waited_seconds > shape.grace_seconds + 10:
+            break
+    fleet.end(workers, seconds=1.0)
+    fleet.end([name for name in fleet.names() if name == "scheduler"], seconds=5.0)
+
+
+class _Printer:
+    """Prints each program's lines behind its name, in a colour of its own."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._styles: dict[str, str] = {}
+        self._turn = threading.Lock()
+
+    def __call__(self, name: str, line: str) -> None:
+        with self._turn:
+            style = self._styles.setdefault(name, _STYLES[len(self._styles) % len(_STYLES)])
+            self._console.print(f"[{style}]{name:>11}[/] {escape(line)}", highlight=False)
+
+
+def _welcome(url: str) -> str:
+    return (
+        f"[bold]Fairlead runs.[/] In another terminal:\n"
+        f"  export FAIRLEAD_DATABASE_URL={url}\n"
+        "  fairlead enqueue KIND --payload '{}'    fairlead top    fairlead jobs list\n"
+        "Ctrl-C stops everything."
+    )
