@@ -1,0 +1,283 @@
+"""What a worker's parent and its children say to each other: JSON lines, and the ledger.
+
+The parent starts a child by exec and leaves it two descriptors: one end of a Unix socket pair, on
+which both sides write one JSON object per line, and the ledger, a piece of shared memory in
+which the child notes each job before its handler starts. The ledger survives the child, so that
+after a SIGKILL the parent still knows what had been started.
+
+    python -m fairlead_worker.child --app module:attribute --pool P --concurrency N
+        --worker-id ID --control-fd F --ledger-fd F [--alone JOB_ID:TOKEN]
+        [--log-format auto|json|console] [--log-level info]
+
+The database comes from the environment. A child claims nothing before `Go`. With `--alone` it
+runs the one attempt that it is given, which is leased already, and nothing else; N is 1 then. A
+child leads a process group of its own (the parent starts it with `process_group=0`): handlers
+with `process=True` run in processes of that group, so whoever ends a child ends the group.
+
+A handler that does not heed its deadline is ended by the parent: when a record's deadline has
+passed by the parent's grace it kills the group, ends that attempt as failed and releases the
+others. The child moves the deadline of a cancelled attempt to now, so that one rule serves both.
+Handlers with PROCESS are ended by the child itself.
+
+After a child's death its jobs are handed back by the parent: those that the ledger still holds
+had started; what else the child had claimed is found by a roll call. The parent asks the database
+for the time, then asks every other child with `Roll`, which answers, between two claims, with all
+tokens that it holds. Rows of this worker that were claimed before that time, and whose token
+nobody holds, are the dead child's.
+
+Exit codes: 0 after `Drained` or `Lost`, or when the parent has gone; 2 with a sentence on
+standard error when the application cannot be loaded.
+"""
+
+import mmap
+import os
+import tempfile
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+# --- parent to child -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """The lease holds: claim."""
+
+    say: Literal["go"] = "go"
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Claim no more, return what has not started, finish what runs, say `Drained`, exit."""
+
+    say: Literal["drain"] = "drain"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Stop now: handlers are told, those that end at once are released, the rest is left.
+
+    The child says `Drained` within about a second and exits. What its ledger still holds then
+    was cut short; the parent releases it, since only a dead process certainly runs nothing.
+    """
+
+    say: Literal["release"] = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Somebody asked for these attempts, pairs of job id and token, to end as cancelled."""
+
+    jobs: tuple[tuple[int, int], ...]
+    say: Literal["cancel"] = "cancel"
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """The lease is gone: tell every handler, write nothing more, exit within a second."""
+
+    say: Literal["lost"] = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """The attempt that the child handed over with `Alone` has ended: its slot is free again."""
+
+    job_id: int
+    token: int
+    say: Literal["settled"] = "settled"
+
+
+@dataclass(frozen=True, slots=True)
+class Roll:
+    """Say which tokens you hold, as of a moment at which no claim of yours is under way."""
+
+    number: int
+    say: Literal["roll"] = "roll"
+
+
+# --- child to parent -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The application is loaded and the database was reached once; `Go` may come."""
+
+    kinds: tuple[str, ...]
+    say: Literal["ready"] = "ready"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How much one counter grew; labels in the order that `tally` names them in."""
+
+    series: str
+    labels: tuple[str, ...]
+    by: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How one histogram grew: per bucket, not cumulated; the last bucket is +Inf."""
+
+    series: str
+    labels: tuple[str, ...]
+    buckets: tuple[int, ...]
+    sum: float
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was counted since the last tally; about once a second, and not when nothing grew."""
+
+    counters: tuple[Counted, ...]
+    spreads: tuple[Spread, ...]
+    say: Literal["tally"] = "tally"
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A claimed job must run in a process of its own: start a child for it, then `Settled`."""
+
+    job_id: int
+    token: int
+    say: Literal["alone"] = "alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Holds:
+    """The answer to the `Roll` with this number; without those that went out as `Alone`."""
+
+    number: int
+    tokens: tuple[int, ...]
+    say: Literal["holds"] = "holds"
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """Nothing is held, everything is written, and a claim found nothing."""
+
+    say: Literal["idle"] = "idle"
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """A claim found something after `Idle`."""
+
+    say: Literal["busy"] = "busy"
+
+
+@dataclass(frozen=True, slots=True)
+class Drained:
+    """All that can be written is written; the child exits now."""
+
+    say: Literal["drained"] = "drained"
+
+
+ToChild = Go | Drain | Release | Cancel | Lost | Settled | Roll
+ToParent = Ready | Tally | Alone | Holds | Idle | Busy | Drained
+
+_TO_CHILD: TypeAdapter[ToChild] = TypeAdapter(Annotated[ToChild, Field(discriminator="say")])
+_TO_PARENT: TypeAdapter[ToParent] = TypeAdapter(Annotated[ToParent, Field(discriminator="say")])
+
+
+def to_child(message: ToChild) -> bytes:
+    """Return the line that carries a message to a child."""
+    return _TO_CHILD.dump_json(message) + b"\n"
+
+
+def from_parent(line: bytes) -> ToChild:
+    """Read a line that `to_child` made.
+
+    Raises:
+        pydantic.ValidationError: it is no such line: parent and child differ in version.
+    """
+    return _TO_CHILD.validate_json(line)
+
+
+def to_parent(message: ToParent) -> bytes:
+    """Return the line that carries a message to the parent."""
+    return _TO_PARENT.dump_json(message) + b"\n"
+
+
+def from_child(line: bytes) -> ToParent:
+    """Read a line that `to_parent` made.
+
+    Raises:
+        pydantic.ValidationError: it is no such line: parent and child differ in version.
+    """
+    return _TO_PARENT.validate_json(line)
+
+
+# --- the ledger ------------------------------------------------------------------------------
+
+CELLS = 5
+"""64-bit cells per record: job id (0: the slot is free), token, started, deadline, flags."""
+
+ASYNC = 1  # runs on the event loop
+THREAD = 2  # runs in a thread, which nobody can stop
+PROCESS = 4  # runs in a process that the child itself can end
+CANCELLED = 8  # was told to end because somebody cancelled the job
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A started attempt; times are microseconds of CLOCK_MONOTONIC, shared by all processes."""
+
+    slot: int
+    job_id: int
+    token: int
+    started_us: int
+    deadline_us: int
+    flags: int
+
+
+class Ledger:
+    """One record per slot, in memory that parent and child share.
+
+    A record counts while its job id is set. The child writes the id last and clears it first;
+    a reader takes a record only when its id and token are the same before and after.
+
+    Args:
+        descriptor: what `make` returned, inherited through exec.
+        slots: how many records there are: the child's concurrency.
+    """
+
+    def __init__(self, descriptor: int, slots: int) -> None:
+        self.cells = memoryview(mmap.mmap(descriptor, slots * CELLS * 8)).cast("q")
+        self._slots = slots
+
+    def read(self) -> tuple[Entry, ...]:
+        """Return what runs, or ran when the child died."""
+        found = (self._entry(slot) for slot in range(self._slots))
+        return tuple(entry for entry in found if entry is not None)
+
+    def _entry(self, slot: int) -> Entry | None:
+        first = slot * CELLS
+        job_id, token, started_us, deadline_us, flags = self.cells[first : first + CELLS]
+        if job_id == 0 or [job_id, token] != self.cells[first : first + 2].tolist():
+            return None
+        return Entry(
+            slot=slot,
+            job_id=job_id,
+            token=token,
+            started_us=started_us,
+            deadline_us=deadline_us,
+            flags=flags,
+        )
+
+
+def make(slots: int) -> int:
+    """Return a new descriptor of an empty ledger; the caller closes it.
+
+    It is memory without a name where the system has such, so that a read-only file system and a
+    crash leave nothing to think about.
+    """
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("fairlead-ledger")
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.truncate(descriptor, slots * CELLS * 8)
+    return descriptor
