@@ -10,10 +10,10 @@ plan sees the table as it is.
 import random
 import threading
 from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
 
 import psycopg
-
-from fairlead.settings import DatabaseSettings
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -28,11 +28,38 @@ SESSION = (
 """What a direct session of a service sets for itself."""
 
 
+class Address(Protocol):
+    """Where the database is: `fairlead.settings.DatabaseSettings`, or its values alone.
+
+    Not that class itself, so that a small process can connect without loading pydantic.
+    """
+
+    @property
+    def database_url(self) -> str:
+        """Connection URL or libpq keywords; empty: the file, else libpq's own variables."""
+        ...
+
+    @property
+    def database_url_file(self) -> Path | None:
+        """File that holds the URL, read again before each attempt."""
+        ...
+
+    @property
+    def database_direct(self) -> bool:
+        """Whether sessions are our own, and not PgBouncer's in transaction mode."""
+        ...
+
+    @property
+    def connect_timeout_seconds(self) -> int:
+        """Seconds until one attempt is given up."""
+        ...
+
+
 class Unreachable(Exception):
     """The database cannot be reached; the message is one sentence for people."""
 
 
-def conninfo(settings: DatabaseSettings) -> str:
+def conninfo(settings: Address) -> str:
     """Return the connection string, reading the secret's file now.
 
     Raises:
@@ -55,7 +82,7 @@ def conninfo(settings: DatabaseSettings) -> str:
     return text
 
 
-def connect(settings: DatabaseSettings, *, name: str) -> Connection:
+def connect(settings: Address, *, name: str) -> Connection:
     """Open one autocommitting session, called `name` in `pg_stat_activity`.
 
     Raises:
@@ -68,13 +95,18 @@ def connect(settings: DatabaseSettings, *, name: str) -> Connection:
             application_name=f"fairlead {name}",
             connect_timeout=settings.connect_timeout_seconds,
             prepare_threshold=2 if settings.database_direct else None,
+            # A server whose machine is gone is noticed after about 10 s.
+            keepalives_idle=5,
+            keepalives_interval=2,
+            keepalives_count=3,
+            tcp_user_timeout=10_000,
         )
     except psycopg.Error as error:
         raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
     return connection
 
 
-def connect_service(settings: DatabaseSettings, *, name: str) -> Connection:
+def connect_service(settings: Address, *, name: str) -> Connection:
     """Open a session for a service's hot statements; see the module's docstring.
 
     Raises:
