@@ -1,9 +1,9 @@
 """What a worker's parent and its children say to each other: JSON lines, and the ledger.
 
-The parent starts a child by exec and leaves it two descriptors: one end of a Unix socket pair, on
-which both sides write one JSON object per line, and the ledger, a piece of shared memory in
-which the child notes each job before its handler starts. The ledger survives the child, so that
-after a SIGKILL the parent still knows what had been started.
+The parent starts a child by exec and leaves it two descriptors: one end of a Unix socket
+pair, on which both sides write one JSON object per line, and the ledger, a piece of shared
+memory in which the child notes each job before its handler starts. The ledger survives the
+child, so that after a SIGKILL the parent still knows what had been started.
 
     python -m fairlead_worker.child --app module:attribute --pool P --concurrency N
         --worker-id ID --control-fd F --ledger-fd F [--alone JOB_ID:TOKEN]
@@ -14,16 +14,16 @@ runs the one attempt that it is given, which is leased already, and nothing else
 child leads a process group of its own (the parent starts it with `process_group=0`): handlers
 with `process=True` run in processes of that group, so whoever ends a child ends the group.
 
-A handler that does not heed its deadline is ended by the parent: when a record's deadline has
-passed by the parent's grace it kills the group, ends that attempt as failed and releases the
-others. The child moves the deadline of a cancelled attempt to now, so that one rule serves both.
-Handlers with PROCESS are ended by the child itself.
+A handler that does not heed its deadline is ended by the parent: when a record's deadline
+has passed by the parent's grace it kills the group, ends that attempt as failed and
+releases the others. The child moves the deadline of a cancelled attempt to now, so that one
+rule serves both. Handlers with PROCESS are ended by the child itself.
 
-After a child's death its jobs are handed back by the parent: those that the ledger still holds
-had started; what else the child had claimed is found by a roll call. The parent asks the database
-for the time, then asks every other child with `Roll`, which answers, between two claims, with all
-tokens that it holds. Rows of this worker that were claimed before that time, and whose token
-nobody holds, are the dead child's.
+After a child's death its jobs are handed back by the parent: those that the ledger still
+holds had started; what else the child had claimed is found by a roll call. The parent asks
+the database for the time, then asks every other child with `Roll`, which answers, between
+two claims, with all tokens that it holds. Rows of this worker that were claimed before that
+time, and whose token nobody holds, are the dead child's.
 
 Exit codes: 0 after `Drained` or `Lost`, or when the parent has gone; 2 with a sentence on
 standard error when the application cannot be loaded.
