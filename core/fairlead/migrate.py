@@ -6,6 +6,8 @@ the middle leaves whole migrations and no half ones; the next run goes on from t
 """
 
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -16,7 +18,10 @@ from fairlead.store import Connection
 
 _NAME = re.compile(r"(?P<version>\d{4})_(?P<kind>expand|contract)_(?P<noun>[a-z_]+)\.sql")
 _COMPATIBLE = re.compile(r"^-- compatible-from: (\d+)$", re.MULTILINE)
-_LOCK = b"select pg_advisory_xact_lock(7165163640219131511)"
+_LOCK = "select pg_advisory_xact_lock(7165163640219131511)"
+_PATIENCE = "set local lock_timeout = '10s'"
+# PostgreSQL lets PUBLIC call every new function; nobody may, not even until the grants are set.
+_CLOSE = "revoke all on all functions in schema fairlead from public;"
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +51,14 @@ class SchemaState:
     def too_new(self) -> bool:
         """Whether only newer code can run on it."""
         return self.version > self.needed and self.compatible_from > self.needed
+
+    def newer(self) -> str:
+        """Say how a newer schema stands to this code."""
+        relation = "fits it" if self.fits else "does not fit it: upgrade Fairlead"
+        return (
+            f"the schema is version {self.version}, newer than this code's {self.needed}, "
+            f"and {relation}"
+        )
 
     def sentence(self) -> str:
         """Say what is wrong, and the fix."""
@@ -103,16 +116,18 @@ def schema_state(connection: Connection) -> SchemaState:
 
 
 def plan(connection: Connection, *, rls: bool = False) -> str:
-    """Return the SQL that `migrate` would run now."""
-    done = schema_state(connection).version
-    parts = [_resource("bootstrap.sql")]
+    """Return the SQL that `migrate` would run now, fit for `psql`; a remark when nothing."""
+    state = schema_state(connection)
+    if state.version > state.needed:
+        return f"-- {state.newer()}\n"
+    parts = [_transaction(_resource("bootstrap.sql"))]
     parts += [
-        f"-- {step.name}\n{step.sql}\n{_record(step)};"
+        f"-- {step.name}\n" + _transaction(step.sql, f"{_record(step)};", _CLOSE)
         for step in migrations()
-        if step.version > done
+        if step.version > state.version
     ]
-    parts += [_resource(name) for name in _repeatable(rls=rls)]
-    return "\n\n".join(part.strip() for part in parts) + "\n"
+    parts.append(_transaction(*_repeatable(rls=rls or _has_rls(connection))))
+    return "\n\n".join(parts) + "\n"
 
 
 def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
@@ -120,31 +135,58 @@ def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
 
     The connection must autocommit. Views, grants and, with `rls`, row-level security are set
     anew on every run, so roles that were made later get their rights by running it again. A
-    schema that is newer than this code is left as it is.
+    schema that is newer than this code is left as it is. What an installer without some right
+    could not arrange comes as warnings from the server.
+
+    Raises:
+        psycopg.errors.LockNotAvailable: somebody held a table for 10 s; run it again.
+        psycopg.Error: the login may not do this, or a step failed; whole steps before it stay.
     """
+    if schema_state(connection).version > migrations()[-1].version:
+        return ()
     ran: list[str] = []
-    with connection.transaction():
-        connection.execute(_LOCK)
+    with _alone(connection):
         connection.execute(_resource("bootstrap.sql").encode())
     for step in migrations():
-        with connection.transaction():
-            connection.execute(_LOCK)
+        with _alone(connection):
             if schema_state(connection).version < step.version:
-                connection.execute(step.sql.encode())
-                connection.execute(_record(step).encode())
+                connection.execute(f"{step.sql};{_record(step)};{_CLOSE}".encode())
                 ran.append(step.name)
-    if schema_state(connection).version == migrations()[-1].version:
-        with connection.transaction():
-            connection.execute(_LOCK)
-            for name in _repeatable(rls=rls):
-                connection.execute(_resource(name).encode())
-            connection.execute(b"select fairlead.make_history_partitions()")
+    with _alone(connection):
+        if schema_state(connection).version == migrations()[-1].version:
+            for text in _repeatable(rls=rls or _has_rls(connection)):
+                connection.execute(text.encode())
     return tuple(ran)
 
 
+@contextmanager
+def _alone(connection: Connection) -> Generator[None]:
+    """Hold the installers' lock for one transaction, in which no table is waited for long."""
+    with connection.transaction():
+        connection.execute(_LOCK.encode())
+        connection.execute(_PATIENCE.encode())
+        yield
+
+
+def _transaction(*parts: str) -> str:
+    body = "\n\n".join(part.strip() for part in parts)
+    return f"begin;\n{_LOCK};\n{_PATIENCE};\n{body}\ncommit;"
+
+
+def _has_rls(connection: Connection) -> bool:
+    try:
+        row = connection.execute(b"select rls from fairlead.install_options").fetchone()
+    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
+        return False
+    return row == (True,)
+
+
 def _repeatable(*, rls: bool) -> tuple[str, ...]:
-    base = ("views.sql", "roles.sql")
-    return (*base, "rls.sql") if rls else base
+    """Return what is set anew on every run; views first, since grants name them."""
+    texts = [_resource(name) for name in ("views.sql", "comments.sql", "roles.sql")]
+    if rls:
+        texts.append(_resource("rls.sql"))
+    return (*texts, "select fairlead.make_history_partitions();")
 
 
 def _record(step: Migration) -> str:

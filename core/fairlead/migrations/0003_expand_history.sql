@@ -70,7 +70,10 @@ declare
     class text;
     day date;
     part text;
+    keeper name;
 begin
+    -- One at a time, and never while a migration runs.
+    perform pg_advisory_xact_lock(7165163640219131511);
     foreach class in array array['succeeded', 'unsuccessful'] loop
         for day in select d::date from generate_series(
             (now() at time zone 'UTC')::date - 1,
@@ -87,6 +90,12 @@ begin
             if to_regclass(format('fairlead.%I', part)) is null then
                 execute format(
                     'create table fairlead.%I (like fairlead.job_history including all)', part);
+            end if;
+            -- Every partition belongs to whoever owns the history, whichever login made it.
+            select pg_get_userbyid(c.relowner) into keeper from pg_class c
+            where c.oid = 'fairlead.job_history'::regclass;
+            if keeper <> current_user then
+                execute format('alter table fairlead.%I owner to %I', part, keeper);
             end if;
             execute format(
                 'alter table fairlead.job_history_%s attach partition fairlead.%I '

@@ -1,8 +1,16 @@
 -- What every migration stands on; run before each of them, and harmless when it is there already.
-create schema if not exists fairlead;
+-- The schema is looked for first: IF NOT EXISTS asks for the right to create one all the same.
+do $$
+begin
+    if to_regnamespace('fairlead') is null then
+        create schema fairlead;
+    end if;
+end $$;
 create table if not exists fairlead.schema_versions (
     version         integer     primary key,
     name            text        not null,
     compatible_from integer     not null,
     applied_at      timestamptz not null default now()
 );
+comment on table fairlead.schema_versions is
+    'Which migrations ran; the newest row says which code can run on this schema.';

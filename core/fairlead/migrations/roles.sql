@@ -10,6 +10,7 @@ do $roles$
 declare
     may_make boolean := (select rolsuper or rolcreaterole from pg_roles where rolname = current_user);
     role name;
+    missing text;
 begin
     foreach role in array array['fairlead_enqueue', 'fairlead_worker', 'fairlead_scheduler',
                                 'fairlead_autoscaler', 'fairlead_admin']::name[]
@@ -18,7 +19,7 @@ begin
             continue;
         end if;
         if not may_make then
-            raise notice 'fairlead: role % does not exist and this login may not create it', role;
+            missing := concat_ws(', ', missing, role);
             continue;
         end if;
         begin
@@ -28,7 +29,41 @@ begin
             raise notice 'fairlead: role % exists', role;
         end;
     end loop;
+    if missing is not null then
+        raise warning 'login % may not create roles, and these are missing: %', current_user, missing
+            using hint = 'Only the owner can work with this schema until an administrator has created '
+                         'them and fairlead migrate has run again.';
+    end if;
 end $roles$;
+
+-- Whoever keeps the history makes, attaches, detaches and drops its partitions, and PostgreSQL lets
+-- only a table's owner do that. So the history belongs to fairlead_scheduler and any login that is a
+-- member of it may keep partitions. Where this login may not arrange that, the history stays its own.
+do $history$
+declare
+    part regclass;
+begin
+    if to_regrole('fairlead_scheduler') is null then
+        return;
+    end if;
+    if not pg_has_role(current_user, 'fairlead_scheduler', 'usage') then
+        execute format('grant fairlead_scheduler to %I', current_user);
+    end if;
+    grant usage, create on schema fairlead to fairlead_scheduler;
+    for part in
+        select t.relid from pg_partition_tree('fairlead.job_history') t
+        join pg_class c on c.oid = t.relid
+        where c.relowner <> 'fairlead_scheduler'::regrole order by t.level
+    loop
+        execute format('alter table %s owner to fairlead_scheduler', part);
+    end loop;
+    -- Functions that end jobs run as the schema's owner.
+    execute format('grant select, insert on fairlead.job_history to %I', current_user);
+exception when insufficient_privilege then
+    raise warning 'history partitions belong to %, not to fairlead_scheduler: %', current_user, sqlerrm
+        using hint = format('Have an administrator run "grant fairlead_scheduler to %I", then run '
+                            'fairlead migrate again; or let the scheduler log in as %1$I.', current_user);
+end $history$;
 
 do $grants$
 declare

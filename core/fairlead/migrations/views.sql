@@ -1,9 +1,8 @@
--- What people read. No view counts a whole backlog: pending jobs are counted up to a bound, and
--- a column says when the bound was met. Dropped and made anew on every migrate.
+-- What people read. No view counts a whole backlog: rows are counted up to a bound, and a column
+-- says when the bound was met. Set anew on every migrate by CREATE OR REPLACE, so that views which
+-- people built on them stay: columns of a public view are only ever added, at its end.
 
-drop view if exists fairlead.job_status, fairlead.queue_stats, fairlead.tenant_stats, fairlead.workers;
-
-create view fairlead.job_status with (security_barrier) as
+create or replace view fairlead.job_status with (security_barrier) as
 select j.id, j.queue, j.tenant, j.kind, j.priority, j.payload, j.dedup_key, j.headers, j.retry_of,
        case when q.worker is not null then 'running'
             when q.job_id is not null then 'queued'
@@ -18,14 +17,14 @@ from fairlead.jobs j
 left join lateral (select * from fairlead.work_queue q where q.job_id = j.id offset 0) q on true
 left join lateral (
     select * from fairlead.job_progress p where p.job_id = j.id and p.token = q.token offset 0) p on true
-where fairlead._sees(j.tenant)
+where (select fairlead._sees_all()) or fairlead._sees(j.tenant)
 union all
 select h.id, h.queue, h.tenant, h.kind, h.priority, h.payload, h.dedup_key, h.headers, h.retry_of,
        h.outcome, h.attempt, h.max_attempts, h.crashes, h.losses,
        h.created_at, null, h.due_at, null, h.runnable_at, h.claimed_at, null,
        h.finished_at, h.worker, h.token, null, null, null, h.result, h.error
 from fairlead.job_history h
-where fairlead._sees(h.tenant)
+where ((select fairlead._sees_all()) or fairlead._sees(h.tenant))
   and not exists (select from fairlead.jobs j where j.id = h.id)
   and not exists (
       select from fairlead.job_history later
@@ -34,7 +33,7 @@ where fairlead._sees(h.tenant)
 comment on view fairlead.job_status is
     'One row per job: where it is in its life, or how it ended. Ask for it by id.';
 
--- The lanes with pending rows, by jumping from one to the next in the lane index.
+-- The lanes with rows that are due, by jumping from one to the next in the lane index.
 create or replace view fairlead._lanes as
 with recursive lane as (
     (select j.queue, j.tenant from fairlead.jobs j where j.run_at is null
@@ -47,50 +46,83 @@ with recursive lane as (
 )
 select queue, tenant from lane;
 
-create view fairlead.tenant_stats with (security_barrier) as
-select l.queue, l.tenant,
-       greatest(p.unfinished - coalesce(w.queued + w.running, 0), 0) as pending,
-       p.unfinished > 10000 as pending_is_more,
-       coalesce(w.queued, 0) as queued, coalesce(w.running, 0) as running,
-       p.oldest_pending_at, w.oldest_runnable_at
-from fairlead._lanes l
-cross join lateral (
-    select count(*) as unfinished, min(c.since) as oldest_pending_at from (
+-- Added up and never joined: a join's plan would depend on statistics, and these tables may be
+-- empty whenever ANALYZE runs.
+create or replace view fairlead.tenant_stats with (security_barrier) as
+select s.queue, s.tenant,
+       greatest(sum(s.due) - sum(s.queued) - sum(s.running), 0)::bigint as pending,
+       sum(s.due) > 1000 as pending_is_more,
+       sum(s.queued)::bigint as queued, sum(s.running)::bigint as running,
+       min(s.oldest_pending_at) as oldest_pending_at, min(s.oldest_runnable_at) as oldest_runnable_at
+from (
+    select l.queue, l.tenant, d.due, h.since as oldest_pending_at,
+           0 as queued, 0 as running, null::timestamptz as oldest_runnable_at
+    from fairlead._lanes l
+    cross join lateral (
+        select count(*) as due from (
+            select from fairlead.jobs j
+            where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null limit 1001) b) d
+    left join lateral (
         select coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
-        where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null limit 10001) c) p
-left join lateral (
-    select count(*) filter (where q.worker is null) as queued,
-           count(*) filter (where q.worker is not null) as running,
-           min(q.runnable_at) filter (where q.worker is null) as oldest_runnable_at
-    from fairlead.work_queue q where q.queue = l.queue and q.tenant = l.tenant) w on true
-where fairlead._sees(l.tenant);
+        where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
+          and not exists (select from fairlead.work_queue q where q.job_id = j.id)
+        order by j.rank, j.seq limit 1) h on true
+    union all
+    select q.queue, q.tenant, 0, null, (q.worker is null)::integer, (q.worker is not null)::integer,
+           case when q.worker is null then q.runnable_at end
+    from fairlead.work_queue q
+) s
+where (select fairlead._sees_all()) or fairlead._sees(s.tenant)
+group by s.queue, s.tenant;
 comment on view fairlead.tenant_stats is
-    'Tenants with work that is due; pending is counted up to 10,000, then pending_is_more.';
+    'Tenants with work that is due; it is counted up to 1,000 a tenant, then pending_is_more. '
+    'oldest_pending_at is that of the job at the head of the lane.';
 
-create view fairlead.queue_stats with (security_barrier) as
-with waiting as (
-    select s.queue, sum(s.pending) as pending, bool_or(s.pending_is_more) as pending_is_more,
-           sum(s.queued) as queued, sum(s.running) as running, count(*) as tenants,
-           min(s.oldest_pending_at) as oldest_pending_at
-    from fairlead.tenant_stats s group by s.queue
-), later as (
-    select c.queue, count(*) as scheduled, min(c.run_at) as next_run_at from (
-        select j.queue, j.run_at from fairlead.jobs j
-        where j.run_at is not null and fairlead._sees(j.tenant) order by j.run_at limit 10001) c
-    group by c.queue
+create or replace view fairlead.queue_stats as
+with recursive named as (
+    (select j.queue from fairlead.jobs j where j.run_at is null order by j.queue limit 1)
+    union all
+    select n.queue from named l cross join lateral (
+        select j.queue from fairlead.jobs j
+        where j.run_at is null and j.queue > l.queue order by j.queue limit 1) n
 )
-select coalesce(w.queue, l.queue) as queue, coalesce(w.pending, 0)::bigint as pending,
-       coalesce(w.pending_is_more, false) as pending_is_more,
-       coalesce(w.queued, 0)::bigint as queued, coalesce(w.running, 0)::bigint as running,
-       coalesce(l.scheduled, 0) as scheduled, l.next_run_at,
-       coalesce(w.tenants, 0) as tenants, w.oldest_pending_at,
-       exists (select from fairlead.paused p
-               where p.queue = coalesce(w.queue, l.queue) and p.tenant is null) as paused
-from waiting w full join later l on l.queue = w.queue;
+select s.queue, greatest(sum(s.due) - sum(s.queued) - sum(s.running), 0)::bigint as pending,
+       sum(s.due) > 10000 as pending_is_more,
+       sum(s.queued)::bigint as queued, sum(s.running)::bigint as running,
+       sum(s.scheduled)::bigint as scheduled, min(s.next_run_at) as next_run_at,
+       sum(s.tenants)::bigint as tenants, min(s.oldest_pending_at) as oldest_pending_at,
+       bool_or(s.paused) as paused
+from (
+    select n.queue, d.due, 0 as tenants, null::timestamptz as oldest_pending_at,
+           0 as queued, 0 as running, 0 as scheduled, null::timestamptz as next_run_at, false as paused
+    from named n cross join lateral (
+        select count(*) as due from (
+            select from fairlead.jobs j
+            where j.queue = n.queue and j.run_at is null limit 10001) b) d
+    union all
+    select l.queue, 0, 1, h.since, 0, 0, 0, null, false
+    from fairlead._lanes l left join lateral (
+        select coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
+        where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
+          and not exists (select from fairlead.work_queue q where q.job_id = j.id)
+        order by j.rank, j.seq limit 1) h on true
+    union all
+    select q.queue, 0, 0, null, (q.worker is null)::integer, (q.worker is not null)::integer, 0,
+           null, false
+    from fairlead.work_queue q
+    union all
+    (select j.queue, 0, 0, null, 0, 0, 1, j.run_at, false
+     from fairlead.jobs j where j.run_at is not null order by j.run_at limit 10000)
+    union all
+    select p.queue, 0, 0, null, 0, 0, 0, null, true from fairlead.paused p where p.tenant is null
+) s
+where (select fairlead._sees_all())
+group by s.queue;
 comment on view fairlead.queue_stats is
-    'Queues with unfinished work; scheduled is counted over the next 10,000 jobs to fall due.';
+    'Queues with unfinished work, for logins that see every tenant. What is due is counted up to '
+    '10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due.';
 
-create view fairlead.workers as
+create or replace view fairlead.workers as
 select w.id, w.name, w.pool, w.host, w.pod_uid, w.pod_name, w.slots,
        coalesce(q.running, 0) as running, w.version, w.started_at, w.lease_until, w.dead_at,
        case when w.dead_at is not null then 'dead'

@@ -1,0 +1,27 @@
+-- What \df+ and the reference say of the functions that people call. Set anew on every migrate.
+
+comment on function fairlead.cancel(bigint) is
+    'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is '
+    'told), finished, or unknown. A repeat is harmless.';
+comment on function fairlead.retry(bigint) is
+    'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
+    'anew with retry_of. When its dedup key is live, the holder of that key is answered. Null when '
+    'there is no such job.';
+comment on function fairlead.redrive(text, text, text, timestamptz, integer) is
+    'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however '
+    'often it is called. Answers how many new jobs it made.';
+comment on function fairlead.pause(text, text) is
+    'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is '
+    'recalled within 2 s and what runs finishes. A repeat changes nothing.';
+comment on function fairlead.resume(text, text) is
+    'Ends a pause that was made with the same arguments; answers whether there was one.';
+comment on function fairlead.complete(bigint, bigint, jsonb) is
+    'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token '
+    'raises FL001, so that the transaction cannot commit.';
+comment on function fairlead.fail(bigint, bigint, text, interval) is
+    'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good '
+    'when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
+comment on function fairlead.extend(bigint, bigint, interval) is
+    'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
+comment on function fairlead.make_history_partitions(integer) is
+    'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
