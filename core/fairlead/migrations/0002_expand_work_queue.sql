@@ -37,15 +37,15 @@ create table fairlead.work_queue (
     queue       text        collate "C" not null,
     tenant      text        collate "C" not null
 ) with (
-    fillfactor = 70,
+    -- Half of each page is left for the versions that claims make: no index holds a column that a
+    -- claim changes, so a claim is a heap-only update and writes no index entry.
+    fillfactor = 45,
     autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000,
     autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 50000,
     autovacuum_vacuum_cost_delay = 0
 );
--- Running rows leave the claim order, so that a claim reads only what it may take.
-create index work_queue_claim_order on fairlead.work_queue (pool, band, vtag, job_id)
-    where worker is null;
-create index work_queue_deadline on fairlead.work_queue (deadline) where worker is not null;
+-- Claimed rows stay in it below the floor, where no claim looks.
+create index work_queue_claim_order on fairlead.work_queue (pool, band, vtag, job_id);
 comment on table fairlead.work_queue is
     'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
 comment on column fairlead.work_queue.vtag is 'The order tag: weighted slot-microseconds.';

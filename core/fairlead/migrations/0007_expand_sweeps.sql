@@ -1,7 +1,8 @@
 -- The leader's sweeps that need two statements: each is one autocommitted call, bounded, fenced by
 -- the epoch, and skips whatever somebody else has locked.
 
--- Returns to the queue what dead workers and attempts long past their deadline held.
+-- Returns to the queue what dead workers and attempts long past their deadline held. It reads
+-- work_queue whole, so it is for the moments after a death, and for a slow pass beside those.
 create function fairlead._steal(my_epoch bigint, overdue interval, jobs_max integer)
 returns table (job_id bigint, token bigint, became text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
@@ -23,9 +24,8 @@ begin
         cross join lateral (
             select coalesce(bool_and(l.dead_at is not null), true) as dead
             from fairlead.worker_leases l where l.id = q.worker offset 0) w
-        where q.worker is not null and q.deadline > '-infinity'
-          and (w.dead or q.deadline < now() - overdue)
-        order by q.deadline limit jobs_max) s;
+        where q.worker is not null and (w.dead or q.deadline < now() - overdue)
+        limit jobs_max) s;
     if ids is null then
         return;
     end if;
