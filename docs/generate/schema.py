@@ -1,0 +1,43 @@
+"""The schema as one file: what replaying every migration amounts to.
+
+People read it to see the whole; a test compares it with a fresh database, so that an edit of an
+old migration, or of the file alone, is noticed.
+"""
+
+import re
+import subprocess
+from pathlib import Path
+
+from fairlead.dev.binaries import binaries
+
+MAJOR = 18
+"""The PostgreSQL whose pg_dump writes the file; others word the same schema differently."""
+
+_HEAD = "-- What all migrations amount to, as pg_dump says it. Written by `python -m docs.generate`.\n"
+_NOISE = re.compile(
+    r"^(?:--.*|SET .*;|SELECT pg_catalog\.set_config.*|\\(?:un)?restrict.*)$", re.M
+)
+_DAYS = "fairlead.job_history_*_2*"
+
+
+def dump(url: str) -> str:
+    """Return the schema of a migrated database, without its partitions by day."""
+    command = [
+        str(binaries(MAJOR) / "pg_dump"),
+        "--schema-only",
+        "--no-owner",
+        "--schema=fairlead",
+        f"--exclude-table={_DAYS}",
+        url,
+    ]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return _HEAD + re.sub(r"\n{3,}", "\n\n", _NOISE.sub("", said)).rstrip() + "\n"
+
+
+def objects(dumped: str) -> dict[str, str]:
+    """Return each statement of a dump by its first line, so that a difference has a name."""
+    statements = re.split(r"\n\n(?=[A-Z])", dumped.removeprefix(_HEAD).strip())
+    return {statement.splitlines()[0]: statement for statement in statements}
+
+
+PATH = Path("core/fairlead/schema.sql")
