@@ -1,70 +1,398 @@
 """The heads of the lanes: which pending jobs are at hand, and which have to be read next.
 
-A stream is one run of the lane index, (queue, tenant, rank); a lane is what is charged, (queue,
-tenant). Each stream has a cursor on `seq` below which everything has been read, so that dispatch
-never walks over the dead index entries of what it has dispatched. Three sources feed a stream: the
-refill behind its cursor, the tail of new rows, and what others found late. A row arrives once
-whichever of them is first.
+A stream is one run of the lane index, (queue, tenant, rank); a lane is what is charged,
+(queue, tenant). Each stream has a cursor on `seq` up to which everything has been read, so
+that dispatch never walks over the dead index entries of what it has dispatched. Three sources
+feed a stream: the refill behind its cursor, the tail of new rows, and what others found late.
+A row arrives once, whichever of them is first.
+
+No cursor moves back. Where more rows were committed late than a stream can hold, it remembers a
+gap below the cursor, which the next refills read through once.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Container, Iterable, Sequence
+from itertools import islice
 
 from fairlead_scheduler.values import Found, Head, HeadsSettings, Stream, Want
 
+_AHEAD_MAX = 200_000
+"""Rows that refills may deliver before the tail reaches them. Beyond that the tail delivers
+some a second time, and dispatch refuses them."""
+
+_NO_GAP = -1
+_NOT_ASKED = -2
+
+
+class StreamHeads:
+    """What is known of one stream."""
+
+    __slots__ = (
+        "asked_after",
+        "cursor",
+        "filled_round",
+        "gap",
+        "lane",
+        "more",
+        "popped",
+        "rank",
+        "rate",
+        "ready",
+        "reopened",
+        "target",
+    )
+
+    def __init__(self, lane: "LaneHeads", rank: int, target: int) -> None:
+        self.lane = lane
+        self.rank = rank
+        self.ready: deque[Head] = deque()
+        self.cursor = 0
+        self.gap = _NO_GAP
+        """Above this `seq` and up to the cursor there may be rows that were committed late."""
+        self.more = True
+        """Whether there may be rows in the database that are not at hand."""
+        self.reopened = False
+        """Whether a row showed since the last want: its answer may be too old to hold it."""
+        self.asked_after = _NOT_ASKED
+        self.target = target
+        self.popped = 0
+        self.rate = 0.0
+        self.filled_round = 0
+
+    @property
+    def key(self) -> Stream:
+        """The stream's name."""
+        return (self.lane.queue, self.lane.tenant, self.rank)
+
+    def adapt(self, rounds: int, settings: HeadsSettings) -> None:
+        """Set how many heads to keep from how many were taken since the last refill."""
+        self.rate += (self.popped / max(1, rounds) - self.rate) / 4
+        if self.popped and not self.ready:
+            self.target = min(settings.per_stream_max, self.target * 2)
+        else:
+            surplus = self.target - int(4 * self.rate)
+            self.target = max(settings.lowest, self.target - max(0, surplus) // 4)
+        self.popped = 0
+
+    def open_gap(self, after_seq: int) -> None:
+        """Read again what lies above this `seq`, before anything else."""
+        self.reopen()
+        if self.gap == _NO_GAP or after_seq < self.gap:
+            self.gap = after_seq
+
+    def reopen(self) -> None:
+        """Say that there are rows that are not at hand."""
+        self.more = True
+        self.reopened = True
+
+    def ask(self, count: int) -> Want:
+        """Return what to read next, the gap first."""
+        self.asked_after = self.cursor if self.gap == _NO_GAP else min(self.gap, self.cursor)
+        self.reopened = False
+        return Want(self.key, self.asked_after, count)
+
+    def take(self, heads: Sequence[Head], asked: int) -> Sequence[Head]:
+        """Move the cursor over what was read; returns those that lie in a gap.
+
+        Fewer than `asked` says that the stream ends here, unless something showed meanwhile.
+        """
+        full = len(heads) >= asked
+        late = [head for head in heads if head[1] <= self.cursor] if self.gap != _NO_GAP else ()
+        beyond = heads[len(late) :]
+        if beyond:
+            self.cursor = beyond[-1][1]
+            self.ready.extend(beyond)
+        if not self.reopened:
+            self.gap = late[-1][1] if late and full and not beyond else _NO_GAP
+        self.more = full or self.reopened
+        self.asked_after = _NOT_ASKED
+        return late
+
+    def merge(self, late: Iterable[Head]) -> int:
+        """Put heads in their places by `seq`; returns how many were not there."""
+        ready = self.ready
+        known = {head[1] for head in ready}
+        new = [head for head in late if head[1] not in known]
+        if new:
+            new.sort(key=_seq_of)
+            if ready and new[0][1] < ready[-1][1]:
+                new = sorted((*ready, *new), key=_seq_of)
+                ready.clear()
+            ready.extend(new)
+        return len(ready) - len(known)
+
+
+class LaneHeads:
+    """The streams of one lane, lowest rank (highest priority) first."""
+
+    __slots__ = ("changed", "queue", "streams", "tenant")
+
+    def __init__(self, queue: str, tenant: str) -> None:
+        self.queue = queue
+        self.tenant = tenant
+        self.streams: list[StreamHeads] = []
+        self.changed = False
+
+    def front(self) -> StreamHeads | None:
+        """Return the stream to take from; None when nothing is at hand.
+
+        A stream that has to be read first is waited for: otherwise each refill of a lane would
+        let a few jobs of lower priority through.
+        """
+        for stream in self.streams:
+            if stream.ready:
+                return stream
+            if stream.more:
+                return None
+        return None
+
+    @property
+    def backlogged(self) -> bool:
+        """Whether there is a head, or may be one in the database."""
+        return any(stream.more or stream.ready for stream in self.streams)
+
 
 class Heads:
-    """The prefetched heads of one (pool, band). Feeds exactly one `FairOrder`."""
+    """The prefetched heads of one (pool, band). Feeds exactly one `FairOrder`.
 
-    def __init__(self, settings: HeadsSettings | None = None) -> None:
-        raise NotImplementedError
+    Args:
+        settings: How many heads to keep.
+        last_id: Where the tail starts.
+        in_flight: `FairOrder.in_flight`: what is dispatched is not offered again.
+    """
+
+    def __init__(
+        self,
+        settings: HeadsSettings | None = None,
+        *,
+        last_id: int = 0,
+        in_flight: Container[int] = frozenset(),
+    ) -> None:
+        self._settings = settings or HeadsSettings()
+        self._in_flight = in_flight
+        self._streams: dict[Stream, StreamHeads] = {}
+        self._lanes: dict[tuple[str, str], LaneHeads] = {}
+        self._changed: list[LaneHeads] = []
+        self._dry: dict[StreamHeads, None] = {}
+        self._low: dict[StreamHeads, None] = {}
+        self._ahead: set[int] = set()
+        self._tail_id = last_id
+        self._round = 0
+        self._surveyed = False
+        self._total = 0
 
     @property
     def total(self) -> int:
         """How many heads are held."""
-        raise NotImplementedError
+        return self._total
 
     @property
     def streams(self) -> int:
         """How many streams are known."""
-        raise NotImplementedError
+        return len(self._streams)
 
     def surveyed(self) -> None:
-        """Say that a complete scan of the lanes, begun after the tail's start, has been `missed`.
+        """Say that a complete scan of the lanes, begun after the tail's start, was `swept`.
 
-        From now on an unknown stream counts as empty, so that the tail's first row of a new tenant
-        is a head at once and needs no refill. A repeat changes nothing.
+        From now on an unknown stream counts as empty, so that the tail's first row of a new
+        tenant is a head at once and needs no refill. A repeat changes nothing.
         """
-        raise NotImplementedError
+        self._surveyed = True
 
     def wants(self, streams_max: int) -> tuple[Want, ...]:
         """Return what to read next, streams that ran dry first; call it once per tick.
 
         Until `filled` answers a want, the next call repeats it.
         """
-        raise NotImplementedError
+        self._round += 1
+        lowest = self._settings.lowest
+        budget = self._settings.budget - self._total
+        wants: list[Want] = []
+        for stream in islice(self._dry, streams_max):
+            count = max(lowest, min(stream.target, budget))
+            budget -= count
+            wants.append(stream.ask(count))
+        for stream in islice(self._low, streams_max - len(wants)):
+            count = min(stream.target - len(stream.ready), budget)
+            if count > 0:
+                budget -= count
+                wants.append(stream.ask(count))
+        return tuple(wants)
 
     def filled(self, stream: Stream, heads: Sequence[Head], asked: int) -> None:
-        """Take what was read for a want, in the order of `seq`; fewer than `asked` ends the stream.
+        """Take what was read for a want, in the order of `seq`; fewer than `asked` is the end.
 
-        Call it for every want, also when nothing came back.
+        Call it for every want, also when nothing came back. A repeat changes nothing.
         """
-        raise NotImplementedError
+        known = self._streams.get(stream)
+        if known is None or known.asked_after == _NOT_ASKED:
+            return
+        known.adapt(self._round - known.filled_round, self._settings)
+        known.filled_round = self._round
+        before = len(known.ready)
+        late = known.take(heads, asked)
+        if late:
+            known.merge(self._not_in_flight(late))
+        self._total += len(known.ready) - before
+        tail_id = self._tail_id
+        self._note_ahead([head[0] for head in heads if head[0] > tail_id])
+        self._sort(known)
+        self._touch(known.lane)
 
     def discovered(self, rows: Sequence[Found]) -> None:
         """Take new rows from the tail, ascending by id, each id once.
 
-        A stream that is read to its end takes the row as a head; otherwise its refill will find it.
+        A stream that is read to its end takes the row as a head; otherwise its refill finds it.
         """
-        raise NotImplementedError
+        if not rows:
+            return
+        ahead = self._ahead
+        room = self._settings.per_stream_max
+        streams = self._streams
+        late: list[Found] = []
+        for row in rows:
+            job_id, seq, queue, tenant, rank, hint_us, seen_us = row
+            if job_id in ahead:
+                continue
+            stream = streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if seq <= stream.cursor:
+                late.append(row)
+            elif not stream.more:
+                if len(stream.ready) < room:
+                    stream.ready.append(Head(job_id, seq, hint_us, seen_us))
+                    stream.cursor = seq
+                    self._total += 1
+                else:
+                    stream.reopen()
+                self._touch(stream.lane)
+            else:
+                stream.reopened = True
+        self._tail_id = max(self._tail_id, rows[-1][0])
+        if ahead:
+            self._ahead = {job_id for job_id in ahead if job_id > self._tail_id}
+        self.missed(late)
 
     def missed(self, rows: Iterable[Found]) -> None:
-        """Take rows found otherwise: by a probe, the sweep, a promotion or a recall.
+        """Take rows found otherwise: by a probe, a promotion or a recall.
 
-        Rows behind the cursor enter the heads in the order of `seq`; no cursor moves back; a row
-        that is a head already is left out. One that is in flight is left out by the plan.
+        Rows behind the cursor enter the heads in the order of `seq`, but for those that are
+        heads or in flight already; rows ahead of it are left to the refill. No cursor moves
+        back.
         """
-        raise NotImplementedError
+        late: dict[StreamHeads, list[Head]] = {}
+        for job_id, seq, queue, tenant, rank, hint_us, seen_us in rows:
+            stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if seq <= stream.cursor:
+                late.setdefault(stream, []).append(Head(job_id, seq, hint_us, seen_us))
+            else:
+                self._reopen(stream)
+        for stream, heads in late.items():
+            self._insert(stream, heads)
+
+    def swept(self, rows: Iterable[Found]) -> None:
+        """Take the first pending row of each stream, as a scan over all lanes finds it.
+
+        A row that nothing else has announced shows that the stream has to be read again from
+        there, once: others may have been committed late with it.
+        """
+        for job_id, seq, queue, tenant, rank, _, _ in rows:
+            stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if seq > stream.cursor:
+                self._reopen(stream)
+            elif job_id not in self._in_flight and not (
+                stream.ready and stream.ready[0][1] <= seq
+            ):
+                stream.open_gap(seq - 1)
+                self._reopen(stream)
 
     def put_back(self, stream: Stream, head: Head) -> None:
-        """Put a head back that was popped and not dispatched. A repeat changes nothing."""
-        raise NotImplementedError
+        """Put a head back that was taken and not dispatched. A repeat changes nothing."""
+        queue, tenant, rank = stream
+        self.missed(
+            (Found(head.id, head.seq, queue, tenant, rank, head.hint_us, head.seen_us),)
+        )
+
+    def take_changed(self) -> list[LaneHeads]:
+        """Return the lanes that may have got or lost work since the last call."""
+        changed = self._changed
+        self._changed = []
+        for lane in changed:
+            lane.changed = False
+        return changed
+
+    def took(self, stream: StreamHeads, count: int) -> None:
+        """Count heads that were taken from the stream's `ready`."""
+        self._total -= count
+        stream.popped += count
+        self._sort(stream)
+
+    def forget(self, queue: str, tenant: str) -> None:
+        """Drop a lane that has nothing; it is made anew when a row of it shows."""
+        lane = self._lanes.get((queue, tenant))
+        if lane is not None and self._surveyed and not lane.changed and not lane.backlogged:
+            del self._lanes[queue, tenant]
+            for stream in lane.streams:
+                del self._streams[stream.key]
+
+    def _insert(self, stream: StreamHeads, late: Sequence[Head]) -> None:
+        late = self._not_in_flight(late)
+        if not late:
+            return
+        if len(stream.ready) + len(late) > self._settings.per_stream_max:
+            stream.open_gap(min(head[1] for head in late) - 1)
+        else:
+            self._total += stream.merge(late)
+        self._sort(stream)
+        self._touch(stream.lane)
+
+    def _not_in_flight(self, heads: Iterable[Head]) -> list[Head]:
+        return [head for head in heads if head[0] not in self._in_flight]
+
+    def _reopen(self, stream: StreamHeads) -> None:
+        stream.reopen()
+        self._sort(stream)
+        self._touch(stream.lane)
+
+    def _add(self, queue: str, tenant: str, rank: int) -> StreamHeads:
+        lane = self._lanes.get((queue, tenant))
+        if lane is None:
+            lane = self._lanes[queue, tenant] = LaneHeads(queue, tenant)
+        stream = StreamHeads(lane, rank, self._settings.first)
+        stream.more = not self._surveyed
+        stream.filled_round = self._round
+        lane.streams.append(stream)
+        lane.streams.sort(key=_rank_of)
+        self._streams[queue, tenant, rank] = stream
+        self._sort(stream)
+        self._touch(lane)
+        return stream
+
+    def _sort(self, stream: StreamHeads) -> None:
+        """Enter the stream where refills look for it, by how low it has run."""
+        held = len(stream.ready)
+        if not stream.more or 2 * held >= stream.target:
+            self._dry.pop(stream, None)
+            self._low.pop(stream, None)
+        elif held:
+            self._dry.pop(stream, None)
+            self._low[stream] = None
+        else:
+            self._low.pop(stream, None)
+            self._dry[stream] = None
+
+    def _touch(self, lane: LaneHeads) -> None:
+        if not lane.changed:
+            lane.changed = True
+            self._changed.append(lane)
+
+    def _note_ahead(self, ids: Sequence[int]) -> None:
+        if ids and len(self._ahead) < _AHEAD_MAX:
+            self._ahead.update(ids)
+
+
+def _seq_of(head: Head) -> int:
+    return head[1]
+
+
+def _rank_of(stream: StreamHeads) -> int:
+    return stream.rank

@@ -1,14 +1,23 @@
 """The fair order: which pending jobs enter `work_queue` next, and with which order tags.
 
-Two-level start-time fair queueing (Goyal, Vin and Cheng, 1996), charged in slot-microseconds as the
-virtual token counter does (Sheng and others, 2024), with up to D jobs outstanding as SFQ(D) (Jin,
-Chase and Kaur, 2004).
+Two-level start-time fair queueing (Goyal, Vin and Cheng, 1996), charged in slot-microseconds
+as the virtual token counter does (Sheng and others, 2024), with up to D jobs outstanding as
+SFQ(D) (Jin, Chase and Kaur, 2004). A lane is charged an estimate when its job is dispatched,
+what a long run takes beyond that while it runs, and the difference at its end. Tags are made
+at dispatch, so nothing is rewritten when an estimate or a policy changes.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 
-from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.values import FairSettings, Paused, Plan, QueueRow
+from fairlead_scheduler import recovery
+from fairlead_scheduler.books import Flight, Lane, Queue
+from fairlead_scheduler.lanes import Heads, LaneHeads
+from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.order import NEVER
+from fairlead_scheduler.picks import Picks
+from fairlead_scheduler.values import FairSettings, Paused, Plan, QueueRow, Weights
+
+_NOBODY: Paused = frozenset()
 
 
 class FairOrder:
@@ -18,94 +27,202 @@ class FairOrder:
     changes nothing.
     """
 
-    def __init__(self, pool: str, band: int, settings: FairSettings | None = None) -> None:
-        raise NotImplementedError
+    def __init__(
+        self,
+        pool: str,
+        band: int,
+        settings: FairSettings | None = None,
+        *,
+        weights: Weights | None = None,
+    ) -> None:
+        self.pool = pool
+        self.band = band
+        self._settings = settings or FairSettings()
+        self._weights = weights or {}
+        self._flights: dict[int, Flight] = {}
+        self._ledger = Ledger(self._settings, self._weights, self._flights)
+        self._paused = _NOBODY
+        self._eager: list[Queue] = []
+        self._touched: set[int] | None = None
+        self._refreshed_us = 0
 
     @property
     def unclaimed(self) -> int:
         """How many rows of `work_queue` wait for a worker, by the books."""
-        raise NotImplementedError
+        return self._ledger.unclaimed
 
     @property
     def in_flight(self) -> Collection[int]:
         """The ids that are in `work_queue`, by the books: a live view."""
-        raise NotImplementedError
+        return self._flights.keys()
 
     @property
     def mean_us(self) -> int:
         """The recent mean run time of a job, over all queues; the first prior at the start."""
-        raise NotImplementedError
+        return self._ledger.mean.value_us(self._settings.prior_us)
 
     @property
     def floor(self) -> int:
         """The smallest unclaimed tag, as far as the books know."""
-        raise NotImplementedError
+        return self._ledger.floor
 
     @property
     def virtual_time(self) -> int:
-        """V between the queues."""
-        raise NotImplementedError
+        """V between the queues, as of the last plan."""
+        return self._ledger.root.virtual
 
     def unclaimed_of(self, paused: Paused) -> tuple[int, ...]:
-        """Return the ids of unclaimed rows that these pauses name, ascending, to be recalled."""
-        raise NotImplementedError
+        """Return the unclaimed rows that these pauses name, ascending: recall them."""
+        flights = self._flights.items()
+        return tuple(
+            sorted(i for i, flight in flights if flight.queued and _is(flight.lane, paused))
+        )
 
     def plan(
-        self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = frozenset()
+        self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = _NOBODY
     ) -> Plan:
         """Pick what to dispatch, and count it as dispatched.
 
         Args:
             now_us: The database's time.
             slots: All slots of live workers.
-            depth: How many unclaimed rows there should be. Only rows that overtake queued ones go
-                past it, up to `slots + depth`.
+            depth: How many unclaimed rows there should be. Only rows that overtake queued ones
+                go past it, up to `slots + depth`.
             heads: What is pending; the picked are taken out of it.
             paused: What must not be dispatched.
 
         Tell `refused` about each id that the dispatch did not insert, all of them if it failed.
         """
-        raise NotImplementedError
+        ledger = self._ledger
+        self.refresh(now_us)
+        ledger.settle()
+        arrived = self._arrive(heads.take_changed(), paused)
+        picks = Picks(ledger, heads, self._settings.inflight_share_cap * max(1, slots))
+        picks.fill(depth - ledger.unclaimed)
+        within = len(picks.jobs)
+        room = slots + depth - ledger.unclaimed
+        self._eager = picks.overtake(dict.fromkeys((*self._eager, *arrived)), room)
+        lowest = ledger.lowest_tag()
+        if lowest != NEVER:
+            ledger.floor = lowest
+        self._touch(job[0] for job in picks.jobs)
+        jobs = tuple(sorted(picks.jobs))
+        return Plan(jobs, ledger.floor, tuple(picks.doubtful), len(jobs) - within)
 
     def refused(self, ids: Iterable[int]) -> None:
         """Undo the dispatch of ids that the database did not take; ask it about them again."""
-        raise NotImplementedError
+        for job_id in self._touch(ids):
+            self._ledger.withdraw(job_id)
 
     def claimed(self, ids: Iterable[int], at_us: int) -> None:
-        """Workers took these rows."""
-        raise NotImplementedError
+        """Note that workers took these rows."""
+        self._ledger.claim(self._touch(ids), at_us)
 
     def ended(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
-        """These left `work_queue` after so long a run; 0 says that they had not started."""
-        raise NotImplementedError
+        """Note that these left `work_queue` after so long a run; 0: they had not started."""
+        self._touch(ids)
+        self._ledger.end(ids, run_us)
 
     def returned(self, ids: Iterable[int], at_us: int) -> None:
-        """These are unclaimed again; what they have run stays charged, and they are charged anew."""
-        raise NotImplementedError
+        """Note that these wait again; what they ran stays charged."""
+        self._ledger.give_back(self._touch(ids), at_us)
 
     def recalled(self, ids: Iterable[int], heads: Heads) -> tuple[int, ...]:
-        """These left `work_queue` unclaimed: refund them and put them back among the heads.
+        """Note that these left `work_queue` unclaimed: they are refunded, and heads again.
 
-        Returns the ids whose place is not known (adopted at the take-over): read them from `jobs`
-        and hand them to `heads.missed`.
+        Returns the ids whose place is not known (adopted at the take-over): read them from
+        `jobs` and hand them to `heads.missed`.
         """
-        raise NotImplementedError
+        unknown: list[int] = []
+        for job_id in self._touch(ids):
+            flight = self._ledger.withdraw(job_id)
+            if flight is None or flight.head is None:
+                unknown.append(job_id)
+            else:
+                lane = flight.lane
+                heads.put_back((lane.queue.name, lane.tenant, flight.rank), flight.head)
+        return tuple(unknown)
 
     def refresh(self, now_us: int) -> None:
-        """Charge running jobs for what they have run beyond their charge; call it every 250 ms."""
-        raise NotImplementedError
+        """Charge running jobs for what they have run beyond their charge, every 250 ms.
+
+        Each plan does so by itself; a call within the 250 ms changes nothing.
+        """
+        if now_us - self._refreshed_us >= self._settings.refresh_us:
+            self._refreshed_us = now_us
+            self._ledger.refresh(now_us)
 
     def adopt(self, rows: Iterable[QueueRow], now_us: int, floor: int = 0) -> None:
-        """Start from a full read of `work_queue` and the floor in force; forgets all else."""
-        raise NotImplementedError
+        """Start from a full read of `work_queue` and the floor in force; forget all else.
+
+        A new `Heads` goes with it.
+        """
+        self._flights.clear()
+        self._ledger = Ledger(self._settings, self._weights, self._flights)
+        self._paused = _NOBODY
+        self._eager = []
+        self._touched = None
+        recovery.adopt(self._ledger, rows, now_us, floor)
 
     def reading(self) -> None:
         """Say that a full read of `work_queue` for `reconcile` is about to be sent."""
-        raise NotImplementedError
+        self._touched = set()
 
-    def reconcile(self, rows: Iterable[QueueRow], now_us: int) -> int:
+    def reconcile(self, rows: Iterable[QueueRow], now_us: int, heads: Heads) -> int:
         """Correct the books by a full read; returns how many ids were wrong.
 
-        Ids that any event has touched since `reading` are left alone.
+        Ids that any event has touched since `reading` are left alone, so tell the endings
+        that were committed before the read ended first: an ending that comes later finds its
+        job gone, and its run time is not learnt.
         """
-        raise NotImplementedError
+        touched: Container[int] = self._touched or ()
+        self._touched = None
+        wrong = recovery.reconcile(self._ledger, rows, now_us, touched)
+        for lane in self._ledger.forget():
+            heads.forget(lane.queue, lane.tenant)
+        return wrong
+
+    def _arrive(self, changed: Iterable[LaneHeads], paused: Paused) -> list[Queue]:
+        """Let lanes with new heads wait for service; returns the queues that they join."""
+        ledger = self._ledger
+        arrived: list[Queue] = []
+        if paused != self._paused:
+            self._paused = paused
+            for queue in ledger.queues.values():
+                arrived += [queue for lane in queue.tenants.values() if self._admit(lane)]
+        for heads in changed:
+            lane = ledger.lane(heads.queue, heads.tenant)
+            lane.heads = heads
+            if self._admit(lane):
+                arrived.append(lane.queue)
+        return arrived
+
+    def _admit(self, lane: Lane) -> bool:
+        """Let a lane wait for service, or rest; says whether it has become ready."""
+        ledger = self._ledger
+        if not lane.heads.backlogged or (self._paused and _is(lane, self._paused)):
+            if lane.active:
+                ledger.rest(lane)
+            return False
+        if not lane.active:
+            ledger.wake(lane)
+        if lane.entry is not None or lane.heads.front() is None:
+            return False
+        queue = lane.queue
+        queue.lanes.put(lane)
+        if queue.entry is None:
+            ledger.root.put(queue)
+        return True
+
+    def _touch(self, ids: Iterable[int]) -> Iterable[int]:
+        """Remember what has changed while a full read is under way; returns the ids."""
+        if self._touched is None:
+            return ids
+        ids = tuple(ids)
+        self._touched.update(ids)
+        return ids
+
+
+def _is(lane: Lane, paused: Paused) -> bool:
+    name = lane.queue.name
+    return (name, None) in paused or (name, lane.tenant) in paused

@@ -1,15 +1,19 @@
 """What goes into the scheduler's decisions and what comes out of them: values, nothing else.
 
-Times are microseconds of the database's clock since 1970, durations are microseconds, and tags are
-slot-microseconds: how much service a lane has been charged for. What is made once per job is a
-NamedTuple, because a tuple costs a third of a dataclass.
+Times are microseconds of the database's clock since 1970, durations are microseconds, and
+tags are slot-microseconds: how much service a lane has been charged for. What is made once
+per job is a NamedTuple, because a tuple costs a third of a dataclass.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 Stream = tuple[str, str, int]
 """Queue, tenant and rank: one ordered run of jobs in the lane index."""
+
+Weights = Mapping[tuple[str, str | None], float]
+"""Weights of queues, as (queue, None), and of tenants of queues; whoever is not named has 1."""
 
 Paused = frozenset[tuple[str, str | None]]
 """Paused queues, as (queue, None), and paused tenants of queues, as (queue, tenant)."""
@@ -39,11 +43,11 @@ class Found(NamedTuple):
 
 
 class Want(NamedTuple):
-    """Ask the database for up to `count` jobs of `stream` with `seq > after_seq`, by `seq`."""
+    """Ask the database for up to `limit` jobs of `stream` with `seq > after_seq`, by `seq`."""
 
     stream: Stream
     after_seq: int
-    count: int
+    limit: int
 
 
 class Planned(NamedTuple):
@@ -61,11 +65,12 @@ class Plan(NamedTuple):
     jobs: tuple[Planned, ...]
     """In the order of their ids, which is the lock order."""
     floor: int
-    """No unclaimed row is known below it, and no tag in `jobs` is. It may be lower than last time:
-    write it as it is, without `greatest`."""
+    """No unclaimed row is known below it, and no tag in `jobs` is. It may be lower than last
+    time: write it as it is, without `greatest`."""
     doubtful: tuple[int, ...]
-    """Offered ids that are in flight by the books, and so were left out. Ask the database again:
-    one whose ending has not been read yet would otherwise be lost until the next sweep."""
+    """Offered ids that are in flight by the books, and so were left out. Ask the database
+    again: one whose ending has not been read yet would otherwise be lost until the next
+    sweep."""
     overflow: int
     """How many of `jobs` go past the depth, because they overtake queued rows."""
 
@@ -86,15 +91,17 @@ class FairSettings:
     """The knobs of the fair order."""
 
     inflight_share_cap: float = 2.0
-    """Beta: a lane with this many times its fair share in flight waits while others have less."""
+    """Beta: with this many times its fair share in flight a lane waits while others have less."""
     prior_us: int = 100_000
     """The first estimate in a queue where nothing has ended yet."""
     prior_samples: int = 4
     """n0: how many samples the prior counts for."""
     window: int = 200
     """How many samples a mean remembers."""
+    refresh_us: int = 250_000
+    """How often running jobs are charged for what they have run beyond their charge."""
     idle_lanes_max: int = 20_000
-    """Lanes without work that are remembered, for their means, before the idle are forgotten."""
+    """Lanes without work that are remembered, for their means, before some are forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,159 @@
+"""What the leader knows of lanes, queues and the rows that it has put into `work_queue`.
+
+The rows that wait for a worker are kept per queue in the order of their tenant tags, which is
+also the order of their root tags, so that workers, who claim by root tag, follow the tenants'
+order.
+"""
+
+from bisect import bisect_right
+
+from fairlead_scheduler.estimate import Mean, prior_us, shrunk_us
+from fairlead_scheduler.lanes import LaneHeads
+from fairlead_scheduler.order import NEVER, Level
+from fairlead_scheduler.values import FairSettings, Head
+
+UNCLAIMED = -1
+_SHARE_OF_A_GAP = 16
+"""An overtaking row enters its gap at this fraction, so that many more fit behind it: tags of
+the rows that overtake with it ascend."""
+
+
+class Lane:
+    """A tenant of a queue, as a member of the queue's level."""
+
+    __slots__ = (
+        "active",
+        "dirty",
+        "entry",
+        "estimate_us",
+        "heads",
+        "in_flight",
+        "mean",
+        "prior_samples",
+        "queue",
+        "start",
+        "tenant",
+        "weight",
+    )
+
+    def __init__(self, queue: "Queue", tenant: str, weight: float) -> None:
+        self.queue = queue
+        self.tenant = tenant
+        self.weight = weight
+        self.heads = LaneHeads(queue.name, tenant)
+        """Those of `Heads`, from the first time that it names the lane."""
+        self.start: int = queue.lanes.virtual
+        self.in_flight = 0
+        self.entry: object = None
+        self.active = False
+        self.dirty = False
+        self.mean = Mean()
+        self.estimate_us = 1
+        self.prior_samples = 1
+
+    def estimate(self, settings: FairSettings) -> None:
+        """Bring the estimate for jobs without a hint up to date."""
+        prior = prior_us(self.queue.mean, settings.prior_us)
+        self.prior_samples = settings.prior_samples
+        self.estimate_us = shrunk_us(self.mean, prior, settings.prior_samples)
+
+    def hinted_us(self, hint_us: int) -> int:
+        """Return the estimate for a job with a hint, which takes the prior's place."""
+        return shrunk_us(self.mean, hint_us, self.prior_samples)
+
+
+class Flight:
+    """A job in `work_queue`."""
+
+    __slots__ = ("charged_us", "claimed_us", "head", "lane", "queued", "rank", "root_tag")
+
+    def __init__(
+        self, lane: Lane, head: Head | None, rank: int, root_tag: int, charged_us: int
+    ) -> None:
+        self.lane = lane
+        self.head = head
+        self.rank = rank
+        self.root_tag = root_tag
+        self.charged_us = charged_us
+        self.claimed_us = UNCLAIMED
+        self.queued = True
+        """Whether it waits for a worker."""
+
+
+class Queue:
+    """A queue, as a member of its pool's level, with its tenants and its unclaimed rows."""
+
+    __slots__ = (
+        "active",
+        "entry",
+        "first",
+        "in_flight",
+        "lanes",
+        "listed",
+        "mean",
+        "name",
+        "rows",
+        "settled_in",
+        "start",
+        "tenants",
+        "weight",
+    )
+
+    def __init__(self, name: str, start: int, weight: float) -> None:
+        self.name = name
+        self.weight = weight
+        self.start = start
+        self.in_flight = 0
+        self.entry: object = None
+        self.active = False
+        self.lanes: Level[Lane] = Level()
+        self.tenants: dict[str, Lane] = {}
+        self.mean = Mean()
+        self.rows: list[tuple[int, Flight]] = []
+        """Tenant tag and row; those that no longer wait leave when they come to the front."""
+        self.first = 0
+        self.listed: Flight | None = None
+        """The row that stands for this queue where the floor is sought."""
+        self.settled_in = 0
+        """The plan for which its virtual time was last brought up to date."""
+
+    def front(self) -> tuple[int, Flight] | None:
+        """Return the unclaimed row with the smallest tags."""
+        rows, first = self.rows, self.first
+        end = len(rows)
+        while first < end and not rows[first][1].queued:
+            first += 1
+        if first == end:
+            rows.clear()
+            self.first = 0
+            return None
+        if first > 256 and 2 * first > end:
+            del rows[:first]
+            first = 0
+        self.first = first
+        return rows[first]
+
+    def oldest(self) -> int:
+        """Return the smallest tenant tag of an unclaimed row, or `NEVER`."""
+        front = self.front()
+        return front[0] if front is not None else NEVER
+
+    def overtake(self, tag: int, flight: Flight, floor: int) -> bool:
+        """Place a row among those with larger tenant tags; says whether it is the first now.
+
+        Its root tag is borrowed: between that of the row before it and that of the first row
+        that it overtakes, or equal to the former where the integers leave no room.
+        """
+        rows = self.rows
+        place = bisect_right(rows, tag, lo=self.first, key=_tag_of)
+        before = rows[place - 1][1].root_tag if place > self.first else floor
+        after = rows[place][1].root_tag
+        room = after - before
+        borrowed = before + max(1, room // _SHARE_OF_A_GAP) if room > 1 else before
+        flight.root_tag = min(max(flight.root_tag, before), borrowed)
+        rows.insert(place, (tag, flight))
+        return place == self.first
+
+
+def _tag_of(row: tuple[int, Flight]) -> int:
+    return row[0]

@@ -1,0 +1,72 @@
+"""Starting from, and keeping to, what a full read of `work_queue` shows."""
+
+from collections.abc import Container, Iterable
+
+from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.values import QueueRow
+
+
+def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> None:
+    """Fill empty books from the rows that a former leader dispatched.
+
+    Queues go on from their largest tags. The tenants' tags are gone: they are made anew as if
+    the unclaimed rows had just been dispatched in their order, which costs fairness one
+    bound, once.
+    """
+    ordered = sorted(rows, key=_claim_order)
+    unclaimed = [row.vtag for row in ordered if row.claimed_us is None]
+    ledger.floor = min(floor, *unclaimed) if unclaimed else floor
+    root = ledger.root
+    root.virtual = root.top = unclaimed[0] if unclaimed else floor
+    for row in ordered:
+        flight = ledger.enter(row, now_us)
+        lane = flight.lane
+        queue = lane.queue
+        queue.start = max(queue.start, row.vtag)
+        root.charge(queue, row.estimate_us)
+        if flight.queued:
+            if not queue.rows:
+                ledger.show(flight)
+            lane.start = max(lane.start, queue.rows[-1][0] if queue.rows else 0)
+            queue.rows.append((lane.start, flight))
+            queue.lanes.charge(lane, row.estimate_us)
+
+
+def reconcile(
+    ledger: Ledger, rows: Iterable[QueueRow], now_us: int, touched: Container[int]
+) -> int:
+    """Correct the books by a full read; returns how many ids were wrong.
+
+    Ids in `touched` have changed since the read began, and the books know better.
+    """
+    wrong = 0
+    read: set[int] = set()
+    for row in rows:
+        job_id = row.job_id
+        read.add(job_id)
+        if job_id not in touched:
+            wrong += _correct(ledger, row, now_us)
+    gone = [job_id for job_id in ledger.flights if job_id not in read and job_id not in touched]
+    for job_id in gone:
+        ledger.drop(job_id)
+    return wrong + len(gone)
+
+
+def _correct(ledger: Ledger, row: QueueRow, now_us: int) -> bool:
+    flight = ledger.flights.get(row.job_id)
+    if flight is None:
+        flight = ledger.enter(row, now_us)
+        ledger.charge(flight.lane, flight.charged_us)
+        if flight.queued:
+            ledger.stand(flight)
+    elif row.claimed_us is None and not flight.queued:
+        ledger.give_back((row.job_id,), now_us)
+    elif row.claimed_us is not None and flight.queued:
+        ledger.claim((row.job_id,), row.claimed_us)
+    else:
+        return False
+    return True
+
+
+def _claim_order(row: QueueRow) -> tuple[int, int]:
+    return row.vtag, row.job_id
