@@ -1,1 +1,1 @@
-"""Write the reference from what it describes: `python -m docs.generate`, held to it by a test."""
+"""Write the reference from what it describes: `python -m docs.generate`."""

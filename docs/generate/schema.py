@@ -10,12 +10,17 @@ from pathlib import Path
 
 from fairlead.dev.binaries import binaries
 
+PATH = Path("core/fairlead/schema.sql")
+"""Where the file is, from the root of the repository."""
+
 MAJOR = 18
 """The PostgreSQL whose pg_dump writes the file; others word the same schema differently."""
 
-_HEAD = "-- What all migrations amount to, as pg_dump says it. Written by `python -m docs.generate`.\n"
+_HEAD = (
+    "-- What all migrations amount to. Written by `python -m docs.generate`, with pg_dump.\n"
+)
 _NOISE = re.compile(
-    r"^(?:--.*|SET .*;|SELECT pg_catalog\.set_config.*|\\(?:un)?restrict.*)$", re.M
+    r"^(?:--.*|SET .*;|SELECT pg_catalog\.set_config.*|\\(?:un)?restrict.*)$", re.MULTILINE
 )
 _DAYS = "fairlead.job_history_*_2*"
 
@@ -38,6 +43,3 @@ def objects(dumped: str) -> dict[str, str]:
     """Return each statement of a dump by its first line, so that a difference has a name."""
     statements = re.split(r"\n\n(?=[A-Z])", dumped.removeprefix(_HEAD).strip())
     return {statement.splitlines()[0]: statement for statement in statements}
-
-
-PATH = Path("core/fairlead/schema.sql")

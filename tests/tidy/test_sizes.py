@@ -1,11 +1,13 @@
 """A file can be held in mind at once, a function fits on a screen, a module says what it is."""
 
 import ast
+from pathlib import Path
 
 from tests.support import tree
 
 FILE_LINES_MAX = 400
 FUNCTION_LINES_MAX = 50
+GENERATED = {Path("core/fairlead/schema.sql")}
 
 
 def long_functions(module: ast.Module) -> tuple[str, ...]:
@@ -23,11 +25,12 @@ def undocumented(module: ast.Module) -> bool:
 
 
 def test_no_file_is_longer_than_400_lines() -> None:
-    """Files have at most 400 lines."""
+    """Files that people write have at most 400 lines."""
     too_long = [
         f"{path}: {lines}"
         for path in tree.files(".py", ".sql", ".sh")
-        if (lines := len(tree.text(path).splitlines())) > FILE_LINES_MAX
+        if path not in GENERATED
+        and (lines := len(tree.text(path).splitlines())) > FILE_LINES_MAX
     ]
 
     assert [] == too_long

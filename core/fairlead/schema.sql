@@ -1,0 +1,1688 @@
+-- What all migrations amount to. Written by `python -m docs.generate`, with pg_dump.
+
+
+CREATE SCHEMA fairlead;
+
+CREATE FUNCTION fairlead._already_due() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.due_at := new.run_at;
+    new.run_at := null;
+    return new;
+end $$;
+
+CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
+    LANGUAGE sql
+    AS $$
+    select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
+$$;
+
+CREATE FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean DEFAULT false) RETURNS TABLE(job_id bigint, token bigint, became text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    mine bigint[];
+    judged_ids bigint[];
+    judged_tokens bigint[];
+    judged_became text[];
+    over_ids bigint[];
+    over_became text[];
+    over_errors text[];
+begin
+    perform fairlead._require_read_committed();
+    if skip_locked then
+        select array_agg(l.id) into mine from (
+            select j.id from fairlead.jobs j where j.id = any (ids) order by j.id
+            for update skip locked) l;
+    else
+        perform from fairlead.jobs j where j.id = any (ids) order by j.id for update;
+        mine := ids;
+    end if;
+    with asked as materialized (
+        select a.* from unnest(ids, tokens, ended_as, errors, delays)
+            as a (job_id, token, ended_as, error, delay)
+    ), held as materialized (
+        select q.job_id, q.token, q.pool, q.band, q.alone, q.claimed_at
+        from fairlead.work_queue q
+        where q.job_id = any (mine) and q.token = any (tokens) order by q.job_id
+        for update skip locked
+    ), judged as materialized (
+        select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.attempts,
+               j.crashes + (a.ended_as = 'crashed')::integer as crashes,
+               j.losses + (a.ended_as = 'lost')::integer as losses,
+               j.lone_deaths + (h.alone and a.ended_as in ('crashed', 'lost'))::integer as lone_deaths,
+               least(greatest(coalesce(a.delay, fairlead._backoff(j.attempts)), interval '0'),
+                     interval '1000 years') as delay,
+               case
+                   when h.job_id is null and l.job_id is not null then 'locked'
+                   when h.job_id is null then 'stale'
+                   when j.cancel_requested_at is not null then 'cancelled'
+                   when a.ended_as = 'failed' and j.attempts + 1 >= j.max_attempts then 'failed'
+                   when a.ended_as in ('crashed', 'lost') and h.alone and j.lone_deaths >= 2
+                       then 'failed'
+                   when a.ended_as in ('failed', 'snoozed') then 'scheduled'
+                   else 'queued'
+               end as became
+        from asked a
+        left join held h on h.job_id = a.job_id and h.token = a.token
+        left join lateral (
+            select q.job_id from fairlead.work_queue q
+            where q.job_id = a.job_id and q.token = a.token offset 0) l on true
+        left join lateral (select * from fairlead.jobs j where j.id = a.job_id offset 0) j on true
+    ), noted as (
+        insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error)
+        select d.job_id, d.token, d.attempts + 1, d.ended_as, coalesce(d.error, '')
+        from judged d
+        where d.became not in ('stale', 'locked')
+          and d.ended_as in ('failed', 'crashed', 'lost', 'released')
+    ), counted as (
+        update fairlead.jobs j
+        set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
+            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths,
+            last_error = coalesce(d.error, j.last_error),
+            run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
+        from judged d
+        where j.id = any (mine) and j.id = d.job_id and d.became not in ('stale', 'locked')
+          and d.ended_as <> 'returned'
+    ), requeued as (
+        update fairlead.work_queue q
+        set worker = null, token = null, claimed_at = null, deadline = null,
+            alone = d.crashes >= 1 or d.losses >= 3,
+            vtag = greatest(q.vtag, (
+                select f.vtag from fairlead.claim_floors f where f.pool = d.pool and f.band = d.band))
+        from judged d
+        where q.job_id = any (mine) and q.job_id = d.job_id and d.became = 'queued'
+    ), dequeued as (
+        delete from fairlead.work_queue q
+        where q.job_id = any (array(select d.job_id from judged d where d.became = 'scheduled'))
+    ), receipted as (
+        insert into fairlead.receipts (ended, run_us, returned)
+        select array_agg(d.job_id) filter (where d.became = 'scheduled'),
+               array_agg((extract(epoch from clock_timestamp() - d.claimed_at) * 1e6)::bigint)
+                   filter (where d.became = 'scheduled'),
+               array_agg(d.job_id) filter (where d.became = 'queued')
+        from judged d having bool_or(d.became in ('scheduled', 'queued'))
+    )
+    select array_agg(d.job_id), array_agg(d.token), array_agg(d.became),
+           array_agg(d.job_id) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(d.became) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(case
+               when d.became = 'failed' and d.ended_as in ('crashed', 'lost')
+                   then 'quarantined: the process that ran it alone died '
+                        || d.lone_deaths || ' times; ' || coalesce(d.error, '')
+               else d.error end) filter (where d.became in ('failed', 'cancelled'))
+    into judged_ids, judged_tokens, judged_became, over_ids, over_became, over_errors
+    from judged d;
+    -- In a statement of its own, so that the ending carries the counts from above.
+    if over_ids is not null then
+        perform fairlead._end_jobs(over_ids, over_became, over_errors);
+    end if;
+    if 'queued' = any (judged_became) then
+        perform pg_notify('fairlead_work', '');
+    end if;
+    return query select * from unnest(judged_ids, judged_tokens, judged_became);
+end $$;
+
+CREATE TABLE fairlead.job_history (
+    id bigint NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone NOT NULL,
+    retry_of bigint,
+    policy_version bigint,
+    attempt integer NOT NULL,
+    max_attempts integer NOT NULL,
+    crashes integer NOT NULL,
+    losses integer NOT NULL,
+    priority smallint NOT NULL,
+    outcome text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text
+)
+PARTITION BY LIST (outcome);
+
+COMMENT ON TABLE fairlead.job_history IS 'One row per ending of a job, with its fencing token; what retry and redrive read.';
+
+COMMENT ON COLUMN fairlead.job_history.token IS 'Null when the job ended without being claimed.';
+
+CREATE SEQUENCE fairlead.places
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.places IS 'Places in the lanes; a job that comes back draws a new one.';
+
+CREATE TABLE fairlead.jobs (
+    id bigint NOT NULL,
+    seq bigint DEFAULT nextval('fairlead.places'::regclass) NOT NULL,
+    run_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    retry_of bigint,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    crashes integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
+    lone_deaths integer DEFAULT 0 NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    rank smallint GENERATED ALWAYS AS ((- priority)) STORED NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    tenant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    last_error text,
+    CONSTRAINT jobs_cost_hint_is_between_1_us_and_30_days CHECK (((cost_hint >= '00:00:00.000001'::interval) AND (cost_hint <= '30 days'::interval))),
+    CONSTRAINT jobs_dedup_key_is_1_to_256_bytes CHECK (((octet_length(dedup_key) >= 1) AND (octet_length(dedup_key) <= 256))),
+    CONSTRAINT jobs_expires_at_is_between_1970_and_9999 CHECK (((expires_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (expires_at < '9999-01-01 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT jobs_headers_are_an_object_of_at_most_8_kib CHECK (((jsonb_typeof(headers) = 'object'::text) AND (pg_column_size(headers) <= 8192))),
+    CONSTRAINT jobs_kind_is_1_to_128_bytes CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 128))),
+    CONSTRAINT jobs_max_attempts_is_between_1_and_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT jobs_payload_is_at_most_1_mib CHECK ((pg_column_size(payload) <= 1048576)),
+    CONSTRAINT jobs_priority_is_between_minus_100_and_100 CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
+    CONSTRAINT jobs_queue_is_1_to_128_bytes CHECK (((octet_length(queue) >= 1) AND (octet_length(queue) <= 128))),
+    CONSTRAINT jobs_run_at_is_between_1970_and_9999 CHECK (((run_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (run_at < '9999-01-01 00:00:00+00'::timestamp with time zone))),
+    CONSTRAINT jobs_tenant_is_at_most_128_bytes CHECK ((octet_length(tenant) <= 128)),
+    CONSTRAINT jobs_timeout_is_between_1_ms_and_30_days CHECK (((timeout >= '00:00:00.001'::interval) AND (timeout <= '30 days'::interval)))
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0', autovacuum_vacuum_insert_threshold='100000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON TABLE fairlead.jobs IS 'Unfinished jobs. Applications insert rows here; their endings stand in job_history.';
+
+COMMENT ON COLUMN fairlead.jobs.seq IS 'The place in the lane.';
+
+COMMENT ON COLUMN fairlead.jobs.run_at IS 'Not before this instant; null is now.';
+
+COMMENT ON COLUMN fairlead.jobs.expires_at IS 'Ends as expired when it has not started by then.';
+
+COMMENT ON COLUMN fairlead.jobs.due_at IS 'When a delayed or retried job fell due.';
+
+COMMENT ON COLUMN fairlead.jobs.retry_of IS 'The finished job that this one repeats.';
+
+COMMENT ON COLUMN fairlead.jobs.max_attempts IS 'Failures until the job has failed for good.';
+
+COMMENT ON COLUMN fairlead.jobs.attempts IS 'Attempts that ended without ending the job.';
+
+COMMENT ON COLUMN fairlead.jobs.crashes IS 'Deaths of the process that ran it, beside others.';
+
+COMMENT ON COLUMN fairlead.jobs.losses IS 'Times that its whole worker was lost.';
+
+COMMENT ON COLUMN fairlead.jobs.lone_deaths IS 'Deaths while it ran alone; they lead to quarantine.';
+
+COMMENT ON COLUMN fairlead.jobs.priority IS 'Order inside the tenant''s lane, higher first.';
+
+COMMENT ON COLUMN fairlead.jobs.queue IS 'The queue; a queue belongs to exactly one pool of workers.';
+
+COMMENT ON COLUMN fairlead.jobs.tenant IS 'Whose job it is: tenants of a queue share it fairly.';
+
+COMMENT ON COLUMN fairlead.jobs.kind IS 'The name of the handler that runs it.';
+
+COMMENT ON COLUMN fairlead.jobs.payload IS 'Any JSON value, at most 1 MiB as stored.';
+
+COMMENT ON COLUMN fairlead.jobs.timeout IS 'The budget of one attempt; null is the pool''s default.';
+
+COMMENT ON COLUMN fairlead.jobs.cost_hint IS 'How long an attempt will take, where known.';
+
+COMMENT ON COLUMN fairlead.jobs.dedup_key IS 'At most one unfinished job per queue, tenant and key; insert with ON CONFLICT DO NOTHING.';
+
+COMMENT ON COLUMN fairlead.jobs.headers IS 'Trace context and the like, at most 8 KiB.';
+
+CREATE UNLOGGED TABLE fairlead.receipts (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    worker bigint,
+    claimed bigint[],
+    ended bigint[],
+    run_us bigint[],
+    returned bigint[]
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
+COMMENT ON TABLE fairlead.receipts IS 'Receipts of claims, endings and hand-backs, from which the leader learns real run times.';
+
+CREATE TABLE fairlead.work_queue (
+    job_id bigint NOT NULL,
+    vtag bigint NOT NULL,
+    estimate_us bigint NOT NULL,
+    epoch bigint NOT NULL,
+    runnable_at timestamp with time zone NOT NULL,
+    worker bigint,
+    token bigint,
+    claimed_at timestamp with time zone,
+    deadline timestamp with time zone,
+    timeout interval NOT NULL,
+    band smallint NOT NULL,
+    alone boolean DEFAULT false NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C"
+)
+WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON TABLE fairlead.work_queue IS 'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
+
+COMMENT ON COLUMN fairlead.work_queue.vtag IS 'The order tag: weighted slot-microseconds.';
+
+COMMENT ON COLUMN fairlead.work_queue.runnable_at IS 'The later of falling due and being seen by the leader; waits count from here.';
+
+COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, because a process that ran it has died.';
+
+CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] DEFAULT NULL::text[], results jsonb[] DEFAULT NULL::jsonb[]) RETURNS void
+    LANGUAGE sql
+    BEGIN ATOMIC
+ WITH asked AS MATERIALIZED (
+          SELECT a.id,
+             a.outcome,
+             a.error,
+             a.result
+            FROM UNNEST(_end_jobs.ids, _end_jobs.outcomes, _end_jobs.errors, _end_jobs.results) a(id, outcome, error, result)
+         ), held AS (
+          DELETE FROM fairlead.work_queue q
+           WHERE (q.job_id = ANY (_end_jobs.ids))
+           RETURNING q.job_id,
+             q.token,
+             q.worker,
+             q.runnable_at,
+             q.claimed_at
+         ), gone AS (
+          DELETE FROM fairlead.jobs j
+           WHERE (j.id = ANY (_end_jobs.ids))
+           RETURNING j.id,
+             j.seq,
+             j.run_at,
+             j.expires_at,
+             j.created_at,
+             j.due_at,
+             j.cancel_requested_at,
+             j.retry_of,
+             j.max_attempts,
+             j.attempts,
+             j.crashes,
+             j.losses,
+             j.lone_deaths,
+             j.priority,
+             j.rank,
+             j.queue,
+             j.tenant,
+             j.kind,
+             j.payload,
+             j.timeout,
+             j.cost_hint,
+             j.dedup_key,
+             j.headers,
+             j.last_error
+         ), kept AS (
+          INSERT INTO fairlead.job_history (id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of, attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload, timeout, cost_hint, dedup_key, headers, result, error)  SELECT g.id,
+                     h.token,
+                     h.worker,
+                     g.created_at,
+                     g.due_at,
+                     h.runnable_at,
+                     h.claimed_at,
+                     clock_timestamp() AS clock_timestamp,
+                     g.retry_of,
+                     (g.attempts + ((h.claimed_at IS NOT NULL))::integer),
+                     g.max_attempts,
+                     g.crashes,
+                     g.losses,
+                     g.priority,
+                     a.outcome,
+                     g.queue,
+                     g.tenant,
+                     g.kind,
+                     g.payload,
+                     g.timeout,
+                     g.cost_hint,
+                     g.dedup_key,
+                     g.headers,
+                     a.result,
+                     COALESCE(a.error, g.last_error) AS "coalesce"
+                    FROM ((gone g
+                      JOIN asked a ON ((a.id = g.id)))
+                      LEFT JOIN held h ON ((h.job_id = g.id)))
+         )
+  INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(h.job_id) AS array_agg,
+             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - h.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) AS array_agg
+            FROM held h
+          HAVING (count(*) > 0);
+END;
+
+CREATE FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    ids bigint[];
+    free bigint[];
+begin
+    perform fairlead._require_read_committed();
+    if not fairlead._leads(my_epoch) then
+        return 0;
+    end if;
+    select array_agg(e.id) into ids from (
+        select j.id from fairlead.jobs j
+        where j.expires_at >= expired_from and j.expires_at <= now()
+          and not exists (
+              select from fairlead.work_queue q where q.job_id = j.id and q.worker is not null)
+        order by j.expires_at limit jobs_max for update skip locked) e;
+    if ids is null then
+        return 0;
+    end if;
+    -- A new snapshot: what is not queued now cannot be queued while its row is held.
+    select array_agg(u.id) into free from unnest(ids) as u (id)
+    where not exists (select from fairlead.work_queue q where q.job_id = u.id);
+    select free || array_agg(l.job_id) into free from (
+        select q.job_id from fairlead.work_queue q
+        where q.job_id = any (ids) and q.worker is null order by q.job_id
+        for update skip locked) l;
+    if cardinality(free) > 0 then
+        perform fairlead._end_jobs(
+            free, array_fill('expired'::text, array[cardinality(free)]),
+            array_fill('it had not started when it expired'::text, array[cardinality(free)]));
+    end if;
+    return coalesce(cardinality(free), 0);
+end $$;
+
+CREATE FUNCTION fairlead._history_partition(class text, day date) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    select format('job_history_%s_%s', class, to_char(day, 'YYYYMMDD'))
+$$;
+
+CREATE FUNCTION fairlead._is_member(of_role text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    return exists (select from pg_roles where rolname = of_role)
+       and pg_has_role(session_user, of_role, 'member');
+end $$;
+
+CREATE FUNCTION fairlead._leads(my_epoch bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = my_epoch for share;
+    return found;
+end $$;
+
+CREATE FUNCTION fairlead._raise_stale(job_id bigint, token bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise exception 'fairlead: token % no longer holds job %', token, job_id
+        using errcode = 'FL001',
+              hint = 'The lease was lost; another worker has the job or it has ended. Roll back.';
+end $$;
+
+CREATE FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    mine bigint[];
+    unwanted bigint[];
+    free bigint[];
+begin
+    perform fairlead._require_read_committed();
+    if not fairlead._leads(my_epoch) then
+        return;
+    end if;
+    select array_agg(l.id), array_agg(l.id) filter (where l.cancel_requested_at is not null)
+    into mine, unwanted
+    from (
+        select j.id, j.cancel_requested_at from fairlead.jobs j
+        where j.id = any (ids) order by j.id for update skip locked) l;
+    select array_agg(l.job_id), array_agg(l.job_id) filter (where l.job_id = any (unwanted))
+    into free, unwanted
+    from (
+        select q.job_id from fairlead.work_queue q
+        where q.job_id = any (mine) and q.worker is null order by q.job_id
+        for update skip locked) l;
+    if unwanted is not null then
+        perform fairlead._end_jobs(
+            unwanted, array_fill('cancelled'::text, array[cardinality(unwanted)]));
+    end if;
+    return query
+    delete from fairlead.work_queue q where q.job_id = any (free) returning q.job_id;
+end $$;
+
+CREATE FUNCTION fairlead._require_read_committed() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        raise exception 'fairlead: this function needs READ COMMITTED, the transaction is %',
+            upper(current_setting('transaction_isolation'))
+            using errcode = 'FL003', hint = 'Call it in a transaction of its own.';
+    end if;
+end $$;
+
+CREATE TABLE fairlead.install_options (
+    only_row boolean DEFAULT true NOT NULL,
+    rls boolean DEFAULT false NOT NULL,
+    CONSTRAINT install_options_only_row_check CHECK (only_row)
+);
+
+COMMENT ON TABLE fairlead.install_options IS 'How this schema was installed.';
+
+CREATE FUNCTION fairlead._sees_all() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT ((NOT o.rls) OR (SESSION_USER = ( SELECT pg_get_userbyid(n.nspowner) AS pg_get_userbyid
+            FROM pg_namespace n
+           WHERE (n.nspname = 'fairlead'::name))) OR ( SELECT r.rolsuper
+            FROM pg_roles r
+           WHERE (r.rolname = SESSION_USER)) OR fairlead._is_member('fairlead_admin'::text) OR fairlead._is_member('fairlead_scheduler'::text) OR fairlead._is_member('fairlead_worker'::text) OR fairlead._is_member('fairlead_autoscaler'::text))
+    FROM fairlead.install_options o;
+END;
+
+CREATE TABLE fairlead.tenant_logins (
+    login name NOT NULL,
+    tenant text NOT NULL COLLATE pg_catalog."C"
+);
+
+COMMENT ON TABLE fairlead.tenant_logins IS 'The tenants of each login role, where row-level security is installed.';
+
+CREATE FUNCTION fairlead._sees(of_tenant text) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT (fairlead._sees_all() OR (EXISTS ( SELECT
+            FROM fairlead.tenant_logins t
+           WHERE ((t.login = SESSION_USER) AND (t.tenant = _sees.of_tenant)))));
+END;
+
+CREATE FUNCTION fairlead._steal(my_epoch bigint, overdue interval, jobs_max integer) RETURNS TABLE(job_id bigint, token bigint, became text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    ids bigint[];
+    tokens bigint[];
+    errors text[];
+begin
+    if not fairlead._leads(my_epoch) then
+        return;
+    end if;
+    select array_agg(s.job_id order by s.job_id), array_agg(s.token order by s.job_id),
+           array_agg(s.error order by s.job_id)
+    into ids, tokens, errors
+    from (
+        select q.job_id, q.token,
+               case when w.dead then 'its worker was lost' else 'it ran past its deadline' end as error
+        from fairlead.work_queue q
+        cross join lateral (
+            select coalesce(bool_and(l.dead_at is not null), true) as dead
+            from fairlead.worker_leases l where l.id = q.worker offset 0) w
+        where q.worker is not null and (w.dead or q.deadline < now() - overdue)
+        limit jobs_max) s;
+    if ids is null then
+        return;
+    end if;
+    return query
+    select e.* from fairlead._end_attempts(
+        ids, tokens, array_fill('lost'::text, array[cardinality(ids)]), errors,
+        array_fill(null::interval, array[cardinality(ids)]), true) e
+    where e.became not in ('stale', 'locked');
+end $$;
+
+CREATE FUNCTION fairlead._wake_scheduler() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if pg_try_advisory_lock_shared(7165163640219131510) then
+        perform pg_advisory_unlock_shared(7165163640219131510);
+    else
+        perform pg_notify('fairlead_scheduler', '');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION fairlead.cancel(job_id bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    queued boolean;
+    free boolean;
+begin
+    perform fairlead._require_read_committed();
+    perform from fairlead.jobs j
+    where j.id = cancel.job_id and fairlead._sees(j.tenant) for update;
+    if not found then
+        perform from fairlead.job_history h where h.id = cancel.job_id and fairlead._sees(h.tenant);
+        return case when found then 'finished' else 'unknown' end;
+    end if;
+    -- A second statement, and so a new snapshot: a dispatch that held the job is visible now.
+    select true into queued from fairlead.work_queue q where q.job_id = cancel.job_id;
+    if queued then
+        select q.worker is null into free from fairlead.work_queue q
+        where q.job_id = cancel.job_id for update skip locked;
+        if free is distinct from true then
+            update fairlead.jobs j
+            set cancel_requested_at = coalesce(j.cancel_requested_at, clock_timestamp())
+            where j.id = cancel.job_id;
+            perform pg_notify('fairlead_cancel', cancel.job_id::text);
+            return 'requested';
+        end if;
+    end if;
+    perform fairlead._end_jobs(array[cancel.job_id], array['cancelled'], array[null::text]);
+    return 'cancelled';
+end $$;
+
+COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is told), finished, or unknown. A repeat is harmless.';
+
+CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFAULT NULL::jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    -- Completion takes work_queue first: its token is the proof of ownership.
+    perform from fairlead.work_queue q
+    where q.job_id = complete.job_id and q.token = complete.token for update;
+    if not found then
+        perform fairlead._raise_stale(complete.job_id, complete.token);
+    end if;
+    perform fairlead._end_jobs(
+        array[complete.job_id], array['succeeded'], array[null::text], array[result]);
+end $$;
+
+COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit.';
+
+CREATE FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) RETURNS timestamp with time zone
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    until timestamptz;
+begin
+    if by is null or by <= interval '0' or by > interval '30 days' then
+        raise exception 'fairlead: extend by must be over 0 and at most 30 days, not %', by
+            using errcode = 'check_violation';
+    end if;
+    update fairlead.work_queue q set deadline = greatest(q.deadline, clock_timestamp() + by)
+    where q.job_id = extend.job_id and q.token = extend.token
+    returning q.deadline into until;
+    if not found then
+        perform fairlead._raise_stale(extend.job_id, extend.token);
+    end if;
+    return until;
+end $$;
+
+COMMENT ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) IS 'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
+
+CREATE FUNCTION fairlead.fail(job_id bigint, token bigint, error text DEFAULT ''::text, retry_in interval DEFAULT NULL::interval) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    verdict text;
+begin
+    select e.became into verdict from fairlead._end_attempts(
+        array[fail.job_id], array[fail.token], array['failed'], array[error], array[retry_in]) e;
+    if verdict = 'stale' then
+        perform fairlead._raise_stale(fail.job_id, fail.token);
+    elsif verdict = 'locked' then
+        raise exception 'fairlead: another open transaction holds the attempt of job %', fail.job_id
+            using errcode = 'lock_not_available', hint = 'Call it again when that has ended.';
+    end if;
+    return verdict;
+end $$;
+
+COMMENT ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) IS 'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
+
+CREATE FUNCTION fairlead.make_history_partitions(days_ahead integer DEFAULT 14) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+declare
+    made integer := 0;
+    class text;
+    day date;
+    part text;
+    keeper name;
+begin
+    -- One at a time, and never while a migration runs.
+    perform pg_advisory_xact_lock(7165163640219131511);
+    foreach class in array array['succeeded', 'unsuccessful'] loop
+        for day in select d::date from generate_series(
+            (now() at time zone 'UTC')::date - 1,
+            (now() at time zone 'UTC')::date + days_ahead, interval '1 day') d
+        loop
+            part := fairlead._history_partition(class, day);
+            if exists (
+                select from pg_inherits
+                where inhrelid = to_regclass(format('fairlead.%I', part))
+                  and inhparent = to_regclass(format('fairlead.job_history_%s', class))
+            ) then
+                continue;
+            end if;
+            if to_regclass(format('fairlead.%I', part)) is null then
+                execute format(
+                    'create table fairlead.%I (like fairlead.job_history including all)', part);
+            end if;
+            -- Every partition belongs to whoever owns the history, whichever login made it.
+            select pg_get_userbyid(c.relowner) into keeper from pg_class c
+            where c.oid = 'fairlead.job_history'::regclass;
+            if keeper <> current_user then
+                execute format('alter table fairlead.%I owner to %I', part, keeper);
+            end if;
+            execute format(
+                'alter table fairlead.job_history_%s attach partition fairlead.%I '
+                'for values from (%L) to (%L)',
+                class, part,
+                to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00',
+                to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
+            made := made + 1;
+        end loop;
+    end loop;
+    return made;
+end $$;
+
+COMMENT ON FUNCTION fairlead.make_history_partitions(days_ahead integer) IS 'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
+
+CREATE FUNCTION fairlead.pause(queue text, tenant text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
+        raise exception 'fairlead: queue must be 1 to 128 bytes and tenant at most 128'
+            using errcode = 'check_violation';
+    end if;
+    if not fairlead._sees_all() and (pause.tenant is null or not fairlead._sees(pause.tenant)) then
+        raise exception 'fairlead: this login may pause its own tenant only'
+            using errcode = 'insufficient_privilege';
+    end if;
+    insert into fairlead.paused (queue, tenant) values (pause.queue, pause.tenant)
+    on conflict do nothing;
+    perform pg_notify('fairlead_scheduler', '');
+end $$;
+
+COMMENT ON FUNCTION fairlead.pause(queue text, tenant text) IS 'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is recalled within 2 s and what runs finishes. A repeat changes nothing.';
+
+CREATE FUNCTION fairlead.redrive(queue text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, jobs_max integer DEFAULT 1000) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    made bigint;
+begin
+    perform fairlead._require_read_committed();
+    -- The next statement's snapshot has every job that an earlier call made.
+    perform pg_advisory_xact_lock(7165163640219131512);
+    insert into fairlead.jobs (
+        queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+        headers, retry_of)
+    select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
+           h.timeout, h.cost_hint, h.headers, h.id
+    from fairlead.job_history h
+    where h.outcome = 'failed' and h.finished_at >= redrive.since and h.payload is not null
+      and h.queue = redrive.queue
+      and (redrive.tenant is null or h.tenant = redrive.tenant)
+      and (redrive.kind is null or h.kind = redrive.kind)
+      and fairlead._sees(h.tenant)
+      and not exists (select from fairlead.jobs r where r.retry_of = h.id)
+      and not exists (select from fairlead.job_history r where r.retry_of = h.id)
+      and not exists (
+          select from fairlead.jobs k
+          where k.queue = h.queue and k.tenant = h.tenant and k.dedup_key = h.dedup_key)
+    order by h.finished_at limit redrive.jobs_max
+    on conflict do nothing;
+    get diagnostics made = row_count;
+    return made;
+end $$;
+
+COMMENT ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) IS 'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however often it is called. Answers how many new jobs it made.';
+
+CREATE FUNCTION fairlead.resume(queue text, tenant text DEFAULT NULL::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    was_paused boolean;
+begin
+    if not fairlead._sees_all() and (resume.tenant is null or not fairlead._sees(resume.tenant)) then
+        raise exception 'fairlead: this login may resume its own tenant only'
+            using errcode = 'insufficient_privilege';
+    end if;
+    delete from fairlead.paused p
+    where p.queue = resume.queue and p.tenant is not distinct from resume.tenant;
+    was_paused := found;
+    perform pg_notify('fairlead_scheduler', '');
+    return was_paused;
+end $$;
+
+COMMENT ON FUNCTION fairlead.resume(queue text, tenant text) IS 'Ends a pause that was made with the same arguments; answers whether there was one.';
+
+CREATE FUNCTION fairlead.retry(job_id bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    live bigint;
+    past fairlead.job_history;
+begin
+    perform fairlead._require_read_committed();
+    select j.id into live from fairlead.jobs j
+    where j.id = retry.job_id and fairlead._sees(j.tenant) for update;
+    if found then
+        update fairlead.jobs j set run_at = clock_timestamp()
+        where j.id = live and j.run_at > clock_timestamp();
+        perform pg_notify('fairlead_scheduler', '');
+        return live;
+    end if;
+    select h.* into past from fairlead.job_history h
+    where h.id = retry.job_id and fairlead._sees(h.tenant) order by h.finished_at desc limit 1;
+    if not found then
+        return null;
+    end if;
+    if past.payload is null then
+        raise exception 'fairlead: job % cannot be retried: its payload was not kept', job_id
+            using errcode = 'FL004';
+    end if;
+    loop
+        insert into fairlead.jobs (
+            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+            headers, retry_of)
+        values (past.queue, past.tenant, past.kind, past.payload, past.priority, past.dedup_key,
+                past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id)
+        on conflict do nothing returning id into live;
+        if not found then
+            select j.id into live from fairlead.jobs j
+            where j.queue = past.queue and j.tenant = past.tenant and j.dedup_key = past.dedup_key;
+        end if;
+        -- Neither: the holder of the key ended between the two statements, so try the insert again.
+        exit when live is not null;
+    end loop;
+    return live;
+end $$;
+
+COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. When its dedup key is live, the holder of that key is answered. Null when there is no such job.';
+
+CREATE VIEW fairlead._lanes AS
+ WITH RECURSIVE lane AS (
+        ( SELECT j.queue,
+            j.tenant
+           FROM fairlead.jobs j
+          WHERE (j.run_at IS NULL)
+          ORDER BY j.queue, j.tenant
+         LIMIT 1)
+        UNION ALL
+         SELECT n.queue,
+            n.tenant
+           FROM (lane l
+             CROSS JOIN LATERAL ( SELECT j.queue,
+                    j.tenant
+                   FROM fairlead.jobs j
+                  WHERE ((j.run_at IS NULL) AND (ROW(j.queue, j.tenant) > ROW(l.queue, l.tenant)))
+                  ORDER BY j.queue, j.tenant
+                 LIMIT 1) n)
+        )
+ SELECT queue,
+    tenant
+   FROM lane;
+
+CREATE TABLE fairlead.attempt_errors (
+    job_id bigint NOT NULL,
+    token bigint,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    attempt integer NOT NULL,
+    ended_as text NOT NULL COLLATE pg_catalog."C",
+    error text DEFAULT ''::text NOT NULL,
+    CONSTRAINT attempt_errors_ended_as_is_known CHECK ((ended_as = ANY (ARRAY['failed'::text, 'crashed'::text, 'lost'::text, 'released'::text])))
+);
+
+COMMENT ON TABLE fairlead.attempt_errors IS 'Attempts that ended without ending their job.';
+
+CREATE TABLE fairlead.claim_floors (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    band smallint NOT NULL,
+    vtag bigint NOT NULL,
+    full_claim_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.claim_floors IS 'No unclaimed row is below the floor, so that a claim never walks over dead index entries.';
+
+CREATE TABLE fairlead.job_history_succeeded (
+    id bigint CONSTRAINT job_history_id_not_null NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone CONSTRAINT job_history_created_at_not_null NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
+    retry_of bigint,
+    policy_version bigint,
+    attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
+    max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
+    crashes integer CONSTRAINT job_history_crashes_not_null NOT NULL,
+    losses integer CONSTRAINT job_history_losses_not_null NOT NULL,
+    priority smallint CONSTRAINT job_history_priority_not_null NOT NULL,
+    outcome text CONSTRAINT job_history_outcome_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT job_history_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    tenant text CONSTRAINT job_history_tenant_not_null NOT NULL COLLATE pg_catalog."C",
+    kind text CONSTRAINT job_history_kind_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE TABLE fairlead.job_history_unsuccessful (
+    id bigint CONSTRAINT job_history_id_not_null NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone CONSTRAINT job_history_created_at_not_null NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
+    retry_of bigint,
+    policy_version bigint,
+    attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
+    max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
+    crashes integer CONSTRAINT job_history_crashes_not_null NOT NULL,
+    losses integer CONSTRAINT job_history_losses_not_null NOT NULL,
+    priority smallint CONSTRAINT job_history_priority_not_null NOT NULL,
+    outcome text CONSTRAINT job_history_outcome_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT job_history_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    tenant text CONSTRAINT job_history_tenant_not_null NOT NULL COLLATE pg_catalog."C",
+    kind text CONSTRAINT job_history_kind_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE TABLE fairlead.job_progress (
+    job_id bigint NOT NULL,
+    token bigint NOT NULL,
+    fraction real NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT job_progress_fraction_is_between_0_and_1 CHECK (((fraction >= (0)::double precision) AND (fraction <= (1)::double precision)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
+COMMENT ON TABLE fairlead.job_progress IS 'How far a running job says that it is.';
+
+CREATE VIEW fairlead.job_status WITH (security_barrier='true') AS
+ SELECT j.id,
+    j.queue,
+    j.tenant,
+    j.kind,
+    j.priority,
+    j.payload,
+    j.dedup_key,
+    j.headers,
+    j.retry_of,
+        CASE
+            WHEN (q.worker IS NOT NULL) THEN 'running'::text
+            WHEN (q.job_id IS NOT NULL) THEN 'queued'::text
+            WHEN (j.run_at IS NOT NULL) THEN 'scheduled'::text
+            ELSE 'pending'::text
+        END AS state,
+    (j.attempts + ((q.worker IS NOT NULL))::integer) AS attempt,
+    j.max_attempts,
+    j.crashes,
+    j.losses,
+    j.created_at,
+    j.run_at,
+    j.due_at,
+    j.expires_at,
+    q.runnable_at,
+    q.claimed_at,
+    q.deadline,
+    NULL::timestamp with time zone AS finished_at,
+    q.worker,
+    q.token,
+    j.cancel_requested_at,
+    p.fraction AS progress,
+    p.note AS progress_note,
+    NULL::jsonb AS result,
+    j.last_error AS error
+   FROM ((fairlead.jobs j
+     LEFT JOIN LATERAL ( SELECT q_1.job_id,
+            q_1.vtag,
+            q_1.estimate_us,
+            q_1.epoch,
+            q_1.runnable_at,
+            q_1.worker,
+            q_1.token,
+            q_1.claimed_at,
+            q_1.deadline,
+            q_1.timeout,
+            q_1.band,
+            q_1.alone,
+            q_1.pool,
+            q_1.queue,
+            q_1.tenant
+           FROM fairlead.work_queue q_1
+          WHERE (q_1.job_id = j.id)
+         OFFSET 0) q ON (true))
+     LEFT JOIN LATERAL ( SELECT p_1.job_id,
+            p_1.token,
+            p_1.fraction,
+            p_1.note,
+            p_1.at
+           FROM fairlead.job_progress p_1
+          WHERE ((p_1.job_id = j.id) AND (p_1.token = q.token))
+         OFFSET 0) p ON (true))
+  WHERE (( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(j.tenant))
+UNION ALL
+ SELECT h.id,
+    h.queue,
+    h.tenant,
+    h.kind,
+    h.priority,
+    h.payload,
+    h.dedup_key,
+    h.headers,
+    h.retry_of,
+    h.outcome AS state,
+    h.attempt,
+    h.max_attempts,
+    h.crashes,
+    h.losses,
+    h.created_at,
+    NULL::timestamp with time zone AS run_at,
+    h.due_at,
+    NULL::timestamp with time zone AS expires_at,
+    h.runnable_at,
+    h.claimed_at,
+    NULL::timestamp with time zone AS deadline,
+    h.finished_at,
+    h.worker,
+    h.token,
+    NULL::timestamp with time zone AS cancel_requested_at,
+    NULL::real AS progress,
+    NULL::text AS progress_note,
+    h.result,
+    h.error
+   FROM fairlead.job_history h
+  WHERE ((( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(h.tenant)) AND (NOT (EXISTS ( SELECT
+           FROM fairlead.jobs j
+          WHERE (j.id = h.id)))) AND (NOT (EXISTS ( SELECT
+           FROM fairlead.job_history later
+          WHERE ((later.id = h.id) AND (ROW(later.finished_at, COALESCE(later.token, (0)::bigint)) > ROW(h.finished_at, COALESCE(h.token, (0)::bigint))))))));
+
+COMMENT ON VIEW fairlead.job_status IS 'One row per job: where it is in its life, or how it ended. Ask for it by id.';
+
+ALTER TABLE fairlead.jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.jobs_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE fairlead.leaders (
+    role text NOT NULL COLLATE pg_catalog."C",
+    holder text DEFAULT ''::text NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL,
+    lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    taken_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.leaders IS 'Who leads, under which epoch, and until when.';
+
+CREATE TABLE fairlead.paused (
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text COLLATE pg_catalog."C",
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE fairlead.paused IS 'Queues, and tenants of queues, that are not dispatched.';
+
+CREATE VIEW fairlead.queue_stats AS
+ WITH RECURSIVE named AS (
+        ( SELECT j.queue
+           FROM fairlead.jobs j
+          WHERE (j.run_at IS NULL)
+          ORDER BY j.queue
+         LIMIT 1)
+        UNION ALL
+         SELECT n.queue
+           FROM (named l
+             CROSS JOIN LATERAL ( SELECT j.queue
+                   FROM fairlead.jobs j
+                  WHERE ((j.run_at IS NULL) AND (j.queue > l.queue))
+                  ORDER BY j.queue
+                 LIMIT 1) n)
+        )
+ SELECT queue,
+    (GREATEST(((sum(due) - (sum(queued))::numeric) - (sum(running))::numeric), (0)::numeric))::bigint AS pending,
+    (sum(due) > (10000)::numeric) AS pending_is_more,
+    sum(queued) AS queued,
+    sum(running) AS running,
+    sum(scheduled) AS scheduled,
+    min(next_run_at) AS next_run_at,
+    sum(tenants) AS tenants,
+    min(oldest_pending_at) AS oldest_pending_at,
+    bool_or(paused) AS paused
+   FROM ( SELECT n.queue,
+            d.due,
+            0 AS tenants,
+            NULL::timestamp with time zone AS oldest_pending_at,
+            0 AS queued,
+            0 AS running,
+            0 AS scheduled,
+            NULL::timestamp with time zone AS next_run_at,
+            false AS paused
+           FROM (named n
+             CROSS JOIN LATERAL ( SELECT count(*) AS due
+                   FROM ( SELECT
+                           FROM fairlead.jobs j
+                          WHERE ((j.queue = n.queue) AND (j.run_at IS NULL))
+                         LIMIT 10001) b) d)
+        UNION ALL
+         SELECT l.queue,
+            0,
+            1,
+            h.since,
+            0,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            false
+           FROM (fairlead._lanes l
+             LEFT JOIN LATERAL ( SELECT COALESCE(j.due_at, j.created_at) AS since
+                   FROM fairlead.jobs j
+                  WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL) AND (NOT (EXISTS ( SELECT
+                           FROM fairlead.work_queue q
+                          WHERE (q.job_id = j.id)))))
+                  ORDER BY j.rank, j.seq
+                 LIMIT 1) h ON (true))
+        UNION ALL
+         SELECT q.queue,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            ((q.worker IS NULL))::integer AS int4,
+            ((q.worker IS NOT NULL))::integer AS int4,
+            0,
+            NULL::timestamp with time zone,
+            false
+           FROM fairlead.work_queue q
+        UNION ALL
+        ( SELECT j.queue,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            0,
+            0,
+            1,
+            j.run_at,
+            false
+           FROM fairlead.jobs j
+          WHERE (j.run_at IS NOT NULL)
+          ORDER BY j.run_at
+         LIMIT 10000)
+        UNION ALL
+         SELECT p.queue,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            0,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            true
+           FROM fairlead.paused p
+          WHERE (p.tenant IS NULL)) s
+  WHERE ( SELECT fairlead._sees_all() AS _sees_all)
+  GROUP BY queue;
+
+COMMENT ON VIEW fairlead.queue_stats IS 'Queues with unfinished work, for logins that see every tenant. What is due is counted up to 10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due.';
+
+ALTER TABLE fairlead.receipts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.receipts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE fairlead.schedule_fires (
+    schedule text NOT NULL COLLATE pg_catalog."C",
+    fire_time timestamp with time zone NOT NULL,
+    fired_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE fairlead.schedule_fires IS 'Each fire of each schedule, once, whoever fired it.';
+
+CREATE TABLE fairlead.schedules (
+    name text NOT NULL COLLATE pg_catalog."C",
+    cron text NOT NULL,
+    timezone text DEFAULT 'UTC'::text NOT NULL,
+    missed text DEFAULT 'coalesce'::text NOT NULL COLLATE pg_catalog."C",
+    enabled boolean DEFAULT true NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    tenant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    timeout interval,
+    expires_in interval,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    considered_until timestamp with time zone,
+    problem text,
+    CONSTRAINT schedules_cron_is_five_or_six_fields CHECK (((octet_length(cron) <= 256) AND (cron ~ '^\s*(\S+\s+){4,5}\S+\s*$'::text))),
+    CONSTRAINT schedules_expires_in_is_between_1_s_and_365_days CHECK (((expires_in >= '00:00:01'::interval) AND (expires_in <= '365 days'::interval))),
+    CONSTRAINT schedules_headers_are_an_object_of_at_most_4_kib CHECK (((jsonb_typeof(headers) = 'object'::text) AND (pg_column_size(headers) <= 4096))),
+    CONSTRAINT schedules_kind_is_1_to_128_bytes CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 128))),
+    CONSTRAINT schedules_max_attempts_is_between_1_and_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT schedules_missed_is_skip_coalesce_or_catch_up CHECK ((missed = ANY (ARRAY['skip'::text, 'coalesce'::text, 'catch_up'::text]))),
+    CONSTRAINT schedules_name_is_1_to_128_bytes CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 128))),
+    CONSTRAINT schedules_payload_is_at_most_1_mib CHECK ((pg_column_size(payload) <= 1048576)),
+    CONSTRAINT schedules_priority_is_between_minus_100_and_100 CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
+    CONSTRAINT schedules_queue_is_1_to_128_bytes CHECK (((octet_length(queue) >= 1) AND (octet_length(queue) <= 128))),
+    CONSTRAINT schedules_tenant_is_at_most_128_bytes CHECK ((octet_length(tenant) <= 128)),
+    CONSTRAINT schedules_timeout_is_between_1_ms_and_30_days CHECK (((timeout >= '00:00:00.001'::interval) AND (timeout <= '30 days'::interval))),
+    CONSTRAINT schedules_timezone_is_known CHECK (((timezone <> ''::text) AND (('2000-01-01 00:00:00+00'::timestamp with time zone AT TIME ZONE timezone) IS NOT NULL)))
+);
+
+COMMENT ON TABLE fairlead.schedules IS 'Templates of jobs and when to insert them.';
+
+COMMENT ON COLUMN fairlead.schedules.cron IS 'Five fields, or six with seconds first.';
+
+COMMENT ON COLUMN fairlead.schedules.timezone IS 'An IANA zone; fire times are local to it.';
+
+COMMENT ON COLUMN fairlead.schedules.missed IS 'Fires missed while no leader ran: skip them, coalesce them into one, or catch_up on each.';
+
+COMMENT ON COLUMN fairlead.schedules.considered_until IS 'Every fire time up to here has been fired or deliberately passed over.';
+
+COMMENT ON COLUMN fairlead.schedules.problem IS 'Why the leader cannot fire it; null when it can.';
+
+CREATE TABLE fairlead.schema_versions (
+    version integer NOT NULL,
+    name text NOT NULL,
+    compatible_from integer NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE fairlead.schema_versions IS 'Which migrations ran; the newest row says which code can run on this schema.';
+
+CREATE VIEW fairlead.tenant_stats WITH (security_barrier='true') AS
+ SELECT queue,
+    tenant,
+    (GREATEST(((sum(due) - (sum(queued))::numeric) - (sum(running))::numeric), (0)::numeric))::bigint AS pending,
+    (sum(due) > (1000)::numeric) AS pending_is_more,
+    sum(queued) AS queued,
+    sum(running) AS running,
+    min(oldest_pending_at) AS oldest_pending_at,
+    min(oldest_runnable_at) AS oldest_runnable_at
+   FROM ( SELECT l.queue,
+            l.tenant,
+            d.due,
+            h.since AS oldest_pending_at,
+            0 AS queued,
+            0 AS running,
+            NULL::timestamp with time zone AS oldest_runnable_at
+           FROM ((fairlead._lanes l
+             CROSS JOIN LATERAL ( SELECT count(*) AS due
+                   FROM ( SELECT
+                           FROM fairlead.jobs j
+                          WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL))
+                         LIMIT 1001) b) d)
+             LEFT JOIN LATERAL ( SELECT COALESCE(j.due_at, j.created_at) AS since
+                   FROM fairlead.jobs j
+                  WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL) AND (NOT (EXISTS ( SELECT
+                           FROM fairlead.work_queue q
+                          WHERE (q.job_id = j.id)))))
+                  ORDER BY j.rank, j.seq
+                 LIMIT 1) h ON (true))
+        UNION ALL
+         SELECT q.queue,
+            q.tenant,
+            0,
+            NULL::timestamp with time zone,
+            ((q.worker IS NULL))::integer AS int4,
+            ((q.worker IS NOT NULL))::integer AS int4,
+                CASE
+                    WHEN (q.worker IS NULL) THEN q.runnable_at
+                    ELSE NULL::timestamp with time zone
+                END AS "case"
+           FROM fairlead.work_queue q) s
+  WHERE (( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(tenant))
+  GROUP BY queue, tenant;
+
+COMMENT ON VIEW fairlead.tenant_stats IS 'Tenants with work that is due; it is counted up to 1,000 a tenant, then pending_is_more. oldest_pending_at is that of the job at the head of the lane.';
+
+CREATE SEQUENCE fairlead.tokens
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.tokens IS 'Fencing tokens: every claim draws a new one.';
+
+CREATE TABLE fairlead.worker_leases (
+    id bigint NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    dead_at timestamp with time zone,
+    slots integer NOT NULL,
+    name text NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    host text DEFAULT ''::text NOT NULL,
+    pod_uid text,
+    pod_name text,
+    version text DEFAULT ''::text NOT NULL,
+    CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.worker_leases IS 'One row per worker process: its lease, renewed every few seconds. Read it as the view workers.';
+
+ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.worker_leases_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE VIEW fairlead.workers AS
+ SELECT w.id,
+    w.name,
+    w.pool,
+    w.host,
+    w.pod_uid,
+    w.pod_name,
+    w.slots,
+    COALESCE(q.running, (0)::bigint) AS running,
+    w.version,
+    w.started_at,
+    w.lease_until,
+    w.dead_at,
+        CASE
+            WHEN (w.dead_at IS NOT NULL) THEN 'dead'::text
+            WHEN (w.lease_until < now()) THEN 'lapsed'::text
+            ELSE 'live'::text
+        END AS state
+   FROM (fairlead.worker_leases w
+     LEFT JOIN ( SELECT work_queue.worker,
+            count(*) AS running
+           FROM fairlead.work_queue
+          WHERE (work_queue.worker IS NOT NULL)
+          GROUP BY work_queue.worker) q ON ((q.worker = w.id)));
+
+COMMENT ON VIEW fairlead.workers IS 'Worker processes, their leases and what they run.';
+
+ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_succeeded FOR VALUES IN ('succeeded');
+
+ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_unsuccessful FOR VALUES IN ('failed', 'cancelled', 'expired');
+
+ALTER TABLE ONLY fairlead.claim_floors
+    ADD CONSTRAINT claim_floors_pkey PRIMARY KEY (pool, band);
+
+ALTER TABLE ONLY fairlead.install_options
+    ADD CONSTRAINT install_options_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY fairlead.job_progress
+    ADD CONSTRAINT job_progress_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY fairlead.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.leaders
+    ADD CONSTRAINT leaders_pkey PRIMARY KEY (role);
+
+ALTER TABLE ONLY fairlead.paused
+    ADD CONSTRAINT paused_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
+
+ALTER TABLE ONLY fairlead.receipts
+    ADD CONSTRAINT receipts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.schedule_fires
+    ADD CONSTRAINT schedule_fires_pkey PRIMARY KEY (schedule, fire_time);
+
+ALTER TABLE ONLY fairlead.schedules
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY fairlead.schema_versions
+    ADD CONSTRAINT schema_versions_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY fairlead.tenant_logins
+    ADD CONSTRAINT tenant_logins_pkey PRIMARY KEY (login, tenant);
+
+ALTER TABLE ONLY fairlead.work_queue
+    ADD CONSTRAINT work_queue_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY fairlead.worker_leases
+    ADD CONSTRAINT worker_leases_pkey PRIMARY KEY (id);
+
+CREATE INDEX attempt_errors_age ON fairlead.attempt_errors USING btree (at);
+
+CREATE INDEX attempt_errors_job ON fairlead.attempt_errors USING btree (job_id, at);
+
+CREATE INDEX job_history_id ON ONLY fairlead.job_history USING btree (id);
+
+CREATE INDEX job_history_retry_of ON ONLY fairlead.job_history USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+
+CREATE INDEX job_history_succeeded_id_idx ON ONLY fairlead.job_history_succeeded USING btree (id);
+
+CREATE INDEX job_history_succeeded_retry_of_idx ON ONLY fairlead.job_history_succeeded USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+
+CREATE INDEX job_history_unsuccessful_id_idx ON ONLY fairlead.job_history_unsuccessful USING btree (id);
+
+CREATE INDEX job_history_unsuccessful_retry_of_idx ON ONLY fairlead.job_history_unsuccessful USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+
+CREATE UNIQUE INDEX jobs_dedup ON fairlead.jobs USING btree (queue, tenant, dedup_key) WHERE (dedup_key IS NOT NULL);
+
+CREATE INDEX jobs_due ON fairlead.jobs USING btree (run_at) WHERE (run_at IS NOT NULL);
+
+CREATE INDEX jobs_expiry ON fairlead.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX jobs_lane ON fairlead.jobs USING btree (queue, tenant, rank, seq) WHERE (run_at IS NULL);
+
+CREATE INDEX jobs_retry_of ON fairlead.jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+
+CREATE INDEX schedule_fires_age ON fairlead.schedule_fires USING btree (fired_at);
+
+CREATE INDEX work_queue_claim_order ON fairlead.work_queue USING btree (pool, band, vtag, job_id);
+
+CREATE INDEX worker_leases_live ON fairlead.worker_leases USING btree (name) WHERE (dead_at IS NULL);
+
+ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_succeeded_id_idx;
+
+ALTER INDEX fairlead.job_history_retry_of ATTACH PARTITION fairlead.job_history_succeeded_retry_of_idx;
+
+ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_unsuccessful_id_idx;
+
+ALTER INDEX fairlead.job_history_retry_of ATTACH PARTITION fairlead.job_history_unsuccessful_retry_of_idx;
+
+CREATE TRIGGER jobs_already_due BEFORE INSERT ON fairlead.jobs FOR EACH ROW WHEN ((new.run_at <= now())) EXECUTE FUNCTION fairlead._already_due();
+
+CREATE TRIGGER jobs_wake_scheduler AFTER INSERT ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._wake_scheduler();
+
+GRANT ALL ON SCHEMA fairlead TO fairlead_scheduler;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_enqueue;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_worker;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._already_due() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._already_due() TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._backoff(failures integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
+
+GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
+GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
+GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_worker;
+GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
+GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
+
+GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_scheduler;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_autoscaler;
+
+GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(kind) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(payload) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(timeout) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(cost_hint) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_enqueue;
+
+GRANT SELECT,INSERT ON TABLE fairlead.receipts TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.receipts TO fairlead_admin;
+
+GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._is_member(of_role text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._leads(my_epoch bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._require_read_committed() TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._sees_all() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.tenant_logins TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._sees(of_tenant text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, overdue interval, jobs_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, overdue interval, jobs_max integer) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, overdue interval, jobs_max integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._wake_scheduler() TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.pause(queue text, tenant text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.resume(queue text, tenant text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.resume(queue text, tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.retry(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead._lanes TO fairlead_admin;
+
+GRANT SELECT,INSERT ON TABLE fairlead.attempt_errors TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
+
+GRANT SELECT,UPDATE ON TABLE fairlead.claim_floors TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.job_progress TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
+GRANT USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.leaders TO fairlead_scheduler;
+GRANT SELECT,UPDATE ON TABLE fairlead.leaders TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
+GRANT USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.schedule_fires TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedules TO fairlead_scheduler;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT SELECT(name),INSERT(name) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(cron) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(timezone) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(missed) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(enabled) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(queue) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(tenant) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(kind) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(payload) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(priority) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(max_attempts) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(timeout) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(expires_in) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT INSERT(headers) ON TABLE fairlead.schedules TO fairlead_enqueue;
+
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_worker;
+GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
+GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_admin;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_autoscaler;
+GRANT SELECT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
+GRANT USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_admin;

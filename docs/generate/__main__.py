@@ -1,0 +1,28 @@
+"""Write every generated file anew, from the code and from a freshly migrated database."""
+
+import tempfile
+from pathlib import Path
+
+import psycopg
+
+from docs.generate import schema
+from fairlead.dev.account import state_dir
+from fairlead.dev.binaries import binaries
+from fairlead.dev.postgres import Server
+from fairlead.migrate import migrate
+
+ROOT = Path(__file__).parents[2]
+
+
+def main() -> None:
+    """Start a server for the moment, migrate it, and write what is generated."""
+    with tempfile.TemporaryDirectory(dir=state_dir()) as folder:
+        Path(folder).chmod(0o755)  # as root, the server runs as nobody, who must get in
+        with Server(Path(folder) / "pg", bin_dir=binaries(schema.MAJOR)) as server:
+            with psycopg.connect(server.url, autocommit=True) as connection:
+                migrate(connection)
+            (ROOT / schema.PATH).write_text(schema.dump(server.url), "utf-8")
+
+
+if __name__ == "__main__":
+    main()

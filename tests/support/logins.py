@@ -1,0 +1,38 @@
+"""Login roles for tests: made for one test, as members of Fairlead's roles or of none."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from itertools import count
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql
+from psycopg.conninfo import make_conninfo
+
+_numbers = count(1)
+
+
+@contextmanager
+def login(superuser_url: str, *roles: str, options: LiteralString = "") -> Generator[str]:
+    """Make a login that is a member of the roles; yield its name, and drop it at the end.
+
+    Roles belong to the server, so what the login owns in the superuser's database, and what it
+    was granted there, goes with it.
+    """
+    name = f"login_{next(_numbers)}"
+    called = sql.Identifier(name)
+    with psycopg.connect(superuser_url, autocommit=True) as connection:
+        connection.execute(sql.SQL("CREATE ROLE {} LOGIN " + options).format(called))
+        for role in roles:
+            connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), called))
+    try:
+        yield name
+    finally:
+        with psycopg.connect(superuser_url, autocommit=True) as connection:
+            connection.execute(sql.SQL("DROP OWNED BY {}").format(called))
+            connection.execute(sql.SQL("DROP ROLE {}").format(called))
+
+
+def as_login(url: str, name: str) -> str:
+    """Return the URL of the same database for another login."""
+    return make_conninfo(url, user=name)
