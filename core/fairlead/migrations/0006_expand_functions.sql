@@ -92,8 +92,10 @@ end $$;
 --   returned  it had not started; released: it had, and was cut short; back to the queue unpunished
 --   crashed   the process that ran it died; lost: its whole worker did. Back to the queue, to run
 --             alone after one crash or three losses, quarantined after three deaths alone
--- Answers what became of each: scheduled, queued, failed, cancelled (a request was waiting), or
--- stale (the token holds nothing). With skip_locked, jobs that somebody holds are left out.
+-- Answers what became of each: scheduled, queued, failed, cancelled (a request was waiting), stale
+-- (the token holds nothing), or locked: a transaction that is still open holds the lease, such as
+-- one of its handler; nothing was changed, so ask again. It waits for whoever holds the job itself;
+-- with skip_locked it waits for nobody and answers locked.
 create function fairlead._end_attempts(
     ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[],
     skip_locked boolean default false
@@ -101,6 +103,12 @@ create function fairlead._end_attempts(
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     mine bigint[];
+    judged_ids bigint[];
+    judged_tokens bigint[];
+    judged_became text[];
+    over_ids bigint[];
+    over_became text[];
+    over_errors text[];
 begin
     perform fairlead._require_read_committed();
     if skip_locked then
@@ -111,11 +119,9 @@ begin
         perform from fairlead.jobs j where j.id = any (ids) order by j.id for update;
         mine := ids;
     end if;
-    return query
     with asked as materialized (
         select a.* from unnest(ids, tokens, ended_as, errors, delays)
             as a (job_id, token, ended_as, error, delay)
-        where a.job_id = any (mine)
     ), held as materialized (
         select q.job_id, q.token, q.pool, q.band, q.alone, q.claimed_at
         from fairlead.work_queue q
@@ -126,8 +132,10 @@ begin
                j.crashes + (a.ended_as = 'crashed')::integer as crashes,
                j.losses + (a.ended_as = 'lost')::integer as losses,
                j.lone_deaths + (h.alone and a.ended_as in ('crashed', 'lost'))::integer as lone_deaths,
-               coalesce(a.delay, fairlead._backoff(j.attempts)) as delay,
+               least(greatest(coalesce(a.delay, fairlead._backoff(j.attempts)), interval '0'),
+                     interval '1000 years') as delay,
                case
+                   when h.job_id is null and l.job_id is not null then 'locked'
                    when h.job_id is null then 'stale'
                    when j.cancel_requested_at is not null then 'cancelled'
                    when a.ended_as = 'failed' and j.attempts + 1 >= j.max_attempts then 'failed'
@@ -138,12 +146,16 @@ begin
                end as became
         from asked a
         left join held h on h.job_id = a.job_id and h.token = a.token
+        left join lateral (
+            select q.job_id from fairlead.work_queue q
+            where q.job_id = a.job_id and q.token = a.token offset 0) l on true
         left join lateral (select * from fairlead.jobs j where j.id = a.job_id offset 0) j on true
     ), noted as (
         insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error)
         select d.job_id, d.token, d.attempts + 1, d.ended_as, coalesce(d.error, '')
         from judged d
-        where d.became <> 'stale' and d.ended_as in ('failed', 'crashed', 'lost', 'released')
+        where d.became not in ('stale', 'locked')
+          and d.ended_as in ('failed', 'crashed', 'lost', 'released')
     ), counted as (
         update fairlead.jobs j
         set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
@@ -151,7 +163,7 @@ begin
             last_error = coalesce(d.error, j.last_error),
             run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
         from judged d
-        where j.id = any (mine) and j.id = d.job_id and d.became in ('scheduled', 'queued')
+        where j.id = any (mine) and j.id = d.job_id and d.became not in ('stale', 'locked')
           and d.ended_as <> 'returned'
     ), requeued as (
         update fairlead.work_queue q
@@ -171,21 +183,25 @@ begin
                    filter (where d.became = 'scheduled'),
                array_agg(d.job_id) filter (where d.became = 'queued')
         from judged d having bool_or(d.became in ('scheduled', 'queued'))
-    ), ended as materialized (
-        select fairlead._end_jobs(
-            array_agg(d.job_id), array_agg(d.became),
-            array_agg(case
-                when d.became = 'failed' and d.ended_as in ('crashed', 'lost')
-                    then 'quarantined: the process that ran it alone died '
-                         || d.lone_deaths || ' times; ' || coalesce(d.error, '')
-                else d.error end))
-        from judged d where d.became in ('failed', 'cancelled') having count(*) > 0
     )
-    select d.job_id, d.token, d.became from judged d left join ended on true;
-    if found and exists (select from unnest(ended_as) e where e in ('returned', 'released', 'crashed', 'lost'))
-    then
+    select array_agg(d.job_id), array_agg(d.token), array_agg(d.became),
+           array_agg(d.job_id) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(d.became) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(case
+               when d.became = 'failed' and d.ended_as in ('crashed', 'lost')
+                   then 'quarantined: the process that ran it alone died '
+                        || d.lone_deaths || ' times; ' || coalesce(d.error, '')
+               else d.error end) filter (where d.became in ('failed', 'cancelled'))
+    into judged_ids, judged_tokens, judged_became, over_ids, over_became, over_errors
+    from judged d;
+    -- In a statement of its own, so that the ending carries the counts from above.
+    if over_ids is not null then
+        perform fairlead._end_jobs(over_ids, over_became, over_errors);
+    end if;
+    if 'queued' = any (judged_became) then
         perform pg_notify('fairlead_work', '');
     end if;
+    return query select * from unnest(judged_ids, judged_tokens, judged_became);
 end $$;
 
 -- Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good when
@@ -200,6 +216,9 @@ begin
         array[fail.job_id], array[fail.token], array['failed'], array[error], array[retry_in]) e;
     if verdict = 'stale' then
         perform fairlead._raise_stale(fail.job_id, fail.token);
+    elsif verdict = 'locked' then
+        raise exception 'fairlead: another open transaction holds the attempt of job %', fail.job_id
+            using errcode = 'lock_not_available', hint = 'Call it again when that has ended.';
     end if;
     return verdict;
 end $$;
@@ -300,31 +319,39 @@ begin
 end $$;
 
 -- Retries failed jobs, oldest ending first, at most jobs_max of them, each once however often this is
--- called. Answers how many new jobs it made; call again until it answers 0.
+-- called, also at the same time. One whose dedup key is live is left. Answers how many new jobs it
+-- made; call again until it answers 0.
 create function fairlead.redrive(
     queue text, tenant text default null, kind text default null,
     since timestamptz default '-infinity', jobs_max integer default 1000
-) returns bigint language sql security definer set search_path = pg_catalog, pg_temp
-begin atomic
-    with again as (
-        insert into fairlead.jobs (
-            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
-            headers, retry_of)
-        select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
-               h.timeout, h.cost_hint, h.headers, h.id
-        from fairlead.job_history h
-        where h.outcome = 'failed' and h.finished_at >= redrive.since and h.payload is not null
-          and h.queue = redrive.queue
-          and (redrive.tenant is null or h.tenant = redrive.tenant)
-          and (redrive.kind is null or h.kind = redrive.kind)
-          and fairlead._sees(h.tenant)
-          and not exists (select from fairlead.jobs r where r.retry_of = h.id)
-          and not exists (select from fairlead.job_history r where r.retry_of = h.id)
-        order by h.finished_at limit redrive.jobs_max
-        on conflict do nothing returning 1
-    )
-    select count(*) from again;
-end;
+) returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    made bigint;
+begin
+    perform fairlead._require_read_committed();
+    -- The next statement's snapshot has every job that an earlier call made.
+    perform pg_advisory_xact_lock(7165163640219131512);
+    insert into fairlead.jobs (
+        queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+        headers, retry_of)
+    select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
+           h.timeout, h.cost_hint, h.headers, h.id
+    from fairlead.job_history h
+    where h.outcome = 'failed' and h.finished_at >= redrive.since and h.payload is not null
+      and h.queue = redrive.queue
+      and (redrive.tenant is null or h.tenant = redrive.tenant)
+      and (redrive.kind is null or h.kind = redrive.kind)
+      and fairlead._sees(h.tenant)
+      and not exists (select from fairlead.jobs r where r.retry_of = h.id)
+      and not exists (select from fairlead.job_history r where r.retry_of = h.id)
+      and not exists (
+          select from fairlead.jobs k
+          where k.queue = h.queue and k.tenant = h.tenant and k.dedup_key = h.dedup_key)
+    order by h.finished_at limit redrive.jobs_max
+    on conflict do nothing;
+    get diagnostics made = row_count;
+    return made;
+end $$;
 
 create index jobs_retry_of on fairlead.jobs (retry_of) where retry_of is not null;
 create index job_history_retry_of on fairlead.job_history (retry_of) where retry_of is not null;

@@ -29,9 +29,11 @@ begin
     if ids is null then
         return;
     end if;
-    return query select * from fairlead._end_attempts(
+    return query
+    select e.* from fairlead._end_attempts(
         ids, tokens, array_fill('lost'::text, array[cardinality(ids)]), errors,
-        array_fill(null::interval, array[cardinality(ids)]), true);
+        array_fill(null::interval, array[cardinality(ids)]), true) e
+    where e.became not in ('stale', 'locked');
 end $$;
 
 -- Ends jobs that were to start before expires_at and have not; what runs is left to finish.
@@ -69,24 +71,34 @@ begin
     return coalesce(cardinality(free), 0);
 end $$;
 
--- Takes unclaimed rows back from the queue: the jobs are pending again, in the place they had.
+-- Takes unclaimed rows back from the queue: the jobs are pending again, in the place they had, and
+-- their ids are answered. One whose cancellation was waiting for its claim ends here instead.
 create function fairlead._recall(my_epoch bigint, ids bigint[])
 returns setof bigint language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     mine bigint[];
+    unwanted bigint[];
+    free bigint[];
 begin
     perform fairlead._require_read_committed();
     if not fairlead._leads(my_epoch) then
         return;
     end if;
-    select array_agg(l.id) into mine from (
-        select j.id from fairlead.jobs j where j.id = any (ids) order by j.id
+    select array_agg(l.id), array_agg(l.id) filter (where l.cancel_requested_at is not null)
+    into mine, unwanted
+    from (
+        select j.id, j.cancel_requested_at from fairlead.jobs j
+        where j.id = any (ids) order by j.id for update skip locked) l;
+    select array_agg(l.job_id), array_agg(l.job_id) filter (where l.job_id = any (unwanted))
+    into free, unwanted
+    from (
+        select q.job_id from fairlead.work_queue q
+        where q.job_id = any (mine) and q.worker is null order by q.job_id
         for update skip locked) l;
+    if unwanted is not null then
+        perform fairlead._end_jobs(
+            unwanted, array_fill('cancelled'::text, array[cardinality(unwanted)]));
+    end if;
     return query
-    delete from fairlead.work_queue q
-    where q.ctid = any (array(
-        select r.ctid from fairlead.work_queue r
-        where r.job_id = any (mine) and r.worker is null order by r.job_id
-        for update skip locked))
-    returning q.job_id;
+    delete from fairlead.work_queue q where q.job_id = any (free) returning q.job_id;
 end $$;

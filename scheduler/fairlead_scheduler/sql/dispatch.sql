@@ -2,8 +2,10 @@
 --           statement that does nothing under another leader's epoch. Answers the ids it moved; one
 --           that is missing is locked, gone, or no longer pending.
 -- locks: the leader's row (for share), jobs rows by id (for key share, skip locked: the caller sorts
---        the ids), then work_queue.
--- index: leaders_pkey, jobs_pkey
+--        the ids), then work_queue. A job that is queued is left alone by looking first: the
+--        conflict would wait for whoever holds that row, such as a completion, which waits for the
+--        job in its turn.
+-- index: leaders_pkey, jobs_pkey, work_queue_pkey
 with lead as materialized (
     select l.epoch from fairlead.leaders l
     where l.role = 'scheduler' and l.epoch = %(epoch)s for share
@@ -24,6 +26,7 @@ cross join lateral (
     select j.id, j.queue, j.tenant, j.due_at, j.created_at, j.timeout, j.crashes, j.losses
     from fairlead.jobs j
     where j.id = p.job_id and j.run_at is null and exists (select from lead)
+      and not exists (select from fairlead.work_queue q where q.job_id = p.job_id offset 0)
     for key share skip locked) j
 on conflict (job_id) do nothing
 returning job_id

@@ -1,0 +1,217 @@
+"""The two sides of a race: the real statements, each on the connection that a test chose.
+
+A side that is held open runs on a connection that does not autocommit: it has done its work and
+keeps its locks until the test commits or rolls back. The other side runs in a thread.
+"""
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import TypeVar
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.sql import integers, load
+from tests.support.waiting import until
+
+T = TypeVar("T")
+Database = Connection[TupleRow]
+
+STALE = "FL001"
+"""The SQLSTATE with which a stale token is refused."""
+
+_WAITS = """
+    SELECT true FROM pg_stat_activity WHERE pid = %s AND wait_event_type = 'Lock'
+"""
+_PLACES = """
+    SELECT CASE WHEN q.job_id IS NOT NULL AND j.run_at IS NOT NULL
+                    THEN 'queued before it is due'
+                WHEN q.worker IS NOT NULL THEN 'running'
+                WHEN q.job_id IS NOT NULL THEN 'queued'
+                WHEN j.run_at IS NOT NULL THEN 'scheduled'
+                ELSE 'pending' END
+    FROM fairlead.jobs j LEFT JOIN fairlead.work_queue q ON q.job_id = j.id WHERE j.id = %(id)s
+    UNION ALL
+    SELECT 'queued without a job' FROM fairlead.work_queue q
+    WHERE q.job_id = %(id)s AND NOT EXISTS (SELECT FROM fairlead.jobs j WHERE j.id = q.job_id)
+    UNION ALL
+    SELECT h.outcome FROM fairlead.job_history h WHERE h.id = %(id)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """What a claim answers about one job, as far as races need it."""
+
+    job: int
+    token: int
+    attempt: int = 1
+    alone: bool = False
+    doomed: str | None = None
+
+
+def insert(db: Database, *, count: int = 1, dedup_key: str | None = None) -> tuple[int, ...]:
+    """Insert jobs as an application does; return the ids of those that are no duplicates."""
+    rows = db.execute(
+        "INSERT INTO fairlead.jobs (kind, dedup_key) SELECT 'noop', %s"
+        " FROM generate_series(1, %s) ON CONFLICT DO NOTHING RETURNING id",
+        [dedup_key, count],
+    )
+    return tuple(row[0] for row in rows.fetchall())
+
+
+def insert_one(db: Database, *, dedup_key: str | None = None) -> int:
+    """Insert one job that is no duplicate."""
+    (job,) = insert(db, dedup_key=dedup_key)
+    return job
+
+
+def let_expire(db: Database, *jobs: int) -> None:
+    """Make the jobs expire a second ago."""
+    db.execute(
+        "UPDATE fairlead.jobs SET expires_at = now() - interval '1 second' WHERE id = ANY(%s)",
+        [list(jobs)],
+    )
+
+
+def let_overrun(db: Database, *leases: Lease) -> None:
+    """Put the attempts' deadlines a minute into the past."""
+    db.execute(
+        "UPDATE fairlead.work_queue SET deadline = now() - interval '1 minute'"
+        " WHERE token = ANY(%s)",
+        [[lease.token for lease in leases]],
+    )
+
+
+def register(db: Database) -> int:
+    """Register a worker that lives for an hour; return its id."""
+    row = db.execute(
+        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
+        " VALUES (now() + interval '1 hour', 100, 'racer', 'default') RETURNING id"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def lead(db: Database) -> int:
+    """Take the lead over, as a new leader does; return its epoch."""
+    row = db.execute(
+        "UPDATE fairlead.leaders SET epoch = epoch + 1 WHERE role = 'scheduler' RETURNING epoch"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def dispatch(
+    db: Database, jobs: Sequence[int], *, epoch: int = 0, floor: int = 0, vtag: int = 1000
+) -> tuple[int, ...]:
+    """Dispatch the jobs, all with one tag; return those that were moved."""
+    ids = sorted(jobs)
+    rows = db.execute(
+        load("fairlead_scheduler", "dispatch"),
+        {
+            "epoch": epoch,
+            "floor": floor,
+            "pool": "default",
+            "band": 0,
+            "ids": integers(ids),
+            "vtags": integers([vtag] * len(ids)),
+            "estimates_us": integers([1000] * len(ids)),
+            "seen_us": integers([None] * len(ids)),
+            "timeout_default": "10 min",
+            "timeout_max": "1 h",
+        },
+    )
+    return tuple(sorted(row[0] for row in rows.fetchall()))
+
+
+def claim(
+    db: Database, worker: int, *, limit: int = 10, below_floor: bool = False
+) -> tuple[Lease, ...]:
+    """Claim up to `limit` jobs."""
+    cursor = db.execute(
+        load("fairlead_worker", "claim"),
+        {"worker": worker, "pool": "default", "limit": limit, "below_floor": below_floor},
+    )
+    at = {column.name: place for place, column in enumerate(cursor.description or ())}
+    names = ("job_id", "token", "attempt", "alone", "doomed")
+    return tuple(Lease(*(row[at[name]] for name in names)) for row in cursor.fetchall())
+
+
+def claim_one(db: Database, worker: int) -> Lease:
+    """Claim the only job there is."""
+    (lease,) = claim(db, worker)
+    return lease
+
+
+def run_one(db: Database, *, dedup_key: str | None = None) -> Lease:
+    """Insert a job, dispatch it and claim it for a new worker."""
+    job = insert_one(db, dedup_key=dedup_key)
+    assert (job,) == dispatch(db, [job], epoch=leading(db))
+    return claim_one(db, register(db))
+
+
+def leading(db: Database) -> int:
+    """Return the epoch of the scheduler that leads."""
+    row = db.execute("SELECT epoch FROM fairlead.leaders WHERE role = 'scheduler'").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def finish(
+    db: Database, leases: Sequence[Lease], *, outcome: str = "succeeded"
+) -> tuple[int, ...]:
+    """End attempts for good in one batch; return the jobs whose token held."""
+    batch = sorted(leases, key=lambda lease: lease.job)
+    rows = db.execute(
+        load("fairlead_worker", "finish"),
+        {
+            "ids": integers(lease.job for lease in batch),
+            "tokens": integers(lease.token for lease in batch),
+            "outcomes": [outcome] * len(batch),
+            "results": None,
+            "errors": None,
+            "run_us": integers([1000] * len(batch)),
+        },
+    )
+    held = {row[0] for row in rows.fetchall()}
+    return tuple(lease.job for lease in batch if lease.token in held)
+
+
+def end(
+    db: Database, lease: Lease, ended_as: str, *, delay: str = "1 hour", patient: bool = True
+) -> str:
+    """End one attempt without completing its job; return what became of it."""
+    row = db.execute(
+        "SELECT became FROM fairlead._end_attempts(ARRAY[%s]::bigint[], ARRAY[%s]::bigint[],"
+        " ARRAY[%s], ARRAY['it broke'], ARRAY[%s::interval], %s)",
+        [lease.job, lease.token, ended_as, delay, not patient],
+    ).fetchone()
+    assert row is not None
+    return str(row[0])
+
+
+def answer(db: Database, call: str, *values: object) -> object:
+    """Return what one of Fairlead's functions answers: the first column of its first row."""
+    row = db.execute(f"SELECT * FROM fairlead.{call}".encode(), values).fetchone()
+    return row[0] if row else None
+
+
+def places(db: Database, job: int) -> tuple[str, ...]:
+    """Return every place in its life that a job is in; there must be exactly one."""
+    return tuple(row[0] for row in db.execute(_PLACES, {"id": job}).fetchall())
+
+
+def halted(observer: Database, other: Database, call: Future[T]) -> bool:
+    """Tell whether the other connection's call waits for a lock, once it waits or has ended."""
+    pid = other.info.backend_pid
+    return until(
+        lambda: _waits_or_ended(observer, pid, call), what="the other side's end or its wait"
+    ) == ("waits",)
+
+
+def _waits_or_ended(observer: Database, pid: int, call: Future[T]) -> tuple[str] | None:
+    if call.done():
+        return ("ended",)
+    return ("waits",) if observer.execute(_WAITS, [pid]).fetchone() else None
