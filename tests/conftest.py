@@ -21,6 +21,7 @@ from tests.support.databases import (
     make_template,
     running_server,
 )
+from tests.support.logins import LogIn, as_login, login
 
 T = TypeVar("T")
 
@@ -82,6 +83,19 @@ def connect(database_url: str) -> Iterator[Connect]:
 def db(connect: Connect) -> Connection[TupleRow]:
     """Return one autocommit connection to this test's database, as the superuser."""
     return connect()
+
+
+@pytest.fixture
+def log_in(database_url: str) -> Iterator[LogIn]:
+    """Yield a function that makes logins of given roles, which all go when the test ends."""
+    with ExitStack() as made:
+
+        def log_in_one(*roles: str) -> Connection[TupleRow]:
+            name = made.enter_context(login(database_url, *roles))
+            url = as_login(database_url, name)
+            return made.enter_context(psycopg.connect(url, autocommit=True))
+
+        yield log_in_one
 
 
 @pytest.fixture

@@ -3,13 +3,22 @@
 from collections.abc import Generator
 from contextlib import contextmanager
 from itertools import count
-from typing import LiteralString
+from typing import LiteralString, Protocol
 
 import psycopg
-from psycopg import sql
+from psycopg import Connection, sql
 from psycopg.conninfo import make_conninfo
+from psycopg.rows import TupleRow
 
 _numbers = count(1)
+
+
+class LogIn(Protocol):
+    """Opens an autocommitting connection of a new login."""
+
+    def __call__(self, *roles: str) -> Connection[TupleRow]:
+        """Make a login that is a member of the roles, and connect as it."""
+        ...
 
 
 @contextmanager
