@@ -1,0 +1,150 @@
+"""A dedup key belongs to one unfinished job, and a finished job is repeated once per wish."""
+
+import pytest
+
+from tests.conftest import Background, Connect
+from tests.support.race import (
+    Database,
+    answer,
+    end,
+    finish,
+    halted,
+    insert,
+    insert_one,
+    places,
+    run_one,
+)
+
+
+def fail_for_good(db: Database, *, dedup_key: str | None = None) -> int:
+    """Run a job to its final failure."""
+    lease = run_one(db, dedup_key=dedup_key)
+    assert (lease.job,) == finish(db, [lease], outcome="failed")
+    return lease.job
+
+
+def test_an_insert_waits_for_a_completion_that_frees_its_key(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """The key is free when the job that held it has ended, and not before."""
+    worker, application = connect(autocommit=False), connect()
+    lease = run_one(db, dedup_key="daily")
+    assert (lease.job,) == finish(worker, [lease])
+
+    inserted = background(lambda: insert(application, dedup_key="daily"))
+    assert halted(db, application, inserted)
+    worker.commit()
+
+    (job,) = inserted.result()
+    assert ("pending",) == places(db, job)
+    assert ("succeeded",) == places(db, lease.job)
+
+
+def test_an_insert_is_a_duplicate_when_the_completion_is_rolled_back(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """No row comes back for a duplicate."""
+    handler, application = connect(autocommit=False), connect()
+    lease = run_one(db, dedup_key="daily")
+    handler.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+
+    inserted = background(lambda: insert(application, dedup_key="daily"))
+    assert halted(db, application, inserted)
+    handler.rollback()
+
+    assert () == inserted.result()
+    assert ("running",) == places(db, lease.job)
+
+
+def test_a_handler_may_enqueue_its_own_successor_under_the_same_key(
+    db: Database, connect: Connect
+) -> None:
+    """In the transaction that completed the job, its key is free."""
+    handler = connect(autocommit=False)
+    lease = run_one(db, dedup_key="daily")
+
+    handler.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+    successor = insert_one(handler, dedup_key="daily")
+    handler.commit()
+
+    assert ("pending",) == places(db, successor)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_retry_waits_for_an_open_insert_of_its_key(
+    db: Database, connect: Connect, background: Background, *, committed: bool
+) -> None:
+    """If its dedup key is live, the retry answers that job's id, and else a new job's."""
+    application, user = connect(autocommit=False), connect()
+    failed = fail_for_good(db, dedup_key="daily")
+    newer = insert_one(application, dedup_key="daily")
+
+    retried = background(lambda: answer(user, "retry(%s)", failed))
+    assert halted(db, user, retried)
+    (application.commit if committed else application.rollback)()
+
+    assert committed == (newer == retried.result())
+    assert (1,) == db.execute("SELECT count(*) FROM fairlead.jobs").fetchone()
+
+
+def test_a_retry_waits_for_the_holder_of_its_key_to_end(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """A job that ends during the retry is not answered as the live one."""
+    worker, user = connect(autocommit=False), connect()
+    failed = fail_for_good(db, dedup_key="daily")
+    lease = run_one(db, dedup_key="daily")
+    assert (lease.job,) == finish(worker, [lease])
+
+    retried = background(lambda: answer(user, "retry(%s)", failed))
+    assert halted(db, user, retried)
+    worker.commit()
+
+    assert retried.result() not in {failed, lease.job}
+    assert (failed,) == db.execute("SELECT retry_of FROM fairlead.jobs").fetchone()
+
+
+def test_two_redrives_at_once_repeat_each_job_once(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """A redrive waits for another one and sees what that made."""
+    first, second = connect(autocommit=False), connect()
+    failed = fail_for_good(db)
+    assert 1 == answer(first, "redrive('default')")
+
+    repeated = background(lambda: answer(second, "redrive('default')"))
+    assert halted(db, second, repeated)
+    first.commit()
+
+    assert 0 == repeated.result()
+    assert [(failed,)] == db.execute("SELECT retry_of FROM fairlead.jobs").fetchall()
+
+
+def test_a_redrive_reaches_past_jobs_whose_key_is_live(db: Database) -> None:
+    """Calling until it answers 0 repeats everything that can be repeated."""
+    blocked = fail_for_good(db, dedup_key="daily")
+    insert_one(db, dedup_key="daily")
+    failed = fail_for_good(db)
+    redrive_one = "redrive('default', jobs_max => 1)"
+
+    assert (1, 0) == (answer(db, redrive_one), answer(db, redrive_one))
+    assert [(failed,)] == db.execute(
+        "SELECT retry_of FROM fairlead.jobs WHERE retry_of IS NOT NULL"
+    ).fetchall()
+    assert ("failed",) == places(db, blocked)
+
+
+def test_a_retry_waits_for_a_failure_and_makes_the_job_due(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """A scheduled job falls due now and keeps its id."""
+    worker, user = connect(autocommit=False), connect()
+    lease = run_one(db)
+    assert "scheduled" == end(worker, lease, "failed")
+
+    retried = background(lambda: answer(user, "retry(%s)", lease.job))
+    assert halted(db, user, retried)
+    worker.commit()
+
+    assert lease.job == retried.result()
+    assert (True,) == db.execute("SELECT run_at <= now() FROM fairlead.jobs").fetchone()
