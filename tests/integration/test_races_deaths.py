@@ -66,11 +66,15 @@ def test_a_death_waits_for_a_claim_and_the_steal_finds_what_it_took(
     dispatch(db, [job])
     claim_one(worker, name)
 
-    stolen = background(lambda: (bury(leader, name), answer(leader, STEAL, 0)))
+    def bury_and_steal() -> object:
+        bury(leader, name)
+        return answer(leader, STEAL, 0)
+
+    stolen = background(bury_and_steal)
     assert halted(db, leader, stolen)
     worker.commit()
 
-    assert (None, job) == stolen.result()
+    assert job == stolen.result()
     assert ("queued",) == places(db, job)
 
 
