@@ -37,5 +37,5 @@ def configure(log_format: LogFormat = "auto", level: str = "info") -> None:
 
 def get(name: str) -> structlog.typing.FilteringBoundLogger:
     """Return the logger of one part of the program; its name is on every line."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(logger=name)
+    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(part=name)
     return logger
