@@ -1,0 +1,67 @@
+"""Which workers have free slots, by what claims and endings left behind."""
+
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
+
+
+class Capacity:
+    """The slots of live workers, and who holds which job.
+
+    Unknown ids and workers are harmless: an event may be read before its worker is.
+    """
+
+    def __init__(self) -> None:
+        self._slots: dict[int, int] = {}
+        self._held: Counter[int] = Counter()
+        self._holders: dict[int, int] = {}
+
+    @property
+    def slots(self) -> int:
+        """All slots of live workers."""
+        return sum(self._slots.values())
+
+    @property
+    def free(self) -> int:
+        """Slots of live workers that hold nothing."""
+        held = self._held
+        return sum(max(0, slots - held[worker]) for worker, slots in self._slots.items())
+
+    def live(self, workers: Iterable[tuple[int, int]]) -> None:
+        """Take the live workers with their slots."""
+        self._slots = dict(workers)
+
+    def claimed(self, worker: int, ids: Iterable[int]) -> None:
+        """Note that this worker took these jobs."""
+        self.ended(ids)
+        before = len(self._holders)
+        self._holders.update(dict.fromkeys(ids, worker))
+        self._held[worker] += len(self._holders) - before
+
+    def ended(self, ids: Iterable[int]) -> None:
+        """Note that nobody holds these jobs any more."""
+        holders, held = self._holders, self._held
+        for job_id in ids:
+            worker = holders.pop(job_id, None)
+            if worker is not None:
+                held[worker] -= 1
+
+    def audited(self, holders: Mapping[int, int], in_flight: Container[int]) -> None:
+        """Correct it by a full read: of what the books have, who holds what."""
+        known = self._holders
+        self._holders = {job_id: who for job_id, who in known.items() if job_id in in_flight}
+        for job_id, worker in holders.items():
+            if job_id in in_flight:
+                self._holders.setdefault(job_id, worker)
+        self._held = Counter(self._holders.values())
+
+    def cover(self, jobs: int) -> tuple[int, ...]:
+        """Return the workers with the most free slots that together have room for the jobs."""
+        held = self._held
+        free = [(slots - held[worker], worker) for worker, slots in self._slots.items()]
+        chosen: list[int] = []
+        for room, worker in sorted(free, reverse=True):
+            if jobs <= 0 or room <= 0:
+                break
+            chosen.append(worker)
+            jobs -= room
+        return tuple(chosen)

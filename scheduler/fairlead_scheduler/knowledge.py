@@ -1,0 +1,203 @@
+"""What the leader knows, and how each look changes it: books, heads, tail and workers.
+
+Nothing here reads a clock or a database: a view comes in, a plan goes out.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+
+from fairlead_scheduler.capacity import Capacity
+from fairlead_scheduler.depth import Depth
+from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.marks import ReceiptMark
+from fairlead_scheduler.news import Audited, News, Promoted, Recalled, Surveyed
+from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.store import BAND, Ask, Fill, Observed, Queued, Receipt, View
+from fairlead_scheduler.tail import Probe, Tail
+from fairlead_scheduler.values import DepthSettings, Found, Head, Paused, Plan, Want
+
+_STREAMS_MAX = 1000
+_TAIL_OVERLAP = 2000
+"""How many ids below the newest a new leader's tail begins: some of them may be uncommitted."""
+
+
+class Knowledge:
+    """What one leader knows, from its take-over on.
+
+    Args:
+        pool: The pool that it dispatches for.
+        queued: A full read of `work_queue`, made after the take-over.
+        newest_id: The largest id of `jobs`, read before the lanes were.
+        queued_max: Ceiling of the unclaimed rows.
+        round_us: How long a tick and a round trip take.
+    """
+
+    def __init__(
+        self, *, pool: str, queued: Queued, newest_id: int, queued_max: int, round_us: int
+    ) -> None:
+        begin = max(0, newest_id - _TAIL_OVERLAP)
+        self.order = FairOrder(pool, BAND)
+        self.heads = Heads(last_id=begin, in_flight=self.order.in_flight)
+        self.tail = Tail(begin, queued.now_us)
+        self.depth = Depth(DepthSettings(ceiling=queued_max))
+        self.capacity = Capacity()
+        self.paused: Paused = frozenset()
+        self._newest_id = newest_id
+        self._round_us = round_us
+        self._receipts = ReceiptMark()
+        self._wants: tuple[Want, ...] = ()
+        self._probe: Probe | None = None
+        self._claims = 0
+        self.order.adopt(queued.rows(), queued.now_us, queued.floor)
+        self.capacity.audited(_holders(queued), self.order.in_flight)
+
+    @property
+    def pending(self) -> bool:
+        """Whether there is something that could be dispatched."""
+        return self.heads.total > 0 or bool(self._wants)
+
+    @property
+    def claims(self) -> int:
+        """How many rows were claimed between the last two looks."""
+        return self._claims
+
+    def ask(self, now_us: int, *, workers: bool) -> Ask:
+        """Return what to read next."""
+        self._wants = self.heads.wants(_STREAMS_MAX)
+        probe = self.tail.due(now_us)
+        self._probe = probe if probe.lows or probe.ids else None
+        return Ask(
+            last_id=self.tail.last_id,
+            after_receipt=self._receipts.after(now_us),
+            wants=self._wants,
+            probe=self._probe,
+            workers=workers,
+        )
+
+    def learn(self, view: View, news: Iterable[News]) -> None:
+        """Take in one look, and after it what the sweeps have told meanwhile."""
+        observed = view.observed
+        now_us = observed.now_us
+        if view.workers is not None:
+            self.capacity.live(view.workers)
+        self._take_pauses(observed)
+        self._take_receipts(view.receipts, now_us)
+        self._take_tail(observed)
+        self._take_found(view, now_us)
+        self._take_fills(view.fills, now_us)
+        for item in news:
+            self._take_news(item, now_us)
+
+    def survey(self, rows: Sequence[Found]) -> None:
+        """Take a scan of all lanes, the first of which is made at the take-over."""
+        self.heads.swept(rows)
+        self.heads.surveyed()
+
+    def plan(self, now_us: int) -> Plan:
+        """Decide what to dispatch now, and count it as dispatched."""
+        order, free = self.order, self.capacity.free
+        slots = self.capacity.slots
+        self.depth.observed(
+            now_us, claims=self._claims, unclaimed=order.unclaimed, pending=self.pending
+        )
+        depth = self.depth.target(
+            free_slots=free, slots=slots, mean_us=order.mean_us, round_us=self._round_us
+        )
+        plan = order.plan(now_us, slots, depth, self.heads, self.paused)
+        if plan.doubtful:
+            self.tail.doubt(plan.doubtful, now_us)
+        return plan
+
+    def dispatched(self, plan: Plan, taken: set[int], now_us: int) -> None:
+        """Take the ids that the database took; the rest is asked about again."""
+        if len(taken) < len(plan.jobs):
+            refused = [job[0] for job in plan.jobs if job[0] not in taken]
+            self.order.refused(refused)
+            self.tail.doubt(refused, now_us)
+
+    def to_recall(self) -> tuple[int, ...]:
+        """Return the unclaimed rows of lanes that are paused."""
+        return self.order.unclaimed_of(self.paused) if self.paused else ()
+
+    def _take_pauses(self, observed: Observed) -> None:
+        queues, tenants = observed.paused_queues or [], observed.paused_tenants or []
+        if queues or self.paused:
+            self.paused = frozenset(zip(queues, tenants, strict=True))
+
+    def _take_receipts(self, receipts: Sequence[Receipt], now_us: int) -> None:
+        order, capacity = self.order, self.capacity
+        self._claims = 0
+        for receipt in receipts:
+            if receipt.claimed and receipt.worker is not None:
+                order.claimed(receipt.claimed, receipt.at_us)
+                capacity.claimed(receipt.worker, receipt.claimed)
+                self._claims += len(receipt.claimed)
+            if receipt.ended:
+                order.ended(receipt.ended, receipt.run_us or [0] * len(receipt.ended))
+                capacity.ended(receipt.ended)
+            if receipt.returned:
+                order.returned(receipt.returned, receipt.at_us)
+                capacity.ended(receipt.returned)
+        self._receipts.taken([receipt.id for receipt in receipts], now_us)
+
+    def _take_tail(self, observed: Observed) -> None:
+        ids, now_us = observed.ids, observed.now_us
+        if ids is None:
+            return
+        self.tail.read(ids, observed.xmax, now_us)
+        seen = self._seen(ids, now_us) if ids[0] <= self._newest_id else repeat(now_us)
+        hints = observed.hints_us or repeat(None)
+        columns = (ids, observed.seqs, observed.queues, observed.tenants, observed.ranks)
+        if observed.first_due_us is None:
+            self.heads.discovered(list(map(Found, *columns, hints, seen)))
+        else:
+            rows = zip(*columns, hints, seen, strict=False)
+            self.heads.discovered([Found(*row) for row in rows if row[4] is not None])
+
+    def _take_found(self, view: View, now_us: int) -> None:
+        probe = self._probe
+        if probe is None:
+            return
+        ids = [row.id for row in view.found]
+        if view.probed_all:
+            self.tail.probed(probe, ids, view.observed.xmin, now_us)
+        else:
+            self.tail.probed(Probe(probe.lows, probe.highs, ()), ids, 0, now_us)
+        self.heads.missed(
+            Found(*row[:6], self.tail.seen_us(row.id, now_us))
+            for row in view.found
+            if row.run_at_us is None
+        )
+
+    def _take_fills(self, fills: Sequence[Fill], now_us: int) -> None:
+        for fill in fills:
+            want = self._wants[fill.place - 1]
+            heads: list[Head] = []
+            if fill.ids is not None:
+                hints = fill.hints_us or repeat(None)
+                heads = list(
+                    map(Head, fill.ids, fill.seqs, hints, self._seen(fill.ids, now_us))
+                )
+            self.heads.filled(want.stream, heads, want.limit)
+
+    def _take_news(self, item: News, now_us: int) -> None:
+        match item:
+            case Promoted(rows):
+                self.heads.missed(rows)
+            case Recalled(ids):
+                self.capacity.ended(ids)
+                self.tail.doubt(self.order.recalled(ids, self.heads), now_us)
+            case Surveyed(rows):
+                self.survey(rows)
+            case Audited(queued):
+                self.order.reconcile(queued.rows(), queued.now_us, self.heads)
+                self.capacity.audited(_holders(queued), self.order.in_flight)
+
+    def _seen(self, ids: Sequence[int], now_us: int) -> Iterable[int | None]:
+        seen_us = self.tail.seen_us
+        return [seen_us(job_id, now_us) for job_id in ids]
+
+
+def _holders(queued: Queued) -> dict[int, int]:
+    pairs = zip(queued.job_ids or (), queued.workers or (), strict=True)
+    return {job_id: worker for job_id, worker in pairs if worker is not None}

@@ -1,0 +1,130 @@
+"""The leader's loop: look, decide, dispatch, wake, rest.
+
+Polling is the truth; a notification, like the bell that the sweeps ring, only shortens a rest.
+"""
+
+from datetime import timedelta
+from queue import SimpleQueue
+from time import monotonic
+
+from fairlead_scheduler.calm import Calm
+from fairlead_scheduler.knowledge import Knowledge
+from fairlead_scheduler.leader import Lead
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.news import News, drain
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.store import Store, View
+from fairlead_scheduler.values import Plan
+
+_WORKERS_SECONDS = 1.0
+_EVERYBODY_SECONDS = 0.1
+
+
+class Loop:
+    """One leader's loop; `step` is one round of it."""
+
+    def __init__(
+        self,
+        store: Store,
+        lead: Lead,
+        settings: SchedulerSettings,
+        *,
+        knowledge: Knowledge,
+        news: SimpleQueue[News],
+        metrics: Metrics,
+    ) -> None:
+        self._store = store
+        self._lead = lead
+        self._settings = settings
+        self._knowledge = knowledge
+        self._news = news
+        self._metrics = metrics
+        self._calm = Calm()
+        self._now_us = 0
+        self._due = monotonic()
+        self._workers_due = 0.0
+        self._everybody_due = 0.0
+
+    def notified(self) -> None:
+        """Somebody called: jobs came, a worker registered, or a queue was paused or resumed."""
+        self._workers_due = 0.0
+
+    def step(self) -> timedelta:
+        """Do one round and return how long to rest; a full batch means again at once."""
+        # 1. Hold the lead: without it nothing is read that belongs to another leader.
+        if not self._lead.trusted:
+            self._lead.end("the lease could not be renewed in time")
+            return timedelta(0)
+        # 2. Read what changed, and what the heads asked for.
+        news = drain(self._news)
+        view = self._store.look(self._knowledge.ask(self._now_us, workers=self._ask_workers()))
+        # 3. Take it in: new lanes and jobs, claims, endings, free slots.
+        self._knowledge.learn(view, news)
+        self._now_us = view.observed.now_us
+        # 4. Plan.
+        waiting = self._knowledge.order.unclaimed
+        plan = self._knowledge.plan(self._now_us)
+        # 5. Apply it, if the lead seems to be ours still; the database knows.
+        taken = self._apply(plan)
+        # 6. Wake workers that may rest.
+        self._wake(waiting, len(taken))
+        # 7. Rest.
+        return self._rest(view, plan, stirred=bool(news))
+
+    def _ask_workers(self) -> bool:
+        now = monotonic()
+        if now < self._workers_due:
+            return False
+        self._workers_due = now + _WORKERS_SECONDS
+        return True
+
+    def _apply(self, plan: Plan) -> set[int]:
+        taken: set[int] = set()
+        if plan.jobs and self._lead.trusted:
+            taken = self._store.dispatch(plan.jobs, plan.floor)
+            self._metrics.dispatched.inc(len(taken))
+        self._knowledge.dispatched(plan, taken, self._now_us)
+        return taken
+
+    def _wake(self, waiting: int, added: int) -> None:
+        """Wake those who may rest: some for new rows, everybody for rows that nobody takes."""
+        capacity = self._knowledge.capacity
+        if added and not waiting:
+            chosen = capacity.cover(added)
+            if chosen:
+                self._store.wake(chosen)
+        elif waiting and not self._knowledge.claims and capacity.free:
+            now = monotonic()
+            if now >= self._everybody_due:
+                self._everybody_due = now + _EVERYBODY_SECONDS
+                self._store.wake(())
+
+    def _rest(self, view: View, plan: Plan, *, stirred: bool) -> timedelta:
+        calm, arrived = self._calm, len(view.observed.ids or ())
+        stirred = stirred or bool(view.receipts or view.fills or view.found)
+        calm.looked(self._now_us, arrived=arrived, planned=len(plan.jobs), stirred=stirred)
+        self._metrics.ticks.inc()
+        self._metrics.lag.observe(max(0.0, monotonic() - self._due))
+        seconds = self._settings.tick_seconds
+        if arrived >= self._settings.sweep_max or not view.probed_all:
+            seconds = 0.0
+        elif self._settings.database_direct:
+            seconds = self._quiet_seconds()
+        elif calm.quiet:
+            seconds = self._settings.idle_seconds
+        self._due = monotonic() + seconds
+        return timedelta(seconds=seconds)
+
+    def _quiet_seconds(self) -> float:
+        """Ask to be notified while INSERTs are rare, and look once more before a long rest."""
+        calm = self._calm
+        if calm.resting and not calm.may_rest:
+            self._store.busy()
+            calm.resting = False
+        elif not calm.resting and calm.may_rest and calm.quiet:
+            self._store.rest()
+            calm.resting = True
+            return 0.0
+        if calm.resting and calm.quiet:
+            return self._settings.idle_seconds
+        return self._settings.tick_seconds

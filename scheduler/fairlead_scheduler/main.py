@@ -1,0 +1,102 @@
+"""The command `fairlead-scheduler`: settings, logs, health and signals around a scheduler."""
+
+import argparse
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NoReturn
+
+from pydantic import ValidationError
+
+from fairlead import log
+from fairlead.health import CannotListen, Health
+from fairlead.service import stopping
+from fairlead.settings import explain
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.news import Bell
+from fairlead_scheduler.service import Scheduler, SchemaTooNew
+from fairlead_scheduler.settings import SchedulerSettings
+
+_FLAGS = (
+    "database_url",
+    "database_url_file",
+    "pool",
+    "health_port",
+    "health_host",
+    "log_format",
+    "log_level",
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a scheduler until SIGTERM or SIGINT; exit 2 with one sentence when it cannot."""
+    settings = read_settings(arguments)
+    log.configure(settings.log_format, settings.log_level)
+    try:
+        run(settings)
+    except (SchemaTooNew, CannotListen) as error:
+        refuse(str(error))
+
+
+def run(settings: SchedulerSettings) -> None:
+    """Run a scheduler in this process's main thread until it is asked to stop.
+
+    Raises:
+        SchemaTooNew: the schema needs newer code.
+        CannotListen: the health pages' port is taken.
+    """
+    stop, metrics = threading.Event(), Metrics()
+    with ExitStack() as leaving:
+        bell = Bell()
+        leaving.callback(bell.close)
+        scheduler = Scheduler(settings, stop=stop, bell=bell, metrics=metrics)
+        if settings.health_port is not None:
+            pages = Health(
+                ready=lambda: scheduler.ready.is_set() and not stop.is_set(),
+                registry=metrics.registry,
+                port=settings.health_port,
+                host=settings.health_host,
+            )
+            leaving.enter_context(pages)
+        leaving.enter_context(stopping(stop=stop, again=threading.Event()))
+        former = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
+        leaving.callback(signal.set_wakeup_fd, former)
+        scheduler.serve()
+
+
+def read_settings(arguments: Sequence[str] | None) -> SchedulerSettings:
+    """Read the settings from the environment and the flags, which win; exit 2 if bad."""
+    parser = _Parser(
+        prog="fairlead-scheduler",
+        description="Moves pending jobs into the work queue in fair order. Every setting is an "
+        "environment variable FAIRLEAD_...; these are flags as well.",
+    )
+    for name in _FLAGS:
+        text = SchedulerSettings.model_fields[name].description or ""
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", dest=name, help=text.replace("%", "%%")
+        )
+    flags = vars(parser.parse_args(arguments))
+    given = {name: value for name, value in flags.items() if value is not None}
+    try:
+        return SchedulerSettings.model_validate({**SchedulerSettings().model_dump(), **given})
+    except ValidationError as error:
+        refuse(explain(error))
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Say what is wrong and exit with 2."""
+    print(f"fairlead: {sentence}", file=sys.stderr)  # noqa: T201 - people read it, not a log
+    raise SystemExit(2)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Refuse in one sentence, without the usage."""
+        refuse(f"{message}; see fairlead-scheduler --help")
+
+
+if __name__ == "__main__":
+    main()

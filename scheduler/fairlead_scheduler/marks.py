@@ -1,0 +1,48 @@
+"""Low-water marks: where the next bounded scan of a growing table begins."""
+
+_PATIENCE_US = 5_000_000
+_FULL_PASS_US = 30_000_000
+
+
+class ReceiptMark:
+    """Every receipt up to `after` has been taken, but for those that are committed late.
+
+    Ids are drawn without gaps and become visible out of order, so the mark waits five seconds
+    for a gap to fill. What is committed later still is found by a scan of everything, every 30
+    s.
+    """
+
+    def __init__(self) -> None:
+        self._after: int | None = None
+        self._beyond: set[int] = set()
+        self._gap_since_us = 0
+        self._full_pass_us = 0
+
+    def after(self, now_us: int) -> int:
+        """Return the id to read above now; zero when a scan of everything is due."""
+        if now_us - self._full_pass_us >= _FULL_PASS_US:
+            self._full_pass_us = now_us
+            return 0
+        return self._after or 0
+
+    def taken(self, ids: list[int], now_us: int) -> None:
+        """Note that these have been taken, in ascending order."""
+        if self._after is None:
+            if not ids:
+                return
+            self._after = ids[0] - 1
+        self._beyond.update(job_id for job_id in ids if job_id > self._after)
+        self._advance()
+        if not self._beyond:
+            self._gap_since_us = now_us
+        elif now_us - self._gap_since_us >= _PATIENCE_US:
+            self._after = min(self._beyond) - 1
+            self._gap_since_us = now_us
+            self._advance()
+
+    def _advance(self) -> None:
+        after = self._after or 0
+        while after + 1 in self._beyond:
+            after += 1
+            self._beyond.remove(after)
+        self._after = after

@@ -1,0 +1,134 @@
+"""A scheduler process: waits for database, schema and lead, and leads in turn."""
+
+import os
+import random
+import secrets
+import socket
+import threading
+from contextlib import closing
+from time import monotonic
+
+import psycopg
+
+from fairlead import log
+from fairlead.migrate import schema_state
+from fairlead.store import Connection, Unreachable, connect_patiently
+from fairlead_scheduler.leader import Lead, take_over
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.news import Bell
+from fairlead_scheduler.session import connect_leader
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.term import notified, serve_term
+
+_log = log.get("scheduler")
+_STANDBY_SECONDS = 0.5
+_SCHEMA_SECONDS = 1.0
+_REMIND_SECONDS = 30.0
+_RECONNECT_SECONDS_MAX = 0.5
+
+
+class SchemaTooNew(Exception):
+    """Only newer code can run on this schema; the message is one sentence for people."""
+
+
+class Waiting:
+    """Says what the process waits for: once, again when that changes, and every 30 s."""
+
+    def __init__(self) -> None:
+        self._said = ""
+        self._said_at = 0.0
+
+    def __call__(self, reason: str, _rest_seconds: float = 0.0) -> None:
+        """Say it, unless it was said a moment ago."""
+        now = monotonic()
+        if reason != self._said or now - self._said_at >= _REMIND_SECONDS:
+            self._said, self._said_at = reason, now
+            _log.warning("scheduler.waiting", reason=reason)
+
+
+class Scheduler:
+    """One replica.
+
+    Args:
+        settings: Where and how.
+        stop: Set it, and ring the bell, to have `serve` release the lead and return.
+        bell: Ends every rest; a signal handler may ring it.
+        metrics: What it measures.
+    """
+
+    def __init__(
+        self,
+        settings: SchedulerSettings,
+        *,
+        stop: threading.Event,
+        bell: Bell,
+        metrics: Metrics,
+    ) -> None:
+        self.ready = threading.Event()
+        self._settings = settings
+        self._stop = stop
+        self._bell = bell
+        self._metrics = metrics
+        self._waiting = Waiting()
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+    def serve(self) -> None:
+        """Lead or stand by until asked to stop.
+
+        Raises:
+            SchemaTooNew: the schema needs newer code.
+        """
+        while not self._stop.is_set():
+            connection = connect_patiently(self._connect, self._stop, self._waiting)
+            if connection is None:
+                break
+            try:
+                with closing(connection):
+                    self._serve_over(connection)
+            except (psycopg.Error, Unreachable) as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                _log.warning("scheduler.disconnected", reason=reason)
+                self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
+        self.ready.clear()
+
+    def _connect(self) -> Connection:
+        return connect_leader(self._settings, name="scheduler lead")
+
+    def _serve_over(self, connection: Connection) -> None:
+        if not self._await_schema(connection):
+            return
+        self.ready.set()
+        lead = self._await_lead(connection)
+        if lead is None:
+            return
+        self._metrics.leader.set(1)
+        self._metrics.leader_transitions.inc()
+        try:
+            serve_term(
+                lead, self._settings, stop=self._stop, bell=self._bell, metrics=self._metrics
+            )
+        finally:
+            self._metrics.leader.set(0)
+
+    def _await_schema(self, connection: Connection) -> bool:
+        while not self._stop.is_set():
+            state = schema_state(connection)
+            if state.too_new:
+                raise SchemaTooNew(state.sentence())
+            if state.fits:
+                return True
+            self._waiting(state.sentence())
+            self._stop.wait(_SCHEMA_SECONDS)
+        return False
+
+    def _await_lead(self, connection: Connection) -> Lead | None:
+        """Stand by until nobody leads; None when asked to stop first."""
+        if self._settings.database_direct:
+            connection.execute(b"listen fairlead_leader")
+        while not self._stop.is_set():
+            lead = take_over(connection, self._settings, holder=self._holder)
+            if lead is not None:
+                return lead
+            self._bell.wait(_STANDBY_SECONDS, connection.fileno())
+            notified(connection)
+        return None

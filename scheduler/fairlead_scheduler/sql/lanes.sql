@@ -1,0 +1,21 @@
+-- lanes: the first pending job of every stream (queue, tenant, rank), by jumping from one stream to the
+--        next; what is in work_queue is passed over. Answered as columns.
+-- locks: none.
+-- index: jobs_lane, work_queue_pkey
+with recursive stream as (
+    (select j.queue, j.tenant, j.rank from fairlead.jobs j where j.run_at is null
+     order by j.queue, j.tenant, j.rank limit 1)
+    union all
+    select n.queue, n.tenant, n.rank from stream s cross join lateral (
+        select j.queue, j.tenant, j.rank from fairlead.jobs j
+        where j.run_at is null and (j.queue, j.tenant, j.rank) > (s.queue, s.tenant, s.rank)
+        order by j.queue, j.tenant, j.rank limit 1) n
+)
+select array_agg(f.id) as ids, array_agg(f.seq) as seqs, array_agg(f.queue) as queues,
+       array_agg(f.tenant) as tenants, array_agg(f.rank) as ranks
+from stream s
+cross join lateral (
+    select j.id, j.seq, j.queue, j.tenant, j.rank from fairlead.jobs j
+    where j.run_at is null and j.queue = s.queue and j.tenant = s.tenant and j.rank = s.rank
+      and not exists (select from fairlead.work_queue q where q.job_id = j.id offset 0)
+    order by j.seq limit 1) f

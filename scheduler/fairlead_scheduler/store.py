@@ -1,0 +1,269 @@
+"""What the loop reads and writes, one round trip per look and one per dispatch.
+
+A look sends several statements down one pipeline. Columns of many rows come back as arrays,
+which cost a tenth of as many rows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+from psycopg import Cursor
+from psycopg.rows import args_row, scalar_row
+
+from fairlead import sql
+from fairlead.sql import integers
+from fairlead.store import Connection
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.tail import Probe
+from fairlead_scheduler.values import Found, Planned, QueueRow, Want
+
+_PACKAGE = __package__ or ""
+BAND = 0
+"""The one band of this release."""
+
+
+class Observed(NamedTuple):
+    """What `observe` answers; a list is None where there are no rows.
+
+    When `first_due_us` is set, scheduled rows are among them, with None for their ranks.
+    """
+
+    now_us: int
+    xmin: int
+    xmax: int
+    paused_queues: list[str] | None
+    paused_tenants: list[str | None] | None
+    ids: list[int] | None
+    seqs: list[int]
+    queues: list[str]
+    tenants: list[str]
+    ranks: list[int]
+    hints_us: list[int | None] | None
+    first_due_us: int | None
+
+
+class Receipt(NamedTuple):
+    """What one batch of claims, endings or hand-backs left behind."""
+
+    id: int
+    at_us: int
+    worker: int | None
+    claimed: list[int] | None
+    ended: list[int] | None
+    run_us: list[int] | None
+    returned: list[int] | None
+
+
+class Fill(NamedTuple):
+    """What was read for the want of this place, counted from 1."""
+
+    place: int
+    ids: list[int] | None
+    seqs: list[int]
+    hints_us: list[int | None] | None
+
+
+class Row(NamedTuple):
+    """A job that a probe found; `run_at_us` is set while it is scheduled."""
+
+    id: int
+    seq: int
+    queue: str
+    tenant: str
+    rank: int
+    hint_us: int | None
+    run_at_us: int | None
+
+
+class Lanes(NamedTuple):
+    """The first pending job of every stream, by columns; None where there are none."""
+
+    ids: list[int] | None
+    seqs: list[int]
+    queues: list[str]
+    tenants: list[str]
+    ranks: list[int]
+
+
+class Worker(NamedTuple):
+    """A live worker."""
+
+    id: int
+    slots: int
+
+
+class Queued(NamedTuple):
+    """All of `work_queue`, by columns; a list is None where there are no rows."""
+
+    now_us: int
+    floor: int
+    job_ids: list[int] | None
+    queues: list[str]
+    tenants: list[str]
+    vtags: list[int]
+    estimates_us: list[int]
+    claimed_us: list[int | None]
+    workers: list[int | None]
+
+    def rows(self) -> list[QueueRow]:
+        """Return them as the books take them."""
+        if self.job_ids is None:
+            return []
+        columns = (self.job_ids, self.queues, self.tenants, self.vtags, self.estimates_us)
+        return list(map(QueueRow, *columns, self.claimed_us))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What one look is to read beside the tail and the receipts."""
+
+    last_id: int
+    after_receipt: int
+    wants: tuple[Want, ...] = ()
+    probe: Probe | None = None
+    workers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What one look saw."""
+
+    observed: Observed
+    receipts: list[Receipt]
+    fills: list[Fill]
+    found: list[Row]
+    probed_all: bool
+    workers: list[Worker] | None
+
+
+class Store:
+    """The statements of the loop over its session; each autocommits."""
+
+    def __init__(
+        self, connection: Connection, settings: SchedulerSettings, *, epoch: int
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._epoch = epoch
+        cursor = connection.cursor
+        self._observe: Cursor[Observed] = cursor(binary=True, row_factory=args_row(Observed))
+        self._receipts: Cursor[Receipt] = cursor(binary=True, row_factory=args_row(Receipt))
+        self._refill: Cursor[Fill] = cursor(binary=True, row_factory=args_row(Fill))
+        self._probe: Cursor[Row] = cursor(binary=True, row_factory=args_row(Row))
+        self._workers: Cursor[Worker] = cursor(binary=True, row_factory=args_row(Worker))
+        self._queued: Cursor[Queued] = cursor(binary=True, row_factory=args_row(Queued))
+        self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
+
+    def look(self, ask: Ask) -> View:
+        """Read what changed, in one round trip; receipts that are answered are gone."""
+        limit = self._settings.sweep_max
+        with self._connection.pipeline():
+            self._observe.execute(_OBSERVE, {"last_id": ask.last_id, "limit": limit})
+            self._receipts.execute(
+                _RECEIPTS,
+                {"epoch": self._epoch, "after_id": ask.after_receipt, "limit": limit},
+            )
+            if ask.wants:
+                self._refill.execute(_REFILL, _streams(ask.wants))
+            if ask.probe is not None:
+                self._probe.execute(_PROBE, _ranges(ask.probe, limit))
+            if ask.workers:
+                self._workers.execute(_WORKERS, {"pool": self._settings.pool})
+        observed = self._observe.fetchone()
+        assert observed is not None
+        found = [] if ask.probe is None else self._probe.fetchall()
+        return View(
+            observed=observed,
+            receipts=sorted(self._receipts),
+            fills=self._refill.fetchall() if ask.wants else [],
+            found=found,
+            probed_all=len(found) < limit,
+            workers=self._workers.fetchall() if ask.workers else None,
+        )
+
+    def dispatch(self, jobs: Sequence[Planned], floor: int) -> set[int]:
+        """Move the jobs into `work_queue`; answers the ids that it took, none when deposed."""
+        ids, vtags, estimates_us, seen_us = zip(*jobs, strict=True) if jobs else repeat((), 4)
+        parameters = {
+            "epoch": self._epoch,
+            "pool": self._settings.pool,
+            "band": BAND,
+            "floor": floor,
+            "timeout_default": f"{self._settings.timeout_default_seconds} s",
+            "timeout_max": f"{self._settings.timeout_max_seconds} s",
+            "ids": integers(ids),
+            "vtags": integers(vtags),
+            "estimates_us": integers(estimates_us),
+            "seen_us": integers(seen_us),
+        }
+        self._dispatch.execute(_DISPATCH, parameters)
+        return set(self._dispatch)
+
+    def queued(self) -> Queued:
+        """Read all of `work_queue`."""
+        self._queued.execute(_QUEUED, {"pool": self._settings.pool, "band": BAND})
+        queued = self._queued.fetchone()
+        assert queued is not None
+        return queued
+
+    def newest(self) -> int:
+        """Return the largest id of `jobs` that is visible; 0 without one."""
+        row = self._connection.execute(sql.load(_PACKAGE, "newest")).fetchone()
+        return int(str(row[0])) if row else 0
+
+    def lanes(self) -> tuple[Found, ...]:
+        """Read the first pending job of every stream."""
+        return read_lanes(self._connection)
+
+    def rest(self) -> bool:
+        """Ask every INSERT to notify us; whether nobody else had asked for it."""
+        row = self._connection.execute(sql.load(_PACKAGE, "rest")).fetchone()
+        return row == (True,)
+
+    def busy(self) -> None:
+        """Ask that no INSERT notifies us any more."""
+        self._connection.execute(sql.load(_PACKAGE, "busy"))
+
+    def wake(self, workers: Sequence[int]) -> None:
+        """Tell these workers, or everybody if there are none, that there is work."""
+        named = ",".join(map(str, workers))
+        self._connection.execute(sql.load(_PACKAGE, "wake"), {"workers": named})
+
+
+def read_lanes(connection: Connection) -> tuple[Found, ...]:
+    """Read the first pending job of every stream: one scan over all lanes."""
+    cursor: Cursor[Lanes] = connection.cursor(binary=True, row_factory=args_row(Lanes))
+    lanes = cursor.execute(sql.load(_PACKAGE, "lanes")).fetchone()
+    if lanes is None or lanes.ids is None:
+        return ()
+    columns = (lanes.ids, lanes.seqs, lanes.queues, lanes.tenants, lanes.ranks)
+    return tuple(map(Found, *columns, repeat(None), repeat(None)))
+
+
+_OBSERVE = sql.load(_PACKAGE, "observe")
+_RECEIPTS = sql.load(_PACKAGE, "receipts")
+_REFILL = sql.load(_PACKAGE, "refill")
+_PROBE = sql.load(_PACKAGE, "probe")
+_WORKERS = sql.load(_PACKAGE, "workers")
+_QUEUED = sql.load(_PACKAGE, "queued")
+_DISPATCH = sql.load(_PACKAGE, "dispatch")
+
+
+def _streams(wants: Sequence[Want]) -> dict[str, object]:
+    return {
+        "queues": [want.stream[0] for want in wants],
+        "tenants": [want.stream[1] for want in wants],
+        "ranks": integers(want.stream[2] for want in wants),
+        "after_seqs": integers(want.after_seq for want in wants),
+        "counts": integers(want.limit for want in wants),
+    }
+
+
+def _ranges(probe: Probe, limit: int) -> dict[str, object]:
+    return {
+        "lows": integers((*probe.lows, *probe.ids)),
+        "highs": integers((*probe.highs, *probe.ids)),
+        "limit": limit,
+    }
