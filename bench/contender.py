@@ -87,7 +87,7 @@ class PeerContender:
         return [
             str(self.python),
             "-m",
-            f"bench.peers.{self.name}",
+            f"bench.peers.{self.name}_peer",
             command,
             "--dsn",
             dsn,

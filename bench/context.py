@@ -13,6 +13,11 @@ from bench.rounds import Drain, drain
 from bench.server import Server
 
 DrainRound = dict[str, Drain]
+_DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG = 3, 7
+_BARS_ARE_ABOUT = {
+    1: ("fairlead", "pgqueuer", "procrastinate"),
+    2: ("fairlead", "pgqueuer"),
+}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -44,24 +49,32 @@ class Context:
         random.Random(self.seed * 1000 + turn).shuffle(order)
         return order
 
-    def drains(self, workers: int, rounds: int) -> list[DrainRound]:
-        """Drain every contender `rounds` times, taking turns; a repeat returns the same.
+    def drains(self, workers: int) -> list[DrainRound]:
+        """Drain every contender in rounds, taking turns; a repeat returns the same.
 
-        P1 and P7 look at the same rounds, since both are about one worker's drain.
+        P1 and P7 look at the same rounds, since both are about one worker's drain. The quick
+        form measures those that no bar is about in fewer rounds.
         """
         if workers not in self._drains:
-            everyone: tuple[Contender, ...] = (*self.contenders, TWO_STAGE)
+            rounds = self.rounds(_DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG)
             self._drains[workers] = [
                 {
                     each.name: self._drain(each, workers)
-                    for each in self.shuffled(everyone, turn)
+                    for each in self.shuffled(self._drained_in(workers, turn), turn)
                 }
                 for turn in range(rounds)
             ]
         return self._drains[workers]
 
+    def _drained_in(self, workers: int, turn: int) -> list[Contender]:
+        """Return who takes part in a round: in the quick form's later ones, only some."""
+        everyone: tuple[Contender, ...] = (*self.contenders, TWO_STAGE)
+        if self.long or turn == 0:
+            return list(everyone)
+        return [each for each in everyone if each.name in _BARS_ARE_ABOUT[workers]]
+
     def _drain(self, contender: Contender, workers: int) -> Drain:
-        jobs = contender.drain_jobs * workers
+        jobs = contender.drain_jobs * (workers if self.long else 1)
         result = drain(self.server, contender, workers=workers, jobs=jobs)
         say(f"  drain, {workers} worker(s), {contender.name}: {result.drain_rate:,.0f} jobs/s")
         return result

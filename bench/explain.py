@@ -1,61 +1,106 @@
 """Buffers per dispatched job of the scheduler's statements, by EXPLAIN (ANALYZE, BUFFERS).
 
-Each statement runs as the scheduler would send it, for a batch of a few hundred jobs, inside a
-transaction that is rolled back. Buffers are hits plus reads of shared buffers, over the batch.
+Selecting is explained with parameters that the scheduler itself has sent, which the server's
+log gives, since how many heads it asks of how many lanes is its decision and decides the cost.
+Dispatching is explained for the next jobs in line. Everything is rolled back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Sequence
+from typing import cast
 
 import psycopg
 
+from bench import statement_log
 from bench.server import Server
 from fairlead import sql
 
 _PACKAGE = "fairlead_scheduler"
 _BATCH = 500
-_Parameters = Mapping[str, object]
+_SAMPLES_MAX = 20
+_NAMED = re.compile(rb"%\((\w+)\)s")
 
 
-def _buffers(connection: psycopg.Connection, name: str, parameters: _Parameters) -> int:
-    query = b"explain (analyze, buffers, format json) " + sql.load(_PACKAGE, name)
-    connection.execute(query, parameters)  # once to warm catalogs and pages
+def _with_literals(name: str, literals: Sequence[str]) -> bytes:
+    """Put literals, which come in the order of the parameters' first use, into a statement."""
+    query = sql.load(_PACKAGE, name)
+    names = list(dict.fromkeys(_NAMED.findall(query)))
+    values = dict(zip(names, literals, strict=True))
+    return _NAMED.sub(lambda found: values[found[1]].encode(), query).replace(b"%%", b"%")
+
+
+def _buffers(connection: psycopg.Connection, query: bytes) -> int:
+    connection.execute(query)  # once to warm catalogs and pages
     connection.rollback()
-    row = connection.execute(query, parameters).fetchone()
+    row = connection.execute(b"explain (analyze, buffers, format json) " + query).fetchone()
     connection.rollback()
     assert row is not None
-    plan = row[0][0]["Plan"]
-    return int(plan["Shared Hit Blocks"]) + int(plan["Shared Read Blocks"])
+    plan = cast("dict[str, int]", row[0][0]["Plan"])
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]
 
 
-def _dispatch(connection: psycopg.Connection) -> _Parameters:
+def _heads(connection: psycopg.Connection, query: bytes) -> int:
+    row = connection.execute(
+        b"select coalesce(sum(cardinality(ids)), 0) from (" + query + b") as heads"
+    ).fetchone()
+    connection.rollback()
+    assert row is not None
+    return int(row[0])
+
+
+def select_buffers(connection: psycopg.Connection, sent: Sequence[Sequence[str]]) -> float:
+    """Return buffers per job of the refills that the scheduler sent, on average."""
+    buffers = heads = 0
+    for literals in sent[-_SAMPLES_MAX:]:
+        query = _with_literals("refill", literals)
+        found = _heads(connection, query)
+        if found:
+            heads += found
+            buffers += _buffers(connection, query)
+    return buffers / max(1, heads)
+
+
+def dispatch_buffers(connection: psycopg.Connection) -> float:
+    """Return buffers per job of dispatching the next jobs in line."""
     rows = connection.execute(
         b"select id from fairlead.jobs j where run_at is null and not exists"
         b" (select from fairlead.work_queue q where q.job_id = j.id) order by seq limit %s",
         (_BATCH,),
     ).fetchall()
-    epoch = connection.execute(
+    lead = connection.execute(
         b"select epoch from fairlead.leaders where role = 'scheduler'"
     ).fetchone()
     connection.rollback()
-    assert epoch is not None
-    ids = [row[0] for row in rows]
-    return {
-        "epoch": epoch[0],
-        "floor": 0,
-        "pool": "default",
-        "band": 0,
-        "ids": ids,
-        "vtags": list(range(len(ids))),
-        "estimates_us": [1000] * len(ids),
-        "seen_us": [0] * len(ids),
-        "timeout_default": "10 min",
-        "timeout_max": "1 hour",
+    assert lead is not None
+    ids = sorted(row[0] for row in rows)
+    literals: dict[bytes, str] = {
+        b"epoch": str(lead[0]),
+        b"floor": "0",
+        b"pool": "'default'",
+        b"band": "0::smallint",
+        b"ids": f"'{sql.integers(ids)}'",
+        b"vtags": f"'{sql.integers(range(len(ids)))}'",
+        b"estimates_us": f"'{sql.integers([1000] * len(ids))}'",
+        b"seen_us": f"'{sql.integers([0] * len(ids))}'",
+        b"timeout_default": "'10 min'",
+        b"timeout_max": "'1 hour'",
     }
+    query = sql.load(_PACKAGE, "dispatch")
+    filled = _NAMED.sub(lambda found: literals[found[1]].encode(), query)
+    return _buffers(connection, filled) / len(ids)
 
 
-def scheduler_buffers(server: Server, database: str) -> dict[str, float]:
-    """Return buffers per job of the statements that select and that dispatch."""
+def scheduler_buffers(server: Server, database: str, first: int) -> dict[str, float]:
+    """Return buffers per job of the statements that select and that dispatch.
+
+    `first` is where the server's log stood before the scheduler's parameters were logged.
+    """
+    last = statement_log.position(server)
+    sent = statement_log.parameters(server.log, first, last, "refill")
     with psycopg.connect(server.dsn(database)) as connection:
-        return {"dispatch": _buffers(connection, "dispatch", _dispatch(connection)) / _BATCH}
+        found = {"dispatch": dispatch_buffers(connection)}
+        if sent:
+            found["select"] = select_buffers(connection, sent)
+        return found

@@ -9,7 +9,7 @@ from bench.contender import PeerContender, Settings
 
 TUNED = Path(__file__).resolve().parent / "peers" / "tuned.toml"
 
-_DRAIN_JOBS = {"pgqueuer": 40_000, "procrastinate": 2_000, "chancy": 8_000, "oban": 8_000}
+_DRAIN_JOBS = {"pgqueuer": 40_000, "procrastinate": 1_200, "chancy": 6_000, "oban": 6_000}
 _UNFINISHED = {
     "pgqueuer": "select exists (select from pgqueuer where status in ('queued', 'picked'))",
     "procrastinate": (

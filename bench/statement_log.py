@@ -14,13 +14,19 @@ from pathlib import Path
 
 from bench.server import Server
 
-_LINE = re.compile(rb"duration: ([0-9.]+) ms +\S+ [^:]*: /\* (\w+): (\w+) \*/")
-_SETTINGS = {"log_min_duration_statement": "0", "log_parameter_max_length": "0"}
+_LINE = re.compile(
+    rb"\[(\d+)\] [^\n]*?duration: ([0-9.]+) ms +(parse|bind|execute) [^:\n]*: "
+    rb"/\* (\w+): (\w+) \*/"
+)
+_PARAMETERS = re.compile(
+    rb"execute [^:\n]*: /\* \w+: (\w+) \*/(?:(?!duration:).)*?Parameters: ([^\n]*)\n", re.DOTALL
+)
+_VALUE = re.compile(r"\$\d+ = (NULL|'(?:[^']|'')*')")
 
 
 @dataclass(frozen=True, slots=True)
 class Durations:
-    """Durations in milliseconds by `package: name`."""
+    """Durations in milliseconds by `package: name`, parsing and planning included."""
 
     by_name: dict[str, tuple[float, ...]]
 
@@ -34,10 +40,19 @@ class Durations:
         )
 
 
-def switch_on(server: Server, database: str) -> None:
-    """Have every statement of new sessions in this database logged, without its parameters."""
-    for name, value in _SETTINGS.items():
+def switch_on(server: Server, database: str, *, with_parameters: bool = False) -> None:
+    """Have every statement of new sessions in this database logged with its duration."""
+    settings = {
+        "log_min_duration_statement": "0",
+        "log_parameter_max_length": "-1" if with_parameters else "0",
+    }
+    for name, value in settings.items():
         server.execute(f"alter database {database} set {name} = {value}")
+
+
+def switch_off(server: Server, database: str) -> None:
+    """Let new sessions of this database log as the server does."""
+    server.execute(f"alter database {database} reset all")
 
 
 def position(server: Server) -> int:
@@ -45,12 +60,33 @@ def position(server: Server) -> int:
     return server.log.stat().st_size
 
 
-def read(log: Path, first: int, last: int) -> Durations:
-    """Read the durations between two positions."""
+def _text(log: Path, first: int, last: int) -> bytes:
     with log.open("rb") as file:
         file.seek(first)
-        text = file.read(last - first)
+        return file.read(last - first)
+
+
+def read(log: Path, first: int, last: int) -> Durations:
+    """Read the durations between two positions.
+
+    The extended protocol logs parse, bind (which plans) and execute apart; they are added up.
+    """
     found: dict[str, list[float]] = defaultdict(list)
-    for match in _LINE.finditer(text):
-        found[f"{match[2].decode()}: {match[3].decode()}"].append(float(match[1]))
+    prepared: dict[bytes, float] = defaultdict(float)
+    for match in _LINE.finditer(_text(log, first, last)):
+        pid, milliseconds, step, package, name = match.groups()
+        if step == b"execute":
+            full_name = f"{package.decode()}: {name.decode()}"
+            found[full_name].append(float(milliseconds) + prepared.pop(pid, 0.0))
+        else:
+            prepared[pid] += float(milliseconds)
     return Durations({name: tuple(durations) for name, durations in found.items()})
+
+
+def parameters(log: Path, first: int, last: int, name: str) -> tuple[tuple[str, ...], ...]:
+    """Return the parameters of each execution of a statement as SQL literals, in order."""
+    return tuple(
+        tuple(_VALUE.findall(match[2].decode()))
+        for match in _PARAMETERS.finditer(_text(log, first, last))
+        if match[1].decode() == name
+    )

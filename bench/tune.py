@@ -1,8 +1,8 @@
 """Find each peer's best settings by a tiny search, and record what was tried.
 
-A peer must not look slow because of a knob. Every setting of the grid is drained once with one
-worker, the three best are drained twice more, and the best median wins. Rates and machine
-are written beside the winner, so that a reader can see how flat the optimum is.
+A peer must not look slow because of a knob. All settings of a grid are drained in turns, a few
+rounds of one worker each, and the best median wins. Rates and machine are written beside the
+winner, so that a reader can see how flat the optimum is.
 """
 
 from __future__ import annotations
@@ -19,14 +19,13 @@ from bench.peers_known import TUNED
 from bench.rounds import drain
 from bench.server import Server
 
-_FINALISTS = 3
-_FINAL_ROUNDS = 2
+_ROUNDS = 3
 
 _GRIDS: dict[str, dict[str, tuple[int | float, ...]]] = {
-    "pgqueuer": {"batch_size": (10, 50, 100, 250, 1000), "managers": (1, 3)},
-    "procrastinate": {"concurrency": (1, 4, 10, 30), "pool_max": (4, 20)},
-    "chancy": {"concurrency": (100, 500, 1000), "outgoing_seconds": (0.1, 1.0)},
-    "oban": {"limit": (20, 100, 300, 1000)},
+    "pgqueuer": {"batch_size": (50, 100, 250, 1000), "managers": (1, 3)},
+    "procrastinate": {"concurrency": (4, 10, 30), "pool_max": (4, 20)},
+    "chancy": {"concurrency": (300, 1000), "outgoing_seconds": (0.1, 1.0)},
+    "oban": {"limit": (100, 300, 1000)},
 }
 
 
@@ -59,14 +58,10 @@ def _drained(server: Server, peer: PeerContender, trial: Trial) -> Trial:
 
 def search(server: Server, peer: PeerContender) -> list[Trial]:
     """Try the peer's grid and return the trials, the best first."""
-    trials = [
-        _drained(server, peer, Trial(settings=settings, rates=()))
-        for settings in _grid(peer.name)
-    ]
-    for _round in range(_FINAL_ROUNDS):
-        trials.sort(key=lambda trial: trial.median, reverse=True)
-        trials[:_FINALISTS] = [_drained(server, peer, each) for each in trials[:_FINALISTS]]
-    return sorted(trials, key=lambda trial: (len(trial.rates), trial.median), reverse=True)
+    trials = [Trial(settings=settings, rates=()) for settings in _grid(peer.name)]
+    for _round in range(_ROUNDS):
+        trials = [_drained(server, peer, each) for each in trials]
+    return sorted(trials, key=lambda trial: trial.median, reverse=True)
 
 
 def _toml(name: str, trials: Sequence[Trial]) -> str:

@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from bench.context import Context, DrainRound
 from bench.figures import paired_ratio
 from bench.floors.contender import TWO_STAGE
 from bench.outcome import Figure, Outcome, Row, figure, ratio
 from bench.peers_known import NAMES
+from bench.rounds import Drain
 
-_ROUNDS_QUICK, _ROUNDS_LONG = 3, 7
-
-
-def _rates(rounds: list[DrainRound], name: str) -> list[float]:
-    return [each[name].drain_rate for each in rounds if name in each]
+OURS = "fairlead"
+Value = Callable[[Drain], float]
 
 
-def _wal(rounds: list[DrainRound], name: str) -> list[float]:
-    return [each[name].wal_bytes for each in rounds if name in each]
+def _values(rounds: list[DrainRound], name: str, value: Value) -> list[float]:
+    return [value(each[name]) for each in rounds if name in each]
+
+
+def _rate(one: Drain) -> float:
+    return one.drain_rate
+
+
+def _wal(one: Drain) -> float:
+    return one.wal_bytes
+
+
+def _over(rounds: list[DrainRound], name: str, value: Value) -> Figure:
+    """Return Fairlead's ratio over another, of the rounds in which both took part."""
+    both = [each for each in rounds if name in each]
+    pairs = paired_ratio(_values(both, OURS, value), _values(both, name, value))
+    return ratio(f"over_{name}", f"fairlead / {name}", pairs)
+
+
+def _names(rounds: list[DrainRound]) -> list[str]:
+    return [name for name in (OURS, *NAMES, TWO_STAGE.name) if name in rounds[0]]
 
 
 def _rows(rounds: list[DrainRound]) -> tuple[Row, ...]:
@@ -37,20 +56,13 @@ def _rows(rounds: list[DrainRound]) -> tuple[Row, ...]:
 
 
 def _drain_outcome(context: Context, scenario: str, workers: int) -> Outcome:
-    rounds = context.drains(workers, context.rounds(_ROUNDS_QUICK, _ROUNDS_LONG))
-    names = [name for name in ("fairlead", *NAMES, TWO_STAGE.name) if name in rounds[0]]
+    rounds = context.drains(workers)
+    names = _names(rounds)
     figures: list[Figure] = []
     if context.with_fairlead:
-        ours = _rates(rounds, "fairlead")
-        figures = [
-            ratio(
-                f"over_{name}", f"fairlead / {name}", paired_ratio(ours, _rates(rounds, name))
-            )
-            for name in names
-            if name != "fairlead"
-        ]
+        figures = [_over(rounds, name, _rate) for name in names if name != OURS]
     figures += [
-        figure(f"rate_{name}", f"{name}", "jobs/s", _rates(rounds, name)) for name in names
+        figure(f"rate_{name}", name, "jobs/s", _values(rounds, name, _rate)) for name in names
     ]
     return Outcome(scenario=scenario, figures=tuple(figures), rows=_rows(rounds))
 
@@ -67,25 +79,19 @@ def two_workers(context: Context) -> Outcome:
 
 def wal(context: Context) -> Outcome:
     """P7: bytes of WAL per job from its insert to its history, a checkpoint beforehand."""
-    rounds = context.drains(1, context.rounds(_ROUNDS_QUICK, _ROUNDS_LONG))
-    names = [name for name in ("fairlead", *NAMES, TWO_STAGE.name) if name in rounds[0]]
+    rounds = context.drains(1)
+    names = _names(rounds)
     figures: list[Figure] = []
     if context.with_fairlead:
-        ours = _wal(rounds, "fairlead")
-        inserts = [each["fairlead"].insert_wal_bytes for each in rounds]
+        inserts = [each[OURS].insert_wal_bytes for each in rounds]
         figures = [
-            figure("wal_bytes", "fairlead, insert to history", "B/job", ours),
+            figure("wal_bytes", "insert to history", "B/job", _values(rounds, OURS, _wal)),
             figure("wal_bytes_insert", "of that, the insert", "B/job", inserts),
-            *(
-                ratio(
-                    f"over_{name}", f"fairlead / {name}", paired_ratio(ours, _wal(rounds, name))
-                )
-                for name in NAMES
-            ),
+            *(_over(rounds, name, _wal) for name in NAMES),
         ]
     figures += [
-        figure(f"wal_{name}", name, "B/job", _wal(rounds, name))
+        figure(f"wal_{name}", name, "B/job", _values(rounds, name, _wal))
         for name in names
-        if name != "fairlead"
+        if name != OURS
     ]
     return Outcome(scenario="P7", figures=tuple(figures), rows=_rows(rounds))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bench import explain, live
+from bench import explain, live, statement_log
 from bench.context import Context, say
 from bench.outcome import Figure, Outcome, Row, figure
 from bench.processes import Memory, memory
@@ -21,6 +21,7 @@ _TENANTS = 10_000
 _JOBS_QUICK, _JOBS_LONG = 1_000_000, 1_000_000
 _WINDOWS_QUICK, _WINDOWS_LONG = 3, 10
 _WINDOW_SECONDS = 4.0
+_LOGGED_JOBS = 30_000
 _IDLE_SECONDS_QUICK, _IDLE_SECONDS_LONG = 10.0, 60.0
 _BUFFERS = """
 select coalesce(sum(coalesce(io.hits, 0) + coalesce(io.reads, 0)), 0)::bigint
@@ -36,6 +37,7 @@ class Observed:
 
     windows: tuple[live.Window, ...]
     buffers_per_job: float
+    plans: dict[str, float]
     memory: Memory
     idle_share: float
 
@@ -52,6 +54,17 @@ def _under_load(context: Context, dsn: str) -> tuple[list[live.Window], float, M
         touched = int(str(server.value(_BUFFERS, _DATABASE))) - buffers
         per_job = touched / max(1, running.probes.count() - jobs)
         return windows, per_job, memory(running.scheduler.pid)
+
+
+def _plans(context: Context, dsn: str) -> dict[str, float]:
+    """Run for a moment with parameters logged, then explain what was sent."""
+    server = context.server
+    statement_log.switch_on(server, _DATABASE, with_parameters=True)
+    first = statement_log.position(server)
+    with live.running(context.fairlead, dsn) as running:
+        live.warm_up(running, _LOGGED_JOBS)
+    statement_log.switch_off(server, _DATABASE)
+    return explain.scheduler_buffers(server, _DATABASE, first)
 
 
 def _at_rest(context: Context) -> float:
@@ -79,9 +92,11 @@ def observe(context: Context) -> Observed:
     observed = Observed(
         windows=tuple(windows),
         buffers_per_job=buffers,
+        plans=_plans(context, dsn),
         memory=resident,
         idle_share=_at_rest(context),
     )
+    server.drop_database(_DATABASE)
     context.kept["scheduler"] = observed
     return observed
 
@@ -102,12 +117,10 @@ def run(context: Context) -> Outcome:
             "rate", "rate meanwhile", "jobs/s", [window.rate for window in observed.windows]
         ),
     ]
-    plans = explain.scheduler_buffers(context.server, _DATABASE)
     figures += [
         figure(f"buffers_{name}", f"buffers per job, {name}", "buffers", [buffers])
-        for name, buffers in plans.items()
+        for name, buffers in observed.plans.items()
     ]
-    context.server.drop_database(_DATABASE)
     say(
         "  scheduler: "
         + ", ".join(f"{each.label} {each.value.median:,.2f}" for each in figures)
