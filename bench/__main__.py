@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import random
+import signal
 import time
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from bench import budgets, machine, peers_environment, peers_known, report, tune
 from bench.context import Context, say
@@ -146,9 +148,15 @@ def _run(given: Arguments) -> int:
     return 1 if failures or (given.strict and missed) else 0
 
 
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """End like an interruption does, so that everything started is stopped on the way out."""
+    raise SystemExit(128 + number)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code."""
     given = _arguments(argv)
+    signal.signal(signal.SIGTERM, _leave)
     if given.form != "tune":
         return _run(given)
     with running() as server:
