@@ -7,15 +7,17 @@ order.
 
 from bisect import bisect_right
 
-from fairlead_scheduler.estimate import Mean, prior_us, shrunk_us
+from fairlead_scheduler.estimate import Mean, prior_us
 from fairlead_scheduler.lanes import LaneHeads
-from fairlead_scheduler.order import NEVER, Level
+from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.values import FairSettings, Head
 
 UNCLAIMED = -1
+CLOSED = -2
+
 _SHARE_OF_A_GAP = 16
-"""An overtaking row enters its gap at this fraction, so that many more fit behind it: tags of
-the rows that overtake with it ascend."""
+"""An overtaking row enters its gap at this fraction, so that many more fit behind it: the
+tags of rows that overtake together ascend."""
 
 
 class Lane:
@@ -24,13 +26,15 @@ class Lane:
     __slots__ = (
         "active",
         "dirty",
-        "entry",
-        "estimate_us",
+        "ended",
         "heads",
         "in_flight",
+        "index",
+        "key",
         "mean",
-        "prior_samples",
+        "owed_us",
         "queue",
+        "ran_us",
         "start",
         "tenant",
         "weight",
@@ -44,28 +48,21 @@ class Lane:
         """Those of `Heads`, from the first time that it names the lane."""
         self.start: int = queue.lanes.virtual
         self.in_flight = 0
-        self.entry: object = None
+        self.index = 0
+        self.key = OUT
         self.active = False
-        self.dirty = False
         self.mean = Mean()
-        self.estimate_us = 1
-        self.prior_samples = 1
-
-    def estimate(self, settings: FairSettings) -> None:
-        """Bring the estimate for jobs without a hint up to date."""
-        prior = prior_us(self.queue.mean, settings.prior_us)
-        self.prior_samples = settings.prior_samples
-        self.estimate_us = shrunk_us(self.mean, prior, settings.prior_samples)
-
-    def hinted_us(self, hint_us: int) -> int:
-        """Return the estimate for a job with a hint, which takes the prior's place."""
-        return shrunk_us(self.mean, hint_us, self.prior_samples)
+        self.dirty = False
+        """Whether the next plan has something to settle, which is:"""
+        self.owed_us = 0
+        self.ended = 0
+        self.ran_us = 0
 
 
 class Flight:
     """A job in `work_queue`."""
 
-    __slots__ = ("charged_us", "claimed_us", "head", "lane", "queued", "rank", "root_tag")
+    __slots__ = ("charged_us", "claimed_us", "head", "lane", "rank", "root_tag")
 
     def __init__(
         self, lane: Lane, head: Head | None, rank: int, root_tag: int, charged_us: int
@@ -76,8 +73,7 @@ class Flight:
         self.root_tag = root_tag
         self.charged_us = charged_us
         self.claimed_us = UNCLAIMED
-        self.queued = True
-        """Whether it waits for a worker."""
+        """When a worker took it, or `UNCLAIMED`, or `CLOSED` once it has left `work_queue`."""
 
 
 class Queue:
@@ -85,43 +81,60 @@ class Queue:
 
     __slots__ = (
         "active",
-        "entry",
+        "ended",
         "first",
         "in_flight",
+        "index",
+        "key",
         "lanes",
-        "listed",
         "mean",
         "name",
+        "owed_us",
+        "prior_us",
+        "ran_us",
         "rows",
         "settled_in",
+        "shown",
         "start",
         "tenants",
         "weight",
     )
 
-    def __init__(self, name: str, start: int, weight: float) -> None:
+    def __init__(self, name: str, start: int, weight: float, settings: FairSettings) -> None:
         self.name = name
         self.weight = weight
         self.start = start
         self.in_flight = 0
-        self.entry: object = None
+        self.index = 0
+        self.key = OUT
         self.active = False
         self.lanes: Level[Lane] = Level()
         self.tenants: dict[str, Lane] = {}
         self.mean = Mean()
+        self.prior_us = settings.prior_us
+        self.owed_us = 0
+        self.ended = 0
+        self.ran_us = 0
         self.rows: list[tuple[int, Flight]] = []
         """Tenant tag and row; those that no longer wait leave when they come to the front."""
         self.first = 0
-        self.listed: Flight | None = None
+        self.shown: Flight | None = None
         """The row that stands for this queue where the floor is sought."""
         self.settled_in = 0
-        """The plan for which its virtual time was last brought up to date."""
+        """The plan for which the virtual time of its tenants was last brought up to date."""
+
+    def settle(self, settings: FairSettings) -> None:
+        """Learn from what has ended."""
+        if self.ended:
+            self.mean.add(self.ran_us, self.ended, settings.window)
+            self.prior_us = prior_us(self.mean, settings.prior_us)
+            self.ran_us = self.ended = 0
 
     def front(self) -> tuple[int, Flight] | None:
         """Return the unclaimed row with the smallest tags."""
         rows, first = self.rows, self.first
         end = len(rows)
-        while first < end and not rows[first][1].queued:
+        while first < end and rows[first][1].claimed_us != UNCLAIMED:
             first += 1
         if first == end:
             rows.clear()
@@ -147,8 +160,7 @@ class Queue:
         rows = self.rows
         place = bisect_right(rows, tag, lo=self.first, key=_tag_of)
         before = rows[place - 1][1].root_tag if place > self.first else floor
-        after = rows[place][1].root_tag
-        room = after - before
+        room = rows[place][1].root_tag - before
         borrowed = before + max(1, room // _SHARE_OF_A_GAP) if room > 1 else before
         flight.root_tag = min(max(flight.root_tag, before), borrowed)
         rows.insert(place, (tag, flight))

@@ -1,8 +1,8 @@
 """How many unclaimed rows `work_queue` should hold.
 
-Too few and workers find nothing between two ticks; too many and a job waits behind more rows than it
-must. The measure is what workers take within two ticks and a round trip, on top of the slots that
-are free now.
+Too few, and workers find nothing between two ticks; too many, and a job waits behind more
+rows than it must. The measure is what workers take within two ticks and a round trip, beside
+the slots that are free now.
 """
 
 from fairlead_scheduler.values import DepthSettings
@@ -12,7 +12,12 @@ class Depth:
     """The depth that suits how fast workers claim just now."""
 
     def __init__(self, settings: DepthSettings | None = None) -> None:
-        raise NotImplementedError
+        self._settings = settings or DepthSettings()
+        self._observed_us = 0
+        self._claims_per_us = 0.0
+        self._spare = 0.0
+        """Rows beside those for free slots."""
+        self._ran_dry = False
 
     def observed(self, now_us: int, *, claims: int, unclaimed: int, pending: bool) -> None:
         """Take one tick: claims since the last one, rows left unclaimed, and whether jobs wait.
@@ -23,10 +28,19 @@ class Depth:
             unclaimed: Rows still unclaimed, before this tick's plan.
             pending: Whether there is work that could have been dispatched.
         """
-        raise NotImplementedError
+        elapsed_us = now_us - self._observed_us
+        self._ran_dry = claims > 0 and unclaimed == 0 and pending
+        if self._observed_us and elapsed_us > 0:
+            weight = elapsed_us / (elapsed_us + self._settings.memory_us)
+            self._claims_per_us += (claims / elapsed_us - self._claims_per_us) * weight
+        self._observed_us = now_us
 
     def target(self, *, free_slots: int, slots: int, mean_us: int, round_us: int) -> int:
-        """Return the depth.
+        """Return the depth; call it once for each `observed`.
+
+        It doubles when workers found nothing though there was work, and shrinks by a
+        sixteenth towards its measure when they did not; it is never more than workers could
+        use up in four ticks, nor than the ceiling.
 
         Args:
             free_slots: Slots of live workers that run nothing.
@@ -34,4 +48,13 @@ class Depth:
             mean_us: The mean run time of a job.
             round_us: A tick and a round trip.
         """
-        raise NotImplementedError
+        settings = self._settings
+        measure = max(2 * self._claims_per_us * round_us, settings.lowest)
+        if self._ran_dry:
+            self._spare = max(2 * self._spare, measure)
+            self._ran_dry = False
+        else:
+            self._spare = max(self._spare - max(1.0, self._spare / 16), measure)
+        useful = max(4 * slots * round_us / max(1, mean_us), settings.lowest)
+        self._spare = min(self._spare, useful, settings.ceiling)
+        return min(free_slots + round(self._spare), settings.ceiling)

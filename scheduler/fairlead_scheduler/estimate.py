@@ -16,24 +16,27 @@ class Mean:
         self.samples = 0
         self.total_us = 0
 
-    def add(self, run_us: int, window: int) -> None:
-        """Count one run; the weight of a run halves every 0.7 windows."""
-        samples = self.samples
-        if samples < window:
-            self.samples = samples + 1
-            self.total_us += run_us
-        else:
-            self.total_us += run_us - self.total_us // samples
+    def add(self, ran_us: int, count: int, window: int) -> None:
+        """Count `count` runs that took `ran_us` together, at the cost of the oldest."""
+        samples = self.samples + count
+        total_us = self.total_us + ran_us
+        if samples > window:
+            if count >= window:
+                total_us = ran_us * window // count
+            else:
+                total_us -= self.total_us * (samples - window) // self.samples
+            samples = window
+        self.samples = samples
+        self.total_us = total_us
 
     def value_us(self, default_us: int) -> int:
         """Return the mean, at least 1; the default before the first sample."""
         return max(1, self.total_us // self.samples) if self.samples else default_us
 
-
-def shrunk_us(lane: Mean, prior_us: int, prior_samples: int) -> int:
-    """Return the lane's mean with the prior counted as that many samples; at least 1."""
-    weight = prior_samples + lane.samples
-    return max(1, (prior_samples * prior_us + lane.total_us) // weight)
+    def shrunk_us(self, prior_us: int, prior_samples: int) -> int:
+        """Return the mean with the prior counted as that many samples; at least 1."""
+        total_us = prior_samples * prior_us + self.total_us
+        return max(1, total_us // (prior_samples + self.samples))
 
 
 def prior_us(queue: Mean, first_us: int) -> int:

@@ -32,9 +32,11 @@ class StreamHeads:
         "cursor",
         "filled_round",
         "gap",
+        "heard",
+        "held",
         "lane",
+        "mark",
         "more",
-        "popped",
         "rank",
         "rate",
         "ready",
@@ -51,11 +53,16 @@ class StreamHeads:
         """Above this `seq` and up to the cursor there may be rows that were committed late."""
         self.more = True
         """Whether there may be rows in the database that are not at hand."""
+        self.heard = 0
+        """The largest `seq` that showed since the last want: its answer may be too old."""
         self.reopened = False
-        """Whether a row showed since the last want: its answer may be too old to hold it."""
+        """Whether a gap was opened since the last want."""
         self.asked_after = _NOT_ASKED
         self.target = target
-        self.popped = 0
+        self.mark = 0
+        """When so few heads are left, refills are told."""
+        self.held = 0
+        """How many heads there would be if none had been taken since the last refill."""
         self.rate = 0.0
         self.filled_round = 0
 
@@ -66,29 +73,30 @@ class StreamHeads:
 
     def adapt(self, rounds: int, settings: HeadsSettings) -> None:
         """Set how many heads to keep from how many were taken since the last refill."""
-        self.rate += (self.popped / max(1, rounds) - self.rate) / 4
-        if self.popped and not self.ready:
+        taken = self.held - len(self.ready)
+        self.rate += (taken / max(1, rounds) - self.rate) / 4
+        if taken and not self.ready:
             self.target = min(settings.per_stream_max, self.target * 2)
         else:
             surplus = self.target - int(4 * self.rate)
             self.target = max(settings.lowest, self.target - max(0, surplus) // 4)
-        self.popped = 0
 
     def open_gap(self, after_seq: int) -> None:
         """Read again what lies above this `seq`, before anything else."""
-        self.reopen()
+        self.more = self.reopened = True
         if self.gap == _NO_GAP or after_seq < self.gap:
             self.gap = after_seq
 
-    def reopen(self) -> None:
-        """Say that there are rows that are not at hand."""
+    def hear(self, seq: int) -> None:
+        """Say that there is a row beyond the cursor that is not at hand."""
         self.more = True
-        self.reopened = True
+        self.heard = max(self.heard, seq)
 
     def ask(self, count: int) -> Want:
         """Return what to read next, the gap first."""
         self.asked_after = self.cursor if self.gap == _NO_GAP else min(self.gap, self.cursor)
         self.reopened = False
+        self.heard = 0
         return Want(self.key, self.asked_after, count)
 
     def take(self, heads: Sequence[Head], asked: int) -> Sequence[Head]:
@@ -104,7 +112,7 @@ class StreamHeads:
             self.ready.extend(beyond)
         if not self.reopened:
             self.gap = late[-1][1] if late and full and not beyond else _NO_GAP
-        self.more = full or self.reopened
+        self.more = full or self.reopened or self.heard > self.cursor
         self.asked_after = _NOT_ASKED
         return late
 
@@ -125,31 +133,31 @@ class StreamHeads:
 class LaneHeads:
     """The streams of one lane, lowest rank (highest priority) first."""
 
-    __slots__ = ("changed", "queue", "streams", "tenant")
+    __slots__ = ("changed", "front", "mark", "queue", "ready", "streams", "tenant")
 
     def __init__(self, queue: str, tenant: str) -> None:
         self.queue = queue
         self.tenant = tenant
         self.streams: list[StreamHeads] = []
         self.changed = False
+        self.front: StreamHeads | None = None
+        """The stream whose turn it is; None when nothing is pending."""
+        self.ready: deque[Head] = deque()
+        """Its heads. Who takes from the left tells `Heads.ran_low` when `mark` are left."""
+        self.mark = 0
 
-    def front(self) -> StreamHeads | None:
-        """Return the stream to take from; None when nothing is at hand.
+    def turn(self) -> None:
+        """Find the stream whose turn it is.
 
-        A stream that has to be read first is waited for: otherwise each refill of a lane would
-        let a few jobs of lower priority through.
+        One that has to be read first is waited for: otherwise each refill of a lane would let a
+        few jobs of lower priority through.
         """
         for stream in self.streams:
-            if stream.ready:
-                return stream
-            if stream.more:
-                return None
-        return None
-
-    @property
-    def backlogged(self) -> bool:
-        """Whether there is a head, or may be one in the database."""
-        return any(stream.more or stream.ready for stream in self.streams)
+            if stream.ready or stream.more:
+                self.front, self.ready, self.mark = stream, stream.ready, stream.mark
+                return
+        self.front = None
+        self.mark = 0
 
 
 class Heads:
@@ -233,11 +241,15 @@ class Heads:
         late = known.take(heads, asked)
         if late:
             known.merge(self._not_in_flight(late))
-        self._total += len(known.ready) - before
+        known.held = len(known.ready)
+        self._total += known.held - before
         tail_id = self._tail_id
-        self._note_ahead([head[0] for head in heads if head[0] > tail_id])
+        ahead = [head[0] for head in heads if head[0] > tail_id]
+        if ahead:
+            self._note_ahead(ahead)
         self._sort(known)
-        self._touch(known.lane)
+        if not before:
+            self._touch(known.lane)
 
     def discovered(self, rows: Sequence[Found]) -> None:
         """Take new rows from the tail, ascending by id, each id once.
@@ -258,15 +270,19 @@ class Heads:
             if seq <= stream.cursor:
                 late.append(row)
             elif not stream.more:
-                if len(stream.ready) < room:
-                    stream.ready.append(Head(job_id, seq, hint_us, seen_us))
-                    stream.cursor = seq
-                    self._total += 1
-                else:
-                    stream.reopen()
-                self._touch(stream.lane)
+                if len(stream.ready) >= room:
+                    stream.hear(seq)
+                    self._sort(stream)
+                    continue
+                stream.cursor = seq
+                stream.held += 1
+                self._total += 1
+                stream.ready.append(Head(job_id, seq, hint_us, seen_us))
+                if len(stream.ready) == 1:
+                    stream.lane.turn()
+                    self._touch(stream.lane)
             else:
-                stream.reopened = True
+                stream.hear(seq)
         self._tail_id = max(self._tail_id, rows[-1][0])
         if ahead:
             self._ahead = {job_id for job_id in ahead if job_id > self._tail_id}
@@ -285,7 +301,7 @@ class Heads:
             if seq <= stream.cursor:
                 late.setdefault(stream, []).append(Head(job_id, seq, hint_us, seen_us))
             else:
-                self._reopen(stream)
+                self._hear(stream, seq)
         for stream, heads in late.items():
             self._insert(stream, heads)
 
@@ -298,12 +314,13 @@ class Heads:
         for job_id, seq, queue, tenant, rank, _, _ in rows:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
             if seq > stream.cursor:
-                self._reopen(stream)
+                self._hear(stream, seq)
             elif job_id not in self._in_flight and not (
                 stream.ready and stream.ready[0][1] <= seq
             ):
                 stream.open_gap(seq - 1)
-                self._reopen(stream)
+                self._sort(stream)
+                self._touch(stream.lane)
 
     def put_back(self, stream: Stream, head: Head) -> None:
         """Put a head back that was taken and not dispatched. A repeat changes nothing."""
@@ -320,16 +337,19 @@ class Heads:
             lane.changed = False
         return changed
 
-    def took(self, stream: StreamHeads, count: int) -> None:
-        """Count heads that were taken from the stream's `ready`."""
+    def ran_low(self, lane: LaneHeads) -> None:
+        """Heed that a lane's `ready` is down to its `mark`."""
+        if lane.front is not None:
+            self._sort(lane.front)
+
+    def taken(self, count: int) -> None:
+        """Count heads that were taken, from whichever lanes."""
         self._total -= count
-        stream.popped += count
-        self._sort(stream)
 
     def forget(self, queue: str, tenant: str) -> None:
         """Drop a lane that has nothing; it is made anew when a row of it shows."""
         lane = self._lanes.get((queue, tenant))
-        if lane is not None and self._surveyed and not lane.changed and not lane.backlogged:
+        if lane is not None and self._surveyed and not lane.changed and lane.front is None:
             del self._lanes[queue, tenant]
             for stream in lane.streams:
                 del self._streams[stream.key]
@@ -341,15 +361,17 @@ class Heads:
         if len(stream.ready) + len(late) > self._settings.per_stream_max:
             stream.open_gap(min(head[1] for head in late) - 1)
         else:
-            self._total += stream.merge(late)
+            added = stream.merge(late)
+            stream.held += added
+            self._total += added
         self._sort(stream)
         self._touch(stream.lane)
 
     def _not_in_flight(self, heads: Iterable[Head]) -> list[Head]:
         return [head for head in heads if head[0] not in self._in_flight]
 
-    def _reopen(self, stream: StreamHeads) -> None:
-        stream.reopen()
+    def _hear(self, stream: StreamHeads, seq: int) -> None:
+        stream.hear(seq)
         self._sort(stream)
         self._touch(stream.lane)
 
@@ -370,15 +392,21 @@ class Heads:
     def _sort(self, stream: StreamHeads) -> None:
         """Enter the stream where refills look for it, by how low it has run."""
         held = len(stream.ready)
-        if not stream.more or 2 * held >= stream.target:
+        stream.mark = 0
+        if not stream.more:
             self._dry.pop(stream, None)
             self._low.pop(stream, None)
-        elif held:
-            self._dry.pop(stream, None)
-            self._low[stream] = None
-        else:
+        elif not held:
             self._low.pop(stream, None)
             self._dry[stream] = None
+        else:
+            self._dry.pop(stream, None)
+            if 2 * held <= stream.target:
+                self._low[stream] = None
+            else:
+                self._low.pop(stream, None)
+                stream.mark = stream.target // 2
+        stream.lane.turn()
 
     def _touch(self, lane: LaneHeads) -> None:
         if not lane.changed:

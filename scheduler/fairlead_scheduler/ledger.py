@@ -1,15 +1,16 @@
 """The books of one (pool, band): who was charged how much, and which rows wait.
 
-Unknown ids are ignored everywhere, so an event that is told twice changes nothing.
+An event notes what a lane owes; the next plan settles it. Unknown ids are ignored everywhere,
+so an event that is told twice changes nothing.
 """
 
 from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 
-from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
+from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.lanes import LaneHeads
-from fairlead_scheduler.order import NEVER, Level
+from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.values import FairSettings, QueueRow, Weights
 
 
@@ -29,49 +30,37 @@ class Ledger:
         self.floor = 0
         self.last_root_tag = 0
         """The largest root tag of a row since the last time that none was unclaimed."""
-        self.plans = 1
-        self.dirty: list[Lane] = []
-        """Lanes whose tags or estimates have moved since the last plan."""
+        self._plans = 1
+        self._dirty: list[Lane] = []
         self._fronts: list[tuple[int, int, Flight]] = []
         """Root tags of each queue's first unclaimed row, and of rows that came back."""
         self._turn = 0
-
-    def dispatched(
-        self, lane: Lane, count: int, lane_start: int, queue_start: int, root_tag: int
-    ) -> None:
-        """Count rows of a lane that a plan dispatches, the last of them with this root tag."""
-        queue = lane.queue
-        lane.in_flight += count
-        queue.in_flight += count
-        self.unclaimed += count
-        lane.start = lane_start
-        queue.start = queue_start
-        queue.lanes.top = max(queue.lanes.top, lane_start)
-        self.root.top = max(self.root.top, queue_start)
-        self.last_root_tag = max(self.last_root_tag, root_tag)
 
     def lane(self, queue: str, tenant: str) -> Lane:
         """Return a tenant's lane, made when it is not known."""
         node = self.queues.get(queue)
         if node is None:
-            node = Queue(queue, self.root.virtual, self.weights.get((queue, None), 1.0))
+            weight = self.weights.get((queue, None), 1.0)
+            node = Queue(queue, self.root.virtual, weight, self.settings)
             self.queues[queue] = node
+            self.root.add(node)
         lane = node.tenants.get(tenant)
         if lane is None:
             lane = Lane(node, tenant, self.weights.get((queue, tenant), 1.0))
             node.tenants[tenant] = lane
+            node.lanes.add(lane)
         return lane
 
     def wake(self, lane: Lane) -> None:
         """Let a lane wait for service: its tag is V at least, so idleness earns no credit."""
         queue = lane.queue
-        if queue.settled_in != self.plans:
-            queue.settled_in = self.plans
-            queue.lanes.advance(queue.oldest())
-        lane.start = max(lane.start, queue.lanes.virtual)
-        lane.estimate(self.settings)
+        lanes = queue.lanes
+        if queue.settled_in != self._plans:
+            queue.settled_in = self._plans
+            lanes.advance(queue.oldest())
+        lane.start = max(lane.start, lanes.virtual)
         lane.active = True
-        queue.lanes.join(lane)
+        lanes.join(lane)
         if not queue.active:
             queue.start = max(queue.start, self.root.virtual)
             queue.active = True
@@ -87,25 +76,24 @@ class Ledger:
             self.root.leave(queue)
 
     def settle(self) -> None:
-        """Begin a plan: find the floor, and let moved tags take their places."""
-        self.plans += 1
+        """Begin a plan: find the floor, collect what is owed, bring V up to date."""
+        self._plans += 1
+        if not self.unclaimed:
+            self.last_root_tag = 0
         lowest = self.lowest_tag()
         if lowest != NEVER:
             self.floor = lowest
-        if not self.unclaimed:
-            self.last_root_tag = 0
-        moved = self.dirty
-        self.dirty = []
+        owing, self._dirty = self._dirty, []
         queues: dict[Queue, None] = {}
-        for lane in moved:
-            lane.dirty = False
-            queue = lane.queue
-            queues[queue] = None
-            if lane.entry is not None:
-                lane.estimate(self.settings)
-                queue.lanes.put(lane)
+        for lane in owing:
+            queues[lane.queue] = None
+            self._collect(lane)
         for queue in queues:
-            if queue.entry is not None:
+            self.root.charge(queue, queue.owed_us)
+            queue.owed_us = 0
+            self.mean.add(queue.ran_us, queue.ended, self.settings.window)
+            queue.settle(self.settings)
+            if queue.key != OUT:
                 self.root.put(queue)
         self.root.advance(lowest)
 
@@ -114,20 +102,20 @@ class Ledger:
         fronts = self._fronts
         while fronts:
             flight = fronts[0][2]
-            if flight.queued:
+            if flight.claimed_us == UNCLAIMED:
                 return fronts[0][0]
             heappop(fronts)
             queue = flight.lane.queue
-            if queue.listed is flight:
+            if queue.shown is flight:
                 front = queue.front()
-                queue.listed = None
+                queue.shown = None
                 if front is not None:
                     self.show(front[1])
         return NEVER
 
     def show(self, flight: Flight) -> None:
         """Let a row stand for its queue where the floor is sought: it is the first there."""
-        flight.lane.queue.listed = flight
+        flight.lane.queue.shown = flight
         self.stand(flight)
 
     def stand(self, flight: Flight) -> None:
@@ -138,48 +126,66 @@ class Ledger:
     def claim(self, ids: Iterable[int], at_us: int) -> None:
         """Note that workers took these rows."""
         get = self.flights.get
+        claimed = 0
         for job_id in ids:
             flight = get(job_id)
-            if flight is not None and flight.queued:
-                flight.queued = False
+            if flight is not None and flight.claimed_us == UNCLAIMED:
                 flight.claimed_us = at_us
-                self.unclaimed -= 1
+                claimed += 1
+        self.unclaimed -= claimed
 
     def end(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
         """Close flights, charging what they ran instead of what was expected."""
         pop = self.flights.pop
-        window = self.settings.window
-        mean = self.mean
+        unclaimed = 0
         for job_id, run in zip(ids, run_us, strict=True):
             flight = pop(job_id, None)
             if flight is None:
                 continue
             lane = flight.lane
+            if flight.claimed_us == UNCLAIMED:
+                unclaimed += 1
+            flight.claimed_us = CLOSED
+            lane.in_flight -= 1
+            lane.queue.in_flight -= 1
+            lane.owed_us -= flight.charged_us
             if run > 0:
-                lane.mean.add(run, window)
-                lane.queue.mean.add(run, window)
-                mean.add(run, window)
-            self._close(flight, lane)
-            self.charge(lane, max(run, 0) - flight.charged_us)
+                lane.owed_us += run
+                lane.ran_us += run
+                lane.ended += 1
+            if not lane.dirty:
+                lane.dirty = True
+                self._dirty.append(lane)
+        self.unclaimed -= unclaimed
 
     def withdraw(self, job_id: int) -> Flight | None:
         """Close a flight as if it had never been, refunding its charge."""
+        flight = self.close(job_id)
+        if flight is not None:
+            self.owe(flight.lane, -flight.charged_us)
+        return flight
+
+    def close(self, job_id: int) -> Flight | None:
+        """Close a flight whose charge stands."""
         flight = self.flights.pop(job_id, None)
         if flight is not None:
-            self._close(flight, flight.lane)
-            self.charge(flight.lane, -flight.charged_us)
+            flight.lane.in_flight -= 1
+            flight.lane.queue.in_flight -= 1
+            if flight.claimed_us == UNCLAIMED:
+                self.unclaimed -= 1
+            flight.claimed_us = CLOSED
         return flight
 
     def give_back(self, ids: Iterable[int], at_us: int) -> None:
         """Note that claimed rows wait again, to be charged a second time."""
         for job_id in ids:
             flight = self.flights.get(job_id)
-            if flight is None or flight.queued:
+            if flight is None or flight.claimed_us == UNCLAIMED:
                 continue
             lane = flight.lane
             ran_us = max(0, at_us - flight.claimed_us)
-            expected_us = lane.estimate_us
-            self.charge(lane, ran_us - flight.charged_us + expected_us)
+            expected_us = self.expected_us(lane)
+            self.owe(lane, ran_us - flight.charged_us + expected_us)
             again = Flight(lane, flight.head, flight.rank, flight.root_tag, expected_us)
             self.flights[job_id] = again
             self.unclaimed += 1
@@ -192,22 +198,18 @@ class Ledger:
                 over_us = now_us - flight.claimed_us - flight.charged_us
                 if over_us > 0:
                     flight.charged_us += over_us
-                    self.charge(flight.lane, over_us)
+                    self.owe(flight.lane, over_us)
 
-    def charge(self, lane: Lane, cost_us: int) -> None:
-        """Charge a lane and its queue, or refund them when the cost is negative."""
-        queue = lane.queue
-        queue.lanes.charge(lane, cost_us)
-        self.root.charge(queue, cost_us)
+    def owe(self, lane: Lane, cost_us: int) -> None:
+        """Let the next plan charge a lane and its queue, or refund them."""
+        lane.owed_us += cost_us
         if not lane.dirty:
             lane.dirty = True
-            self.dirty.append(lane)
+            self._dirty.append(lane)
 
-    def drop(self, job_id: int) -> None:
-        """Close a flight that is gone, nobody knows how: its charge stands."""
-        flight = self.flights.pop(job_id, None)
-        if flight is not None:
-            self._close(flight, flight.lane)
+    def expected_us(self, lane: Lane) -> int:
+        """Return the estimate for a job of this lane that came without a hint."""
+        return lane.mean.shrunk_us(lane.queue.prior_us, self.settings.prior_samples)
 
     def enter(self, row: QueueRow, now_us: int) -> Flight:
         """Open a flight for a row that somebody else dispatched."""
@@ -220,7 +222,6 @@ class Ledger:
             self.unclaimed += 1
             self.last_root_tag = max(self.last_root_tag, row.vtag)
         else:
-            flight.queued = False
             flight.claimed_us = row.claimed_us
             flight.charged_us = max(row.estimate_us, now_us - row.claimed_us)
         return flight
@@ -234,21 +235,31 @@ class Ledger:
             if idle <= len(gone):
                 break
             virtual = queue.lanes.advance(queue.oldest())
-            lanes = [lane for lane in queue.tenants.values() if _forgettable(lane, virtual)]
+            lanes = [lane for lane in queue.tenants.values() if _is_forgettable(lane, virtual)]
             for lane in lanes[: idle - len(gone)]:
                 del queue.tenants[lane.tenant]
+                queue.lanes.remove(lane)
                 gone.append(lane.heads)
             if not queue.tenants and queue.front() is None:
                 del self.queues[queue.name]
+                self.root.remove(queue)
         return gone
 
-    def _close(self, flight: Flight, lane: Lane) -> None:
-        lane.in_flight -= 1
-        lane.queue.in_flight -= 1
-        if flight.queued:
-            flight.queued = False
-            self.unclaimed -= 1
+    def _collect(self, lane: Lane) -> None:
+        """Charge what a lane owes, and learn from what has ended in it."""
+        queue = lane.queue
+        lane.dirty = False
+        if lane.ended:
+            lane.mean.add(lane.ran_us, lane.ended, self.settings.window)
+            queue.ran_us += lane.ran_us
+            queue.ended += lane.ended
+            lane.ran_us = lane.ended = 0
+        queue.owed_us += lane.owed_us
+        queue.lanes.charge(lane, lane.owed_us)
+        lane.owed_us = 0
+        if lane.key != OUT:
+            queue.lanes.put(lane)
 
 
-def _forgettable(lane: Lane, virtual: int) -> bool:
+def _is_forgettable(lane: Lane, virtual: int) -> bool:
     return not lane.active and not lane.in_flight and not lane.dirty and lane.start <= virtual

@@ -10,10 +10,10 @@ at dispatch, so nothing is rewritten when an estimate or a policy changes.
 from collections.abc import Collection, Container, Iterable, Sequence
 
 from fairlead_scheduler import recovery
-from fairlead_scheduler.books import Flight, Lane, Queue
+from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.lanes import Heads, LaneHeads
 from fairlead_scheduler.ledger import Ledger
-from fairlead_scheduler.order import NEVER
+from fairlead_scheduler.order import NEVER, OUT
 from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.values import FairSettings, Paused, Plan, QueueRow, Weights
 
@@ -73,10 +73,12 @@ class FairOrder:
 
     def unclaimed_of(self, paused: Paused) -> tuple[int, ...]:
         """Return the unclaimed rows that these pauses name, ascending: recall them."""
-        flights = self._flights.items()
-        return tuple(
-            sorted(i for i, flight in flights if flight.queued and _is(flight.lane, paused))
+        waiting = (
+            job_id
+            for job_id, flight in self._flights.items()
+            if flight.claimed_us == UNCLAIMED and _is(flight.lane, paused)
         )
+        return tuple(sorted(waiting))
 
     def plan(
         self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = _NOBODY
@@ -106,6 +108,7 @@ class FairOrder:
         if lowest != NEVER:
             ledger.floor = lowest
         self._touch(job[0] for job in picks.jobs)
+        heads.taken(len(picks.jobs) + len(picks.doubtful))
         jobs = tuple(sorted(picks.jobs))
         return Plan(jobs, ledger.floor, tuple(picks.doubtful), len(jobs) - within)
 
@@ -200,17 +203,17 @@ class FairOrder:
     def _admit(self, lane: Lane) -> bool:
         """Let a lane wait for service, or rest; says whether it has become ready."""
         ledger = self._ledger
-        if not lane.heads.backlogged or (self._paused and _is(lane, self._paused)):
+        if lane.heads.front is None or (self._paused and _is(lane, self._paused)):
             if lane.active:
                 ledger.rest(lane)
             return False
         if not lane.active:
             ledger.wake(lane)
-        if lane.entry is not None or lane.heads.front() is None:
+        if lane.key != OUT or not lane.heads.ready:
             return False
         queue = lane.queue
         queue.lanes.put(lane)
-        if queue.entry is None:
+        if queue.key == OUT:
             ledger.root.put(queue)
         return True
 

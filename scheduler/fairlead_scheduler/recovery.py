@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable
 
+from fairlead_scheduler.books import UNCLAIMED
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.values import QueueRow
 
@@ -24,7 +25,7 @@ def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> 
         queue = lane.queue
         queue.start = max(queue.start, row.vtag)
         root.charge(queue, row.estimate_us)
-        if flight.queued:
+        if flight.claimed_us == UNCLAIMED:
             if not queue.rows:
                 ledger.show(flight)
             lane.start = max(lane.start, queue.rows[-1][0] if queue.rows else 0)
@@ -48,7 +49,7 @@ def reconcile(
             wrong += _correct(ledger, row, now_us)
     gone = [job_id for job_id in ledger.flights if job_id not in read and job_id not in touched]
     for job_id in gone:
-        ledger.drop(job_id)
+        ledger.close(job_id)
     return wrong + len(gone)
 
 
@@ -56,12 +57,12 @@ def _correct(ledger: Ledger, row: QueueRow, now_us: int) -> bool:
     flight = ledger.flights.get(row.job_id)
     if flight is None:
         flight = ledger.enter(row, now_us)
-        ledger.charge(flight.lane, flight.charged_us)
-        if flight.queued:
+        ledger.owe(flight.lane, flight.charged_us)
+        if flight.claimed_us == UNCLAIMED:
             ledger.stand(flight)
-    elif row.claimed_us is None and not flight.queued:
+    elif row.claimed_us is None and flight.claimed_us != UNCLAIMED:
         ledger.give_back((row.job_id,), now_us)
-    elif row.claimed_us is not None and flight.queued:
+    elif row.claimed_us is not None and flight.claimed_us == UNCLAIMED:
         ledger.claim((row.job_id,), row.claimed_us)
     else:
         return False

@@ -91,7 +91,7 @@ class FairSettings:
     """The knobs of the fair order."""
 
     inflight_share_cap: float = 2.0
-    """Beta: with this many times its fair share in flight a lane waits while others have less."""
+    """Beta: with so many times its fair share in flight a lane waits while others have less."""
     prior_us: int = 100_000
     """The first estimate in a queue where nothing has ended yet."""
     prior_samples: int = 4
@@ -124,6 +124,8 @@ class DepthSettings:
 
     lowest: int = 8
     ceiling: int = 2000
+    memory_us: int = 500_000
+    """How far back the rate of claims looks, roughly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,3 +137,4 @@ class TailSettings:
     marks_max: int = 1024
     interval_first_us: int = 10_000
     interval_max_us: int = 100_000
+    doubt_interval_max_us: int = 1_000_000
