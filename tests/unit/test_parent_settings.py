@@ -1,0 +1,122 @@
+"""Wrong settings are refused before anything starts, by name, value and fix."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from fairlead.settings import explain
+from fairlead_worker.orders import Orders, from_line
+from fairlead_worker.settings import WorkerSettings, main, read
+
+APP = ("--app", "shop.jobs:tasks")
+
+
+def refusal(arguments: tuple[str, ...]) -> str:
+    """Return the sentence with which a command line is refused."""
+    with pytest.raises(ValidationError) as refused:
+        read(arguments)
+    return explain(refused.value)
+
+
+def test_the_defaults_are_those_of_the_design() -> None:
+    """The lease is 15 s and renewed every 4 s; one process; grace is 30 s."""
+    orders = read(APP)
+
+    assert (15, 4, 30, 1, "default") == (
+        orders.lease_seconds,
+        orders.renew_seconds,
+        orders.grace_seconds,
+        orders.processes,
+        orders.pool,
+    )
+
+
+def test_a_flag_wins_over_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FAIRLEAD_POOL is what --pool is when it is not given."""
+    monkeypatch.setenv("FAIRLEAD_POOL", "slow")
+    monkeypatch.setenv("FAIRLEAD_CONCURRENCY", "7")
+
+    orders = read((*APP, "--pool", "fast"))
+
+    assert ("fast", 7) == (orders.pool, orders.concurrency)
+
+
+def test_the_pods_variables_are_read_with_and_without_prefix(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """POD_UID and FAIRLEAD_POD_NAME come from the downward API."""
+    monkeypatch.setenv("POD_UID", "d34d")
+    monkeypatch.setenv("FAIRLEAD_POD_NAME", "mail-7f")
+
+    orders = read(APP)
+
+    assert ("d34d", "mail-7f") == (orders.pod_uid, orders.pod_name)
+
+
+def test_a_renewal_that_is_too_rare_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Renewals are under a third of the lease apart."""
+    monkeypatch.setenv("FAIRLEAD_RENEW_SECONDS", "10")
+
+    said = refusal(APP)
+
+    assert "renew_seconds (10 s) must be under a third of lease_seconds (15 s)" in said
+
+
+def test_a_call_that_may_outlast_the_lease_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One call that hangs must not lose the lease."""
+    monkeypatch.setenv("FAIRLEAD_CALL_SECONDS", "9")
+
+    assert "lower FAIRLEAD_CALL_SECONDS" in refusal(APP)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ((), "FAIRLEAD_APP"),
+        (("--app", "shop.jobs"), "FAIRLEAD_APP"),
+        ((*APP, "--concurrency", "0"), "FAIRLEAD_CONCURRENCY"),
+        ((*APP, "--concurrency", "many"), "(it is 'many')"),
+        ((*APP, "--processes", "-1"), "FAIRLEAD_PROCESSES"),
+        ((*APP, "--grace-seconds", "nan"), "FAIRLEAD_GRACE_SECONDS"),
+        ((*APP, "--health-port", "70000"), "FAIRLEAD_HEALTH_PORT"),
+    ],
+)
+def test_a_wrong_value_is_named_with_its_setting(
+    arguments: tuple[str, ...], expected: str
+) -> None:
+    """Each refusal names the setting, and the value where there is one."""
+    assert expected in refusal(arguments)
+
+
+def test_an_unknown_flag_is_one_sentence_and_exit_code_2(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A person sees one line, and no usage text of twenty."""
+    with pytest.raises(SystemExit) as refused:
+        main(("1", *APP, "--concurency", "5"))
+
+    said = capsys.readouterr().err
+    assert 2 == refused.value.code
+    assert "fairlead: unrecognized arguments: --concurency 5; see" in said
+    assert 1 == said.count("\n")
+
+
+def test_every_setting_says_what_it_means() -> None:
+    """Each field is documented."""
+    silent = [
+        name for name, field in WorkerSettings.model_fields.items() if not field.description
+    ]
+
+    assert [] == silent
+
+
+def test_the_parent_gets_every_setting_as_it_was_checked() -> None:
+    """The values survive the way from the process that checks them, each of them."""
+    settings = WorkerSettings(app="shop.jobs:tasks", database_url_file=Path("/run/secret/url"))
+    orders = settings.orders()
+
+    assert set(WorkerSettings.model_fields) == set(Orders.__dataclass_fields__)
+    assert orders == from_line(orders.line())

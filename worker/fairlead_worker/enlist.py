@@ -1,0 +1,96 @@
+"""Get on the list of workers, and off it again.
+
+A row is left by marking it dead, so that nothing waits for its lease, and handing back what it
+held. That happens at a stop, after a lost lease, and to a predecessor: a name or a pod that was
+given to us can have no other living holder.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import partial
+from time import monotonic
+
+from fairlead import log
+from fairlead_worker import parent_store
+from fairlead_worker.lease import LeaseThread, Reply
+from fairlead_worker.orders import Orders
+from fairlead_worker.parent_store import Became
+from fairlead_worker.session import Session
+
+
+class Enlistment:
+    """The row of this worker, if it has one.
+
+    Args:
+        orders: the worker's settings.
+        name: the worker's name.
+        lease: runs the errands.
+    """
+
+    def __init__(self, orders: Orders, name: str, lease: LeaseThread) -> None:
+        self._orders = orders
+        self._name = name
+        self._lease = lease
+        self._former: tuple[int, ...] | None = None  # None: look for predecessors
+        self._asked = False
+        self._log = log.get("worker.enlistment").bind(name=name)
+        self.worker_id: int | None = None
+        self.left = False
+
+    def enlist(self) -> None:
+        """Get a row and a lease as soon as the database answers. A repeat does nothing."""
+        if not self._asked:
+            self._asked = True
+            self._lease.ask(self._enlist)
+
+    def lost(self) -> None:
+        """Take note that the row is ours no more; `enlist` gets a new one."""
+        if self.worker_id is not None:
+            self._former = (*(self._former or ()), self.worker_id)
+        self.worker_id = None
+        self._lease.drop()
+
+    def leave(self) -> None:
+        """Give up the row and what it still holds; `left` says when that is done."""
+        self._lease.ask(self._leave)
+
+    # In the lease's thread.
+
+    def _enlist(self, session: Session) -> Reply:
+        former = self._former
+        if former is None:
+            former = self._predecessors(session)
+        became = parent_store.bury(session, former, "its worker was lost")
+        since = monotonic()
+        worker_id = parent_store.register(session, self._orders, self._name)
+        self._lease.hold(worker_id, since)
+        return partial(self._enlisted, worker_id, former, became)
+
+    def _predecessors(self, session: Session) -> tuple[int, ...]:
+        if not self._orders.worker_name and not self._orders.pod_uid:
+            return ()
+        return parent_store.predecessors(session, self._orders, self._name)
+
+    def _leave(self, session: Session) -> Reply:
+        self._lease.drop()
+        parent_store.bury(session, self._former or (), "its worker was lost")
+        if self.worker_id is not None:
+            parent_store.leave(session, self.worker_id)
+        return self._gone
+
+    # In the parent's loop.
+
+    def _enlisted(
+        self, worker_id: int, former: tuple[int, ...], became: Iterable[Became]
+    ) -> None:
+        self.worker_id = worker_id
+        self._former = ()
+        self._asked = False
+        slots = self._orders.concurrency * self._orders.processes
+        self._log.info("worker.registered", worker=worker_id, slots=slots)
+        if former:
+            states = Counter(each.became for each in became)
+            self._log.warning("worker.succeeded", workers=list(former), attempts=dict(states))
+
+    def _gone(self) -> None:
+        self.left = True

@@ -1,0 +1,93 @@
+"""Hand attempts back to the queue, and keep asking while somebody has them locked.
+
+A transaction that is still open may hold an attempt, such as one of the very handler whose
+process was killed: the server ends it when it notices. Until then the answer is `locked`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+from functools import partial
+
+from fairlead import log
+from fairlead_worker import parent_store
+from fairlead_worker.lease import LeaseThread, Reply
+from fairlead_worker.ledger_view import Ending
+from fairlead_worker.parent_store import Became
+from fairlead_worker.session import Session
+
+_AGAIN_SECONDS = 0.5
+_UNTOUCHED = ("stale", "locked")
+
+
+class HandBacks:
+    """What is being handed back.
+
+    Args:
+        lease: runs the errands.
+    """
+
+    def __init__(self, lease: LeaseThread) -> None:
+        self._lease = lease
+        self._locked: list[tuple[float, Ending]] = []
+        self._clock = 0.0
+        self._log = log.get("worker.handback")
+        self.pending: frozenset[int] = frozenset()
+        self.interrupted: Counter[str] = Counter()
+
+    def give(self, endings: Iterable[Ending]) -> None:
+        """Hand attempts back as soon as the database answers."""
+        wanted = tuple(endings)
+        if wanted:
+            self.pending |= {each.token for each in wanted}
+            self._lease.ask(partial(self._hand_back, wanted))
+
+    def give_unheld(
+        self, worker_id: int, claimed_until: datetime, held: frozenset[int]
+    ) -> None:
+        """Return what a worker has claimed, and neither holds nor is handing back."""
+        keep = held | self.pending
+        self._lease.ask(partial(self._return_unheld, worker_id, claimed_until, keep))
+
+    def advance(self, now: float) -> None:
+        """Ask again for what was locked a while ago."""
+        self._clock = now
+        due = [ending for at, ending in self._locked if at <= now]
+        self._locked = [(at, ending) for at, ending in self._locked if at > now]
+        self.give(due)
+
+    def forget(self) -> None:
+        """Ask no more: the lease was lost, and its rows are handed back by other means."""
+        self._locked.clear()
+        self.pending = frozenset()
+
+    def note(self, became: Iterable[Became]) -> None:
+        """Count and say what was handed back, in the parent's loop."""
+        told = Counter(
+            (each.ending.ended_as, each.became)
+            for each in became
+            if each.became not in _UNTOUCHED
+        )
+        for (ended_as, state), count in sorted(told.items()):
+            self.interrupted[ended_as] += count
+            self._log.info("attempts.ended", ended_as=ended_as, became=state, count=count)
+
+    def _hand_back(self, endings: tuple[Ending, ...], session: Session) -> Reply:
+        return partial(self._handed_back, endings, parent_store.hand_back(session, endings))
+
+    def _handed_back(self, endings: tuple[Ending, ...], became: tuple[Became, ...]) -> None:
+        locked = {each.ending.token for each in became if each.became == "locked"}
+        again = self._clock + _AGAIN_SECONDS
+        self._locked += [(again, each) for each in endings if each.token in locked]
+        self.pending -= {each.token for each in endings} - locked
+        self.note(became)
+
+    def _return_unheld(
+        self,
+        worker_id: int,
+        claimed_until: datetime,
+        keep: frozenset[int],
+        session: Session,
+    ) -> Reply:
+        became = parent_store.return_unheld(session, worker_id, claimed_until, keep)
+        return partial(self.note, became)

@@ -1,0 +1,92 @@
+"""What one worker was told to be: its checked settings as plain values.
+
+A parent lives on little memory, and the library that checks settings takes a quarter of it. So
+they are read and checked in a process of its own (`fairlead_worker.settings`), which hands the
+values over as one line of JSON and is gone.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """Checked values; `fairlead_worker.settings.WorkerSettings` says what each one means."""
+
+    database_url: str
+    database_url_file: Path | None
+    database_direct: bool
+    connect_timeout_seconds: int
+    app: str
+    pool: str
+    concurrency: int
+    processes: int
+    until_empty: bool
+    worker_name: str
+    pod_uid: str | None
+    pod_name: str | None
+    lease_seconds: float
+    renew_seconds: float
+    lease_margin_seconds: float
+    call_seconds: float
+    grace_seconds: float
+    overrun_grace_seconds: float
+    health_port: int | None
+    health_host: str
+    log_format: Literal["auto", "json", "console"]
+    log_level: str
+
+    def line(self) -> bytes:
+        """Return the line that `from_line` reads."""
+        return json.dumps(asdict(self), default=str).encode() + b"\n"
+
+
+class Refused(Exception):
+    """The settings were refused, or only help was wanted; it has been said already.
+
+    Args:
+        code: the exit code to end with.
+    """
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def from_line(line: bytes) -> Orders:
+    """Read the line that `Orders.line` made."""
+    values = json.loads(line)
+    file = values.pop("database_url_file")
+    return Orders(database_url_file=None if file is None else Path(file), **values)
+
+
+class Reading:
+    """The settings being read by another process, while this one does something else.
+
+    Args:
+        arguments: the command line without the program's name.
+    """
+
+    def __init__(self, arguments: tuple[str, ...]) -> None:
+        self._pipe, theirs = os.pipe()
+        command = [sys.executable, "-m", "fairlead_worker.settings", str(theirs), *arguments]
+        self._process = subprocess.Popen(command, pass_fds=[theirs])
+        os.close(theirs)
+
+    def orders(self) -> Orders:
+        """Wait for them.
+
+        Raises:
+            Refused: there are none; standard error or output says why.
+        """
+        with os.fdopen(self._pipe, "rb") as pipe:
+            line = pipe.read()
+        code = self._process.wait()
+        if code != 0 or not line:
+            raise Refused(code)
+        return from_line(line)

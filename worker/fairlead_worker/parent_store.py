@@ -1,0 +1,165 @@
+"""The parent's statements, one door each.
+
+Every door is one autocommitted call, or a few of which each holds by itself. A crash or a lost
+connection in the middle leaves what was done; doing it again is harmless unless it says so.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from socket import gethostname
+from typing import cast
+
+from fairlead.sql import integers, load
+from fairlead_worker.ledger_view import EndedAs, Ending
+from fairlead_worker.orders import Orders
+from fairlead_worker.session import Session
+
+ROOM = "fairlead_worker"
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Became:
+    """What became of an attempt: scheduled, queued, failed, cancelled, stale or locked."""
+
+    ending: Ending
+    became: str
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """An attempt that is leased."""
+
+    job_id: int
+    token: int
+
+
+def register(session: Session, orders: Orders, name: str) -> int:
+    """Insert this worker's row with a fresh lease, wake the scheduler, and answer its id.
+
+    Not idempotent: when the answer is lost, a row stays that nobody renews; it holds no job,
+    and lapses with its lease.
+    """
+    values = {
+        "lease_seconds": orders.lease_seconds,
+        "slots": orders.concurrency * orders.processes,
+        "name": name,
+        "pool": orders.pool,
+        "host": gethostname(),
+        "pod_uid": orders.pod_uid,
+        "pod_name": orders.pod_name,
+        "version": version("fairlead"),
+    }
+    return _integer(session.rows(load(ROOM, "register"), values)[0][0])
+
+
+def renew(
+    session: Session, worker_id: int, lease_seconds: float, running: Iterable[tuple[int, int]]
+) -> frozenset[int] | None:
+    """Prolong the lease; answer the tokens of those running that are to be cancelled.
+
+    None: the row is dead, and what it held may run elsewhere by now.
+    """
+    pairs = sorted(running)
+    values = {
+        "worker": worker_id,
+        "lease_seconds": lease_seconds,
+        "ids": integers(job_id for job_id, _ in pairs),
+        "tokens": integers(token for _, token in pairs),
+    }
+    rows = session.rows(load(ROOM, "renew"), values)
+    return frozenset(_integers(rows[0][0])) if rows else None
+
+
+def bury(session: Session, workers: tuple[int, ...], error: str) -> tuple[Became, ...]:
+    """Mark workers dead and hand back whatever they held as lost; answer what became of it.
+
+    Their claims end first: a claim holds its worker's row, so none can slip in between. What
+    somebody has locked is left to the scheduler's sweep.
+    """
+    if not workers:
+        return ()
+    session.rows(load(ROOM, "deregister"), {"workers": integers(workers)})
+    left = held(session, workers)
+    return hand_back(session, [_ending(each, "lost", error) for each in left])
+
+
+def leave(session: Session, worker_id: int) -> tuple[Became, ...]:
+    """Mark this worker dead and return what it still holds; none of it runs any more."""
+    session.rows(load(ROOM, "deregister"), {"workers": integers((worker_id,))})
+    left = held(session, (worker_id,))
+    return hand_back(session, [_ending(each, "returned", None) for each in left])
+
+
+def predecessors(session: Session, orders: Orders, name: str) -> tuple[int, ...]:
+    """Return the workers of this name and pod that nobody has marked dead."""
+    values = {"name": name, "pod_uid": orders.pod_uid}
+    return tuple(_integer(row[0]) for row in session.rows(load(ROOM, "predecessors"), values))
+
+
+def held(
+    session: Session, workers: tuple[int, ...], claimed_until: datetime | None = None
+) -> tuple[Held, ...]:
+    """Return what is leased to workers, claimed at that instant or before."""
+    values = {"workers": integers(workers), "claimed_until": claimed_until}
+    rows = session.rows(load(ROOM, "held"), values)
+    return tuple(Held(_integer(row[0]), _integer(row[1])) for row in rows)
+
+
+def database_time(session: Session) -> datetime:
+    """Return the time by the clock that stamps claims."""
+    now = session.rows(load(ROOM, "database_time"), {})[0][0]
+    assert isinstance(now, datetime)
+    return now
+
+
+def hand_back(session: Session, endings: Iterable[Ending]) -> tuple[Became, ...]:
+    """End attempts that were cut short; ask again for those that became `locked`."""
+    wanted = sorted(endings, key=lambda each: (each.job_id, each.token))
+    became: list[Became] = []
+    for start in range(0, len(wanted), _BATCH):
+        batch = wanted[start : start + _BATCH]
+        by_token = {each.token: each for each in batch}
+        rows = session.rows(load(ROOM, "hand_back"), _columns(batch))
+        became += [Became(by_token[_integer(row[1])], str(row[2])) for row in rows]
+    return tuple(became)
+
+
+def return_unheld(
+    session: Session, worker_id: int, claimed_until: datetime, keep: frozenset[int]
+) -> tuple[Became, ...]:
+    """Hand back, as returned, what this worker has claimed and none of its children holds."""
+    rows = held(session, (worker_id,), claimed_until)
+    unheld = [_ending(each, "returned", None) for each in rows if each.token not in keep]
+    return hand_back(session, unheld)
+
+
+def unfinished(session: Session) -> bool:
+    """Tell whether anything is pending, queued or running, or a retry is to come."""
+    return bool(session.rows(load(ROOM, "unfinished"), {})[0][0])
+
+
+def _ending(attempt: Held, ended_as: EndedAs, error: str | None) -> Ending:
+    return Ending(attempt.job_id, attempt.token, ended_as, error)
+
+
+def _columns(batch: list[Ending]) -> dict[str, object]:
+    return {
+        "ids": integers(each.job_id for each in batch),
+        "tokens": integers(each.token for each in batch),
+        "ended_as": [each.ended_as for each in batch],
+        "errors": [each.error for each in batch],
+        "delays": [each.delay for each in batch],
+    }
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _integers(value: object) -> tuple[int, ...]:
+    assert isinstance(value, list)
+    return tuple(_integer(each) for each in cast("list[object]", value))

@@ -1,0 +1,86 @@
+"""One connection whose every call ends: answered, failed, or cut off from another thread.
+
+The server's own time-out ends a statement that is slow. It cannot end one that a frozen server
+never answers, and no keepalive can, since the machine's kernel still acknowledges. So whoever
+watches this session shuts its socket, and the call fails as if the server had gone.
+"""
+
+import contextlib
+import os
+import socket
+from collections.abc import Mapping
+from time import monotonic
+
+from fairlead.store import Connection
+
+Row = tuple[object, ...]
+
+
+class Session:
+    """A connection, used by one thread and watched by another.
+
+    Args:
+        connection: autocommitting; closed by `close`.
+        call_seconds: how long a call may take.
+    """
+
+    def __init__(self, connection: Connection, *, call_seconds: float) -> None:
+        self._connection = connection
+        self._call_seconds = call_seconds
+        self._due: float | None = None
+
+    def rows(self, statement: bytes, values: Mapping[str, object]) -> list[Row]:
+        """Run one statement in a transaction of its own and return all its rows.
+
+        Raises:
+            psycopg.Error: it failed; `broken` says whether the connection did.
+        """
+        self._due = monotonic() + self._call_seconds
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        finally:
+            self._due = None
+
+    def say(self, command: bytes) -> None:
+        """Run one session command, such as LISTEN or SET.
+
+        Raises:
+            psycopg.Error: it failed.
+        """
+        self._due = monotonic() + self._call_seconds
+        try:
+            self._connection.execute(command)
+        finally:
+            self._due = None
+
+    def heard(self) -> tuple[str, ...]:
+        """Return the payloads of the notifications that have arrived, without waiting.
+
+        Raises:
+            psycopg.Error: the connection has gone.
+        """
+        return tuple(notice.payload for notice in self._connection.notifies(timeout=0))
+
+    def fileno(self) -> int:
+        """Return the socket, to wait for notifications."""
+        return self._connection.fileno()
+
+    @property
+    def broken(self) -> bool:
+        """Whether nothing can be asked any more."""
+        return self._connection.closed
+
+    def cut_if_stuck(self, now: float) -> bool:
+        """End a call that is overdue, from another thread; tell whether there was one."""
+        due = self._due
+        if due is None or now < due:
+            return False
+        with contextlib.suppress(OSError):  # it ended by itself a moment ago
+            twin = socket.socket(fileno=os.dup(self._connection.fileno()))
+            with twin:
+                twin.shutdown(socket.SHUT_RDWR)
+        return True
+
+    def close(self) -> None:
+        """End the session. A repeat does nothing."""
+        self._connection.close()

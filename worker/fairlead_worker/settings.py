@@ -1,0 +1,197 @@
+"""The worker's settings and its command line, checked before anything starts.
+
+Flags win over `FAIRLEAD_*` variables. Run as a program with a descriptor's number and the
+worker's arguments, it writes the checked values there: see `fairlead_worker.orders`.
+"""
+
+import os
+import sys
+from argparse import SUPPRESS, ArgumentParser
+from collections.abc import Sequence
+from typing import Literal, NoReturn
+
+from pydantic import AliasChoices, Field, ValidationError, model_validator
+
+from fairlead.settings import DatabaseSettings, explain
+from fairlead_worker.orders import Orders
+
+
+class WorkerSettings(DatabaseSettings):
+    """What a worker is told by its environment and its command line."""
+
+    app: str = Field(
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="Where the handlers are: module:attribute of a fairlead.Tasks.",
+    )
+    pool: str = Field(
+        default="default", min_length=1, description="Which pool's queues it serves."
+    )
+    concurrency: int = Field(
+        default=50, ge=1, le=1000, description="Jobs that one child process runs at a time."
+    )
+    processes: int = Field(
+        default=1,
+        ge=1,
+        le=128,
+        description="Child processes that run handlers. The worker's slots are this many times "
+        "`concurrency`.",
+    )
+    until_empty: bool = Field(
+        default=False,
+        description="Whether to stop when nothing is pending, queued or running and no retry "
+        "is to come. What the application scheduled for later is not waited for.",
+    )
+    worker_name: str = Field(
+        default="",
+        max_length=200,
+        description="Its name. Given, it means that a former worker of this name and pod is "
+        "dead, and its jobs are taken back at once; so give one only where no two workers "
+        "share it. Empty: host, process and chance.",
+    )
+    pod_uid: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("FAIRLEAD_POD_UID", "POD_UID"),
+        description="The pod's UID, from the downward API. Given, it means that a former "
+        "worker of this pod and name is dead.",
+    )
+    pod_name: str | None = Field(
+        default=None,
+        validation_alias=AliasChoices("FAIRLEAD_POD_NAME", "POD_NAME"),
+        description="The pod's name, from the downward API. The worker's name "
+        "if none is given.",
+    )
+    lease_seconds: float = Field(
+        default=15.0,
+        ge=1,
+        le=3600,
+        description="Seconds until a worker that is not heard of counts as dead.",
+    )
+    renew_seconds: float = Field(
+        default=4.0, gt=0, description="Seconds between renewals; under a third of the lease."
+    )
+    lease_margin_seconds: float = Field(
+        default=2.0,
+        gt=0,
+        description="Seconds before the end of a lease that was not renewed at which the "
+        "worker ends its own handlers, so that none runs when another worker may start.",
+    )
+    call_seconds: float = Field(
+        default=4.0,
+        gt=0,
+        description="Seconds until the parent cuts off a call that the database does not "
+        "answer. With `renew_seconds` under the lease less its margin, so that one renewal may "
+        "fail.",
+    )
+    grace_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        le=86400,
+        description="Seconds that running handlers get at SIGTERM; what runs longer is "
+        "released without using up an attempt.",
+    )
+    overrun_grace_seconds: float = Field(
+        default=5.0,
+        ge=0,
+        description="Seconds that a handler may run past its deadline, or past being "
+        "cancelled, before its process is killed.",
+    )
+    health_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="TCP port of /livez, /readyz and /metrics; 0 takes a free one. Without "
+        "it there are none.",
+    )
+    health_host: str = Field(
+        default="", description="Address of the health port; empty is every one."
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="`auto` is console on a terminal and json elsewhere."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least severe lines that are written."
+    )
+
+    @model_validator(mode="after")
+    def _relations(self) -> "WorkerSettings":
+        lease, trusted = self.lease_seconds, self.lease_seconds - self.lease_margin_seconds
+        if self.renew_seconds >= lease / 3:
+            raise ValueError(
+                f"renew_seconds ({self.renew_seconds:g} s) must be under a third of "
+                f"lease_seconds ({lease:g} s): lower FAIRLEAD_RENEW_SECONDS or raise "
+                "FAIRLEAD_LEASE_SECONDS"
+            )
+        if self.renew_seconds + self.call_seconds >= trusted:
+            raise ValueError(
+                f"renew_seconds ({self.renew_seconds:g} s) and call_seconds "
+                f"({self.call_seconds:g} s) together must be under lease_seconds less "
+                f"lease_margin_seconds ({trusted:g} s), or one slow call loses the lease: "
+                "lower FAIRLEAD_CALL_SECONDS"
+            )
+        return self
+
+    def orders(self) -> Orders:
+        """Return the values alone."""
+        return Orders(**self.model_dump())
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"fairlead: {message}; see {self.prog} --help\n")
+
+
+def parser() -> ArgumentParser:
+    """Return the command line; a flag that is not given leaves the setting to its variable."""
+    made = _Parser(
+        prog="fairlead-worker",
+        description="Claim jobs of one pool and run their handlers.",
+        epilog="Every setting has a variable too: FAIRLEAD_ and its name in capitals.",
+        argument_default=SUPPRESS,
+        allow_abbrev=False,
+    )
+    for flag, field in (
+        ("--app", "app"),
+        ("--pool", "pool"),
+        ("--concurrency", "concurrency"),
+        ("--processes", "processes"),
+        ("--name", "worker_name"),
+        ("--grace-seconds", "grace_seconds"),
+        ("--health-port", "health_port"),
+        ("--log-format", "log_format"),
+        ("--log-level", "log_level"),
+    ):
+        name = flag.rpartition("-")[2].upper()
+        made.add_argument(flag, dest=field, metavar=name, help=_about(field))
+    made.add_argument("--until-empty", action="store_true", help=_about("until_empty"))
+    return made
+
+
+def _about(field: str) -> str:
+    return (WorkerSettings.model_fields[field].description or "").replace("%", "%%")
+
+
+def read(arguments: Sequence[str]) -> Orders:
+    """Read flags and environment.
+
+    Raises:
+        SystemExit: 0 after --help; 2 with one sentence for a flag that there is not.
+        pydantic.ValidationError: a value or a relation is wrong.
+    """
+    flags = vars(parser().parse_args(arguments))
+    return WorkerSettings(**flags).orders()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Write the checked values to the descriptor that the first argument names."""
+    try:
+        orders = read(arguments[1:])
+    except ValidationError as error:
+        sys.stderr.write(f"fairlead: {explain(error)}\n")
+        return 2
+    with os.fdopen(int(arguments[0]), "wb") as pipe:
+        pipe.write(orders.line())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
