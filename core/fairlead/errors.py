@@ -1,0 +1,85 @@
+"""What a handler raises to say how its attempt ends, and what it may be told.
+
+Any other exception is a failure: the job runs again after its back-off, until its attempts are
+used up.
+"""
+
+from datetime import timedelta
+
+_DAY_SECONDS = 86_400.0
+DELAY_SECONDS_MAX = 365 * _DAY_SECONDS
+
+
+class Retry(Exception):
+    """The attempt failed; run the job again after a delay of the handler's choice.
+
+    It uses up an attempt, as every failure does: the last one fails the job for good.
+
+    Args:
+        reason: what went wrong, for the log of attempts.
+        after: seconds from now, or a timedelta, up to a year; None is the usual back-off.
+
+    Raises:
+        ValueError: the delay is negative or over a year.
+    """
+
+    def __init__(self, reason: str = "", *, after: float | timedelta | None = None) -> None:
+        super().__init__(reason)
+        self.after_seconds = None if after is None else _seconds("after", after)
+
+
+class Discard(Exception):
+    """The job can never succeed: it has failed for good, whatever attempts it has left.
+
+    Args:
+        reason: why, for people; it is kept as the job's error.
+    """
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason)
+
+
+class Snooze(Exception):
+    """It is too early: run the job again later, without using up an attempt.
+
+    Args:
+        for_: seconds from now, or a timedelta, up to a year.
+
+    Raises:
+        ValueError: the delay is negative or over a year.
+    """
+
+    def __init__(self, *, for_: float | timedelta) -> None:
+        self.for_seconds = _seconds("for_", for_)
+        super().__init__(f"again in {self.for_seconds:g} s")
+
+
+class Cancelled(Exception):
+    """The attempt was told to stop: see `Job.cancelled`."""
+
+
+class StaleToken(Exception):
+    """The attempt no longer holds its job: somebody else has it, or it has ended.
+
+    Let it pass: the transaction must roll back, and nothing that this attempt still does
+    counts.
+    """
+
+
+def seconds(name: str, value: float | timedelta, *, at_most: float) -> float:
+    """Return a duration in seconds.
+
+    Raises:
+        ValueError: it is negative, not a number or over the bound; the sentence names it.
+    """
+    number = value.total_seconds() if isinstance(value, timedelta) else float(value)
+    if not 0 <= number <= at_most:
+        raise ValueError(
+            f"{name} must be 0 to {at_most:g} seconds, not {number:g}: "
+            "give seconds or a timedelta"
+        )
+    return number
+
+
+def _seconds(name: str, value: float | timedelta) -> float:
+    return seconds(name, value, at_most=DELAY_SECONDS_MAX)
