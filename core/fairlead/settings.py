@@ -48,12 +48,16 @@ class DatabaseSettings(BaseSettings):
 
 
 def explain(error: ValidationError) -> str:
-    """Return one sentence per wrong setting: its name, the value and what is wrong with it."""
+    """Return one sentence per wrong setting: its name, the value and what is wrong with it.
+
+    The value of a database URL is left out, since it may hold a password.
+    """
     lines: list[str] = []
     for problem in error.errors():
         field = "_".join(str(part) for part in problem["loc"])
         name = f"FAIRLEAD_{field.upper()}" if field else "settings"
         message = problem["msg"].removeprefix("Value error, ")
-        value = f" (it is {problem['input']!r})" if field else ""
+        silent = not field or problem["type"] == "missing" or "url" in field
+        value = "" if silent else f" (it is {problem['input']!r})"
         lines.append(f"{name}: {message}{value}")
     return "; ".join(lines)

@@ -8,12 +8,15 @@ plan sees the table as it is.
 """
 
 import random
+import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import psycopg
+
+_PASSWORD = re.compile(r"(://[^:@/\s]*:|password=)[^@\s\"]+")
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -146,4 +149,6 @@ def connect_patiently(
 
 
 def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    """Put an error into one line; a URL that libpq could not read may hold a password."""
+    said = " ".join(str(error).split()).rstrip(".")
+    return _PASSWORD.sub(r"\1***", said) or type(error).__name__

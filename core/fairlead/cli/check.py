@@ -1,0 +1,79 @@
+"""`fairlead check`: say what keeps an installation from working, and what will hurt it."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+from pydantic_settings import BaseSettings
+from rich.text import Text
+
+from fairlead.check import Finding, judge, read
+from fairlead.cli import show
+from fairlead.cli.session import session
+from fairlead.settings import DatabaseSettings, explain
+
+# Read by the development server and by the tests, and by no settings class.
+_OTHER_NAMES = {"FAIRLEAD_POSTGRES_BIN"}
+_STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("check")(check)
+
+
+def check(
+    *,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is wrong.")] = False,
+    as_json: show.AsJson = False,
+) -> None:
+    """Check settings, database, schema and fleet: exit 1 with errors, 2 when it cannot look."""
+    findings = list(_settings(os.environ))
+    with session() as connection:
+        findings += judge(read(connection), here=datetime.now(UTC))
+    shown = [found for found in findings if not quiet or found.severity != "ok"]
+    if as_json:
+        show.print_json([asdict(found) for found in shown])
+    else:
+        _print(shown)
+    if any(found.severity == "error" for found in findings):
+        raise typer.Exit(1)
+
+
+def _print(findings: Iterable[Finding]) -> None:
+    console = show.console()
+    for found in findings:
+        label = Text(f"{found.severity:8}", style=_STYLES[found.severity])
+        console.print(label + Text(f"{found.subject}: {found.sentence}"), soft_wrap=True)
+
+
+def _settings(environment: Mapping[str, str]) -> Iterable[Finding]:
+    """Judge the services' settings as this environment has them."""
+    known = set(_OTHER_NAMES)
+    for service in services():
+        known |= {f"FAIRLEAD_{name.upper()}" for name in service.model_fields}
+        try:
+            service()
+        except ValidationError as error:
+            # What is missing here may come from a flag.
+            if any(problem["type"] != "missing" for problem in error.errors()):
+                yield Finding("error", "settings", f"{service.__name__}: {explain(error)}")
+    given = {name for name in environment if name.startswith("FAIRLEAD_")}
+    unknown = sorted(name for name in given - known if not name.startswith("FAIRLEAD_TEST_"))
+    if unknown:
+        sentence = f"nothing reads {', '.join(unknown)}: check the spelling"
+        yield Finding("warning", "settings", sentence)
+    else:
+        yield Finding("ok", "settings", f"{len(given)} FAIRLEAD_ variables are set and known")
+
+
+def services() -> tuple[type[BaseSettings], ...]:
+    """Return the settings of every program."""
+    from fairlead_scheduler.settings import SchedulerSettings
+    from fairlead_worker.settings import WorkerSettings
+
+    return (DatabaseSettings, SchedulerSettings, WorkerSettings)

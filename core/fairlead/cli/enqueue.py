@@ -1,0 +1,145 @@
+"""`fairlead enqueue`: insert one job from a shell."""
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Annotated, TypeVar
+
+import typer
+
+from fairlead.cli import show, words
+from fairlead.cli.problem import Problem
+from fairlead.cli.session import session
+from fairlead.client import NewJob, enqueue_many
+from fairlead.jsontext import Json
+
+T = TypeVar("T")
+
+
+Kind = Annotated[str, typer.Argument(help="The handler's name.")]
+Payload = Annotated[str, typer.Argument(help="JSON, or - to read it from standard input.")]
+Queue = Annotated[str, typer.Option(help="The queue.")]
+Tenant = Annotated[str, typer.Option(help="Whose job it is.")]
+Priority = Annotated[
+    int, typer.Option(min=-100, max=100, help="Order in the tenant's lane, higher first.")
+]
+RunAt = Annotated[
+    str | None, typer.Option(help="Not before this instant, such as 2026-11-21T09:30+01:00.")
+]
+Delay = Annotated[
+    str | None, typer.Option("--in", help="Not before this long from now: 90s, 5m, 2h.")
+]
+ExpiresAt = Annotated[
+    str | None, typer.Option(help="End as expired unless it has started by this instant.")
+]
+DedupKey = Annotated[
+    str | None, typer.Option(help="One unfinished job per queue, tenant and key.")
+]
+MaxAttempts = Annotated[
+    int, typer.Option(min=1, max=1000, help="Failures until it has failed for good.")
+]
+Timeout = Annotated[str | None, typer.Option(help="One attempt's budget: 90s, 5m, 2h.")]
+CostHint = Annotated[
+    str | None, typer.Option(help="How long an attempt will take, where known.")
+]
+Headers = Annotated[str | None, typer.Option(help="A JSON object: trace context and the like.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("enqueue")(insert_job)
+
+
+def insert_job(  # noqa: PLR0913 - each is a column of the table
+    kind: Kind,
+    payload: Payload = "{}",
+    *,
+    queue: Queue = "default",
+    tenant: Tenant = "",
+    priority: Priority = 0,
+    run_at: RunAt = None,
+    delay: Delay = None,
+    expires_at: ExpiresAt = None,
+    dedup_key: DedupKey = None,
+    max_attempts: MaxAttempts = 5,
+    timeout: Timeout = None,
+    cost_hint: CostHint = None,
+    headers: Headers = None,
+    as_json: show.AsJson = False,
+) -> None:
+    """Insert one job and print its id."""
+    if run_at is not None and delay is not None:
+        raise Problem(f"--run-at {run_at} and --in {delay} are both given: keep one of them")
+    starts = read("--run-at", run_at, words.instant)
+    if delay is not None:
+        starts = _from_now("--in", delay)
+    job = NewJob(
+        kind=kind,
+        payload=_json("PAYLOAD", sys.stdin.read() if payload == "-" else payload),
+        queue=queue,
+        tenant=tenant,
+        priority=priority,
+        run_at=starts,
+        expires_at=read("--expires-at", expires_at, words.instant),
+        dedup_key=dedup_key,
+        max_attempts=max_attempts,
+        timeout=read("--timeout", timeout, words.duration),
+        cost_hint=read("--cost-hint", cost_hint, words.duration),
+        headers=_object("--headers", headers),
+    )
+    _insert(job, as_json=as_json)
+
+
+def _insert(job: NewJob, *, as_json: bool) -> None:
+    with session() as connection:
+        try:
+            ids = enqueue_many(connection, [job])
+        except ValueError as error:
+            raise Problem(str(error)) from None
+    if as_json:
+        show.print_json({"id": ids[0] if ids else None})
+    elif ids:
+        typer.echo(ids[0])
+    else:
+        typer.echo(f"nothing inserted: an unfinished job has the dedup key '{job.dedup_key}'")
+
+
+def read(field: str, text: str | None, reader: Callable[[str], T]) -> T | None:
+    """Read one argument; what is wrong with it is said with the field and the value.
+
+    Raises:
+        Problem: the reader refused it.
+    """
+    if text is None:
+        return None
+    try:
+        return reader(text)
+    except ValueError as error:
+        raise Problem(f"{field} '{text}': {error}") from None
+
+
+def _from_now(field: str, text: str) -> datetime | None:
+    delay = read(field, text, words.duration)
+    try:
+        return None if delay is None else datetime.now(UTC) + delay
+    except OverflowError:
+        raise Problem(f"{field} '{text}': that is after the year 9999") from None
+
+
+def _json(field: str, text: str) -> Json:
+    try:
+        found: Json = json.loads(text)
+    except ValueError as error:
+        shown = text if len(text) <= 40 else text[:39] + "…"
+        raise Problem(f"{field} '{shown}' is not JSON: {error}") from None
+    except RecursionError:
+        raise Problem(f"{field} is nested too deeply: make it flatter") from None
+    return found
+
+
+def _object(field: str, text: str | None) -> dict[str, Json] | None:
+    found = None if text is None else _json(field, text)
+    if found is not None and not isinstance(found, dict):
+        raise Problem(f"{field} '{text}' is not a JSON object: give one such as {{}}")
+    return found

@@ -1,0 +1,70 @@
+"""`fairlead migrate` and `fairlead version`."""
+
+from importlib.metadata import version as version_of
+from typing import Annotated
+
+import psycopg
+import typer
+
+from fairlead.cli import show
+from fairlead.cli.problem import Problem
+from fairlead.cli.session import reached
+from fairlead.migrate import migrate, migrations, plan, schema_state
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("migrate")(run_migrations)
+    app.command("version")(show_version)
+
+
+def run_migrations(
+    *,
+    plan_only: Annotated[
+        bool, typer.Option("--plan", help="Print the SQL that would run, and run nothing.")
+    ] = False,
+    rls: Annotated[
+        bool,
+        typer.Option(help="Install row-level security: a login sees its tenants' jobs only."),
+    ] = False,
+    as_json: show.AsJson = False,
+) -> None:
+    """Install or upgrade the schema; safe to repeat and to run from many places at once."""
+    with reached() as connection:
+        if plan_only:
+            typer.echo(plan(connection, rls=rls), nl=False)
+            return
+        warnings: list[str] = []
+
+        def keep(said: psycopg.errors.Diagnostic) -> None:
+            if said.severity_nonlocalized == "WARNING":
+                warnings.append(
+                    ". ".join(filter(None, (said.message_primary, said.message_hint)))
+                )
+
+        connection.add_notice_handler(keep)
+        ran = migrate(connection, rls=rls)
+        state = schema_state(connection)
+    if not state.fits:
+        raise Problem(state.sentence())
+    if as_json:
+        show.print_json({"version": state.version, "ran": ran, "warnings": warnings})
+        return
+    for name in ran:
+        typer.echo(f"applied {name}")
+    for warning in warnings:
+        typer.echo(f"fairlead: warning: {warning}", err=True)
+    typer.echo(
+        state.newer()
+        if state.version > state.needed
+        else f"the schema is version {state.version}"
+    )
+
+
+def show_version(*, as_json: show.AsJson = False) -> None:
+    """Print the version of this program and of the schema that it needs."""
+    found = {"version": version_of("fairlead"), "schema": migrations()[-1].version}
+    if as_json:
+        show.print_json(found)
+    else:
+        typer.echo(f"fairlead {found['version']}, schema {found['schema']}")

@@ -1,0 +1,175 @@
+"""`fairlead jobs`: list, show, cancel, retry and redrive."""
+
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from fairlead.cli import show, words
+from fairlead.cli.enqueue import read
+from fairlead.cli.problem import Failure
+from fairlead.cli.session import Row, ask, session
+
+app = typer.Typer(help="Look at jobs, and cancel or run them again.", no_args_is_help=True)
+
+_BATCH = 1000
+_ID_MAX = 2**63 - 1
+
+
+class State(StrEnum):
+    """Where a job is in its life."""
+
+    PENDING = "pending"
+    QUEUED = "queued"
+    RUNNING = "running"
+    SCHEDULED = "scheduled"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    EXPIRED = "expired"
+
+
+_QUEUED = (State.QUEUED, State.RUNNING)
+_ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED)
+
+Ids = Annotated[
+    list[int], typer.Argument(min=1, max=_ID_MAX, metavar="ID...", help="The jobs' ids.")
+]
+Queue = Annotated[str | None, typer.Option(help="Only this queue.")]
+Tenant = Annotated[str | None, typer.Option(help="Only this tenant.")]
+Kind = Annotated[str | None, typer.Option(help="Only this kind.")]
+
+_COLUMNS = (
+    show.Column("id", lambda row: str(row["id"]), right=True),
+    show.text("state", "state"),
+    show.text("queue", "queue"),
+    show.text("tenant", "tenant"),
+    show.text("kind", "kind"),
+    show.Column("try", lambda row: f"{row['attempt']}/{row['max_attempts']}", right=True),
+    show.text("error", "error", empty=""),
+)
+
+
+@app.command("list")
+def list_jobs(
+    *,
+    queue: Queue = None,
+    tenant: Tenant = None,
+    kind: Kind = None,
+    state: Annotated[State | None, typer.Option(help="Only jobs in this state.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
+    as_json: show.AsJson = False,
+) -> None:
+    """List the newest jobs, looking at 100,000 unfinished and 100,000 finished ones at most."""
+    wanted = {"queue": queue, "tenant": tenant, "kind": kind, "state": state, "limit": limit}
+    found: list[Row] = []
+    with session() as connection:
+        for name in _sources(state):
+            found += ask(connection, name, wanted)
+    found.sort(key=lambda row: int(str(row["id"])), reverse=True)
+    show.rows(found[:limit], _COLUMNS, as_json=as_json, none="no job is like that")
+
+
+def _sources(state: State | None) -> tuple[str, ...]:
+    if state in _QUEUED:
+        return ("list_queued",)
+    if state in _ENDED:
+        return ("list_ended",)
+    return ("list_live", "list_ended") if state is None else ("list_live",)
+
+
+@app.command("show")
+def show_job(
+    job_id: Annotated[int, typer.Argument(metavar="ID", min=1, max=_ID_MAX, help="The job.")],
+    *,
+    as_json: show.AsJson = False,
+) -> None:
+    """Show one job, wherever it is in its life, and what went wrong with its attempts."""
+    with session() as connection:
+        found = ask(connection, "show_job", {"id": job_id})
+        if not found:
+            raise Failure(f"job {job_id} is unknown: it never was, or its history has expired")
+        attempts = ask(connection, "show_attempts", {"id": job_id})
+    if as_json:
+        show.print_json({**found[0], "attempts": attempts})
+        return
+    show.fields(found[0])
+    if attempts:
+        typer.echo()
+        show.rows(attempts, _ATTEMPTS, as_json=False, none="")
+
+
+_ATTEMPTS = (
+    show.number("attempt", "attempt"),
+    show.text("ended as", "ended_as"),
+    show.Column("at", lambda row: f"{row['at']:%Y-%m-%d %H:%M:%S}"),
+    show.text("error", "error", empty=""),
+)
+
+
+@app.command("cancel")
+def cancel(ids: Ids, *, as_json: show.AsJson = False) -> None:
+    """Cancel jobs; one that runs is told to stop. A repeat is harmless."""
+    with session() as connection:
+        answers: list[Row] = [
+            {"id": job_id, **ask(connection, "cancel", {"id": job_id})[0]} for job_id in ids
+        ]
+    _answer(answers, "answer", as_json=as_json)
+
+
+@app.command("retry")
+def retry(ids: Ids, *, as_json: show.AsJson = False) -> None:
+    """Run jobs again: a scheduled one now, a finished one as a new job."""
+    with session() as connection:
+        answers: list[Row] = [
+            {"id": job_id, **ask(connection, "retry", {"id": job_id})[0]} for job_id in ids
+        ]
+    for row in answers:
+        row["answer"] = "unknown" if row["new_id"] is None else f"runs as {row['new_id']}"
+    _answer(answers, "answer", as_json=as_json)
+
+
+def _answer(answers: Sequence[Row], field: str, *, as_json: bool) -> None:
+    columns = (show.text("job", "id"), show.text("answer", field))
+    show.rows(answers, columns, as_json=as_json, none="")
+    unknown = [str(row["id"]) for row in answers if row[field] == "unknown"]
+    if unknown:
+        raise Failure(
+            f"unknown: {', '.join(unknown)}; their ids are wrong or their history gone"
+        )
+
+
+@app.command("redrive")
+def redrive(
+    queue: Annotated[str, typer.Argument(help="The queue.")],
+    *,
+    tenant: Tenant = None,
+    kind: Kind = None,
+    within: Annotated[
+        str | None, typer.Option(help="Only what failed within this time: 90s, 5m, 2h, 1d.")
+    ] = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="At most this many jobs.")
+    ] = 100_000,
+    as_json: show.AsJson = False,
+) -> None:
+    """Run failed jobs of a queue again, oldest first, each once however often this is run."""
+    asked = {
+        "queue": queue,
+        "tenant": tenant,
+        "kind": kind,
+        "within": read("--within", within, words.duration),
+    }
+    made = 0
+    with session() as connection:
+        while made < limit:
+            batch = {**asked, "limit": min(_BATCH, limit - made)}
+            new = int(str(ask(connection, "redrive", batch)[0]["made"]))
+            made += new
+            if new == 0:
+                break
+    if as_json:
+        show.print_json({"made": made})
+    else:
+        typer.echo(f"{words.count(made)} jobs run again")

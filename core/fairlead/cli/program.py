@@ -1,0 +1,112 @@
+"""Put the commands together, and turn whatever goes wrong into one sentence and an exit code.
+
+Exit codes: 0 done; 1 the answer is bad news (`check` found errors, a job is unknown); 2 it
+could not be carried out: a wrong argument or setting, no database, a schema that does not fit;
+130 stopped by Ctrl-C.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+
+import typer
+from typer.exceptions import TyperException
+
+from fairlead.cli import (
+    check,
+    enqueue,
+    install,
+    jobs,
+    queues,
+    schedules,
+    services,
+    top,
+    workers,
+)
+from fairlead.cli.failure import sentence
+from fairlead.cli.problem import Failure
+
+app = typer.Typer(
+    name="fairlead",
+    help="A fair work queue on PostgreSQL. The database is FAIRLEAD_DATABASE_URL, or what the "
+    "file FAIRLEAD_DATABASE_URL_FILE holds, or what libpq's variables say (PGHOST, ...).",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+install.add_to(app)
+services.add_to(app)
+enqueue.add_to(app)
+app.add_typer(jobs.app, name="jobs")
+queues.add_to(app)
+app.add_typer(schedules.app, name="schedules")
+app.add_typer(workers.app, name="workers")
+top.add_to(app)
+check.add_to(app)
+
+
+def main() -> None:
+    """Run the command of this process's arguments and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code; what went wrong is a line on standard error."""
+    try:
+        code: object = app(list(arguments), prog_name="fairlead", standalone_mode=False)
+        sys.stdout.flush()
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except BrokenPipeError:
+        # Whoever read the output has gone: `fairlead jobs list | head`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except TyperException as error:
+        return _usage(error, arguments)
+    except Exception as error:
+        said = sentence(error)
+        if said is None:
+            raise
+        typer.echo(f"fairlead: {said}", err=True)
+        return 1 if isinstance(error, Failure) else 2
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: TyperException, arguments: Sequence[str]) -> int:
+    """Say what is wrong with the arguments; without any, the help is what was asked for."""
+    words = [word for word in arguments if not word.startswith("-")]
+    said = error.format_message()
+    if said.startswith("Usage:"):
+        typer.echo(said)
+        return 2
+    said = f"{_with_value(said, arguments)} (see `{_help_of(words)}`)"
+    typer.echo(f"fairlead: {said}", err=True)
+    return 2
+
+
+def _help_of(words: Sequence[str]) -> str:
+    """Return the command whose help lists what is allowed."""
+    groups = {group.name for group in app.registered_groups}
+    known = {command.name for command in app.registered_commands} | groups
+    named = [words[0]] if words and words[0] in known else []
+    return " ".join(["fairlead", *named, "--help"])
+
+
+def _with_value(said: str, arguments: Sequence[str]) -> str:
+    """Add the value to a complaint about an option: the parser's own words leave it out."""
+    said = said.rstrip(".").replace("Value error, ", "")
+    field = said.partition("'")[2].partition("'")[0].split(" / ")[0]
+    value = _value_of(field, arguments)
+    return said if value is None or f"'{value}'" in said else f"{said}, not '{value}'"
+
+
+def _value_of(field: str, arguments: Sequence[str]) -> str | None:
+    """Find what was given for an option, or the first word that is no id for an argument."""
+    for place, word in enumerate(arguments):
+        name, given, value = word.partition("=")
+        if field.startswith("-") and name == field:
+            return value if given else "".join(arguments[place + 1 : place + 2])
+    words = [word for word in arguments[2:] if not word.startswith("--")]
+    wrong = (word for word in words if not word.isdigit() or not 0 < int(word) < 2**63)
+    return next(wrong, None) if field.startswith("ID") else None

@@ -1,0 +1,104 @@
+"""`fairlead queues`, `tenants`, `pause` and `resume`."""
+
+from datetime import datetime
+from typing import Annotated, cast
+
+import typer
+
+from fairlead.cli import show, words
+from fairlead.cli.session import Row, ask, session
+
+Queue = Annotated[str, typer.Argument(help="The queue.")]
+Tenant = Annotated[str | None, typer.Option(help="Only this tenant in it.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    for name, command in (
+        ("queues", queues),
+        ("tenants", tenants),
+        ("pause", pause),
+        ("resume", resume),
+    ):
+        app.command(name)(command)
+
+
+def waiting(field: str) -> show.Column:
+    """Return a column that says how long the oldest has waited, by the database's clock."""
+
+    def says(row: Row) -> str:
+        found = cast("datetime | None", row[field])
+        return words.since(found, now=cast("datetime", row["now"]))
+
+    return show.Column("oldest", says, right=True)
+
+
+def _pending(row: Row) -> str:
+    return words.count(int(str(row["pending"])), or_more=bool(row["pending_is_more"]))
+
+
+PENDING = show.Column("pending", _pending, right=True)
+
+QUEUE_COLUMNS = (
+    show.text("queue", "queue"),
+    PENDING,
+    show.number("queued", "queued"),
+    show.number("running", "running"),
+    show.number("scheduled", "scheduled"),
+    show.number("tenants", "tenants"),
+    waiting("oldest_pending_at"),
+    show.Column("", lambda row: "paused" if row["paused"] else ""),
+)
+TENANT_COLUMNS = (
+    show.text("queue", "queue"),
+    show.text("tenant", "tenant"),
+    PENDING,
+    show.number("queued", "queued"),
+    show.number("running", "running"),
+    waiting("oldest_pending_at"),
+)
+
+
+def queues(*, as_json: show.AsJson = False) -> None:
+    """Show every queue with unfinished work. A `+` says that counting stopped there."""
+    with session() as connection:
+        found = ask(connection, "queues")
+    show.rows(found, QUEUE_COLUMNS, as_json=as_json, none="no queue has unfinished work")
+
+
+def tenants(
+    *,
+    queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
+    as_json: show.AsJson = False,
+) -> None:
+    """Show the tenants with most work. A `+` says that counting stopped there."""
+    with session() as connection:
+        found = ask(connection, "tenants", {"queue": queue, "limit": limit})
+    show.rows(found, TENANT_COLUMNS, as_json=as_json, none="no tenant has unfinished work")
+
+
+def pause(queue: Queue, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
+    """Dispatch nothing more of a queue or of one tenant in it; what runs finishes."""
+    with session() as connection:
+        ask(connection, "pause", {"queue": queue, "tenant": tenant})
+    if as_json:
+        show.print_json({"queue": queue, "tenant": tenant, "paused": True})
+    else:
+        typer.echo(f"paused {_named(queue, tenant)}")
+
+
+def resume(queue: Queue, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
+    """End a pause that was made with the same arguments."""
+    with session() as connection:
+        found = ask(connection, "resume", {"queue": queue, "tenant": tenant})
+    was_paused = bool(found[0]["was_paused"])
+    if as_json:
+        show.print_json({"queue": queue, "tenant": tenant, "was_paused": was_paused})
+    else:
+        verdict = "resumed" if was_paused else "was not paused:"
+        typer.echo(f"{verdict} {_named(queue, tenant)}")
+
+
+def _named(queue: str, tenant: str | None) -> str:
+    return f"queue '{queue}'" if tenant is None else f"tenant '{tenant}' of queue '{queue}'"

@@ -1,0 +1,75 @@
+"""Commands that hand over to a room of their own, imported only when they run.
+
+The pods run `fairlead-scheduler` and `fairlead-worker`; these are the same mains.
+"""
+
+import sys
+from collections.abc import Callable
+
+import typer
+
+from fairlead.cli.problem import Problem
+
+# Arguments, --help among them, go to the room as they are.
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    for command in (scheduler, worker, dev, demo):
+        app.command(context_settings=_PASSED_ON, add_help_option=False)(command)
+
+
+def scheduler(context: typer.Context) -> None:
+    """Run a scheduler until it is told to stop: `fairlead scheduler --help`."""
+    from fairlead_scheduler.main import main
+
+    _become("fairlead scheduler", context)
+    main()
+
+
+def worker(context: typer.Context) -> None:
+    """Run a worker until it is told to stop: `fairlead worker --help`."""
+    from fairlead_worker.main import main
+
+    _become("fairlead worker", context)
+    main()
+
+
+def dev(context: typer.Context) -> None:
+    """Run a whole fleet on this machine until Ctrl-C: `fairlead dev --help`."""
+    try:
+        from fairlead.dev.command import dev as command
+    except ModuleNotFoundError as error:
+        raise Problem(_missing(error)) from None
+    _run_alone("dev", context, command)
+
+
+def demo(context: typer.Context) -> None:
+    """Watch a fleet at work on this machine: `fairlead demo --help`."""
+    try:
+        from fairlead.demo import demo as command
+    except ModuleNotFoundError as error:
+        raise Problem(_missing(error)) from None
+    _run_alone("demo", context, command)
+
+
+def _become(name: str, context: typer.Context) -> None:
+    sys.argv = [name, *context.args]
+
+
+def _run_alone(name: str, context: typer.Context, command: Callable[..., None]) -> None:
+    """Run a command that stands in a room of its own as if it were declared here."""
+    alone = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
+    )
+    alone.command()(command)
+    code: object = alone(
+        list(context.args), prog_name=f"fairlead {name}", standalone_mode=False
+    )
+    if isinstance(code, int) and code:
+        raise typer.Exit(code)
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    return f"{error.name} is not installed: pip install 'fairlead[dev]'"

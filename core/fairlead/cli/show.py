@@ -1,0 +1,109 @@
+"""Print rows: a table for people that reads well in 80 columns, or JSON for programs."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import typer
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from fairlead.cli import words
+from fairlead.cli.session import Row
+
+LONGEST_CELL = 60
+_PIPE_WIDTH = 200
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table: its heading, and what a row's cell says."""
+
+    title: str
+    says: Callable[[Row], str]
+    right: bool = False
+
+
+def text(title: str, field: str, *, empty: str = "-") -> Column:
+    """Return a column that shows a field as it is."""
+    return Column(title, lambda row: _line(row[field], empty))
+
+
+def number(title: str, field: str) -> Column:
+    """Return a right-aligned column of whole numbers."""
+    return Column(
+        title, lambda row: "-" if row[field] is None else f"{row[field]:,}", right=True
+    )
+
+
+def table(rows: Iterable[Row], columns: Sequence[Column]) -> Table:
+    """Lay rows out; columns keep their words whole as long as they fit."""
+    laid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for column in columns:
+        laid.add_column(
+            column.title,
+            justify="right" if column.right else "left",
+            overflow="ellipsis" if not column.right else "fold",
+            no_wrap=True,
+        )
+    for row in rows:
+        laid.add_row(*(column.says(row) for column in columns))
+    return laid
+
+
+def console() -> Console:
+    """Return the console of standard output; what a pipe gets is not cut."""
+    width = None if sys.stdout.isatty() else _PIPE_WIDTH
+    return Console(highlight=False, markup=False, emoji=False, width=width)
+
+
+def rows(found: Sequence[Row], columns: Sequence[Column], *, as_json: bool, none: str) -> None:
+    """Print rows as a table, as JSON, or the sentence that there are none."""
+    if as_json:
+        print_json(found)
+    elif found:
+        console().print(table(found, columns))
+    else:
+        console().print(none)
+
+
+def fields(row: Row) -> None:
+    """Print what is set of one row, a field a line, at full length."""
+    width = max(len(name) for name in row)
+    for name, value in row.items():
+        if value not in (None, ""):
+            typer.echo(f"{name:{width}}  {_word(value)}")
+
+
+def print_json(value: object) -> None:
+    """Print one JSON value: instants in ISO form, durations in seconds."""
+    console().out(json.dumps(value, default=_plain, indent=2, ensure_ascii=False))
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    return str(value)
+
+
+def _word(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ", timespec="milliseconds")
+    if isinstance(value, timedelta):
+        return words.age(value)
+    if isinstance(value, dict | list):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
+
+
+def _line(value: object, empty: str) -> str:
+    said = " ".join(_word(value).split()) if value not in (None, "") else empty
+    return said if len(said) <= LONGEST_CELL else said[: LONGEST_CELL - 1] + "…"

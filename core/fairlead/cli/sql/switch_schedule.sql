@@ -1,0 +1,5 @@
+-- switch_schedule: let a schedule fire, or keep it from firing.
+-- locks: the schedule's row.
+-- index: schedules_pkey
+update fairlead.schedules s set enabled = %(enabled)s where s.name = %(name)s
+returning s.name

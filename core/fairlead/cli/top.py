@@ -1,0 +1,122 @@
+"""`fairlead top`: what the fleet does now, again and again, until Ctrl-C."""
+
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, cast
+
+import typer
+from rich.console import Group, RenderableType
+from rich.live import Live
+from rich.text import Text
+
+from fairlead.cli import show, words
+from fairlead.cli.queues import QUEUE_COLUMNS
+from fairlead.cli.session import Row, ask, session
+from fairlead.cli.workers import COLUMNS as WORKER_COLUMNS
+from fairlead.store import Connection
+
+_ROWS_MAX = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """What was read at one moment, all of it bounded."""
+
+    queues: tuple[Row, ...]
+    workers: tuple[Row, ...]
+    counters: Row
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("top")(top)
+
+
+def top(
+    *,
+    every: Annotated[
+        float, typer.Option(min=0.1, max=3600, help="Seconds between two looks.")
+    ] = 1.0,
+    count: Annotated[
+        int | None, typer.Option(min=1, help="Stop after this many looks.")
+    ] = None,
+    as_json: show.AsJson = False,
+) -> None:
+    """Watch queues, workers and rates; one line a look where there is no terminal."""
+    console = show.console()
+    rest = threading.Event()
+    with session() as connection:
+        before = after = look(connection)
+        if as_json:
+            show.print_json(_as_json(before, after))
+            return
+        if not console.is_terminal:
+            console.print(line(before, after), soft_wrap=True)
+            while count is None or (count := count - 1) > 0:
+                rest.wait(every)
+                before, after = after, look(connection)
+                console.print(line(before, after), soft_wrap=True)
+            return
+        with Live(picture(before, after), console=console, auto_refresh=False) as live:
+            while count is None or (count := count - 1) > 0:
+                rest.wait(every)
+                before, after = after, look(connection)
+                live.update(picture(before, after), refresh=True)
+
+
+def look(connection: Connection) -> Sight:
+    """Read the moment."""
+    return Sight(
+        tuple(ask(connection, "queues")),
+        tuple(ask(connection, "workers", {"all": False})),
+        ask(connection, "counters")[0],
+    )
+
+
+def rate(before: Sight, after: Sight, *names: str) -> float:
+    """Return how much counters grew per second between two looks; a reset is no growth."""
+    then, now = (
+        cast("datetime", before.counters["now"]),
+        cast("datetime", after.counters["now"]),
+    )
+    seconds = (now - then).total_seconds()
+    grown = sum(int(str(after.counters[n])) - int(str(before.counters[n])) for n in names)
+    return max(grown, 0) / seconds if seconds > 0 else 0.0
+
+
+def total(sight: Sight, field: str) -> int:
+    """Add one column of the queues up."""
+    return sum(int(str(row[field])) for row in sight.queues)
+
+
+def line(before: Sight, after: Sight) -> str:
+    """Say the moment in one line."""
+    more = any(row["pending_is_more"] for row in after.queues)
+    living = sum(row["state"] == "live" for row in after.workers)
+    now = cast("datetime", after.counters["now"])
+    return (
+        f"{now:%H:%M:%S} pending {words.count(total(after, 'pending'), or_more=more)}"
+        f" queued {total(after, 'queued'):,} running {total(after, 'running'):,}"
+        f" scheduled {total(after, 'scheduled'):,} workers {living}"
+        f" in/s {rate(before, after, 'inserted'):,.0f}"
+        f" started/s {rate(before, after, 'started'):,.0f}"
+        f" ended/s {rate(before, after, 'succeeded', 'unsuccessful'):,.0f}"
+    )
+
+
+def picture(before: Sight, after: Sight) -> RenderableType:
+    """Lay the moment out for a terminal: the first queues and workers, and the rates."""
+    hidden = len(after.queues) - _ROWS_MAX, len(after.workers) - _ROWS_MAX
+    return Group(
+        Text(line(before, after), overflow="fold"),
+        Text(),
+        show.table(after.queues[:_ROWS_MAX], QUEUE_COLUMNS),
+        Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),
+        show.table(after.workers[:_ROWS_MAX], WORKER_COLUMNS),
+        Text(f"and {hidden[1]} more workers" if hidden[1] > 0 else ""),
+    )
+
+
+def _as_json(before: Sight, after: Sight) -> dict[str, object]:
+    return {"queues": after.queues, "workers": after.workers, "counters": before.counters}

@@ -1,0 +1,48 @@
+-- facts: what `fairlead check` judges: the server, its sessions, the history and who is at work.
+--        Sessions of others are seen as far as the login may see them (pg_read_all_stats).
+-- locks: none
+-- index: none: catalogs and small tables.
+select current_setting('server_version_num')::integer as server_version,
+       current_setting('server_version') as server_version_name,
+       pg_is_in_recovery() as is_standby,
+       getdatabaseencoding()::text as encoding,
+       current_setting('TimeZone') as timezone,
+       current_setting('default_transaction_isolation') as isolation,
+       current_setting('default_transaction_read_only')::boolean as read_only,
+       current_setting('synchronous_commit') as synchronous_commit,
+       current_setting('fsync')::boolean as fsync,
+       current_setting('autovacuum')::boolean and current_setting('track_counts')::boolean
+           as autovacuum,
+       current_setting('max_connections')::integer
+           - current_setting('superuser_reserved_connections')::integer as connections_max,
+       (select count(*) from pg_stat_activity a where a.backend_type = 'client backend')::integer
+           as connections,
+       (select count(*) from fairlead.worker_leases w
+        where w.dead_at is null and w.lease_until > now())::integer as workers,
+       (select l.lease_until > now() from fairlead.leaders l where l.role = 'scheduler') as is_led,
+       (select max(now() - a.xact_start) from pg_stat_activity a
+        where a.xact_start is not null and a.pid <> pg_backend_pid()
+          and a.backend_type = 'client backend') as oldest_transaction,
+       (select a.pid from pg_stat_activity a
+        where a.pid <> pg_backend_pid() and a.backend_type = 'client backend'
+        order by a.xact_start limit 1) as oldest_transaction_pid,
+       (select max(now() - p.prepared) from pg_prepared_xacts p) as oldest_prepared,
+       (select max(age(s.xmin)) from pg_replication_slots s) as oldest_slot_age,
+       (select min(h.days) from (
+           select max(to_date(right(c.relname, 8), 'YYYYMMDD')) - (now() at time zone 'UTC')::date
+               as days
+           from pg_inherits i join pg_class c on c.oid = i.inhrelid
+           where i.inhparent in ('fairlead.job_history_succeeded'::regclass,
+                                 'fairlead.job_history_unsuccessful'::regclass)
+           group by i.inhparent) h) as history_days_ahead,
+       (select pg_get_userbyid(c.relowner)::text from pg_class c
+        where c.oid = 'fairlead.job_history'::regclass) as history_owner,
+       array(select r.role from unnest(array['fairlead_enqueue', 'fairlead_worker',
+                 'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin']) as r (role)
+             where to_regrole(r.role) is null) as missing_roles,
+       array(select s.name || ': ' || s.problem from fairlead.schedules s
+             where s.enabled and s.problem is not null order by s.name limit 10)
+           as broken_schedules,
+       array(select distinct s.timezone from fairlead.schedules s order by 1 limit 1000)
+           as timezones,
+       clock_timestamp() as now
