@@ -2,8 +2,8 @@
 
 It has one connection. It renews the lease on time, at once when somebody cancels a job that
 runs here, and between renewals it runs the parent's errands, in order. Whatever fails for a
-passing reason is done again, over a new connection if need be; the parent's own loop never waits
-for it.
+passing reason is done again, over a new connection if need be; the parent's own loop never
+waits for it.
 
 The lease is trusted from the moment *before* a renewal was sent: `trusted_until` is that moment
 plus the lease less its margin. The parent ends its handlers when that passes, whatever this

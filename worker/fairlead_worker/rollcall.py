@@ -2,7 +2,7 @@
 
 The ledger knows what had started; the rest is found in the database. A claim may have been
 under way when its child died, and so may be one of a child that lives. So the database is asked
-for the time first, then every living child for what it holds, as of a moment between two claims.
+for the time first, then every living child for what it holds, between two claims of its own.
 What was claimed before that time and is held by nobody, was the dead child's. A claim whose
 child had died may still commit a little later, so this is done again after a while.
 """

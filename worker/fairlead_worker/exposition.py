@@ -1,0 +1,147 @@
+"""What `/metrics` shows of a worker: its children's counts, added up, and the parent's own.
+
+Children count by themselves and send what grew; a dead child's counts stay. The series of
+children are named once, in `tally`.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping
+from itertools import accumulate
+from time import monotonic
+
+from prometheus_client import Metric
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+)
+from prometheus_client.registry import Collector
+
+from fairlead.metrics import PREFIX, new_registry
+from fairlead_worker import tally, wire
+from fairlead_worker.handback import HandBacks
+from fairlead_worker.lease import LeaseThread
+from fairlead_worker.orders import Orders
+
+Labels = tuple[str, ...]
+
+
+class Exposition(Collector):
+    """Adds up tallies and shows them beside what the parent knows.
+
+    Args:
+        orders: the worker's settings.
+        lease: counts renewals.
+        handbacks: counts interrupted attempts.
+        running: what runs now; asked by the thread that answers a request.
+    """
+
+    def __init__(
+        self,
+        orders: Orders,
+        lease: LeaseThread,
+        handbacks: HandBacks,
+        running: Callable[[], tuple[wire.Entry, ...]],
+    ) -> None:
+        self._orders = orders
+        self._lease = lease
+        self._handbacks = handbacks
+        self._running = running
+        self._counters: dict[str, dict[Labels, float]] = {
+            name: {} if series.labels else {(): 0} for name, series in tally.COUNTERS.items()
+        }
+        self._histograms: dict[str, dict[Labels, tuple[tuple[int, ...], float]]] = {
+            name: {} for name in tally.HISTOGRAMS
+        }
+        self.lease_expirations = 0
+        self.child_deaths = 0
+        self.draining_since: float | None = None
+        self.registry = new_registry("worker")
+        self.registry.register(self)
+
+    def add(self, grown: wire.Tally) -> None:
+        """Add what a child has counted."""
+        for counted in grown.counters:
+            values = self._counters[counted.series]
+            values[counted.labels] = values.get(counted.labels, 0) + counted.by
+        for spread in grown.spreads:
+            kept = self._histograms[spread.series]
+            counts, total = kept.get(spread.labels, ((0,) * len(spread.buckets), 0.0))
+            summed = tuple(a + b for a, b in zip(counts, spread.buckets, strict=True))
+            kept[spread.labels] = (summed, total + spread.sum)
+
+    def collect(self) -> Generator[Metric]:
+        """Yield every series as it is now."""
+        for name, values in self._counters.items():
+            series = tally.COUNTERS[name]
+            yield _counter(name, series.about, series.labels, dict(values))
+        for name, spreads in self._histograms.items():
+            yield _histogram(name, tally.HISTOGRAMS[name], dict(spreads))
+        yield from self._of_the_lease()
+        yield from self._of_the_slots()
+        yield from self._of_the_end()
+
+    def _of_the_lease(self) -> Generator[Metric]:
+        about = "Renewals of the worker's lease, by result: renewed, dead or failed."
+        results: dict[Labels, float] = {
+            (result,): count for result, count in self._lease.renewals.items()
+        }
+        yield _counter("lease_renewals_total", about, ("result",), results)
+        about = "Leases that were lost, so that the worker ended its own handlers."
+        yield _counter("lease_expirations_total", about, (), {(): self.lease_expirations})
+
+    def _of_the_slots(self) -> Generator[Metric]:
+        pool, running = ("pool",), self._running()
+        label = (self._orders.pool,)
+        slots = self._orders.concurrency * self._orders.processes
+        yield _gauge("worker_slots", "Jobs that may run at a time.", pool, {label: slots})
+        yield _gauge(
+            "worker_slots_busy", "Jobs that run now.", pool, {label: float(len(running))}
+        )
+        now_us = monotonic() * 1e6
+        longest = max((now_us - entry.started_us for entry in running), default=0.0) / 1e6
+        about = "How long the oldest job that runs has run."
+        yield _gauge("job_longest_running_seconds", about, (), {(): longest})
+
+    def _of_the_end(self) -> Generator[Metric]:
+        about = "Attempts that did not end by themselves, by how they were handed back."
+        reasons: dict[Labels, float] = {
+            (reason,): count for reason, count in dict(self._handbacks.interrupted).items()
+        }
+        yield _counter("jobs_interrupted_total", about, ("reason",), reasons)
+        about = "Child processes that died, or that were killed for a job that did not stop."
+        yield _counter("child_deaths_total", about, (), {(): self.child_deaths})
+        since = self.draining_since
+        draining = 0.0 if since is None else 1.0
+        lasted = 0.0 if since is None else monotonic() - since
+        yield _gauge("worker_draining", "Whether it is stopping.", (), {(): draining})
+        about = "How long it has been stopping."
+        yield _gauge("drain_duration_seconds", about, (), {(): lasted})
+
+
+def _counter(name: str, about: str, labels: Labels, values: Mapping[Labels, float]) -> Metric:
+    family = CounterMetricFamily(f"{PREFIX}_{name}", about, labels=labels)
+    for key, value in values.items():
+        family.add_metric(key, value)
+    return family
+
+
+def _gauge(name: str, about: str, labels: Labels, values: Mapping[Labels, float]) -> Metric:
+    family = GaugeMetricFamily(f"{PREFIX}_{name}", about, labels=labels)
+    for key, value in values.items():
+        family.add_metric(key, value)
+    return family
+
+
+def _histogram(
+    name: str, series: tally.Series, spreads: dict[Labels, tuple[tuple[int, ...], float]]
+) -> Metric:
+    family = HistogramMetricFamily(f"{PREFIX}_{name}", series.about, labels=series.labels)
+    for key, (counts, total) in spreads.items():
+        family.add_metric(key, _buckets(series.bounds, counts), total)
+    return family
+
+
+def _buckets(bounds: tuple[float, ...], counts: Iterable[int]) -> list[tuple[str, float]]:
+    """Return cumulated counts by upper bound, as the text format has them."""
+    uppers = [str(float(bound)) for bound in bounds]
+    return list(zip([*uppers, "+Inf"], accumulate(counts), strict=True))
