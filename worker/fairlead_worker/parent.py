@@ -95,15 +95,15 @@ class Parent:
         return self._exit_code
 
     def _cycle(self) -> None:
-        """Hear, fence, end what overran, clean up, fill up, and take the next step."""
+        """Hear, fence, end what overran, clean up, take the next step, and fill up."""
         self._hear(_BRISK_SECONDS if self._brisk() else _CALM_SECONDS)
         now = monotonic()
         self._heed_lease(now)
         self._end_overrunners(now)
         self._bury_dead(now)
         self._handbacks.advance(now)
-        self._fill_up(now)
         self._take_next_step(now)
+        self._fill_up(now)
 
     # --- 1. hear ----------------------------------------------------------------------------
 

@@ -5,22 +5,26 @@ worker's arguments, it writes the checked values there: see `fairlead_worker.ord
 """
 
 import os
+import re
 import sys
 from argparse import SUPPRESS, ArgumentParser
 from collections.abc import Sequence
 from typing import Literal, NoReturn
 
-from pydantic import AliasChoices, Field, ValidationError, model_validator
+from pydantic import AliasChoices, Field, ValidationError, field_validator, model_validator
 
 from fairlead.settings import DatabaseSettings, explain
 from fairlead_worker.orders import Orders
+
+_APP = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
 class WorkerSettings(DatabaseSettings):
     """What a worker is told by its environment and its command line."""
 
     app: str = Field(
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        default="",
+        validate_default=True,
         description="Where the handlers are: module:attribute of a fairlead.Tasks.",
     )
     pool: str = Field(
@@ -111,6 +115,13 @@ class WorkerSettings(DatabaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         default="info", description="The least severe lines that are written."
     )
+
+    @field_validator("app")
+    @classmethod
+    def _names_an_attribute(cls, app: str) -> str:
+        if not _APP.fullmatch(app):
+            raise ValueError("app must be module:attribute, such as --app shop.jobs:tasks")
+        return app
 
     @model_validator(mode="after")
     def _relations(self) -> "WorkerSettings":
