@@ -31,10 +31,10 @@ def orders_for(url: str) -> Orders:
     return WorkerSettings(
         app="shop.jobs:tasks",
         database_url=url,
-        lease_seconds=3.0,
-        renew_seconds=0.5,
-        lease_margin_seconds=0.5,
-        call_seconds=1.0,
+        worker_lease_seconds=3.0,
+        worker_renew_seconds=0.5,
+        worker_margin_seconds=0.5,
+        worker_call_seconds=1.0,
     ).orders()
 
 
@@ -191,7 +191,9 @@ def test_a_cancelled_job_is_told_at_once_to_the_worker_that_runs_it(
 ) -> None:
     """The parent hears of a cancellation and renews, long before the renewal is due."""
     job_id, token = leased_job(db, 1)
-    slow = replace(orders_for(database_url), lease_seconds=60.0, renew_seconds=19.0)
+    slow = replace(
+        orders_for(database_url), worker_lease_seconds=60.0, worker_renew_seconds=19.0
+    )
     with working(Worker(slow, running=((job_id, token),))) as worker:
         worker.enlist()
         db.execute("SELECT fairlead.cancel(%s)", [job_id])

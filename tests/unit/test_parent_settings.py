@@ -24,8 +24,8 @@ def test_the_defaults_are_those_of_the_design() -> None:
     orders = read(APP)
 
     assert (15, 4, 30, 1, "default") == (
-        orders.lease_seconds,
-        orders.renew_seconds,
+        orders.worker_lease_seconds,
+        orders.worker_renew_seconds,
         orders.grace_seconds,
         orders.processes,
         orders.pool,
@@ -56,20 +56,23 @@ def test_the_pods_variables_are_read_with_and_without_prefix(
 
 def test_a_renewal_that_is_too_rare_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Renewals are under a third of the lease apart."""
-    monkeypatch.setenv("FAIRLEAD_RENEW_SECONDS", "10")
+    monkeypatch.setenv("FAIRLEAD_WORKER_RENEW_SECONDS", "10")
 
     said = refusal(APP)
 
-    assert "renew_seconds (10 s) must be under a third of lease_seconds (15 s)" in said
+    assert (
+        "worker_renew_seconds (10 s) must be under a third of worker_lease_seconds (15 s)"
+        in said
+    )
 
 
 def test_a_call_that_may_outlast_the_lease_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One call that hangs must not lose the lease."""
-    monkeypatch.setenv("FAIRLEAD_CALL_SECONDS", "9")
+    monkeypatch.setenv("FAIRLEAD_WORKER_CALL_SECONDS", "9")
 
-    assert "lower FAIRLEAD_CALL_SECONDS" in refusal(APP)
+    assert "lower FAIRLEAD_WORKER_CALL_SECONDS" in refusal(APP)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ class LeaseThread:
         """Cut off a call that the database does not answer. From the parent's loop."""
         session = self._session
         if session is not None and session.cut_if_stuck(now):
-            self._log.warning("database.call_cut", seconds=self._orders.call_seconds)
+            self._log.warning("database.call_cut", seconds=self._orders.worker_call_seconds)
 
     def stop(self) -> None:
         """End the thread; one that a frozen server holds is left behind."""
@@ -121,7 +121,7 @@ class LeaseThread:
 
     def hold(self, worker_id: int, since: float) -> None:
         """Trust the lease of this row, taken by an errand that began at `since`."""
-        self._renew_at = since + self._orders.renew_seconds
+        self._renew_at = since + self._orders.worker_renew_seconds
         self._tell(Held(worker_id, self._trust(since)))
 
     def drop(self) -> None:
@@ -158,13 +158,13 @@ class LeaseThread:
         if not isinstance(standing, Held) or started < self._renew_at:
             return
         cancelled = parent_store.renew(
-            session, standing.worker_id, self._orders.lease_seconds, self._running()
+            session, standing.worker_id, self._orders.worker_lease_seconds, self._running()
         )
         self.renewals["renewed" if cancelled is not None else "dead"] += 1
         if cancelled is None:
             self._tell(Dead(standing.worker_id))
             return
-        self._renew_at = started + self._orders.renew_seconds
+        self._renew_at = started + self._orders.worker_renew_seconds
         self.cancelled = cancelled
         self._tell(Held(standing.worker_id, self._trust(started)))
 
@@ -182,10 +182,10 @@ class LeaseThread:
         connection = store.connect_patiently(self._open, self._stop, self._waiting)
         if connection is None:
             return None
-        session = Session(connection, call_seconds=self._orders.call_seconds)
+        session = Session(connection, call_seconds=self._orders.worker_call_seconds)
         if self._orders.database_direct:
             # The server gives up a little before we do, so that it answers why.
-            milliseconds = int(self._orders.call_seconds * 900)
+            milliseconds = int(self._orders.worker_call_seconds * 900)
             session.say(f"set statement_timeout = {milliseconds}".encode())
             session.say(b"listen fairlead_cancel")
         self._log.info("database.connected", name=self._name)
@@ -226,7 +226,7 @@ class LeaseThread:
         self._stop.wait(random.uniform(0.02, 0.2) if broken else random.uniform(0.2, 1.0))
 
     def _trust(self, since: float) -> float:
-        return since + self._orders.lease_seconds - self._orders.lease_margin_seconds
+        return since + self._orders.worker_lease_seconds - self._orders.worker_margin_seconds
 
     def _tell(self, standing: Standing) -> None:
         self.standing = standing

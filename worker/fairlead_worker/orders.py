@@ -30,10 +30,10 @@ class Orders:
     worker_name: str
     pod_uid: str | None
     pod_name: str | None
-    lease_seconds: float
-    renew_seconds: float
-    lease_margin_seconds: float
-    call_seconds: float
+    worker_lease_seconds: float
+    worker_renew_seconds: float
+    worker_margin_seconds: float
+    worker_call_seconds: float
     grace_seconds: float
     overrun_grace_seconds: float
     health_port: int | None

@@ -164,7 +164,7 @@ class Parent:
         self._log.error("lease.lost", worker=self._enlistment.worker_id, why=why)
         self._exposition.lease_expirations += 1
         self._enlistment.lost()
-        moment = min(_LOST_SECONDS_MAX, self._orders.lease_margin_seconds / 2)
+        moment = min(_LOST_SECONDS_MAX, self._orders.worker_margin_seconds / 2)
         for child in self._everybody():
             child.say(wire.Lost())
             child.end(Fenced(), within_seconds=moment)

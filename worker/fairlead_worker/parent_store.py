@@ -43,7 +43,7 @@ def register(session: Session, orders: Orders, name: str) -> int:
     and lapses with its lease.
     """
     values = {
-        "lease_seconds": orders.lease_seconds,
+        "lease_seconds": orders.worker_lease_seconds,
         "slots": orders.concurrency * orders.processes,
         "name": name,
         "pool": orders.pool,

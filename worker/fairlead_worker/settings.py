@@ -64,27 +64,28 @@ class WorkerSettings(DatabaseSettings):
         description="The pod's name, from the downward API. The worker's name "
         "if none is given.",
     )
-    lease_seconds: float = Field(
+    worker_lease_seconds: float = Field(
         default=15.0,
         ge=1,
         le=3600,
-        description="Seconds until a worker that is not heard of counts as dead.",
+        description="Seconds until a worker that is not heard of counts as dead. The "
+        "scheduler reads this variable too: give both the same value.",
     )
-    renew_seconds: float = Field(
+    worker_renew_seconds: float = Field(
         default=4.0, gt=0, description="Seconds between renewals; under a third of the lease."
     )
-    lease_margin_seconds: float = Field(
+    worker_margin_seconds: float = Field(
         default=2.0,
         gt=0,
         description="Seconds before the end of a lease that was not renewed at which the "
         "worker ends its own handlers, so that none runs when another worker may start.",
     )
-    call_seconds: float = Field(
+    worker_call_seconds: float = Field(
         default=4.0,
         gt=0,
         description="Seconds until the parent cuts off a call that the database does not "
-        "answer. With `renew_seconds` under the lease less its margin, so that one renewal may "
-        "fail.",
+        "answer. With `worker_renew_seconds` under the lease less its margin, so that one "
+        "renewal may fail.",
     )
     grace_seconds: float = Field(
         default=30.0,
@@ -125,19 +126,20 @@ class WorkerSettings(DatabaseSettings):
 
     @model_validator(mode="after")
     def _relations(self) -> "WorkerSettings":
-        lease, trusted = self.lease_seconds, self.lease_seconds - self.lease_margin_seconds
-        if self.renew_seconds >= lease / 3:
+        lease, renew = self.worker_lease_seconds, self.worker_renew_seconds
+        call, trusted = self.worker_call_seconds, lease - self.worker_margin_seconds
+        if renew >= lease / 3:
             raise ValueError(
-                f"renew_seconds ({self.renew_seconds:g} s) must be under a third of "
-                f"lease_seconds ({lease:g} s): lower FAIRLEAD_RENEW_SECONDS or raise "
-                "FAIRLEAD_LEASE_SECONDS"
+                f"worker_renew_seconds ({renew:g} s) must be under a third of "
+                f"worker_lease_seconds ({lease:g} s): lower FAIRLEAD_WORKER_RENEW_SECONDS or "
+                "raise FAIRLEAD_WORKER_LEASE_SECONDS"
             )
-        if self.renew_seconds + self.call_seconds >= trusted:
+        if renew + call >= trusted:
             raise ValueError(
-                f"renew_seconds ({self.renew_seconds:g} s) and call_seconds "
-                f"({self.call_seconds:g} s) together must be under lease_seconds less "
-                f"lease_margin_seconds ({trusted:g} s), or one slow call loses the lease: "
-                "lower FAIRLEAD_CALL_SECONDS"
+                f"worker_renew_seconds ({renew:g} s) and worker_call_seconds ({call:g} s) "
+                "together must be under worker_lease_seconds less worker_margin_seconds "
+                f"({trusted:g} s), or one slow call loses the lease: lower "
+                "FAIRLEAD_WORKER_CALL_SECONDS"
             )
         return self
 
