@@ -9,7 +9,7 @@ create sequence fairlead.places as bigint;
 comment on sequence fairlead.places is 'Places in the lanes; a job that comes back draws a new one.';
 
 create table fairlead.jobs (
-    id                  bigint      generated always as identity primary key,
+    id                  bigint      generated always as identity,
     seq                 bigint      not null default nextval('fairlead.places'),
     run_at              timestamptz,
     expires_at          timestamptz,
@@ -72,6 +72,10 @@ create index jobs_due on fairlead.jobs (run_at) where run_at is not null;
 create index jobs_expiry on fairlead.jobs (expires_at) where expires_at is not null;
 create unique index jobs_dedup on fairlead.jobs (queue, tenant, dedup_key)
     where dedup_key is not null;
+
+-- Last, because of two indexes that seem equal, as all do while a table is empty, the planner takes
+-- the one that was made last, and a plan may be kept until long after the table has filled.
+alter table fairlead.jobs add primary key (id);
 
 comment on table fairlead.jobs is
     'Unfinished jobs. Applications insert rows here; their endings stand in job_history.';

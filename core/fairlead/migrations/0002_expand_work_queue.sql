@@ -4,7 +4,7 @@ create sequence fairlead.tokens as bigint cache 1;
 comment on sequence fairlead.tokens is 'Fencing tokens: every claim draws a new one.';
 
 create table fairlead.worker_leases (
-    id          bigint      generated always as identity primary key,
+    id          bigint      generated always as identity,
     started_at  timestamptz not null default now(),
     lease_until timestamptz not null,
     dead_at     timestamptz,
@@ -17,11 +17,12 @@ create table fairlead.worker_leases (
     version     text        not null default ''
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
 create index worker_leases_live on fairlead.worker_leases (name) where dead_at is null;
+alter table fairlead.worker_leases add primary key (id);  -- last, as in jobs
 comment on table fairlead.worker_leases is
     'One row per worker process: its lease, renewed every few seconds. Read it as the view workers.';
 
 create table fairlead.work_queue (
-    job_id      bigint      primary key,
+    job_id      bigint      not null,
     vtag        bigint      not null,
     estimate_us bigint      not null,
     epoch       bigint      not null,
@@ -46,6 +47,7 @@ create table fairlead.work_queue (
 );
 -- Claimed rows stay in it below the floor, where no claim looks.
 create index work_queue_claim_order on fairlead.work_queue (pool, band, vtag, job_id);
+alter table fairlead.work_queue add primary key (job_id);  -- last, as in jobs
 comment on table fairlead.work_queue is
     'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
 comment on column fairlead.work_queue.vtag is 'The order tag: weighted slot-microseconds.';
