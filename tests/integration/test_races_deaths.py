@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairlead.sql import load
 from tests.conftest import Background, Connect
 from tests.support.race import (
     Database,
@@ -14,7 +15,10 @@ from tests.support.race import (
     halted,
     insert,
     insert_one,
+    let_fall_due,
+    mark_dead,
     places,
+    promote,
     register,
     run_one,
 )
@@ -22,9 +26,22 @@ from tests.support.race import (
 STEAL = "_steal(%s, interval '1 hour', 100)"
 
 
-def bury(db: Database, worker: int) -> None:
-    """Mark a worker dead, as the leader does before it steals."""
-    db.execute("UPDATE fairlead.worker_leases SET dead_at = now() WHERE id = %s", [worker])
+def let_lapse(db: Database, worker: int) -> None:
+    """End a worker's lease a second ago."""
+    db.execute(
+        "UPDATE fairlead.worker_leases SET lease_until = now() - interval '1 second'"
+        " WHERE id = %s",
+        [worker],
+    )
+
+
+def renew(db: Database, worker: int) -> bool:
+    """Renew a worker's lease; tell whether it lives."""
+    row = db.execute(
+        load("fairlead_worker", "renew"),
+        {"worker": worker, "lease_seconds": 15, "ids": [], "tokens": []},
+    ).fetchone()
+    return row is not None
 
 
 def counts(db: Database, job: int) -> tuple[int, ...]:
@@ -47,7 +64,8 @@ def test_a_claim_waits_for_its_workers_death_and_gets_nothing(
     leader, worker = connect(autocommit=False), connect()
     name, job = register(db), insert_one(db)
     dispatch(db, [job])
-    bury(leader, name)
+    let_lapse(db, name)
+    assert (name,) == mark_dead(leader)
 
     claimed = background(lambda: claim(worker, name))
     assert halted(db, worker, claimed)
@@ -57,25 +75,63 @@ def test_a_claim_waits_for_its_workers_death_and_gets_nothing(
     assert ("queued",) == places(db, job)
 
 
-def test_a_death_waits_for_a_claim_and_the_steal_finds_what_it_took(
+def test_a_worker_is_not_marked_dead_under_its_claim_and_nothing_stays_with_the_dead(
+    db: Database, connect: Connect
+) -> None:
+    """The sweeper skips a worker that claims; then it marks it dead and steals all it took."""
+    worker = connect(autocommit=False)
+    name, job = register(db), insert_one(db)
+    dispatch(db, [job])
+    let_lapse(db, name)
+    claim_one(worker, name)
+
+    assert () == mark_dead(db)
+    worker.commit()
+
+    assert (name,) == mark_dead(db)
+    assert job == answer(db, STEAL, 0)
+    assert ("queued",) == places(db, job)
+
+
+def test_a_death_by_hand_waits_for_a_claim_and_finds_what_it_took(
     db: Database, connect: Connect, background: Background
 ) -> None:
-    """The sweeper first marks a worker dead, then steals: nothing stays with the dead."""
-    worker, leader = connect(autocommit=False), connect()
+    """Who marks a worker dead and hands its jobs back at once sees those of a running claim."""
+    worker, person = connect(autocommit=False), connect()
     name, job = register(db), insert_one(db)
     dispatch(db, [job])
     claim_one(worker, name)
 
-    def bury_and_steal() -> object:
-        bury(leader, name)
-        return answer(leader, STEAL, 0)
+    def deregister() -> object:
+        person.execute(load("fairlead_worker", "deregister"), {"workers": [name]})
+        return answer(person, STEAL, 0)
 
-    stolen = background(bury_and_steal)
-    assert halted(db, leader, stolen)
+    stolen = background(deregister)
+    assert halted(db, person, stolen)
     worker.commit()
 
     assert job == stolen.result()
     assert ("queued",) == places(db, job)
+
+
+def test_a_renewal_that_comes_before_the_sweep_keeps_the_worker_alive(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """A lapsed lease may be renewed until the worker is marked dead, and never after that."""
+    worker, leader = connect(autocommit=False), connect(autocommit=False)
+    first, second = register(db), register(db)
+    let_lapse(db, first)
+    let_lapse(db, second)
+    assert renew(worker, first)
+    assert (second,) == mark_dead(leader)
+
+    renewed = background(lambda: renew(db, second))
+    assert halted(worker, db, renewed)
+    worker.commit()
+    leader.commit()
+
+    assert not renewed.result()
+    assert () == mark_dead(db)
 
 
 def test_two_claims_of_one_worker_do_not_wait_for_each_other(
@@ -95,7 +151,8 @@ def test_two_claims_of_one_worker_do_not_wait_for_each_other(
 def test_a_job_that_was_lost_once_runs_beside_others_again(db: Database) -> None:
     """Jobs lost with a whole worker are losses, and those are not the job's fault."""
     lease = run_one(db)
-    db.execute("UPDATE fairlead.worker_leases SET dead_at = now()")
+    db.execute("UPDATE fairlead.worker_leases SET lease_until = now() - interval '1 second'")
+    mark_dead(db)
 
     assert lease.job == answer(db, STEAL, 0)
 
@@ -155,8 +212,8 @@ def test_failures_count_apart_from_deaths_and_use_the_attempts_up(db: Database) 
 
     assert "scheduled" == end(db, lease, "failed")
     assert (1, 1, 1, 1) == counts(db, lease.job)
-    db.execute("UPDATE fairlead.jobs SET run_at = NULL")
-    dispatch(db, [lease.job])
+    let_fall_due(db, lease.job)
+    dispatch(db, promote(db))
     lease = next_attempt(db)
     assert (2, True) == (lease.attempt, lease.alone)
     assert "failed" == end(db, lease, "failed")

@@ -104,6 +104,31 @@ def test_a_retry_waits_for_the_holder_of_its_key_to_end(
     assert (failed,) == db.execute("SELECT retry_of FROM fairlead.jobs").fetchone()
 
 
+def test_a_retry_tries_again_when_the_holder_of_its_key_ends_under_its_eyes(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """It was a duplicate of a job that has ended by the time that it looks for it."""
+    stop, user = connect(autocommit=False), connect()
+    failed = fail_for_good(db, dedup_key="daily")
+    lease = run_one(db, dedup_key="daily")
+    # The retry's INSERT finds a duplicate; after that statement it waits for this lock.
+    db.execute(
+        "CREATE FUNCTION wait() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'begin perform pg_advisory_xact_lock_shared(1); return null; end';"
+        " CREATE TRIGGER z AFTER INSERT ON fairlead.jobs EXECUTE FUNCTION wait()"
+    )
+    stop.execute("SELECT pg_advisory_xact_lock(1)")
+
+    retried = background(lambda: answer(user, "retry(%s)", failed))
+    assert halted(db, user, retried)
+    assert (lease.job,) == finish(db, [lease])
+    stop.commit()
+
+    assert (failed, retried.result()) == db.execute(
+        "SELECT retry_of, id FROM fairlead.jobs"
+    ).fetchone()
+
+
 def test_two_redrives_at_once_repeat_each_job_once(
     db: Database, connect: Connect, background: Background
 ) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from fairlead.sql import load
 from tests.conftest import Background, Connect
 from tests.support.race import (
     Database,
@@ -11,14 +12,17 @@ from tests.support.race import (
     claim,
     claim_one,
     dispatch,
+    end,
     finish,
     halted,
     insert_one,
     lead,
     leading,
     let_expire,
+    let_fall_due,
     let_overrun,
     places,
+    promote,
     register,
     run_one,
 )
@@ -40,6 +44,17 @@ def _expire(db: Database, _job: int, epoch: int) -> object:
 
 def _recall(db: Database, job: int, epoch: int) -> object:
     return answer(db, "_recall(%s, ARRAY[%s]::bigint[])", epoch, job)
+
+
+def _promote(db: Database, _job: int, epoch: int) -> object:
+    return promote(db, epoch=epoch) or None
+
+
+def _due(db: Database) -> int:
+    lease = run_one(db)
+    assert "scheduled" == end(db, lease, "failed")
+    let_fall_due(db, lease.job)
+    return lease.job
 
 
 def _pending(db: Database) -> int:
@@ -70,6 +85,7 @@ WRITES = pytest.mark.parametrize(
         pytest.param(_pending, _dispatch, "pending", "queued", id="dispatch"),
         pytest.param(_overdue, _steal, "running", "queued", id="steal"),
         pytest.param(_expired, _expire, "pending", "expired", id="expire"),
+        pytest.param(_due, _promote, "scheduled", "pending", id="promote"),
         pytest.param(_queued, _recall, "queued", "pending", id="recall"),
     ],
 )
@@ -138,6 +154,31 @@ def test_a_write_that_waited_for_a_take_over_changes_nothing(
     assert (before,) == places(db, job)
     assert write(db, job, epoch + 1) is not None
     assert (after,) == places(db, job)
+
+
+def test_of_two_candidates_one_takes_over(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """The second candidate waits for the first and finds a lease in force."""
+    first, second = connect(autocommit=False), connect()
+    assert take_over(first, "first")
+
+    taken = background(lambda: take_over(second, "second"))
+    assert halted(db, second, taken)
+    first.commit()
+
+    assert not taken.result()
+    assert (1, "first") == db.execute(
+        "SELECT epoch, holder FROM fairlead.leaders WHERE role = 'scheduler'"
+    ).fetchone()
+
+
+def take_over(db: Database, holder: str) -> bool:
+    """Try to take the lead; tell whether it was had."""
+    row = db.execute(
+        load("fairlead_scheduler", "take_over"), {"holder": holder, "lease_seconds": 3}
+    ).fetchone()
+    return row is not None
 
 
 def test_a_deposed_leader_does_not_move_the_floor(db: Database) -> None:

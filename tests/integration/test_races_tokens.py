@@ -226,6 +226,15 @@ def test_a_dispatch_of_a_job_that_is_being_failed_passes_it_over(
     assert ("scheduled",) == places(db, lease.job)
 
 
+def test_a_dispatch_passes_over_a_job_that_waits_for_its_back_off(db: Database) -> None:
+    """What the leader remembers of a job may be old; only a pending one is dispatched."""
+    lease = run_one(db)
+    assert "scheduled" == end(db, lease, "failed")
+
+    assert () == dispatch(db, [lease.job])
+    assert ("scheduled",) == places(db, lease.job)
+
+
 def test_a_dispatch_that_began_before_a_failure_sees_the_back_off(
     db: Database, connect: Connect, background: Background
 ) -> None:
@@ -273,7 +282,7 @@ def test_a_dispatch_and_a_batch_that_finishes_the_same_job_never_deadlock(
     """A dispatch holds jobs rows, so it may wait for no row that a completion holds."""
     user, worker, leader = connect(autocommit=False), connect(), connect()
     first, second = run_one(db), run_one(db)
-    assert "requested" == answer(user, "cancel(%s)", first.job)
+    assert first.job == answer(user, "retry(%s)", first.job)
     finished = background(lambda: finish(worker, [first, second]))
     assert halted(db, worker, finished)
 

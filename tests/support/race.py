@@ -51,12 +51,14 @@ class Lease:
     doomed: str | None = None
 
 
-def insert(db: Database, *, count: int = 1, dedup_key: str | None = None) -> tuple[int, ...]:
+def insert(
+    db: Database, *, count: int = 1, dedup_key: str | None = None, timeout: str | None = None
+) -> tuple[int, ...]:
     """Insert jobs as an application does; return the ids of those that are no duplicates."""
     rows = db.execute(
-        "INSERT INTO fairlead.jobs (kind, dedup_key) SELECT 'noop', %s"
+        "INSERT INTO fairlead.jobs (kind, dedup_key, timeout) SELECT 'noop', %s, %s::interval"
         " FROM generate_series(1, %s) ON CONFLICT DO NOTHING RETURNING id",
-        [dedup_key, count],
+        [dedup_key, timeout, count],
     )
     return tuple(row[0] for row in rows.fetchall())
 
@@ -71,6 +73,15 @@ def let_expire(db: Database, *jobs: int) -> None:
     """Make the jobs expire a second ago."""
     db.execute(
         "UPDATE fairlead.jobs SET expires_at = now() - interval '1 second' WHERE id = ANY(%s)",
+        [list(jobs)],
+    )
+
+
+def let_fall_due(db: Database, *jobs: int) -> None:
+    """Make the scheduled ones of the jobs due a second ago."""
+    db.execute(
+        "UPDATE fairlead.jobs SET run_at = now() - interval '1 second'"
+        " WHERE id = ANY(%s) AND run_at IS NOT NULL",
         [list(jobs)],
     )
 
@@ -124,6 +135,24 @@ def dispatch(
         },
     )
     return tuple(sorted(row[0] for row in rows.fetchall()))
+
+
+def promote(db: Database, *, epoch: int = 0) -> tuple[int, ...]:
+    """Make what fell due pending; return those jobs."""
+    row = db.execute(
+        load("fairlead_scheduler", "promote"), {"epoch": epoch, "from_us": 0, "limit": 100}
+    ).fetchone()
+    assert row is not None
+    return tuple(sorted(row[2] or ()))
+
+
+def mark_dead(db: Database, *, epoch: int = 0) -> tuple[int, ...]:
+    """Mark the workers dead whose lease has lapsed; return those."""
+    rows = db.execute(
+        load("fairlead_scheduler", "mark_dead"),
+        {"epoch": epoch, "worker_lease_seconds": 0, "limit": 100},
+    )
+    return tuple(row[0] for row in rows.fetchall())
 
 
 def claim(

@@ -1,0 +1,159 @@
+"""Everybody at once on a few jobs: what each thread does, from a seed, until time is up."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import monotonic
+
+import psycopg
+
+from tests.support.race import (
+    STALE,
+    Database,
+    Lease,
+    answer,
+    claim,
+    dispatch,
+    end,
+    finish,
+    insert,
+    leading,
+    let_expire,
+    promote,
+    register,
+)
+
+LOCKED = "55P03"
+UNFINISHED_MAX = 12
+ENDINGS = ("failed", "snoozed", "returned", "released", "crashed", "lost")
+
+
+@dataclass(slots=True)
+class Account:
+    """What one thread was told; threads share nothing but the database."""
+
+    inserted: list[int] = field(default_factory=list[int])
+    claimed: list[Lease] = field(default_factory=list[Lease])
+    finished: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    deadlocks: list[str] = field(default_factory=list[str])
+    steps: int = 0
+
+
+def hunt(
+    db: Database, play: "Callable[[Player], None]", *, seed: int, seconds: float
+) -> Account:
+    """Repeat one role's step; count deadlocks, and let every other error end the hunt."""
+    player = Player(db, random.Random(seed), Account())
+    until = monotonic() + seconds
+    while monotonic() < until:
+        try:
+            play(player)
+        except psycopg.errors.DeadlockDetected as error:
+            player.account.deadlocks.append(f"{play.__name__}: {error}")
+        player.account.steps += 1
+    return player.account
+
+
+@dataclass(slots=True)
+class Player:
+    """One thread's connection, dice, account and open leases."""
+
+    db: Database
+    dice: random.Random
+    account: Account
+    worker: int = 0
+    leases: list[Lease] = field(default_factory=list[Lease])
+
+    def some(self, most: int) -> list[int]:
+        """Return a few unfinished jobs, in no order."""
+        rows = self.db.execute(
+            "SELECT id FROM fairlead.jobs ORDER BY random() LIMIT %s", [most]
+        )
+        return [row[0] for row in rows.fetchall()]
+
+    def held(self, most: int) -> list[Lease]:
+        """Return a few leases that were had at some time, most of them stale by now."""
+        return self.dice.sample(self.leases, min(most, len(self.leases)))
+
+
+def application(player: Player) -> None:
+    """Insert while there are few jobs; cancel and retry, several in one transaction by id."""
+    jobs = player.some(UNFINISHED_MAX)
+    if len(jobs) < UNFINISHED_MAX:
+        key = player.dice.choice([None, "a", "b"])
+        player.account.inserted += insert(
+            player.db, dedup_key=key, count=1 if key else 3, timeout="1 millisecond"
+        )
+    chosen = sorted(jobs[: player.dice.randint(0, 3)])
+    if player.dice.random() < 0.4:
+        with player.db.transaction():
+            for job in chosen:
+                answer(player.db, "cancel(%s)", job)
+    else:
+        with player.db.transaction():
+            again = [answer(player.db, "retry(%s)", job) for job in chosen]
+        player.account.inserted += [job for job in again if isinstance(job, int)]
+
+
+def dispatcher(player: Player) -> None:
+    """Dispatch everything there is, whatever has become of it: a leader has one such loop."""
+    dispatch(player.db, player.some(UNFINISHED_MAX), epoch=leading(player.db))
+
+
+def sweeper(player: Player) -> None:
+    """Promote what was to run again, expire, recall and steal, beside the dispatcher."""
+    epoch = leading(player.db)
+    let_expire(player.db, *player.some(1)[: player.dice.randint(0, 1)])
+    promote(player.db, epoch=epoch)
+    sweep = player.dice.choice(
+        [
+            "_expire(%s, '-infinity', 3)",
+            "_steal(%s, interval '5 milliseconds', 3)",
+            f"_recall(%s, ARRAY{player.some(3)}::bigint[])",
+        ]
+    )
+    answer(player.db, sweep, epoch)
+
+
+def worker(player: Player) -> None:
+    """Claim; end batches that are mostly stale in every way, sometimes in a handler's way."""
+    player.worker = player.worker or register(player.db)
+    for lease in claim(player.db, player.worker, limit=player.dice.randint(1, 4)):
+        player.account.claimed.append(lease)
+        player.leases.append(lease)
+    del player.leases[:-8]
+    act = player.dice.choice([_finish, _finish, _hand_back, _handle])
+    act(player)
+
+
+def _finish(player: Player) -> None:
+    batch = player.held(4)
+    newest = {lease.job: lease.token for lease in sorted(batch, key=lambda each: each.token)}
+    player.account.finished += [(job, newest[job]) for job in finish(player.db, batch)]
+
+
+def _hand_back(player: Player) -> None:
+    for lease in player.held(2):
+        end(
+            player.db,
+            lease,
+            player.dice.choice(ENDINGS),
+            delay="1 millisecond",
+            patient=player.dice.random() < 0.5,
+        )
+
+
+def _handle(player: Player) -> None:
+    """Extend and complete in one transaction, as a handler that owns its transaction does."""
+    for lease in player.held(1):
+        try:
+            with player.db.transaction():
+                player.db.execute(
+                    "SELECT fairlead.extend(%s, %s, interval '1 second')",
+                    [lease.job, lease.token],
+                )
+                player.db.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+            player.account.finished.append((lease.job, lease.token))
+        except psycopg.Error as error:
+            if error.sqlstate not in {STALE, LOCKED}:
+                raise
