@@ -114,6 +114,7 @@ class _Server(ThreadingHTTPServer):
     def server_bind(self) -> None:
         if self.address_family == socket.AF_INET6:
             self.socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # Not HTTPServer's, which asks the name service for our name and may wait for it.
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()

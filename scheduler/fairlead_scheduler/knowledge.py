@@ -10,11 +10,23 @@ from fairlead_scheduler.capacity import Capacity
 from fairlead_scheduler.depth import Depth
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.marks import ReceiptMark
-from fairlead_scheduler.news import Audited, News, Promoted, Recalled, Surveyed
 from fairlead_scheduler.policy import FairOrder
-from fairlead_scheduler.store import BAND, Ask, Fill, Observed, Queued, Receipt, View
 from fairlead_scheduler.tail import Probe, Tail
 from fairlead_scheduler.values import DepthSettings, Found, Head, Paused, Plan, Want
+from fairlead_scheduler.views import (
+    BAND,
+    Ask,
+    Audited,
+    Fill,
+    News,
+    Observed,
+    Promoted,
+    Queued,
+    Recalled,
+    Receipt,
+    Surveyed,
+    View,
+)
 
 _STREAMS_MAX = 1000
 _TAIL_OVERLAP = 2000

@@ -7,17 +7,19 @@ from datetime import timedelta
 from queue import SimpleQueue
 from time import monotonic
 
+from fairlead_scheduler.calls import Requests, drain
 from fairlead_scheduler.calm import Calm
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.news import News, drain
 from fairlead_scheduler.settings import SchedulerSettings
-from fairlead_scheduler.store import Store, View
+from fairlead_scheduler.store import Store
 from fairlead_scheduler.values import Plan
+from fairlead_scheduler.views import News, View
 
 _WORKERS_SECONDS = 1.0
 _EVERYBODY_SECONDS = 0.1
+_RECALL_SECONDS = 0.5
 
 
 class Loop:
@@ -30,6 +32,7 @@ class Loop:
         settings: SchedulerSettings,
         *,
         knowledge: Knowledge,
+        requests: Requests,
         news: SimpleQueue[News],
         metrics: Metrics,
     ) -> None:
@@ -37,6 +40,7 @@ class Loop:
         self._lead = lead
         self._settings = settings
         self._knowledge = knowledge
+        self._requests = requests
         self._news = news
         self._metrics = metrics
         self._calm = Calm()
@@ -44,6 +48,8 @@ class Loop:
         self._due = monotonic()
         self._workers_due = 0.0
         self._everybody_due = 0.0
+        self._recall_due = 0.0
+        self._audit_due = self._due + settings.audit_seconds
 
     def notified(self) -> None:
         """Somebody called: jobs came, a worker registered, or a queue was paused or resumed."""
@@ -66,8 +72,9 @@ class Loop:
         plan = self._knowledge.plan(self._now_us)
         # 5. Apply it, if the lead seems to be ours still; the database knows.
         taken = self._apply(plan)
-        # 6. Wake workers that may rest.
+        # 6. Wake workers that may rest, and ask the sweeps for what is theirs.
         self._wake(waiting, len(taken))
+        self._ask_sweeps(view)
         # 7. Rest.
         return self._rest(view, plan, stirred=bool(news))
 
@@ -99,11 +106,28 @@ class Loop:
                 self._everybody_due = now + _EVERYBODY_SECONDS
                 self._store.wake(())
 
+    def _ask_sweeps(self, view: View) -> None:
+        """Have paused lanes recalled, late due jobs promoted, and the books audited."""
+        observed, now = view.observed, monotonic()
+        if observed.first_due_us is not None and observed.first_due_us <= observed.now_us:
+            self._requests.promote_from(observed.first_due_us)
+        if self._knowledge.paused and now >= self._recall_due:
+            self._recall_due = now + _RECALL_SECONDS
+            unclaimed = self._knowledge.to_recall()
+            if unclaimed:
+                self._requests.recall(unclaimed)
+        if now >= self._audit_due:
+            self._audit_due = now + self._settings.audit_seconds
+            self._knowledge.order.reading()
+            self._requests.audit()
+
     def _rest(self, view: View, plan: Plan, *, stirred: bool) -> timedelta:
         calm, arrived = self._calm, len(view.observed.ids or ())
         stirred = stirred or bool(view.receipts or view.fills or view.found)
         calm.looked(self._now_us, arrived=arrived, planned=len(plan.jobs), stirred=stirred)
         self._metrics.ticks.inc()
+        if view.observed.ids is not None:
+            self._metrics.queues.runnable(view.observed.queues)
         self._metrics.lag.observe(max(0.0, monotonic() - self._due))
         seconds = self._settings.tick_seconds
         if arrived >= self._settings.sweep_max or not view.probed_all:

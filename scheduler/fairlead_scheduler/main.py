@@ -14,8 +14,8 @@ from fairlead import log
 from fairlead.health import CannotListen, Health
 from fairlead.service import stopping
 from fairlead.settings import explain
+from fairlead_scheduler.calls import Bell
 from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.news import Bell
 from fairlead_scheduler.service import Scheduler, SchemaTooNew
 from fairlead_scheduler.settings import SchedulerSettings
 

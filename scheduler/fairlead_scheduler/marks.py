@@ -2,6 +2,7 @@
 
 _PATIENCE_US = 5_000_000
 _FULL_PASS_US = 30_000_000
+_TRAIL_US = 2_000_000
 
 
 class ReceiptMark:
@@ -46,3 +47,42 @@ class ReceiptMark:
             after += 1
             self._beyond.remove(after)
         self._after = after
+
+
+class LowWater:
+    """Where the next scan of a time index begins: below it everything has been dealt with.
+
+    It trails the last look by two seconds, because rows become visible late; it may be lowered
+    for a row that is known to lie below it; and every 30 s one scan begins at zero.
+    """
+
+    def __init__(self) -> None:
+        self._mark_us = 0
+        self._looked_us = 0
+        self._full_pass_us = 0
+
+    def begin(self) -> int:
+        """Return the instant to scan from now."""
+        if self._looked_us - self._full_pass_us >= _FULL_PASS_US:
+            return 0
+        return self._mark_us
+
+    def lower(self, instant_us: int) -> None:
+        """Scan from this instant at the latest, because a row lies there."""
+        self._mark_us = min(self._mark_us, instant_us)
+
+    def looked(self, from_us: int, now_us: int, *, reached_us: int | None = None) -> None:
+        """Note that a scan from there has been made.
+
+        Args:
+            from_us: What `begin` answered.
+            now_us: The database's time.
+            reached_us: How far the scan came, if it stopped before the end.
+        """
+        self._looked_us = now_us
+        if reached_us is not None:
+            self._mark_us = reached_us if from_us else min(self._mark_us, reached_us)
+        else:
+            self._mark_us = now_us - _TRAIL_US
+            if not from_us:
+                self._full_pass_us = now_us

@@ -13,12 +13,12 @@ import psycopg
 from fairlead import log
 from fairlead.migrate import schema_state
 from fairlead.store import Connection, Unreachable, connect_patiently
+from fairlead_scheduler.calls import Bell
 from fairlead_scheduler.leader import Lead, take_over
 from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.news import Bell
 from fairlead_scheduler.session import connect_leader
 from fairlead_scheduler.settings import SchedulerSettings
-from fairlead_scheduler.term import notified, serve_term
+from fairlead_scheduler.term import Term, notified
 
 _log = log.get("scheduler")
 _STANDBY_SECONDS = 0.5
@@ -88,11 +88,11 @@ class Scheduler:
             except (psycopg.Error, Unreachable) as error:
                 reason = " ".join(str(error).split()) or type(error).__name__
                 _log.warning("scheduler.disconnected", reason=reason)
-                self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
+            self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
         self.ready.clear()
 
     def _connect(self) -> Connection:
-        return connect_leader(self._settings, name="scheduler lead")
+        return connect_leader(self._settings, name="lead")
 
     def _serve_over(self, connection: Connection) -> None:
         if not self._await_schema(connection):
@@ -104,11 +104,12 @@ class Scheduler:
         self._metrics.leader.set(1)
         self._metrics.leader_transitions.inc()
         try:
-            serve_term(
+            Term(
                 lead, self._settings, stop=self._stop, bell=self._bell, metrics=self._metrics
-            )
+            ).serve()
         finally:
             self._metrics.leader.set(0)
+            self._metrics.queues.hide()
 
     def _await_schema(self, connection: Connection) -> bool:
         while not self._stop.is_set():

@@ -1,26 +1,62 @@
 """The sessions of a leader: what none of its statements may do to the next leader.
 
 A statement that outlives the lease would hold the leader's row against the take-over, and so
-would a transaction that a frozen process leaves open.
+would a transaction that a frozen process leaves open. Behind PgBouncer sessions are not ours to
+set up:
+there the scheduler's role must carry these settings.
 """
 
 from fairlead.store import Connection, connect_service
 from fairlead_scheduler.settings import SchedulerSettings
 
 _STATEMENT_SHARE_OF_LEASE = 0.8
+_READ_SECONDS_MAX = 60
 
 
 def connect_leader(settings: SchedulerSettings, *, name: str) -> Connection:
     """Open a session whose statements end before the lease does.
 
-    Behind PgBouncer sessions are not ours to set up: there the role must carry these settings.
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    return _connect(settings, name, statement_seconds=_statement_seconds(settings))
+
+
+def connect_reader(settings: SchedulerSettings, *, name: str) -> Connection:
+    """Open a session for long reads, which hold nothing that the next leader needs.
 
     Raises:
         Unreachable: with one sentence that says why.
     """
-    connection = connect_service(settings, name=name)
+    return _connect(settings, name, statement_seconds=_READ_SECONDS_MAX)
+
+
+def connect_upkeep(settings: SchedulerSettings, *, name: str) -> Connection:
+    """Open a session that gives up soon on locks: whoever waits behind it waits as long.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    seconds = _statement_seconds(settings)
+    return _connect(
+        settings, name, statement_seconds=seconds, more=(b"lock_timeout = '200ms'",)
+    )
+
+
+def _connect(
+    settings: SchedulerSettings,
+    name: str,
+    *,
+    statement_seconds: float,
+    more: tuple[bytes, ...] = (),
+) -> Connection:
+    connection = connect_service(settings, name=f"scheduler {name}")
     if settings.database_direct:
-        milliseconds = int(settings.lease_seconds * _STATEMENT_SHARE_OF_LEASE * 1000)
-        connection.execute(f"set statement_timeout = {milliseconds}".encode())
-        connection.execute(b"set idle_in_transaction_session_timeout = '2s'")
+        timeout = f"statement_timeout = {int(statement_seconds * 1000)}".encode()
+        for setting in (timeout, b"idle_in_transaction_session_timeout = '2s'", *more):
+            connection.execute(b"set " + setting)
     return connection
+
+
+def _statement_seconds(settings: SchedulerSettings) -> float:
+    return settings.lease_seconds * _STATEMENT_SHARE_OF_LEASE

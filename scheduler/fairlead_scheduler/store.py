@@ -5,9 +5,7 @@ which cost a tenth of as many rows.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import repeat
-from typing import NamedTuple
 
 from psycopg import Cursor
 from psycopg.rows import args_row, scalar_row
@@ -17,125 +15,21 @@ from fairlead.sql import integers
 from fairlead.store import Connection
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.tail import Probe
-from fairlead_scheduler.values import Found, Planned, QueueRow, Want
+from fairlead_scheduler.values import Found, Planned, Want
+from fairlead_scheduler.views import (
+    BAND,
+    Ask,
+    Fill,
+    Lanes,
+    Observed,
+    Queued,
+    Receipt,
+    Row,
+    View,
+    Worker,
+)
 
 _PACKAGE = __package__ or ""
-BAND = 0
-"""The one band of this release."""
-
-
-class Observed(NamedTuple):
-    """What `observe` answers; a list is None where there are no rows.
-
-    When `first_due_us` is set, scheduled rows are among them, with None for their ranks.
-    """
-
-    now_us: int
-    xmin: int
-    xmax: int
-    paused_queues: list[str] | None
-    paused_tenants: list[str | None] | None
-    ids: list[int] | None
-    seqs: list[int]
-    queues: list[str]
-    tenants: list[str]
-    ranks: list[int]
-    hints_us: list[int | None] | None
-    first_due_us: int | None
-
-
-class Receipt(NamedTuple):
-    """What one batch of claims, endings or hand-backs left behind."""
-
-    id: int
-    at_us: int
-    worker: int | None
-    claimed: list[int] | None
-    ended: list[int] | None
-    run_us: list[int] | None
-    returned: list[int] | None
-
-
-class Fill(NamedTuple):
-    """What was read for the want of this place, counted from 1."""
-
-    place: int
-    ids: list[int] | None
-    seqs: list[int]
-    hints_us: list[int | None] | None
-
-
-class Row(NamedTuple):
-    """A job that a probe found; `run_at_us` is set while it is scheduled."""
-
-    id: int
-    seq: int
-    queue: str
-    tenant: str
-    rank: int
-    hint_us: int | None
-    run_at_us: int | None
-
-
-class Lanes(NamedTuple):
-    """The first pending job of every stream, by columns; None where there are none."""
-
-    ids: list[int] | None
-    seqs: list[int]
-    queues: list[str]
-    tenants: list[str]
-    ranks: list[int]
-
-
-class Worker(NamedTuple):
-    """A live worker."""
-
-    id: int
-    slots: int
-
-
-class Queued(NamedTuple):
-    """All of `work_queue`, by columns; a list is None where there are no rows."""
-
-    now_us: int
-    floor: int
-    job_ids: list[int] | None
-    queues: list[str]
-    tenants: list[str]
-    vtags: list[int]
-    estimates_us: list[int]
-    claimed_us: list[int | None]
-    workers: list[int | None]
-
-    def rows(self) -> list[QueueRow]:
-        """Return them as the books take them."""
-        if self.job_ids is None:
-            return []
-        columns = (self.job_ids, self.queues, self.tenants, self.vtags, self.estimates_us)
-        return list(map(QueueRow, *columns, self.claimed_us))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """What one look is to read beside the tail and the receipts."""
-
-    last_id: int
-    after_receipt: int
-    wants: tuple[Want, ...] = ()
-    probe: Probe | None = None
-    workers: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
-    """What one look saw."""
-
-    observed: Observed
-    receipts: list[Receipt]
-    fills: list[Fill]
-    found: list[Row]
-    probed_all: bool
-    workers: list[Worker] | None
 
 
 class Store:
@@ -153,7 +47,6 @@ class Store:
         self._refill: Cursor[Fill] = cursor(binary=True, row_factory=args_row(Fill))
         self._probe: Cursor[Row] = cursor(binary=True, row_factory=args_row(Row))
         self._workers: Cursor[Worker] = cursor(binary=True, row_factory=args_row(Worker))
-        self._queued: Cursor[Queued] = cursor(binary=True, row_factory=args_row(Queued))
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
 
     def look(self, ask: Ask) -> View:
@@ -203,10 +96,7 @@ class Store:
 
     def queued(self) -> Queued:
         """Read all of `work_queue`."""
-        self._queued.execute(_QUEUED, {"pool": self._settings.pool, "band": BAND})
-        queued = self._queued.fetchone()
-        assert queued is not None
-        return queued
+        return read_queued(self._connection, self._settings.pool)
 
     def newest(self) -> int:
         """Return the largest id of `jobs` that is visible; 0 without one."""
@@ -215,7 +105,7 @@ class Store:
 
     def lanes(self) -> tuple[Found, ...]:
         """Read the first pending job of every stream."""
-        return read_lanes(self._connection)
+        return read_lanes(self._connection).rows()
 
     def rest(self) -> bool:
         """Ask every INSERT to notify us; whether nobody else had asked for it."""
@@ -232,14 +122,20 @@ class Store:
         self._connection.execute(sql.load(_PACKAGE, "wake"), {"workers": named})
 
 
-def read_lanes(connection: Connection) -> tuple[Found, ...]:
+def read_queued(connection: Connection, pool: str) -> Queued:
+    """Read all of `work_queue` that belongs to the pool."""
+    cursor: Cursor[Queued] = connection.cursor(binary=True, row_factory=args_row(Queued))
+    queued = cursor.execute(_QUEUED, {"pool": pool, "band": BAND}).fetchone()
+    assert queued is not None
+    return queued
+
+
+def read_lanes(connection: Connection) -> Lanes:
     """Read the first pending job of every stream: one scan over all lanes."""
     cursor: Cursor[Lanes] = connection.cursor(binary=True, row_factory=args_row(Lanes))
     lanes = cursor.execute(sql.load(_PACKAGE, "lanes")).fetchone()
-    if lanes is None or lanes.ids is None:
-        return ()
-    columns = (lanes.ids, lanes.seqs, lanes.queues, lanes.tenants, lanes.ranks)
-    return tuple(map(Found, *columns, repeat(None), repeat(None)))
+    assert lanes is not None
+    return lanes
 
 
 _OBSERVE = sql.load(_PACKAGE, "observe")

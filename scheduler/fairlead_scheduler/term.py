@@ -11,53 +11,115 @@ from queue import SimpleQueue
 
 from fairlead import log
 from fairlead.store import Connection
+from fairlead_scheduler.calls import Bell, Requests
+from fairlead_scheduler.chores import Hands
+from fairlead_scheduler.fire import Schedules
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.loop import Loop
 from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.news import Bell, News
-from fairlead_scheduler.session import connect_leader
+from fairlead_scheduler.session import connect_leader, connect_reader, connect_upkeep
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
+from fairlead_scheduler.surveys import Surveys
+from fairlead_scheduler.sweeps import Sweeps
+from fairlead_scheduler.upkeep import Upkeep
+from fairlead_scheduler.views import News
 
 _log = log.get("scheduler")
 _ROUND_TRIP_US = 1000
 
 
-def serve_term(
-    lead: Lead,
-    settings: SchedulerSettings,
-    *,
-    stop: threading.Event,
-    bell: Bell,
-    metrics: Metrics,
-) -> None:
-    """Lead until asked to stop or the lead is over; release it in every case.
+class Term:
+    """One term: opens its sessions, reads what a leader must know, runs the loop.
 
     Raises:
         Unreachable: a session could not be opened.
         psycopg.Error: a session was lost.
     """
-    with ExitStack() as leaving:
-        leaving.callback(lead.release)
-        lead.keep(bell.ring)
-        connection = leaving.enter_context(
-            closing(connect_leader(settings, name="scheduler loop"))
-        )
-        if settings.database_direct:
-            connection.execute(b"listen fairlead_scheduler")
-        store = Store(connection, settings, epoch=lead.epoch)
-        news: SimpleQueue[News] = SimpleQueue()
-        loop = Loop(
-            store, lead, settings, knowledge=begin(store, settings), news=news, metrics=metrics
-        )
-        _log.info("scheduler.leads", epoch=lead.epoch)
-        while not stop.is_set() and not lead.over.is_set():
-            bell.wait(loop.step().total_seconds(), connection.fileno())
+
+    def __init__(
+        self,
+        lead: Lead,
+        settings: SchedulerSettings,
+        *,
+        stop: threading.Event,
+        bell: Bell,
+        metrics: Metrics,
+    ) -> None:
+        self._lead = lead
+        self._settings = settings
+        self._stop = stop
+        self._bell = bell
+        self._metrics = metrics
+        self._news: SimpleQueue[News] = SimpleQueue()
+        self._hands = Hands(lead, bell)
+        self._requests = Requests(self._hands.call)
+
+    def serve(self) -> None:
+        """Lead until asked to stop or the lead is over.
+
+        The lead is released first and the sessions are closed after that: whatever is still
+        under way is fenced by the epoch.
+        """
+        with ExitStack() as leaving:
+            leaving.callback(self._lead.release)
+            self._lead.keep(self._bell.ring)
+            connection = leaving.enter_context(
+                closing(connect_leader(self._settings, name="loop"))
+            )
+            loop = self._loop(connection)
+            self._hire(leaving)
+            leaving.callback(self._hands.join)
+            leaving.callback(self._lead.release)
+            _log.info("scheduler.leads", epoch=self._lead.epoch)
+            self._run(loop, connection)
+        _log.info("scheduler.led", epoch=self._lead.epoch, ended=self._lead.reason)
+
+    def _run(self, loop: Loop, connection: Connection) -> None:
+        while not self._stop.is_set() and not self._lead.over.is_set():
+            self._bell.wait(loop.step().total_seconds(), connection.fileno())
             if notified(connection):
                 loop.notified()
-        lead.end("asked to stop")
-    _log.info("scheduler.led", epoch=lead.epoch, ended=lead.reason)
+        self._lead.end("asked to stop")
+
+    def _loop(self, connection: Connection) -> Loop:
+        if self._settings.database_direct:
+            connection.execute(b"listen fairlead_scheduler")
+        store = Store(connection, self._settings, epoch=self._lead.epoch)
+        return Loop(
+            store,
+            self._lead,
+            self._settings,
+            knowledge=begin(store, self._settings),
+            requests=self._requests,
+            news=self._news,
+            metrics=self._metrics,
+        )
+
+    def _hire(self, leaving: ExitStack) -> None:
+        """Start the hands beside the loop, each with a session of its own."""
+        settings, epoch = self._settings, self._lead.epoch
+        sweeping = leaving.enter_context(closing(connect_leader(settings, name="sweeps")))
+        reading = leaving.enter_context(closing(connect_reader(settings, name="surveys")))
+        keeping = leaving.enter_context(closing(connect_upkeep(settings, name="upkeep")))
+        sweeps = Sweeps(
+            sweeping,
+            settings,
+            epoch=epoch,
+            requests=self._requests,
+            news=self._news,
+            bell=self._bell,
+            metrics=self._metrics,
+        )
+        schedules = Schedules(sweeping, settings, epoch=epoch, metrics=self._metrics)
+        surveys = Surveys(
+            reading, settings, news=self._news, bell=self._bell, metrics=self._metrics
+        )
+        upkeep = Upkeep(keeping, settings, epoch=epoch)
+        self._hands.hire("sweeps", sweeping, (*sweeps.chores(), *schedules.chores()))
+        self._hands.hire("surveys", reading, surveys.chores())
+        self._hands.hire("upkeep", keeping, upkeep.chores())
 
 
 def begin(store: Store, settings: SchedulerSettings) -> Knowledge:

@@ -12,10 +12,11 @@ with recursive stream as (
         order by j.queue, j.tenant, j.rank limit 1) n
 )
 select array_agg(f.id) as ids, array_agg(f.seq) as seqs, array_agg(f.queue) as queues,
-       array_agg(f.tenant) as tenants, array_agg(f.rank) as ranks
+       array_agg(f.tenant) as tenants, array_agg(f.rank) as ranks,
+       array_agg((extract(epoch from coalesce(f.due_at, f.created_at)) * 1e6)::bigint) as since_us
 from stream s
 cross join lateral (
-    select j.id, j.seq, j.queue, j.tenant, j.rank from fairlead.jobs j
+    select j.id, j.seq, j.queue, j.tenant, j.rank, j.due_at, j.created_at from fairlead.jobs j
     where j.run_at is null and j.queue = s.queue and j.tenant = s.tenant and j.rank = s.rank
       and not exists (select from fairlead.work_queue q where q.job_id = j.id offset 0)
     order by j.seq limit 1) f

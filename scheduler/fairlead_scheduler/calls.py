@@ -1,45 +1,16 @@
-"""What the sweeps tell the loop, and what the loop asks of them.
+"""How threads reach each other: a bell that ends a rest, and what the loop asks of the others.
 
-The loop's decisions live on one thread; whatever another thread has read or changed reaches
-them as a value in a queue. A bell shortens the loop's rest.
+The loop's decisions live on one thread; whatever another one has read or changed reaches them
+as a value in a queue.
 """
 
 import os
 import select
+from collections.abc import Callable
 from queue import Empty, SimpleQueue
-from typing import NamedTuple, TypeVar
-
-from fairlead_scheduler.store import Queued
-from fairlead_scheduler.values import Found
+from typing import TypeVar
 
 T = TypeVar("T")
-
-
-class Promoted(NamedTuple):
-    """Jobs that fell due and are pending now."""
-
-    rows: tuple[Found, ...]
-
-
-class Recalled(NamedTuple):
-    """Jobs that left `work_queue` unclaimed."""
-
-    ids: tuple[int, ...]
-
-
-class Surveyed(NamedTuple):
-    """The first pending job of every lane and rank."""
-
-    rows: tuple[Found, ...]
-
-
-class Audited(NamedTuple):
-    """A full read of `work_queue`."""
-
-    queued: Queued
-
-
-News = Promoted | Recalled | Surveyed | Audited
 
 
 class Bell:
@@ -71,6 +42,37 @@ class Bell:
         """Give the pipe back; nobody may ring any more."""
         os.close(self._reader)
         os.close(self._writer)
+
+
+class Requests:
+    """What the loop asks of the hands beside it.
+
+    Args:
+        call: Has a chore done now, by its name.
+    """
+
+    def __init__(self, call: Callable[[str], None]) -> None:
+        self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
+        self.due_us: SimpleQueue[int] = SimpleQueue()
+        self._call = call
+
+    def recall(self, ids: tuple[int, ...]) -> None:
+        """Take these unclaimed rows out of `work_queue`."""
+        self.recalls.put(ids)
+        self._call("recall")
+
+    def promote_from(self, due_us: int) -> None:
+        """Promote what has been due since then: it was shown only now."""
+        self.due_us.put(due_us)
+        self._call("promote")
+
+    def audit(self) -> None:
+        """Read all of `work_queue`."""
+        self._call("audit")
+
+    def survey(self) -> None:
+        """Scan the lanes."""
+        self._call("survey")
 
 
 def drain(queue: SimpleQueue[T]) -> list[T]:

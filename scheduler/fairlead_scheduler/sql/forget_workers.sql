@@ -1,0 +1,17 @@
+-- forget_workers: delete workers that have been dead for a day and hold nothing.
+-- locks: the leader's row (for share), workers by id (skip locked).
+-- index: worker_leases_pkey, leaders_pkey, work_queue_deadline
+with lead as materialized (
+    select l.epoch from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+), holding as materialized (
+    select q.worker from fairlead.work_queue q
+    where q.worker is not null and q.deadline > '-infinity'
+)
+delete from fairlead.worker_leases w
+where w.id = any (array(
+    select d.id from fairlead.worker_leases d
+    where d.id > 0 and d.dead_at < now() - interval '1 day' and exists (select from lead)
+      and d.id <> all (array(select h.worker from holding h))
+    order by d.id limit %(limit)s
+    for update skip locked))

@@ -1,0 +1,100 @@
+"""Long reads beside the loop: the lanes, all of `work_queue`, and the gauges of the queues.
+
+They lock nothing, so their session may take longer than the lease; how much of the time they
+take is bounded.
+"""
+
+from math import inf
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from psycopg import Cursor
+from psycopg.rows import args_row
+
+from fairlead import sql
+from fairlead.store import Connection
+from fairlead_scheduler.calls import Bell
+from fairlead_scheduler.chores import Chore
+from fairlead_scheduler.metrics import STATES, Measured, Metrics
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.store import read_lanes, read_queued
+from fairlead_scheduler.views import Audited, News, Surveyed
+
+_PACKAGE = __package__ or ""
+_GAUGES_SECONDS = 5.0
+_DUTY = 0.05
+
+
+class QueueGauges(NamedTuple):
+    """What `gauges` answers about one queue."""
+
+    queue: str
+    pending: int
+    queued: int
+    running: int
+    scheduled: int
+    oldest_us: int | None
+    now_us: int
+
+
+class Surveys:
+    """The long reads of one term over one session."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: SchedulerSettings,
+        *,
+        news: SimpleQueue[News],
+        bell: Bell,
+        metrics: Metrics,
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._news = news
+        self._bell = bell
+        self._metrics = metrics
+        self._gauges: Cursor[QueueGauges] = connection.cursor(
+            binary=True, row_factory=args_row(QueueGauges)
+        )
+        self._oldest_us: dict[str, int] = {}
+
+    def chores(self) -> tuple[Chore, ...]:
+        """Return what to do and how often; an audit is asked for by the loop."""
+        return (
+            Chore("audit", inf, self.audit, at_once=False),
+            Chore("survey", self._settings.survey_seconds, self.survey, _DUTY, at_once=False),
+            Chore("gauges", _GAUGES_SECONDS, self.gauges, _DUTY),
+        )
+
+    def survey(self) -> bool:
+        """Find the first pending job of every lane, whoever has missed it."""
+        lanes = read_lanes(self._connection)
+        self._oldest_us = lanes.oldest_us()
+        self._tell(Surveyed(lanes.rows()))
+        return False
+
+    def audit(self) -> bool:
+        """Read all of `work_queue`, to be compared with the books."""
+        self._tell(Audited(read_queued(self._connection, self._settings.pool)))
+        return False
+
+    def gauges(self) -> bool:
+        """Measure the queues."""
+        rows = self._gauges.execute(sql.load(_PACKAGE, "gauges")).fetchall()
+        self._metrics.queues.show(self._measured(row) for row in rows)
+        return False
+
+    def _measured(self, row: QueueGauges) -> Measured:
+        """Age what the last survey found with what is in `work_queue`."""
+        pending_us = self._oldest_us.get(row.queue) if row.pending else None
+        since_us = min(
+            (us for us in (pending_us, row.oldest_us) if us is not None), default=None
+        )
+        age_us = 0 if since_us is None else max(0, row.now_us - since_us)
+        states = (row.pending, row.queued, row.running, row.scheduled)
+        return Measured(row.queue, dict(zip(STATES, states, strict=True)), age_us / 1e6)
+
+    def _tell(self, item: News) -> None:
+        self._news.put(item)
+        self._bell.ring()

@@ -1,0 +1,170 @@
+"""What the leader reads, as values: the answers of its statements, and the news of its sweeps.
+
+A list is one column of many rows, which costs a tenth of as many rows.
+"""
+
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+from fairlead_scheduler.tail import Probe
+from fairlead_scheduler.values import Found, QueueRow, Want
+
+BAND = 0
+"""The one band of this release."""
+
+
+class Observed(NamedTuple):
+    """What `observe` answers; a list is None where there are no rows.
+
+    When `first_due_us` is set, scheduled rows are among them, with None for their ranks.
+    """
+
+    now_us: int
+    xmin: int
+    xmax: int
+    paused_queues: list[str] | None
+    paused_tenants: list[str | None] | None
+    ids: list[int] | None
+    seqs: list[int]
+    queues: list[str]
+    tenants: list[str]
+    ranks: list[int]
+    hints_us: list[int | None] | None
+    first_due_us: int | None
+
+
+class Receipt(NamedTuple):
+    """What one batch of claims, endings or hand-backs left behind."""
+
+    id: int
+    at_us: int
+    worker: int | None
+    claimed: list[int] | None
+    ended: list[int] | None
+    run_us: list[int] | None
+    returned: list[int] | None
+
+
+class Fill(NamedTuple):
+    """What was read for the want of this place, counted from 1."""
+
+    place: int
+    ids: list[int] | None
+    seqs: list[int]
+    hints_us: list[int | None] | None
+
+
+class Row(NamedTuple):
+    """A job that a probe found; `run_at_us` is set while it is scheduled."""
+
+    id: int
+    seq: int
+    queue: str
+    tenant: str
+    rank: int
+    hint_us: int | None
+    run_at_us: int | None
+
+
+class Lanes(NamedTuple):
+    """The first pending job of every stream, by columns; None where there are none."""
+
+    ids: list[int] | None
+    seqs: list[int]
+    queues: list[str]
+    tenants: list[str]
+    ranks: list[int]
+    since_us: list[int]
+
+    def rows(self) -> tuple[Found, ...]:
+        """Return them as the heads take them."""
+        if self.ids is None:
+            return ()
+        columns = (self.ids, self.seqs, self.queues, self.tenants, self.ranks)
+        return tuple(map(Found, *columns, repeat(None), repeat(None)))
+
+    def oldest_us(self) -> dict[str, int]:
+        """Return since when the oldest of each queue has been due."""
+        oldest: dict[str, int] = {}
+        for queue, since_us in zip(self.queues or (), self.since_us or (), strict=True):
+            oldest[queue] = min(oldest.get(queue, since_us), since_us)
+        return oldest
+
+
+class Worker(NamedTuple):
+    """A live worker."""
+
+    id: int
+    slots: int
+
+
+class Queued(NamedTuple):
+    """All of `work_queue`, by columns; a list is None where there are no rows."""
+
+    now_us: int
+    floor: int
+    job_ids: list[int] | None
+    queues: list[str]
+    tenants: list[str]
+    vtags: list[int]
+    estimates_us: list[int]
+    claimed_us: list[int | None]
+    workers: list[int | None]
+
+    def rows(self) -> list[QueueRow]:
+        """Return them as the books take them."""
+        if self.job_ids is None:
+            return []
+        columns = (self.job_ids, self.queues, self.tenants, self.vtags, self.estimates_us)
+        return list(map(QueueRow, *columns, self.claimed_us))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """What one look is to read beside the tail and the receipts."""
+
+    last_id: int
+    after_receipt: int
+    wants: tuple[Want, ...] = ()
+    probe: Probe | None = None
+    workers: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What one look saw."""
+
+    observed: Observed
+    receipts: list[Receipt]
+    fills: list[Fill]
+    found: list[Row]
+    probed_all: bool
+    workers: list[Worker] | None
+
+
+class Promoted(NamedTuple):
+    """Jobs that fell due and are pending now."""
+
+    rows: tuple[Found, ...]
+
+
+class Recalled(NamedTuple):
+    """Jobs that left `work_queue` unclaimed."""
+
+    ids: tuple[int, ...]
+
+
+class Surveyed(NamedTuple):
+    """The first pending job of every lane and rank."""
+
+    rows: tuple[Found, ...]
+
+
+class Audited(NamedTuple):
+    """A full read of `work_queue`."""
+
+    queued: Queued
+
+
+News = Promoted | Recalled | Surveyed | Audited
