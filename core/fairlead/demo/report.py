@@ -1,0 +1,117 @@
+"""How the demo ends: what the database says happened, as a table and a picture."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rich.table import Table
+
+from fairlead.demo.watch import wait
+from fairlead.sql import load
+from fairlead.store import Connection
+
+_SMALL_FILES_MAX = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the application's own record says of its jobs."""
+
+    enqueued: int
+    lost: int
+    doubled: int
+    unsuccessful: int
+    measured: int
+    recovered: int
+    lines: int
+    seconds: float
+    roll_ups: int
+    ended: int
+
+    @property
+    def good(self) -> bool:
+        """Nothing lost, nothing done twice, nothing failed."""
+        return not (self.lost or self.doubled or self.unsuccessful)
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One job that ran: how long it waited, and when it ended after the run began."""
+
+    kind: str
+    tenant: str
+    wait_seconds: float
+    ended_seconds: float
+
+
+def verdict(connection: Connection) -> Verdict:
+    """Read the result back from the database."""
+    row = connection.execute(load("fairlead.demo", "verdict")).fetchone()
+    assert row is not None
+    numbers = [float(str(value or 0)) for value in row]
+    counts = [int(number) for number in numbers]
+    return Verdict(
+        enqueued=counts[0],
+        lost=counts[1],
+        doubled=counts[2],
+        unsuccessful=counts[3],
+        measured=counts[4],
+        recovered=counts[5],
+        lines=counts[6],
+        seconds=numbers[7],
+        roll_ups=counts[8],
+        ended=counts[9],
+    )
+
+
+def waits(connection: Connection, began: datetime) -> tuple[Wait, ...]:
+    """Read every job's wait."""
+    rows = connection.execute(load("fairlead.demo", "waits"), {"began": began}).fetchall()
+    return tuple(
+        Wait(str(kind), str(tenant), float(str(waited)), float(str(ended)))
+        for kind, tenant, waited, ended in rows
+    )
+
+
+def small_tenants(totals: dict[str, int]) -> frozenset[str]:
+    """Return the tenants with few files, beside the big one."""
+    return frozenset(name for name, count in totals.items() if count <= _SMALL_FILES_MAX)
+
+
+def table(result: Verdict, waited: Sequence[Wait], totals: dict[str, int]) -> Table:
+    """Lay the result out."""
+    biggest = max(totals, key=lambda name: totals[name])
+    small = small_tenants(totals)
+    measured = [each for each in waited if each.kind == "measure"]
+    classes = (
+        (f"{len(small)} small packages", [w for w in measured if w.tenant in small]),
+        (f"{biggest}, the big one", [w for w in measured if w.tenant == biggest]),
+        ("urgent calls", [w for w in waited if w.kind == "urgent"]),
+        ("reminders, after falling due", [w for w in waited if w.kind == "remind"]),
+    )
+    out = Table(title="What the database says")
+    out.add_column("")
+    out.add_column("", justify="right")
+    out.add_row("jobs", f"{result.ended:,}")
+    out.add_row("lines of Python measured", f"{result.lines:,}")
+    out.add_row("throughput", f"{result.ended / max(result.seconds, 0.1):,.0f} jobs/s")
+    out.add_row("nightly roll-ups fired", f"{result.roll_ups:,}")
+    for name, these in classes:
+        seconds = sorted(w.wait_seconds for w in these)
+        if seconds:
+            out.add_row(
+                f"wait p50 / p99: {name}",
+                f"{wait(_quantile(seconds, 0.5))} / {wait(_quantile(seconds, 0.99))}",
+            )
+    out.add_row("taken back from the killed", f"{result.recovered:,}")
+    for name, count in (
+        ("lost", result.lost),
+        ("finished twice", result.doubled),
+        ("failed", result.unsuccessful),
+    ):
+        out.add_row(name, f"[{'red' if count else 'green'}]{count}[/]")
+    return out
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]

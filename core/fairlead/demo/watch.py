@@ -1,0 +1,150 @@
+"""What the demo shows while it runs: one reading of the database, drawn or as a plain line."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.panel import Panel
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from fairlead.sql import load
+from fairlead.store import Connection
+
+_TENANTS_SHOWN = 8
+_EVENTS_SHOWN = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One tenant's jobs so far; waits are from runnable to claimed."""
+
+    name: str
+    done: int
+    total: int
+    wait_p50_seconds: float
+    wait_p99_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One live worker and how many of its slots are busy."""
+
+    name: str
+    slots: int
+    running: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One look at the fleet."""
+
+    seconds: float
+    ended: int
+    unfinished: int
+    queued: int
+    running: int
+    recovered: int
+    leader: str
+    tenants: tuple[Tenant, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    events: Sequence[str] = field(default_factory=tuple[str])
+
+    @property
+    def fraction(self) -> float:
+        """The share of all jobs known now that has ended."""
+        return self.ended / max(1, self.ended + self.unfinished)
+
+
+def read(
+    connection: Connection, *, seconds: float, totals: dict[str, int], events: Sequence[str]
+) -> Reading:
+    """Look once."""
+    progress = connection.execute(load("fairlead.demo", "progress")).fetchone()
+    assert progress is not None
+    _, ended, unfinished, queued, running, recovered = (int(str(each)) for each in progress)
+    leader = connection.execute(load("fairlead.demo", "leader")).fetchone()
+    rows = connection.execute(load("fairlead.demo", "tenants")).fetchall()
+    done = {str(row[0]): row for row in rows}
+    tenants = tuple(_tenant(name, total, done.get(name)) for name, total in totals.items())
+    workers = tuple(
+        Worker(str(row[0]), int(str(row[2])), int(str(row[3])))
+        for row in connection.execute(load("fairlead.demo", "workers")).fetchall()
+        if row[1] == "live"
+    )
+    who = f"{leader[0]} (epoch {leader[1]})" if leader else "nobody"
+    return Reading(
+        seconds, ended, unfinished, queued, running, recovered, who, tenants, workers,
+        tuple(events),
+    )  # fmt: skip
+
+
+def _tenant(name: str, total: int, row: tuple[object, ...] | None) -> Tenant:
+    if row is None:
+        return Tenant(name, 0, total, 0.0, 0.0)
+    return Tenant(name, int(str(row[1])), total, float(str(row[2])), float(str(row[3])))
+
+
+def line(reading: Reading) -> str:
+    """Say it in one line, for where there is no terminal."""
+    return (
+        f"{reading.seconds:5.1f} s  {reading.fraction:4.0%}  {reading.ended} ended, "
+        f"{reading.unfinished} left ({reading.queued} queued, {reading.running} running), "
+        f"{len(reading.workers)} workers, leader {reading.leader}"
+    )
+
+
+def draw(reading: Reading) -> RenderableType:
+    """Draw it for a terminal."""
+    head = Table.grid(padding=(0, 2))
+    head.add_row(
+        ProgressBar(total=1.0, completed=reading.fraction, width=40),
+        f"[bold]{reading.ended}[/] of {reading.ended + reading.unfinished} jobs",
+        f"{reading.ended / max(reading.seconds, 0.1):.0f} jobs/s",
+        f"{reading.seconds:.0f} s",
+    )
+    depth = Text(
+        f"pending {reading.unfinished - reading.queued - reading.running}   "
+        f"queued {reading.queued}   running {reading.running}   "
+        f"taken back from the dead {reading.recovered}"
+    )
+    body = Columns([_tenant_table(reading), _worker_table(reading)])
+    events = Text("\n".join(reading.events[-_EVENTS_SHOWN:]) or " ", style="yellow")
+    return Panel(Group(head, depth, body, events), title="Fairlead", width=100)
+
+
+def _tenant_table(reading: Reading) -> Table:
+    table = Table(title="tenants", box=None, pad_edge=False)
+    table.add_column("package")
+    for name in ("done", "of", "wait p50", "p99"):
+        table.add_column(name, justify="right")
+    shown = reading.tenants[:_TENANTS_SHOWN]
+    rest = reading.tenants[_TENANTS_SHOWN:]
+    for each in shown:
+        table.add_row(
+            each.name[:20], str(each.done), str(each.total),
+            wait(each.wait_p50_seconds), wait(each.wait_p99_seconds),
+        )  # fmt: skip
+    if rest:
+        table.add_row(
+            f"{len(rest)} smaller", str(sum(each.done for each in rest)),
+            str(sum(each.total for each in rest)), "",
+            wait(max(each.wait_p99_seconds for each in rest)),
+        )  # fmt: skip
+    return table
+
+
+def _worker_table(reading: Reading) -> Table:
+    table = Table(title=f"leader: {reading.leader}", box=None, pad_edge=False)
+    table.add_column("worker")
+    table.add_column("busy slots")
+    for each in reading.workers:
+        table.add_row(each.name, "■" * each.running + "·" * max(0, each.slots - each.running))
+    return table
+
+
+def wait(seconds: float) -> str:
+    """Return a wait as people read it."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
