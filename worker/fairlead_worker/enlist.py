@@ -12,7 +12,7 @@ from time import monotonic
 
 from fairlead import log
 from fairlead_worker import parent_store
-from fairlead_worker.lease import LeaseThread, Reply
+from fairlead_worker.lease import LeaseThread, Reply, Unusable
 from fairlead_worker.orders import Orders
 from fairlead_worker.parent_store import Became
 from fairlead_worker.session import Session
@@ -33,6 +33,7 @@ class Enlistment:
         self._lease = lease
         self._former: tuple[int, ...] | None = None  # None: look for predecessors
         self._asked = False
+        self._registered: int | None = None  # known here before the parent's loop knows it
         self._log = log.get("worker.enlistment").bind(name=name)
         self.worker_id: int | None = None
         self.left = False
@@ -52,7 +53,10 @@ class Enlistment:
 
     def leave(self) -> None:
         """Give up the row and what it still holds; `left` says when that is done."""
-        self._lease.ask(self._leave)
+        if isinstance(self._lease.standing, Unusable):
+            self.left = True
+        else:
+            self._lease.ask(self._leave)
 
     # In the lease's thread.
 
@@ -64,6 +68,7 @@ class Enlistment:
         since = monotonic()
         worker_id = parent_store.register(session, self._orders, self._name)
         self._lease.hold(worker_id, since)
+        self._registered = worker_id
         return partial(self._enlisted, worker_id, former, became)
 
     def _predecessors(self, session: Session) -> tuple[int, ...]:
@@ -74,8 +79,8 @@ class Enlistment:
     def _leave(self, session: Session) -> Reply:
         self._lease.drop()
         parent_store.bury(session, self._former or (), "its worker was lost")
-        if self.worker_id is not None:
-            parent_store.leave(session, self.worker_id)
+        if self._registered is not None:
+            parent_store.leave(session, self._registered)
         return self._gone
 
     # In the parent's loop.

@@ -1,0 +1,38 @@
+"""What a chaos test gets: a fleet over a database of its own, and its chance."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.dev.postgres import Server
+from tests.chaos.fleet import Fleet, fleet, seeded
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the chaos in one test process: two at once would starve each other's leases."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            item.add_marker(pytest.mark.xdist_group("chaos"))
+
+
+@pytest.fixture
+def chance(request: pytest.FixtureRequest) -> random.Random:
+    """Return the test's chance; its seed is printed."""
+    return seeded(str(request.node.name))
+
+
+@pytest.fixture
+def some_fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Yield a fleet over a database on the tests' common server."""
+    with fleet(database_url, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def own_fleet(own_server: Server, tmp_path: Path) -> Iterator[Fleet]:
+    """Yield a fleet over a durable server that the test may kill."""
+    with fleet(own_server.url, tmp_path) as made:
+        yield made

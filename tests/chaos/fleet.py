@@ -1,0 +1,327 @@
+"""Real schedulers and workers on a real server, to be killed, frozen and cut off by tests."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from time import time
+from types import MappingProxyType
+
+import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.dev import processes
+from tests.chaos import app, history
+from tests.chaos.history import Ended, Event, Verdict
+from tests.support.tree import ROOT
+from tests.support.waiting import until
+
+LEASE_SECONDS = 3.0
+RECOVERY_SECONDS = LEASE_SECONDS + 2.0
+"""Within so long of a death, take-over or restart, what was cut short has started again."""
+
+SETTINGS = {
+    "FAIRLEAD_WORKER_LEASE_SECONDS": f"{LEASE_SECONDS:g}",
+    "FAIRLEAD_WORKER_RENEW_SECONDS": "0.8",
+    "FAIRLEAD_WORKER_MARGIN_SECONDS": "0.6",
+    "FAIRLEAD_WORKER_CALL_SECONDS": "1",
+    "FAIRLEAD_LEASE_SECONDS": "1.5",
+    "FAIRLEAD_RENEW_SECONDS": "0.4",
+    "FAIRLEAD_MARGIN_SECONDS": "0.2",
+    "FAIRLEAD_OVERRUN_GRACE_SECONDS": "1",
+    "FAIRLEAD_LOG_FORMAT": "json",
+}
+_STOP_SECONDS = 20.0
+SEED_VARIABLE = "FAIRLEAD_CHAOS_SEED"
+
+
+def seeded(test: str) -> random.Random:
+    """Return the test's chance, from the printed seed: set FAIRLEAD_CHAOS_SEED to repeat it."""
+    seed = os.environ.get(SEED_VARIABLE) or str(random.SystemRandom().randrange(10**9))
+    print(f"{test}: {SEED_VARIABLE}={seed}")  # noqa: T201 - how to repeat a run
+    return random.Random(f"{test} {seed}")
+
+
+@dataclass(slots=True)
+class Program:
+    """A process of the fleet and the file that it logs to."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+    def family(self) -> tuple[int, ...]:
+        """Return its id and those of its living children."""
+        return (self.pid, *processes.children(self.pid))
+
+    def kill(self) -> tuple[int, ...]:
+        """End it with SIGKILL, and answer which processes that took with it."""
+        family = self.family()
+        self.process.kill()
+        self.process.wait()
+        return family
+
+    def freeze(self) -> tuple[int, ...]:
+        """Stop it and its children, as a machine that hangs does."""
+        family = self.family()
+        for pid in family:
+            os.kill(pid, signal.SIGSTOP)
+        return family
+
+    def thaw(self) -> None:
+        """Let it and its children go on."""
+        for pid in self.family():
+            os.kill(pid, signal.SIGCONT)
+
+    def kill_child(self, chance: random.Random) -> None:
+        """End one of its children with SIGKILL."""
+        os.kill(chance.choice(processes.children(self.pid)), signal.SIGKILL)
+
+    def stop(self) -> int:
+        """Ask it to stop and return its exit code."""
+        self.process.terminate()
+        return self.process.wait(_STOP_SECONDS)
+
+    def said(self, event: str) -> bool:
+        """Tell whether its log has an event."""
+        return f'"event": "{event}"' in self.log.read_text("utf-8", errors="replace")
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Programs over one database, and what their handlers wrote down."""
+
+    url: str
+    folder: Path
+    environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    programs: list[Program] = field(default_factory=list[Program])
+    inserted: set[int] = field(default_factory=set[int])
+
+    @property
+    def history_path(self) -> Path:
+        """Where the handlers write."""
+        return self.folder / "history"
+
+    def events(self) -> tuple[Event, ...]:
+        """Return what the handlers have written down so far."""
+        return history.read(self.history_path)
+
+    def started(self, pids: tuple[int, ...]) -> tuple[Event, ...]:
+        """Return the starts in these processes."""
+        return tuple(
+            each for each in self.events() if each.event == "started" and each.pid in pids
+        )
+
+    def start(self, name: str, module: str, *arguments: str) -> Program:
+        """Start a program; a name that was used before goes on with its log."""
+        log = self.folder / f"{name}.log"
+        environment = {
+            **os.environ,
+            **SETTINGS,
+            **self.environment,
+            "FAIRLEAD_DATABASE_URL": self.url,
+            "PYTHONPATH": str(ROOT),
+            app.HISTORY_VARIABLE: str(self.history_path),
+        }
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", module, *arguments],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        program = Program(name, process, log)
+        self.programs.append(program)
+        return program
+
+    def scheduler(self, name: str = "scheduler") -> Program:
+        """Start a scheduler."""
+        return self.start(name, "fairlead_scheduler.main")
+
+    def worker(self, name: str = "worker", *, concurrency: int = 8, more: str = "") -> Program:
+        """Start a worker and wait until it may claim; `more` is further arguments."""
+        arguments = ["--app", "tests.chaos.app:tasks", "--concurrency", str(concurrency)]
+        arguments += ["--name", name, *more.split()]
+        program = self.start(name, "fairlead_worker.main", *arguments)
+        until(lambda: program.said("child.ready"), what=f"{name} being ready", seconds=20)
+        return program
+
+    def connect(self) -> Connection[TupleRow]:
+        """Open a connection of the test's own."""
+        return psycopg.connect(self.url, autocommit=True)
+
+    def insert(self, kind: str, milliseconds: int, count: int = 1) -> tuple[int, ...]:
+        """Insert jobs, remember their ids and return them."""
+        with self.connect() as connection:
+            rows = connection.execute(
+                "INSERT INTO fairlead.jobs (kind, tenant, payload)"
+                " SELECT %s, 't' || n %% 3, jsonb_build_object('ms', %s::int)"
+                " FROM generate_series(1, %s) n RETURNING id",
+                [kind, milliseconds, count],
+            ).fetchall()
+        ids = tuple(int(row[0]) for row in rows)
+        self.inserted.update(ids)
+        return ids
+
+    def await_starts(self, count: int) -> None:
+        """Wait until so many more attempts have started: an instant amid the work."""
+        wanted = self._starts() + count
+        until(lambda: self._starts() >= wanted, what=f"{count} starts", seconds=20)
+
+    def _starts(self) -> int:
+        return sum(each.event == "started" for each in self.events())
+
+    def await_lead(self, leases: float = 1.0) -> None:
+        """Wait until somebody has led for a lease of the workers, so that deaths count."""
+        until(lambda: self._leads(leases * LEASE_SECONDS), what="a lead", seconds=20)
+
+    def _leads(self, seconds: float) -> bool:
+        with self.connect() as connection:
+            row = connection.execute(
+                "SELECT true FROM fairlead.leaders WHERE role = 'scheduler' AND epoch > 0"
+                " AND taken_at < now() - make_interval(secs => %s)",
+                [seconds],
+            ).fetchone()
+        return row is not None
+
+    def unfinished(self) -> tuple[int, ...]:
+        """Return the jobs that have not ended."""
+        with self.connect() as connection:
+            rows = connection.execute("SELECT id FROM fairlead.jobs ORDER BY id").fetchall()
+        return tuple(int(row[0]) for row in rows)
+
+    def wait_until_done(self, seconds: float) -> None:
+        """Wait until every job has ended."""
+        until(lambda: not self.unfinished(), what="the end of every job", seconds=seconds)
+
+    def ended(self) -> tuple[Ended, ...]:
+        """Return how jobs ended, as the database has it."""
+        with self.connect() as connection:
+            rows = connection.execute(
+                "SELECT id, token, outcome FROM fairlead.job_history"
+            ).fetchall()
+        return tuple(Ended(int(row[0]), row[1], str(row[2])) for row in rows)
+
+    def verdict(self) -> Verdict:
+        """Judge what has happened so far."""
+        unfinished = self.unfinished()
+        return history.judge(
+            self.events(), inserted=self.inserted, ended=self.ended(), unfinished=unfinished
+        )
+
+    def recovery_seconds(self, pids: tuple[int, ...], died_at: float) -> float:
+        """Return how long what these processes ran took to start elsewhere."""
+        return history.slowest_recovery_seconds(self.events(), pids=pids, died_at=died_at)
+
+    def first_start(self, jobs: Collection[int]) -> float:
+        """Return when the first of these jobs started; infinity when none has."""
+        starts = (
+            each.at for each in self.events() if each.event == "started" and each.job in jobs
+        )
+        return min(starts, default=float("inf"))
+
+    def told(self, pids: tuple[int, ...]) -> set[int]:
+        """Return the jobs whose handlers in these processes were told to stop."""
+        return {each.job for each in self.events() if each.event == "told" and each.pid in pids}
+
+    def finishers(self, jobs: Sequence[int]) -> set[str]:
+        """Return the names of the workers that ended these jobs."""
+        rows = self._rows(
+            "SELECT w.name FROM fairlead.job_history h JOIN fairlead.worker_leases w"
+            " ON w.id = h.worker WHERE h.id = ANY (%s)",
+            [list(jobs)],
+        )
+        return {str(row[0]) for row in rows}
+
+    def attempts(self, jobs: Sequence[int]) -> dict[int, tuple[int, int, int]]:
+        """Return the failed attempts, crashes and losses of unfinished jobs."""
+        rows = self._rows(
+            "SELECT id, attempts, crashes, losses FROM fairlead.jobs WHERE id = ANY (%s)",
+            [list(jobs)],
+        )
+        return {row[0]: (row[1], row[2], row[3]) for row in rows}
+
+    def errors(self, ended_as: str) -> list[float]:
+        """Return when attempts ended in a way, by this machine's clock."""
+        rows = self._rows(
+            "SELECT extract(epoch FROM at)::float8 FROM fairlead.attempt_errors"
+            " WHERE ended_as = %s ORDER BY at",
+            [ended_as],
+        )
+        return [float(row[0]) for row in rows]
+
+    def leader_pid(self) -> int | None:
+        """Return the process that holds the lead."""
+        rows = self._rows(
+            "SELECT split_part(holder, ':', 2)::int FROM fairlead.leaders"
+            " WHERE role = 'scheduler' AND lease_until > now()",
+            [],
+        )
+        return int(rows[0][0]) if rows else None
+
+    def connection_kinds(self) -> set[str]:
+        """Return the names of the fleet's connections."""
+        rows = self._rows(
+            "SELECT DISTINCT application_name FROM pg_stat_activity"
+            " WHERE application_name LIKE 'fairlead %%' AND datname = current_database()",
+            [],
+        )
+        return {str(row[0]) for row in rows}
+
+    def terminate(self, kind: str) -> None:
+        """End every connection of a name."""
+        self._rows(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+            " WHERE application_name = %s AND datname = current_database()",
+            [kind],
+        )
+
+    def _rows(self, query: str, values: list[object]) -> list[TupleRow]:
+        with self.connect() as connection:
+            return connection.execute(query.encode(), values).fetchall()
+
+    def end(self) -> None:
+        """Kill whatever still runs, children too; only what this fleet has started."""
+        for program in self.programs:
+            if program.process.poll() is None:
+                family = program.family()
+                for pid in family:
+                    os.kill(pid, signal.SIGKILL)
+                program.process.wait()
+
+
+def alive(pids: Collection[int]) -> set[int]:
+    """Return those of the processes that still live."""
+    return {*pids} & {*processes.living()}
+
+
+@contextmanager
+def fleet(
+    url: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({})
+) -> Generator[Fleet]:
+    """Yield a fleet without programs; kill it at the end, and show its logs on failure."""
+    made = Fleet(url, folder, environment)
+    began = time()
+    try:
+        yield made
+    except BaseException:
+        print(f"after {time() - began:.1f} s:")  # noqa: T201 - pytest shows it with the failure
+        for log in sorted(folder.glob("*.log")):
+            tail = log.read_text("utf-8", errors="replace").splitlines()[-40:]
+            print(f"--- {log.name}", *tail, sep="\n")  # noqa: T201 - the same
+        raise
+    finally:
+        made.end()

@@ -1,0 +1,136 @@
+"""Everything fails, again and again, in an order that the seed decides."""
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+
+import psycopg
+import pytest
+
+from fairlead.dev.postgres import Server
+from tests.chaos.fleet import LEASE_SECONDS, Fleet, Program
+from tests.support.waiting import until
+
+_LONG_SECONDS = 240.0
+_WORKERS, _SCHEDULERS = 3, 2
+
+
+class Misfortunes:
+    """What may happen to a fleet, one at a time; each leaves as many programs as there were.
+
+    Args:
+        fleet: the fleet.
+        server: its server.
+        chance: decides what, whom and when.
+    """
+
+    def __init__(self, fleet: Fleet, server: Server, chance: random.Random) -> None:
+        self._fleet = fleet
+        self._server = server
+        self._chance = chance
+        self._started = 0
+        self._schedulers = [self._scheduler() for _ in range(_SCHEDULERS)]
+        self._workers = [self._worker() for _ in range(_WORKERS)]
+        self.kinds: tuple[Callable[[], None], ...] = (
+            self.kill_a_worker,
+            self.kill_a_child,
+            self.freeze_a_worker,
+            self.stop_a_worker,
+            self.kill_a_scheduler,
+            self.freeze_a_scheduler,
+            self.cut_connections,
+            self.kill_the_server,
+        )
+
+    def kill_a_worker(self) -> None:
+        """End one with SIGKILL and start another."""
+        self._drawn(self._workers).kill()
+        self._workers.append(self._worker())
+
+    def kill_a_child(self) -> None:
+        """End a child with SIGKILL; its parent starts another."""
+        worker = self._chance.choice(self._workers)
+        until(lambda: len(worker.family()) > 1, what="a child", seconds=30)
+        with suppress(ProcessLookupError):  # it died by itself, a moment ago
+            worker.kill_child(self._chance)
+
+    def freeze_a_worker(self) -> None:
+        """Stop one for less or more than its lease, and let it go on."""
+        self._freeze(self._chance.choice(self._workers), 2 * LEASE_SECONDS)
+
+    def stop_a_worker(self) -> None:
+        """Ask one to stop, with a short grace, and start another."""
+        assert 0 == self._drawn(self._workers).stop()
+        self._workers.append(self._worker())
+
+    def kill_a_scheduler(self) -> None:
+        """End one with SIGKILL, the leader or the standby, and start another."""
+        self._drawn(self._schedulers).kill()
+        self._schedulers.append(self._scheduler())
+
+    def freeze_a_scheduler(self) -> None:
+        """Stop one for less or more than its lease, and let it go on."""
+        self._freeze(self._chance.choice(self._schedulers), 5.0)
+
+    def cut_connections(self) -> None:
+        """Terminate some kinds of connections."""
+        for kind in sorted(self._fleet.connection_kinds()):
+            if self._chance.random() < 0.3:
+                self._fleet.terminate(kind)
+
+    def kill_the_server(self) -> None:
+        """End PostgreSQL with SIGKILL and start it again."""
+        self._server.kill()
+        self._server.start()
+
+    def _freeze(self, program: Program, seconds_max: float) -> None:
+        over = monotonic() + self._chance.uniform(0.2, seconds_max)
+        program.freeze()
+        try:
+            until(lambda: monotonic() >= over, what="a thaw", seconds=seconds_max + 1)
+        finally:
+            program.thaw()
+
+    def _drawn(self, programs: list[Program]) -> Program:
+        return programs.pop(self._chance.randrange(len(programs)))
+
+    def _scheduler(self) -> Program:
+        self._started += 1
+        return self._fleet.scheduler(f"scheduler-{self._started}")
+
+    def _worker(self) -> Program:
+        self._started += 1
+        processes = self._chance.choice((1, 1, 2))
+        more = f"--grace-seconds 1 --processes {processes}"
+        return self._fleet.worker(f"worker-{self._started}", concurrency=6, more=more)
+
+
+def insert_some(fleet: Fleet, chance: random.Random) -> None:
+    """Insert jobs of every length; the server may be starting, and then there are none."""
+    with suppress(psycopg.OperationalError):
+        fleet.insert("nap", chance.randrange(1, 60), chance.randrange(50, 300))
+        fleet.insert("grind", chance.randrange(1, 30), chance.randrange(5, 60))
+        fleet.insert("nap", chance.randrange(500, 3000), chance.randrange(1, 4))
+        fleet.insert("deaf", chance.randrange(500, 2500), 1)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(_LONG_SECONDS + 300)
+def test_nothing_is_lost_whatever_fails(
+    own_fleet: Fleet, own_server: Server, chance: random.Random
+) -> None:
+    """0 lost, 0 finished twice, 0 stale writes applied, over minutes of every misfortune."""
+    misfortunes = Misfortunes(own_fleet, own_server, chance)
+    over, happened = monotonic() + _LONG_SECONDS, 0
+    while monotonic() < over:
+        insert_some(own_fleet, chance)
+        own_fleet.await_starts(chance.randrange(1, 100))
+        chance.choice(misfortunes.kinds)()
+        happened += 1
+
+    own_fleet.wait_until_done(120)
+
+    assert own_fleet.verdict().clean, own_fleet.verdict()
+    assert happened > 0
+    print(f"{happened} misfortunes, {len(own_fleet.inserted)} jobs")  # noqa: T201 - for people

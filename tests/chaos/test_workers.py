@@ -1,0 +1,139 @@
+"""Workers die, freeze and stop at random instants; no job is lost, doubled or overwritten."""
+
+import random
+import signal
+from time import time
+
+from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, alive
+from tests.support.waiting import until
+
+
+def insert_a_mixture(fleet: Fleet, chance: random.Random) -> None:
+    """Insert short and longer jobs of both kinds."""
+    for kind, milliseconds in (("nap", 40), ("grind", 15), ("nap", 400)):
+        fleet.insert(kind, milliseconds, chance.randrange(20, 60))
+
+
+def test_workers_that_are_killed_lose_no_job(some_fleet: Fleet, chance: random.Random) -> None:
+    """SIGKILL of workers at random instants: everything runs to its one end, soon."""
+    fleet = some_fleet
+    fleet.scheduler()
+    workers = [fleet.worker(f"worker-{number}") for number in range(2)]
+    fleet.await_lead()
+    deaths: list[tuple[tuple[int, ...], float]] = []
+    for number in range(3):
+        insert_a_mixture(fleet, chance)
+        fleet.await_starts(chance.randrange(1, 60))
+        victim = workers.pop(chance.randrange(len(workers)))
+        deaths.append((victim.kill(), time()))
+        workers.append(fleet.worker(f"worker-{number + 2}"))
+
+    fleet.wait_until_done(30)
+
+    assert fleet.verdict().clean, fleet.verdict()
+    slowest = max(fleet.recovery_seconds(pids, at) for pids, at in deaths)
+    assert slowest <= RECOVERY_SECONDS
+
+
+def test_children_that_are_killed_are_cleaned_up_after_at_once(
+    some_fleet: Fleet, chance: random.Random
+) -> None:
+    """The parent hands back what a dead child held, without waiting for any lease."""
+    fleet = some_fleet
+    fleet.scheduler()
+    worker = fleet.worker(concurrency=4, more="--processes 2")
+    deaths: list[float] = []
+    for _ in range(3):
+        insert_a_mixture(fleet, chance)
+        fleet.await_starts(chance.randrange(1, 60))
+        until(lambda: len(worker.family()) > 1, what="a child to kill")
+        deaths.append(time())
+        worker.kill_child(chance)
+
+    fleet.wait_until_done(40)
+
+    assert fleet.verdict().clean, fleet.verdict()
+    assert [] == fleet.errors("lost")
+    crashes = fleet.errors("crashed")
+    assert all(min(abs(at - died) for died in deaths) < 2.0 for at in crashes)
+
+
+def test_a_worker_that_was_frozen_past_its_lease_is_told_and_changes_nothing(
+    some_fleet: Fleet,
+) -> None:
+    """SIGSTOP past the lease, then SIGCONT: the jobs ran elsewhere, its own writes are void."""
+    fleet = some_fleet
+    fleet.scheduler()
+    frozen = fleet.worker("frozen", concurrency=4)
+    fleet.await_lead()
+    naps, grinds = fleet.insert("nap", 6500, 2), fleet.insert("grind", 6500, 2)
+    until(lambda: len(fleet.started(frozen.family())) == 4, what="four starts")
+    other = fleet.worker("other", concurrency=4)
+
+    stopped_at = time()
+    family = frozen.freeze()
+    until(lambda: len(fleet.started(other.family())) == 4, what="the theft", seconds=15)
+    frozen.thaw()
+    told_in_time = {*naps, *grinds}
+    until(lambda: fleet.told(family) == told_in_time, what="telling the handlers")
+    fleet.wait_until_done(20)
+
+    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.recovery_seconds(family, stopped_at) <= RECOVERY_SECONDS
+    assert {"other"} == fleet.finishers(naps + grinds)
+
+
+def test_a_worker_that_is_stopped_releases_what_runs_longer_than_its_grace(
+    some_fleet: Fleet,
+) -> None:
+    """SIGTERM during long jobs: short ones finish, long ones are released unpunished."""
+    fleet = some_fleet
+    fleet.scheduler()
+    worker = fleet.worker("stopped", more="--grace-seconds 1.5")
+    long = fleet.insert("deaf", 4000, 2) + fleet.insert("nap", 4000, 2)
+    short = fleet.insert("nap", 900, 2)
+    until(lambda: len(fleet.started(worker.family())) == 6, what="six starts")
+
+    exit_code = worker.stop()
+
+    released = fleet.attempts(long)
+    assert 0 == exit_code
+    assert {*long} == {*fleet.unfinished()}
+    assert {(0, 0, 0)} == {*released.values()}
+    fleet.worker("next")
+    fleet.wait_until_done(20)
+    assert fleet.verdict().clean, fleet.verdict()
+    assert {"stopped"} == fleet.finishers(short)
+    assert {"next"} == fleet.finishers(long)
+
+
+def test_a_second_signal_releases_at_once(some_fleet: Fleet) -> None:
+    """A person who presses Ctrl-C twice does not wait for the grace."""
+    fleet = some_fleet
+    fleet.scheduler()
+    worker = fleet.worker(more="--grace-seconds 60")
+    jobs = fleet.insert("deaf", 30_000) + fleet.insert("nap", 30_000)
+    until(lambda: len(fleet.started(worker.family())) == 2, what="two starts")
+
+    worker.process.send_signal(signal.SIGINT)
+    until(lambda: worker.said("worker.draining"), what="draining")
+    began = time()
+    worker.process.send_signal(signal.SIGINT)
+    exit_code = worker.process.wait(10)
+
+    assert 0 == exit_code
+    assert time() - began < 5
+    assert {(0, 0, 0)} == {*fleet.attempts(jobs).values()}
+
+
+def test_children_do_not_outlive_a_killed_parent(some_fleet: Fleet) -> None:
+    """Nothing runs on unwatched when the parent is gone, not even a handler that is deaf."""
+    fleet = some_fleet
+    fleet.scheduler()
+    worker = fleet.worker()
+    fleet.insert("deaf", 60_000)
+    until(lambda: fleet.started(worker.family()), what="a start")
+
+    family = worker.kill()
+
+    until(lambda: not alive(family), what="the children's end", seconds=3)

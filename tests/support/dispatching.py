@@ -1,0 +1,31 @@
+"""Dispatch by hand, for tests that want no scheduler."""
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.sql import integers, load
+
+
+def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tuple[int, ...]:
+    """Move every pending job into work_queue, as the leader of epoch 0 would."""
+    rows = connection.execute(
+        "SELECT id FROM fairlead.jobs WHERE run_at IS NULL"
+        " AND id NOT IN (SELECT job_id FROM fairlead.work_queue) ORDER BY id"
+    ).fetchall()
+    ids = [int(row[0]) for row in rows]
+    values = {
+        "epoch": 0,
+        "pool": "default",
+        "band": 0,
+        "floor": 0,
+        "timeout_default": "10 minutes",
+        "timeout_max": "1 hour",
+        "ids": integers(ids),
+        "vtags": integers(ids),
+        "estimates_us": integers(1000 for _ in ids),
+        "seen_us": integers(0 for _ in ids),
+    }
+    moved = connection.execute(load("fairlead_scheduler", "dispatch"), values).fetchall()
+    if wake:
+        connection.execute("NOTIFY fairlead_work")
+    return tuple(int(row[0]) for row in moved)
