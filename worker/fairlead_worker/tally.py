@@ -6,7 +6,6 @@ dictionary steps and no call per series. The parent adds up what its children se
 
 import threading
 from bisect import bisect_left
-from collections.abc import Iterable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
@@ -110,89 +109,97 @@ class Histogram:
         self.sum += value
 
 
-class Tally:
-    """What was counted since it was last taken. Safe to use from several threads."""
+class Kind:
+    """What was counted of one queue and kind."""
+
+    __slots__ = ("ended", "finished", "run", "started", "wait")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counters: dict[tuple[str, Labels], float] = {}
-        self._histograms: dict[tuple[str, Labels], Histogram] = {}
-        self._known: dict[tuple[str, str], Labels] = {}
+        self.started = 0
+        self.wait = Histogram(HISTOGRAMS["job_wait_seconds"].bounds)
+        self.run = Histogram(HISTOGRAMS["job_run_seconds"].bounds)
+        self.ended: dict[str, int] = {}
+        self.finished: dict[str, int] = {}
+
+    def growth(self, labels: Labels) -> tuple[list[Counted], list[Spread]]:
+        """Return what grew, under these labels."""
+        counted = [Counted("jobs_started_total", labels, self.started)] if self.started else []
+        for series, counts in (
+            ("jobs_finished_total", self.finished),
+            ("attempts_ended_total", self.ended),
+        ):
+            counted += [Counted(series, (*labels, how), by) for how, by in counts.items()]
+        spreads = [
+            Spread(series, labels, tuple(each.counts), each.sum)
+            for series, each in (("job_wait_seconds", self.wait), ("job_run_seconds", self.run))
+            if any(each.counts)
+        ]
+        return counted, spreads
+
+
+class Tally:
+    """What was counted since it was last taken. Safe to use from several threads.
+
+    Whoever counts jobs holds `lock`, asks for each job's `kind` and adds to it; the rest is
+    counted by `count` and `observe`.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._kinds: dict[Labels, Kind] = {}
+        self._counters: dict[str, float] = {}
+        self._histograms: dict[str, Histogram] = {}
+        self._known: set[Labels] = set()
 
     def count(self, series: str, by: float = 1) -> None:
         """Add to a counter without labels."""
-        with self._lock:
-            self._add(series, (), by)
+        with self.lock:
+            self._counters[series] = self._counters.get(series, 0) + by
 
     def observe(self, series: str, value: float) -> None:
         """Add to a histogram without labels."""
-        with self._lock:
-            self._histogram(series, ()).observe(value)
+        with self.lock:
+            found = self._histograms.get(series)
+            if found is None:
+                found = self._histograms[series] = Histogram(HISTOGRAMS[series].bounds)
+            found.observe(value)
 
-    def started(self, attempts: Iterable[tuple[str, str, float]]) -> None:
-        """Count handlers that started: queue, kind and the seconds that the job waited."""
-        with self._lock:
-            for queue, kind, waited_seconds in attempts:
-                labels = self._labels(queue, kind)
-                self._add("jobs_started_total", labels, 1)
-                self._histogram("job_wait_seconds", labels).observe(waited_seconds)
-
-    def ran(self, attempts: Iterable[tuple[str, str, float]]) -> None:
-        """Count handlers that ended: queue, kind and the seconds that it ran."""
-        with self._lock:
-            for queue, kind, run_seconds in attempts:
-                labels = self._labels(queue, kind)
-                self._histogram("job_run_seconds", labels).observe(run_seconds)
-
-    def ended(self, attempts: Iterable[tuple[str, str, str]], *, finished: bool) -> None:
-        """Count ended attempts: queue, kind and how; `finished` when the jobs ended too."""
-        with self._lock:
-            for queue, kind, how in attempts:
-                labels = (*self._labels(queue, kind), how)
-                self._add("attempts_ended_total", labels, 1)
-                if finished:
-                    self._add("jobs_finished_total", labels, 1)
+    def kind(self, queue: str, kind: str) -> Kind:
+        """Return what is counted under this queue and kind, `lock` being held."""
+        found = self._kinds.get((queue, kind))
+        if found is None:
+            labels = self._admitted(queue, kind)
+            found = self._kinds.setdefault(labels, Kind())
+        return found
 
     def take(self) -> Growth | None:
         """Return what grew, and begin anew; None when nothing did."""
-        with self._lock:
+        with self.lock:
+            kinds, self._kinds = self._kinds, {}
             counters, self._counters = self._counters, {}
             histograms, self._histograms = self._histograms, {}
-        if not counters and not histograms:
-            return None
-        return Growth(
-            counters=tuple(
-                Counted(name, labels, by) for (name, labels), by in counters.items()
-            ),
-            spreads=tuple(
-                Spread(name, labels, tuple(each.counts), each.sum)
-                for (name, labels), each in histograms.items()
-            ),
+        counted = [Counted(series, (), by) for series, by in counters.items()]
+        spreads = [
+            Spread(series, (), tuple(each.counts), each.sum)
+            for series, each in histograms.items()
+        ]
+        for labels, kind in kinds.items():
+            of_kind, its_spreads = kind.growth(labels)
+            counted += of_kind
+            spreads += its_spreads
+        return Growth(tuple(counted), tuple(spreads)) if counted or spreads else None
+
+    def _admitted(self, queue: str, kind: str) -> Labels:
+        """Return the labels to use: `other` once there are too many queues or kinds."""
+        if (queue, kind) in self._known:
+            return (queue, kind)
+        queues, kinds = {each[0] for each in self._known}, {each[1] for each in self._known}
+        labels = (
+            queue if queue in queues or len(queues) < QUEUES_MAX else OTHER,
+            kind if kind in kinds or len(kinds) < KINDS_MAX else OTHER,
         )
-
-    def _add(self, series: str, labels: Labels, by: float) -> None:
-        key = (series, labels)
-        self._counters[key] = self._counters.get(key, 0) + by
-
-    def _histogram(self, series: str, labels: Labels) -> Histogram:
-        key = (series, labels)
-        found = self._histograms.get(key)
-        if found is None:
-            found = self._histograms[key] = Histogram(HISTOGRAMS[series].bounds)
-        return found
-
-    def _labels(self, queue: str, kind: str) -> Labels:
-        """Return the two labels, `other` for what comes after too many."""
-        known = self._known.get((queue, kind))
-        if known is None:
-            queues = {labels[0] for labels in self._known.values()}
-            kinds = {labels[1] for labels in self._known.values()}
-            known = (
-                queue if queue in queues or len(queues) < QUEUES_MAX else OTHER,
-                kind if kind in kinds or len(kinds) < KINDS_MAX else OTHER,
-            )
-            if OTHER in known:
-                self._add("series_dropped_total", (), 1)
-                return known  # what is not kept cannot grow without end
-            self._known[queue, kind] = known
-        return known
+        self._known.add(labels)
+        if labels != (queue, kind):
+            dropped = "series_dropped_total"
+            self._counters[dropped] = self._counters.get(dropped, 0) + 1
+        return labels

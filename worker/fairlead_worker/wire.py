@@ -169,6 +169,13 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
+class Unsure:
+    """The answer to a claim was lost with its connection: call the roll, nobody may hold it."""
+
+    say: Literal["unsure"] = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
 class Drained:
     """All that can be written is written; the child exits now."""
 
@@ -176,7 +183,7 @@ class Drained:
 
 
 ToChild = Go | Drain | Release | Cancel | Lost | Settled | Roll
-ToParent = Ready | Tally | Alone | Holds | Idle | Busy | Drained
+ToParent = Ready | Tally | Alone | Holds | Idle | Busy | Unsure | Drained
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Value = None | bool | int | float | str | tuple["Value", ...] | Counted | Spread
@@ -198,6 +205,7 @@ _TO_PARENT: dict[str, Callable[..., ToParent]] = {
     "holds": Holds,
     "idle": Idle,
     "busy": Busy,
+    "unsure": Unsure,
     "drained": Drained,
 }
 _COUNTED: Callable[..., Counted] = Counted

@@ -1,0 +1,186 @@
+"""Run a handler in a process of its own: what `process=True` asks for.
+
+Such a process serves one attempt at a time and is used again for the next. It speaks in JSON
+lines over a socket pair. It can be killed without harm to anybody else, so a handler that does
+not heed its deadline is ended here, and a process that dies takes one attempt with it.
+"""
+
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+from collections import deque
+from time import monotonic, monotonic_ns
+from typing import TypeAlias
+
+from fairlead import errors
+from fairlead.jsontext import Json
+from fairlead_worker import outcome
+from fairlead_worker.attempt import Attempt
+from fairlead_worker.ledger_view import how_it_died
+from fairlead_worker.outcome import Ending, Finished, HandedBack, Unsaid
+
+Line: TypeAlias = dict[str, Json]
+STOP_SECONDS = 2.0
+"""How long a handler that was told to stop may take until its process is killed."""
+_LOOK_SECONDS = 0.05
+
+
+class Process:
+    """One process that runs handlers.
+
+    Args:
+        app: the application, as module:attribute.
+    """
+
+    def __init__(self, app: str) -> None:
+        ours, theirs = socket.socketpair()
+        with theirs:
+            command = [sys.executable, "-m", "fairlead_worker.apart_main"]
+            self._process = subprocess.Popen(
+                [*command, "--app", app, "--fd", str(theirs.fileno())],
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+            )
+        ours.settimeout(_LOOK_SECONDS)
+        self._socket = ours
+        self._inbox = bytearray()
+
+    def say(self, line: Line) -> None:
+        """Send a line; to a dead process, nothing."""
+        with contextlib.suppress(OSError):  # its death is seen when it is heard
+            self._socket.settimeout(None)
+            self._socket.sendall(json.dumps(line).encode() + b"\n")
+        self._socket.settimeout(_LOOK_SECONDS)
+
+    def hear(self) -> Line | None:
+        """Return the next line, or None when there is none for a moment.
+
+        Raises:
+            EOFError: the process is dead.
+        """
+        while b"\n" not in self._inbox:
+            try:
+                data = self._socket.recv(1 << 16)
+            except TimeoutError:
+                return None
+            except OSError:
+                data = b""
+            if not data:
+                raise EOFError
+            self._inbox += data
+        line, _, rest = bytes(self._inbox).partition(b"\n")
+        self._inbox = bytearray(rest)
+        heard: Line = json.loads(line)
+        return heard
+
+    def kill(self) -> int:
+        """End it, if it has not ended; return its exit code."""
+        self._process.kill()
+        self._socket.close()
+        return self._process.wait()
+
+    def exit_code(self) -> int:
+        """Return the exit code of a process that has hung up."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(STOP_SECONDS)
+        return self.kill()
+
+
+class Apart:
+    """Runs attempts in processes, as many as are asked for at a time. Safe from any thread.
+
+    Args:
+        app: the application, as module:attribute.
+    """
+
+    def __init__(self, app: str) -> None:
+        self._app = app
+        self._idle: deque[Process] = deque()
+
+    def run(self, attempt: Attempt) -> None:
+        """Run one attempt and give it its ending; block until then."""
+        try:
+            process = self._idle.pop()
+        except IndexError:
+            process = Process(self._app)
+        try:
+            attempt.ending = self._listen(process, attempt)
+        except EOFError:
+            how = f"the process of its handler {how_it_died(process.exit_code())}"
+            attempt.ending = HandedBack("crashed", how)
+            return
+        if attempt.ending == _KILLED:
+            process.kill()
+            stopped = errors.Cancelled("it did not stop, so its process was killed")
+            attempt.ending = outcome.of_error(stopped, attempt.stop, attempt.timeout_seconds)
+        else:
+            self._idle.append(process)
+
+    def _listen(self, process: Process, attempt: Attempt) -> Ending | None:
+        """Speak with the process until the handler has ended or must be killed."""
+        left_us = attempt.deadline_us - monotonic_ns() // 1000
+        process.say({"do": "run", "row": list(attempt.row), "left_seconds": left_us / 1e6})
+        kill_at: float | None = None
+        while kill_at is None or monotonic() < kill_at:
+            line = process.hear()
+            if line is not None and line["say"] == "ended":
+                return from_line(line["ending"])
+            if line is not None:
+                _heed(line, attempt)
+            if attempt.stop is not None and kill_at is None:
+                kill_at = monotonic() + STOP_SECONDS
+                process.say({"do": "stop", "why": attempt.stop})
+        return _KILLED
+
+    def close(self) -> None:
+        """End the processes that are idle."""
+        while self._idle:
+            self._idle.pop().kill()
+
+
+_KILLED = HandedBack("crashed", "it did not stop")
+
+
+def _heed(line: Line, attempt: Attempt) -> None:
+    """Pass on what the handler reports."""
+    match line:
+        case {"say": "extend", "seconds": float(seconds)}:
+            attempt.extend(seconds)
+        case {"say": "report", "fraction": float(fraction), "note": str(note)}:
+            attempt.report(fraction, note)
+        case {"say": "completes"}:
+            attempt.completes()
+        case _:
+            raise AssertionError(line)
+
+
+def to_line(ending: Ending | None) -> Json:
+    """Return an ending as JSON."""
+    match ending:
+        case Finished(outcome=how, result=result, error=error):
+            return ["finished", how, result, error]
+        case HandedBack(ended_as=how, error=error, delay_seconds=delay_seconds):
+            return ["handed_back", how, error, delay_seconds]
+        case Unsaid():
+            return ["unsaid"]
+        case _:
+            return None
+
+
+def from_line(ending: Json) -> Ending | None:
+    """Return the ending that `to_line` wrote."""
+    match ending:
+        case ["finished", ("succeeded" | "failed" | "cancelled") as how, result, error]:
+            return Finished(how, _text(result), _text(error))
+        case ["handed_back", ("failed" | "snoozed" | "released") as how, error, delay]:
+            return HandedBack(how, _text(error), None if delay is None else float(str(delay)))
+        case ["unsaid"]:
+            return Unsaid()
+        case _:
+            return None
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else str(value)

@@ -1,0 +1,126 @@
+"""The process that runs handlers with `process=True`, one at a time; see `apart`."""
+
+import argparse
+import contextlib
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+from datetime import UTC, datetime, timedelta
+from queue import SimpleQueue
+from typing import cast
+
+from fairlead import tasks
+from fairlead.job import Claimed, Job
+from fairlead.jsontext import Json
+from fairlead_worker import outcome
+from fairlead_worker.apart import Line, to_line
+from fairlead_worker.outcome import Ending, Stop
+
+
+class Remote:
+    """An attempt seen from its process: what it reports goes over the socket.
+
+    Args:
+        ours: the socket to the child.
+        left_seconds: until its deadline.
+    """
+
+    def __init__(self, ours: socket.socket, left_seconds: float) -> None:
+        self._socket = ours
+        self._lock = threading.Lock()
+        self.deadline = datetime.now(UTC) + timedelta(seconds=left_seconds)
+        self.stop: Stop | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop."""
+        return self.stop is not None
+
+    def extend(self, by_seconds: float) -> None:
+        """Move the deadline to at least so many seconds from now."""
+        later = datetime.now(UTC) + timedelta(seconds=by_seconds)
+        self.deadline = max(self.deadline, later)
+        self.say({"say": "extend", "seconds": by_seconds})
+
+    def report(self, fraction: float, note: str) -> None:
+        """Note how far the work is."""
+        self.say({"say": "report", "fraction": fraction, "note": note})
+
+    def completes(self) -> bool:
+        """Note that the handler finishes the job itself; the database is to be told."""
+        self.say({"say": "completes"})
+        return True
+
+    def say(self, line: Line) -> None:
+        """Send a line to the child; to a dead one, nothing: this process ends soon."""
+        with self._lock, contextlib.suppress(OSError):
+            self._socket.sendall(json.dumps(line).encode() + b"\n")
+
+
+class Server:
+    """Runs what the child sends, in the main thread; a second thread listens.
+
+    Args:
+        app: the application.
+        ours: the socket to the child.
+    """
+
+    def __init__(self, app: tasks.Tasks, ours: socket.socket) -> None:
+        self._handlers = app.handlers
+        self._socket = ours
+        self._inbox: SimpleQueue[Line] = SimpleQueue()
+        self._current: Remote | None = None
+
+    def listen(self) -> None:
+        """Take lines until the child hangs up; then end this process, whatever runs in it."""
+        with self._socket.makefile("rb") as lines:
+            for text in lines:
+                line: Line = json.loads(text)
+                if line["do"] == "run":
+                    self._inbox.put(line)
+                elif self._current is not None:
+                    self._current.stop = cast("Stop", line["why"])
+        os._exit(0)
+
+    def serve(self) -> None:
+        """Run one handler after another, for ever."""
+        while True:
+            line = self._inbox.get()
+            row = cast("Claimed", tuple(cast("list[Json]", line["row"])))
+            remote = Remote(self._socket, cast("float", line["left_seconds"]))
+            self._current = remote
+            ending = self._run(row, remote)
+            self._current = None
+            remote.say({"say": "ended", "ending": to_line(ending)})
+
+    def _run(self, row: Claimed, remote: Remote) -> Ending | None:
+        handler = self._handlers.get(row[4])
+        if handler is None:
+            return outcome.unknown_kind(row[4], tuple(self._handlers))
+        try:
+            return outcome.of_value(handler.run(Job(row, remote)))
+        except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+            return outcome.of_error(error, remote.stop, row[9])
+
+
+def main() -> int:
+    """Serve one child until it hangs up."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--app", required=True)
+    parser.add_argument("--fd", type=int, required=True)
+    arguments = parser.parse_args()
+    # What stops the worker is the parent's to hear; an ignored signal would be inherited.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: None)
+    ours = socket.socket(fileno=arguments.fd)
+    server = Server(tasks.load(arguments.app), ours)
+    threading.Thread(target=server.listen, daemon=True).start()
+    server.serve()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,101 @@
+"""One claimed attempt, from its claim to its ending being written."""
+
+from asyncio import Task
+from datetime import UTC, datetime, timedelta
+from time import monotonic_ns
+from typing import Literal, Protocol, TypeAlias
+
+from fairlead.job import Claimed
+from fairlead.tasks import Handler
+from fairlead_worker.outcome import Ending, Stop
+
+Where: TypeAlias = Literal["loop", "thread", "process", "alone"]
+"""Where its handler runs; alone is in another child, which the parent starts."""
+
+
+class Desk(Protocol):
+    """Takes what handlers report while they run."""
+
+    def extend(self, attempt: "Attempt", by_seconds: float) -> None:
+        """Move the attempt's deadline, here and in the database."""
+        ...
+
+    def report(self, attempt: "Attempt", fraction: float, note: str) -> None:
+        """Keep the latest progress."""
+        ...
+
+
+class Attempt:
+    """What the worker knows of an attempt; `fairlead.Job` is its face to the handler.
+
+    Times are microseconds of CLOCK_MONOTONIC, 0 before they are known. Fields are written by
+    one thread at a time: the claimer's, then the one that runs the handler, then the
+    finisher's. `stop` is written once, by the event loop.
+    """
+
+    __slots__ = (
+        "arrived_us",
+        "completed",
+        "counted",
+        "deadline_us",
+        "desk",
+        "ended_us",
+        "ending",
+        "handler",
+        "row",
+        "slot",
+        "started_us",
+        "stop",
+        "task",
+        "where",
+    )
+
+    def __init__(self, row: Claimed, handler: Handler, desk: Desk, arrived_us: int) -> None:
+        self.row = row
+        self.handler = handler
+        self.desk = desk
+        self.arrived_us = arrived_us
+        self.where: Where = handler.runs_on
+        self.slot = -1
+        self.started_us = self.ended_us = self.deadline_us = 0
+        self.ending: Ending | None = None
+        self.stop: Stop | None = None
+        self.task: Task[None] | None = None
+        self.completed = self.counted = False
+
+    @property
+    def timeout_seconds(self) -> float:
+        """The least of what the row and the handler allow."""
+        of_row, of_handler = self.row[9], self.handler.timeout_seconds
+        return of_row if of_handler is None or of_row < of_handler else of_handler
+
+    @property
+    def waited_seconds(self) -> float:
+        """From falling due to the handler's start."""
+        return self.row[11] + (self.started_us - self.arrived_us) / 1e6
+
+    # --- what fairlead.Job asks for ---------------------------------------------------------
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop."""
+        return self.stop is not None
+
+    @property
+    def deadline(self) -> datetime:
+        """When the attempt has run too long, by this machine's clock."""
+        left_us = self.deadline_us - monotonic_ns() // 1000
+        return datetime.now(UTC) + timedelta(microseconds=left_us)
+
+    def extend(self, by_seconds: float) -> None:
+        """Move the deadline to at least so many seconds from now."""
+        self.desk.extend(self, by_seconds)
+
+    def report(self, fraction: float, note: str) -> None:
+        """Note how far the work is."""
+        self.desk.report(self, fraction, note)
+
+    def completes(self) -> bool:
+        """Note that the handler finishes the job itself; the database is to be told."""
+        self.completed = True
+        return True

@@ -1,0 +1,85 @@
+"""Count what became of attempts, and tell the parent once a second.
+
+A start is counted when the attempt is seen running or, if it was over before that, with its
+end.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+
+from fairlead import log
+from fairlead_worker.attempt import Attempt
+from fairlead_worker.outcome import Finished, HandedBack
+from fairlead_worker.tally import OTHER, Kind, Tally
+from fairlead_worker.wire import Tally as Growth
+
+_FOR_GOOD = frozenset({"failed", "cancelled"})
+
+
+class Books:
+    """Keeps a child's counts. Used by the finisher's thread alone; the tally may be shared.
+
+    Args:
+        tally: where it counts.
+        tell: sends what grew to the parent.
+    """
+
+    def __init__(self, tally: Tally, tell: Callable[[Growth], None]) -> None:
+        self._tally = tally
+        self._tell = tell
+        self._log = log.get("worker.finish")
+
+    def finished(self, attempts: Iterable[Attempt]) -> None:
+        """Count attempts whose jobs ended for good with them."""
+        with self._tally.lock:
+            for attempt in attempts:
+                ending = attempt.ending
+                how = ending.outcome if isinstance(ending, Finished) else "succeeded"
+                kind = self._ran(attempt)
+                kind.ended[how] = kind.ended.get(how, 0) + 1
+                kind.finished[how] = kind.finished.get(how, 0) + 1
+
+    def handed_back(self, attempts: Iterable[Attempt], became: Mapping[int, str]) -> None:
+        """Count attempts that ended without a word on their jobs, and those that ended them."""
+        with self._tally.lock:
+            for attempt in attempts:
+                ending, verdict = attempt.ending, became.get(attempt.row[1], "locked")
+                if isinstance(ending, HandedBack) and verdict not in {"locked", "stale"}:
+                    kind = self._ran(attempt)
+                    how = ending.ended_as
+                    kind.ended[how] = kind.ended.get(how, 0) + 1
+                    if verdict in _FOR_GOOD:
+                        kind.finished[verdict] = kind.finished.get(verdict, 0) + 1
+
+    def stale(self, attempts: Iterable[Attempt]) -> None:
+        """Count endings that changed nothing, since somebody else has the job."""
+        for attempt in attempts:
+            self._tally.count("stale_writes_total")
+            self._log.warning(
+                "attempt.stale", job=attempt.row[0], token=attempt.row[1], kind=attempt.row[4]
+            )
+
+    def close_second(self, running: Iterable[Attempt | None]) -> None:
+        """Count what has started since the last second, and send what grew."""
+        with self._tally.lock:
+            for attempt in running:
+                if attempt is not None and not attempt.counted:
+                    self._started(attempt)
+        growth = self._tally.take()
+        if growth is not None:
+            self._tell(growth)
+
+    def _started(self, attempt: Attempt) -> Kind:
+        row = attempt.row
+        known = attempt.handler.kind != ""
+        kind = self._tally.kind(row[2], row[4] if known else OTHER)
+        if not attempt.counted and attempt.started_us:
+            attempt.counted = True
+            kind.started += 1
+            kind.wait.observe(row[11] + (attempt.started_us - attempt.arrived_us) / 1e6)
+        return kind
+
+    def _ran(self, attempt: Attempt) -> Kind:
+        kind = self._started(attempt)
+        if attempt.started_us:
+            kind.run.observe((attempt.ended_us - attempt.started_us) / 1e6)
+        return kind

@@ -1,0 +1,277 @@
+"""The child: the process that claims jobs, runs their handlers and writes how they ended.
+
+Its threads: the event loop in the main thread, those of plain functions, the claimer, the
+finisher, and one that hears the parent. A fault in one of Fairlead's own ends the process, and
+the parent starts another: a child that does half of its work is worse than none.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from pydantic import ValidationError
+
+from fairlead import log, store, tasks
+from fairlead.settings import DatabaseSettings, explain
+from fairlead.store import Connection
+from fairlead_worker import wire
+from fairlead_worker.alone import Loner
+from fairlead_worker.apart import Apart
+from fairlead_worker.attempt import Attempt
+from fairlead_worker.books import Books
+from fairlead_worker.child_orders import ChildOrders, read
+from fairlead_worker.child_store import Claiming
+from fairlead_worker.claim import Claimer, Line
+from fairlead_worker.control import Control
+from fairlead_worker.execute import Executor
+from fairlead_worker.finish import Finisher
+from fairlead_worker.intake import Intake, Sorter
+from fairlead_worker.outcome import HandedBack
+from fairlead_worker.slots import Slots
+from fairlead_worker.tally import Tally
+from fairlead_worker.watch import Watch
+
+_STOP_SECONDS = 0.8
+_LOOK_SECONDS = 0.02
+_FAULT = 70
+_RETURNED = HandedBack("returned")
+
+
+class Child:
+    """One child, from its first connection to its last word.
+
+    Args:
+        orders: what the parent said on the command line.
+        app: the application.
+        settings: where the database is.
+    """
+
+    def __init__(
+        self, orders: ChildOrders, app: tasks.Tasks, settings: DatabaseSettings
+    ) -> None:
+        self._orders, self._app, self._settings = orders, app, settings
+        self._log = log.get("worker.child")
+        self._loop = asyncio.new_event_loop()
+        self._control = Control(orders.control_fd)
+        self._over: asyncio.Future[None] = self._loop.create_future()
+        self._draining = self._claims_stopped = self._said_ready = False
+        ledger = wire.Ledger(orders.ledger_fd, orders.concurrency)
+        self._slots = Slots(orders.concurrency, ledger)
+        self._tally = Tally()
+        self._books = Books(self._tally, self._control.say)
+        self._apart = Apart(orders.app)
+        self._watch = Watch(self._loop, self._slots, self._give_back)
+        self._finisher = Finisher(
+            partial(self._open, "worker endings"),
+            self._slots,
+            self._books,
+            emptied=self._emptied,
+            lost=self._lost_one,
+        )
+        self._executor = Executor(
+            self._loop,
+            self._slots,
+            ended=self._finisher.ended,
+            apart=self._apart.run,
+            lend=self._lend,
+            filled=self._watch.arm,
+        )
+        self._claimer = self._make_claimer()
+
+    def _make_claimer(self) -> Claimer | Loner:
+        orders = self._orders
+        open_one = partial(self._open, "worker claims")
+        sorter = Sorter(self._app.handlers, self._finisher.reports)
+        intake = Intake(sorter, self._slots, self._executor, self._finisher)
+        if orders.alone is not None:
+            return Loner(
+                open_one,
+                orders.alone,
+                intake=intake,
+                reached=self._reached,
+                stopped=self._claimer_stopped,
+            )
+        listens = self._settings.database_direct
+        return Claimer(
+            Line(open_one=open_one, listens=listens, say=self._control.say),
+            Claiming(orders.worker_id, orders.pool),
+            slots=self._slots,
+            intake=intake,
+            ended=lambda: self._finisher.total,
+            tally=self._tally,
+            reached=self._reached,
+            stopped=self._claimer_stopped,
+        )
+
+    def run(self) -> None:
+        """Serve until the parent says otherwise."""
+        asyncio.set_event_loop(self._loop)
+        for name, work in (
+            ("claimer", self._claimer.run),
+            ("finisher", self._finisher.run),
+            ("control", self._listen),
+        ):
+            threading.Thread(target=_guarded, args=(work,), name=name, daemon=True).start()
+        self._loop.run_until_complete(self._over)
+        self._finisher.stop()
+        self._books.close_second(())
+        self._apart.close()
+        self._control.say(wire.Drained())
+        if self._slots.held:
+            _exit_now()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _open(self, name: str) -> Connection:
+        return store.connect_service(self._settings, name=name)
+
+    # --- what the parent says ---------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Heed the parent, in a thread of its own; what must not wait for the loop does not."""
+        for message in self._control.messages():
+            match message:
+                case wire.Go():
+                    self._claimer.go()
+                case wire.Roll(number):
+                    self._claimer.roll(number)
+                case wire.Lost():
+                    break
+                case _:
+                    self._loop.call_soon_threadsafe(self._heed, message)
+        self._end_unwritten()
+
+    def _heed(self, message: wire.ToChild) -> None:
+        match message:
+            case wire.Drain():
+                self._drain()
+            case wire.Release():
+                self._drain()
+                self._watch.stop_all("released")
+                self._loop.call_later(_STOP_SECONDS, self._finish)
+            case wire.Cancel(jobs):
+                self._watch.stop_tokens([token for _, token in jobs], "cancelled")
+            case wire.Settled(job_id, token):
+                slot = self._slots.lent.pop((job_id, token), None)
+                if slot is not None:
+                    self._slots.free.append(slot)
+                    self._executor.fill()
+                    self._claimer.look()
+            case _:
+                self._log.error("message.unexpected", message=message.say)
+
+    def _end_unwritten(self) -> None:
+        """Tell every handler that its job is lost, and end: the lease or the parent is gone."""
+        self._finisher.stop()
+        self._claimer.stop()
+        self._loop.call_soon_threadsafe(self._watch.stop_all, "lost")
+        rest = threading.Event()
+        for _ in range(int(_STOP_SECONDS / _LOOK_SECONDS)):
+            rest.wait(_LOOK_SECONDS)
+            if not any(self._slots.running):
+                break
+        _exit_now()
+
+    # --- stages -----------------------------------------------------------------------------
+
+    def _reached(self) -> None:
+        """Say that this child can work, once; in the claimer's thread."""
+        if not self._said_ready:
+            self._said_ready = True
+            self._control.say(wire.Ready(tuple(self._app.handlers)))
+
+    def _drain(self) -> None:
+        self._draining = True
+        self._claimer.stop()
+        self._finish_if_empty()
+
+    def _claimer_stopped(self) -> None:
+        """Go on with the drain, in the loop's thread."""
+        self._loop.call_soon_threadsafe(self._return_unstarted)
+
+    def _return_unstarted(self) -> None:
+        self._claims_stopped = True
+        if self._orders.alone is None:
+            self._give_back(self._executor.unstarted())
+        self._draining = True
+        self._finish_if_empty()
+
+    def _emptied(self) -> None:
+        """Note that all is written; in the finisher's thread."""
+        if self._draining:
+            self._loop.call_soon_threadsafe(self._finish_if_empty)
+        else:
+            self._claimer.look()
+
+    def _finish_if_empty(self) -> None:
+        if self._draining and self._claims_stopped and not self._slots.held:
+            self._finish()
+
+    def _finish(self) -> None:
+        if not self._over.done():
+            self._over.set_result(None)
+
+    # --- attempts ---------------------------------------------------------------------------
+
+    def _give_back(self, attempts: Iterable[Attempt]) -> None:
+        returned = list(attempts)
+        for attempt in returned:
+            attempt.ending = _RETURNED
+        if returned:
+            self._finisher.ended_many(returned)
+
+    def _lend(self, attempt: Attempt) -> None:
+        """Hand an attempt to the parent, which runs it alone; its slot stays taken."""
+        job_id, token = attempt.row[:2]
+        self._slots.lent[job_id, token] = attempt.slot
+        self._control.say(wire.Alone(job_id, token))
+        self._slots.settle([attempt])
+
+    def _lost_one(self, attempt: Attempt) -> None:
+        """Stop an attempt that holds its job no longer; in the finisher's thread."""
+        self._loop.call_soon_threadsafe(self._watch.stop, attempt, "lost")
+
+
+def _guarded(work: Callable[[], None]) -> None:
+    """Run one of Fairlead's own threads; its fault is the end of the process."""
+    try:
+        work()
+    except BaseException:  # noqa: BLE001 - whatever it is, the process ends with it
+        log.get("worker.child").exception(
+            "thread.failed", thread=threading.current_thread().name
+        )
+        sys.stderr.flush()
+        os._exit(_FAULT)
+
+
+def _exit_now() -> None:
+    """End with handlers still running: nobody may wait for them."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Be a child; answer the exit code."""
+    orders = read(arguments)
+    log.configure(orders.log_format, orders.log_level)
+    # Stopping is the parent's to hear. An ignored signal would be inherited by what handlers
+    # start.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda _number, _frame: None)
+    try:
+        child = Child(orders, tasks.load(orders.app), DatabaseSettings())
+    except (tasks.AppError, ValidationError) as error:
+        words = explain(error) if isinstance(error, ValidationError) else str(error)
+        sys.stderr.write(f"fairlead: {words}\n")
+        return 2
+    child.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,43 @@
+"""A child's command line, which only its parent writes."""
+
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from fairlead.log import LogFormat
+from fairlead_worker.child_store import Key
+
+
+class ChildOrders(Namespace):
+    """What the parent says: see `wire`."""
+
+    app: str
+    pool: str
+    concurrency: int
+    worker_id: int
+    control_fd: int
+    ledger_fd: int
+    alone: Key | None
+    log_format: LogFormat
+    log_level: str
+
+
+def read(arguments: Sequence[str]) -> ChildOrders:
+    """Read the command line.
+
+    Raises:
+        SystemExit: it is not what a parent writes.
+    """
+    parser = ArgumentParser(prog="fairlead_worker.child", allow_abbrev=False)
+    for name in ("--app", "--pool"):
+        parser.add_argument(name, required=True)
+    for name in ("--concurrency", "--worker-id", "--control-fd", "--ledger-fd"):
+        parser.add_argument(name, type=int, required=True)
+    parser.add_argument("--alone", type=_key)
+    parser.add_argument("--log-format", default="auto")
+    parser.add_argument("--log-level", default="info")
+    return parser.parse_args(arguments, namespace=ChildOrders())
+
+
+def _key(text: str) -> Key:
+    job_id, _, token = text.partition(":")
+    return int(job_id), int(token)

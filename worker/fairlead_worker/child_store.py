@@ -1,0 +1,155 @@
+"""The child's doors to the database: one function per statement, values in and values out.
+
+Claims have a connection of their own and so do endings, so that a slow one never delays the
+other. A repeat of an ending is harmless: its token holds nothing any more.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from fairlead.job import Claimed
+from fairlead.sql import integers, load
+from fairlead.store import Connection
+from fairlead_worker.attempt import Attempt
+from fairlead_worker.outcome import Finished, HandedBack
+
+_PLAIN = Finished("succeeded")
+Key: TypeAlias = tuple[int, int]
+"""A job's id and the attempt's token."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claiming:
+    """Who claims, and from which pool."""
+
+    worker_id: int
+    pool: str
+
+
+Holding: TypeAlias = dict[int, bool]
+"""Tokens, and whether each still holds its job."""
+
+
+def claim(
+    connection: Connection, who: Claiming, *, limit: int, below_floor: bool
+) -> list[Claimed]:
+    """Lease up to `limit` queued jobs; none for a worker that is dead."""
+    rows = connection.execute(
+        load("fairlead_worker", "claim"),
+        {"worker": who.worker_id, "pool": who.pool, "limit": limit, "below_floor": below_floor},
+    ).fetchall()
+    return cast("list[Claimed]", rows)
+
+
+def take_turn(connection: Connection, pool: str) -> bool:
+    """Tell whether it is our turn to claim below the floor: once a second per pool."""
+    found = connection.execute(load("fairlead_worker", "take_turn"), {"pool": pool})
+    return found.fetchone() is not None
+
+
+def load_alone(connection: Connection, key: Key) -> Claimed | None:
+    """Read an attempt that is leased already; None when the token holds it no longer."""
+    row = connection.execute(
+        load("fairlead_worker", "load_alone"), {"job_id": key[0], "token": key[1]}
+    ).fetchone()
+    return cast("Claimed | None", row)
+
+
+def drop_orphans(connection: Connection, keys: Iterable[Key]) -> None:
+    """Delete claimed rows whose jobs are gone."""
+    connection.execute(load("fairlead_worker", "drop_orphan"), _keys(keys))
+
+
+def finish(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
+    """End jobs for good, in one transaction; answer the tokens that held.
+
+    Attempts without an ending, or with `Finished`. A batch of plain successes, which most are,
+    is three arrays of numbers.
+    """
+    ordered = sorted(attempts, key=_job_id)
+    endings = [attempt.ending for attempt in ordered]
+    values: dict[str, object] = {
+        "ids": integers([attempt.row[0] for attempt in ordered]),
+        "tokens": integers([attempt.row[1] for attempt in ordered]),
+        "run_us": integers([attempt.ended_us - attempt.started_us for attempt in ordered]),
+        "outcomes": None,
+        "results": None,
+        "errors": None,
+    }
+    if any(endings):
+        said = [each if isinstance(each, Finished) else _PLAIN for each in endings]
+        values["outcomes"] = [each.outcome for each in said]
+        values["results"] = [each.result for each in said]
+        values["errors"] = [each.error for each in said]
+    answered = connection.execute(load("fairlead_worker", "finish"), values).fetchall()
+    return {cast("int", row[0]) for row in answered}
+
+
+def hand_back(connection: Connection, attempts: Iterable[Attempt]) -> dict[int, str]:
+    """End attempts that end with `HandedBack`; answer by token what became of each.
+
+    Raises:
+        psycopg.Error: nothing of it has happened.
+    """
+    ordered = sorted(attempts, key=_job_id)
+    said = [each.ending for each in ordered if isinstance(each.ending, HandedBack)]
+    assert len(said) == len(ordered)
+    values = {
+        **_keys([attempt.row[:2] for attempt in ordered]),
+        "ended_as": [each.ended_as for each in said],
+        "errors": [each.error for each in said],
+        "delays": [
+            None if each.delay_seconds is None else f"{each.delay_seconds:f} s" for each in said
+        ],
+    }
+    rows = connection.execute(load("fairlead_worker", "hand_back"), values).fetchall()
+    return {cast("int", token): str(became) for _, token, became in rows}
+
+
+def finished(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
+    """Return the tokens of those attempts whose ending is on record."""
+    rows = connection.execute(
+        load("fairlead_worker", "finished"), _keys([attempt.row[:2] for attempt in attempts])
+    ).fetchall()
+    return {cast("int", row[0]) for row in rows}
+
+
+def extend(connection: Connection, extensions: Sequence[tuple[Attempt, float]]) -> Holding:
+    """Move deadlines to at least so many seconds from now."""
+    ordered = sorted(extensions, key=lambda each: each[0].row[0])
+    values = {
+        **_keys([attempt.row[:2] for attempt, _ in ordered]),
+        "seconds": [seconds for _, seconds in ordered],
+    }
+    rows = connection.execute(load("fairlead_worker", "extend"), values).fetchall()
+    return {cast("int", token): bool(holds) for token, holds in rows}
+
+
+def report(connection: Connection, reports: Iterable[tuple[Attempt, float, str]]) -> None:
+    """Keep the progress of attempts that still hold their jobs."""
+    ordered = sorted(reports, key=lambda each: each[0].row[0])
+    values = {
+        **_keys([attempt.row[:2] for attempt, _, _ in ordered]),
+        "fractions": [fraction for _, fraction, _ in ordered],
+        "notes": [note for _, _, note in ordered],
+    }
+    connection.execute(load("fairlead_worker", "progress"), values)
+
+
+def forget_reports(connection: Connection, attempts: Iterable[Attempt]) -> None:
+    """Delete the progress of attempts that have ended."""
+    keys = _keys([attempt.row[:2] for attempt in attempts])
+    connection.execute(load("fairlead_worker", "forget_progress"), keys)
+
+
+def _job_id(attempt: Attempt) -> int:
+    return attempt.row[0]
+
+
+def _keys(keys: Iterable[Key]) -> dict[str, object]:
+    ordered = sorted(keys)
+    return {
+        "ids": integers([job_id for job_id, _ in ordered]),
+        "tokens": integers([token for _, token in ordered]),
+    }

@@ -1,0 +1,228 @@
+"""The claimer: takes jobs from the queue while there is room, in a thread of its own.
+
+It claims again at once after a full batch, and rests otherwise: until a slot is free, until a
+NOTIFY for this worker, or for a while that grows with the silence. Polling is the truth, and a
+NOTIFY only shortens a rest.
+"""
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from select import select
+from time import monotonic
+
+import psycopg
+
+from fairlead import log, store
+from fairlead.job import Claimed
+from fairlead.store import Connection
+from fairlead_worker import child_store, pace, wire
+from fairlead_worker.bell import Bell
+from fairlead_worker.child_store import Claiming
+from fairlead_worker.intake import Intake
+from fairlead_worker.pace import Pace
+from fairlead_worker.slots import Slots
+from fairlead_worker.tally import Tally
+
+_LISTEN = b"listen fairlead_work"
+_TURN_SECONDS = 1.0
+_IDLE_TURN_SECONDS = 4.0
+_HELD_MAX = 5000
+_AGAIN_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """How the claimer reaches the database and the parent."""
+
+    open_one: Callable[[], Connection]
+    listens: bool
+    say: Callable[[wire.ToParent], None]
+
+
+class Claimer:
+    """Claims for one child.
+
+    Args:
+        line: the database and the parent.
+        who: as whom to claim, and from which pool.
+        slots: what is held already.
+        intake: where claimed jobs go.
+        ended: how many have ended so far.
+        tally: where claims are counted.
+        reached: called once, when the database was reached for the first time.
+        stopped: called when it has stopped and will claim nothing more.
+    """
+
+    def __init__(
+        self,
+        line: Line,
+        who: Claiming,
+        *,
+        slots: Slots,
+        intake: Intake,
+        ended: Callable[[], int],
+        tally: Tally,
+        reached: Callable[[], None],
+        stopped: Callable[[], None],
+    ) -> None:
+        self._line, self._who = line, who
+        self._slots, self._intake = slots, intake
+        self._ended, self._tally = ended, tally
+        self._reached, self._stopped = reached, stopped
+        self._bell = Bell()
+        self._going, self._stop = threading.Event(), threading.Event()
+        self._rolls: deque[int] = deque()
+        self._pace = Pace(at=monotonic())
+        self._found_at = self._turn_at = 0.0
+        self._called = self._said_idle = False
+        self._log = log.get("worker.claim")
+        slots.wake_claimer = self._wake
+
+    # --- called by other threads ------------------------------------------------------------
+
+    def go(self) -> None:
+        """Begin to claim."""
+        self._going.set()
+        self._bell.ring()
+
+    def stop(self) -> None:
+        """Claim nothing more."""
+        self._stop.set()
+        self._bell.ring()
+
+    def roll(self, number: int) -> None:
+        """Have the roll answered between two claims."""
+        self._rolls.append(number)
+        self._bell.ring()
+
+    def look(self) -> None:
+        """Look again at what there is room for, and whether nothing is held."""
+        self._bell.ring()
+
+    def _wake(self) -> None:
+        self._slots.wake_claimer_at = -1
+        self._bell.ring()
+
+    # --- the thread -------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Claim until told to stop."""
+        while not self._stop.is_set():
+            connection = store.connect_patiently(self._line.open_one, self._stop, self._waits)
+            if connection is not None:
+                with connection:
+                    self._serve(connection)
+        self._stopped()
+
+    def _serve(self, connection: Connection) -> None:
+        """Claim on one connection until it is lost."""
+        try:
+            if self._line.listens:
+                connection.execute(_LISTEN)
+            self._reached()
+            while not self._stop.is_set():
+                self._step(connection)
+        except psycopg.Error as error:
+            self._log.warning("claims.interrupted", why=" ".join(str(error).split()))
+            # The answer to a claim may have been lost: then its jobs are ours and nobody has
+            # them.
+            self._line.say(wire.Unsure())
+            self._stop.wait(random.uniform(0, _AGAIN_SECONDS))
+
+    def _step(self, connection: Connection) -> None:
+        """Answer roll calls, then claim what there is room for, then rest if that is due."""
+        while self._rolls:
+            tokens = tuple(self._slots.held)
+            self._line.say(wire.Holds(self._rolls.popleft(), tokens))
+        count = self._wanted()
+        if count == 0:
+            self._rest_for_room()
+            return
+        called, self._called = self._called, False
+        found = self._claim(connection, count)
+        if found == 0 and called and self._turn_at > 0:
+            self._turn_at = 0.0  # it may be below the floor, so look there before resting
+        elif found < count:
+            self._rest_for_news(connection)
+
+    def _wanted(self) -> int:
+        if not self._going.is_set() or len(self._slots.held) > _HELD_MAX:
+            return 0
+        self._pace = self._pace.after(self._ended(), monotonic())
+        return pace.wanted(
+            free=len(self._slots.free), ready=len(self._slots.ready), ahead=self._pace.ahead
+        )
+
+    def _claim(self, connection: Connection, count: int) -> int:
+        began = monotonic()
+        below_floor = began >= self._turn_at and self._take_turn(connection, began)
+        rows = child_store.claim(connection, self._who, limit=count, below_floor=below_floor)
+        now = monotonic()
+        self._tally.observe("claim_duration_seconds", now - began)
+        if not rows:
+            self._tally.count("claim_empty_total")
+            return 0
+        self._found_at = now
+        self._tally.observe("claim_batch_size", len(rows))
+        self._accept(connection, rows)
+        return len(rows)
+
+    def _take_turn(self, connection: Connection, now: float) -> bool:
+        idle = now - self._found_at > _IDLE_TURN_SECONDS
+        self._turn_at = now + (_IDLE_TURN_SECONDS if idle else _TURN_SECONDS)
+        return child_store.take_turn(connection, self._who.pool)
+
+    def _accept(self, connection: Connection, rows: list[Claimed]) -> None:
+        if self._said_idle:
+            self._said_idle = False
+            self._line.say(wire.Busy())
+        orphans = self._intake.accept(rows)
+        if orphans:
+            child_store.drop_orphans(connection, orphans)
+
+    # --- rests ------------------------------------------------------------------------------
+
+    def _rest_for_room(self) -> None:
+        """Rest until the ready attempts are few enough, or the bell rings."""
+        ahead = self._pace.ahead
+        self._slots.wake_claimer_at = max(0, ahead - max(1, ahead // 2))
+        if self._wanted() == 0:
+            select([self._bell], [], [], _TURN_SECONDS)
+        self._slots.wake_claimer_at = -1
+        self._bell.hush()
+
+    def _rest_for_news(self, connection: Connection) -> None:
+        """Rest until somebody calls this worker, the bell rings, or the rest is over."""
+        quiet_seconds = monotonic() - self._found_at
+        seconds = pace.rest_seconds(quiet_seconds=quiet_seconds, listens=self._line.listens)
+        until = monotonic() + seconds * random.uniform(0.75, 1.25)
+        sources: list[Bell | Connection] = [self._bell]
+        sources += [connection] if self._line.listens else []
+        while not self._stop.is_set() and not self._rolls:
+            self._tell_idle()
+            left = until - monotonic()
+            readable = select(sources, [], [], left)[0] if left > 0 else []
+            if self._bell in readable:
+                self._bell.hush()
+            if connection in readable and self._is_called(connection):
+                self._called = True
+                return
+            if not readable:
+                return
+
+    def _is_called(self, connection: Connection) -> bool:
+        """Tell whether a notification is for everybody or for this worker."""
+        me = str(self._who.worker_id)
+        payloads = [notice.payload for notice in connection.notifies(timeout=0)]
+        return any(not payload or me in payload.split(",") for payload in payloads)
+
+    def _tell_idle(self) -> None:
+        if not self._said_idle and self._slots.empty and self._going.is_set():
+            self._said_idle = True
+            self._line.say(wire.Idle())
+
+    def _waits(self, why: str, rest_seconds: float) -> None:
+        self._log.warning("database.waiting", why=why, rest_seconds=round(rest_seconds, 3))

@@ -1,0 +1,205 @@
+"""Run handlers: coroutines on the event loop, functions in threads or in processes.
+
+The way of a job through here is the hot path. A coroutine gets a task with an empty context and
+nothing else; a function gets a thread that waits for work at a queue that makes no future.
+Whoever ends a job starts the next one in its slot, so that a full child wakes nobody.
+"""
+
+import threading
+from asyncio import AbstractEventLoop, CancelledError, Task
+from collections import deque
+from collections.abc import Callable
+from contextvars import Context
+from queue import SimpleQueue
+from time import monotonic_ns
+from typing import TypeAlias, cast
+
+from fairlead.job import Job
+from fairlead.tasks import Coroutines
+from fairlead_worker import outcome
+from fairlead_worker.attempt import Attempt
+from fairlead_worker.gates import Gates
+from fairlead_worker.slots import Slots
+from fairlead_worker.wire import ASYNC, PROCESS, THREAD
+
+Takes: TypeAlias = Callable[[Attempt], None]
+
+
+class Executor:
+    """Starts what is ready while there are slots.
+
+    Args:
+        loop: where coroutines run; `fill` runs in its thread.
+        slots: what is ready, and where it may run.
+        ended: takes an attempt that has ended, from any thread.
+        apart: runs an attempt in a process of its own; blocks until it has an ending.
+        lend: hands an attempt over to the parent, which runs it alone.
+        filled: called when slots were filled.
+    """
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        slots: Slots,
+        *,
+        ended: Takes,
+        apart: Takes,
+        lend: Takes,
+        filled: Callable[[], None],
+    ) -> None:
+        self._loop = loop
+        self._slots = slots
+        self._ended = ended
+        self._apart = apart
+        self._lend = lend
+        self._filled = filled
+        self._gates = Gates()
+        self._inbox: SimpleQueue[Attempt] = SimpleQueue()
+        self._resting: deque[None] = deque()
+        self._threads = 0
+
+    def fill(self) -> None:
+        """Start ready attempts in free slots; a repeat does nothing more."""
+        self._filled()
+        ready, free = self._slots.ready, self._slots.free
+        while ready:
+            try:
+                slot = free.pop()
+            except IndexError:
+                return
+            attempt = self._admit(slot)
+            if attempt is not None:
+                self._start(attempt)
+
+    def fill_soon(self) -> None:
+        """Have `fill` called; from any thread."""
+        self._loop.call_soon_threadsafe(self.fill)
+
+    def unstarted(self) -> list[Attempt]:
+        """Take back whatever has not started, in the loop's thread."""
+        taken: list[Attempt] = []
+        while self._slots.ready:
+            try:
+                taken.append(self._slots.ready.popleft())
+            except IndexError:
+                break
+        waiting = self._gates.take_waiting()
+        self._slots.free.extend(attempt.slot for attempt in waiting)
+        return taken + waiting
+
+    def _admit(self, slot: int) -> Attempt | None:
+        """Take the next attempt into this slot; None when there is none, or it waits there."""
+        slots = self._slots
+        try:
+            attempt = slots.ready.popleft()
+        except IndexError:
+            slots.free.append(slot)
+            attempt = None
+        if len(slots.ready) <= slots.wake_claimer_at:
+            slots.wake_claimer()
+        if attempt is None:
+            return None
+        attempt.slot = slot
+        if attempt.handler.concurrency is not None and not self._gates.enter(attempt):
+            return None
+        return attempt
+
+    def _start(self, attempt: Attempt) -> None:
+        where = attempt.where
+        if where == "loop":
+            attempt.task = Task(
+                self._on_loop(attempt), loop=self._loop, name="job", context=Context()
+            )
+        elif where == "alone":
+            self._lend(attempt)
+        else:
+            self._to_thread(attempt)
+
+    async def _on_loop(self, attempt: Attempt) -> None:
+        if self._begin(attempt, ASYNC):
+            run = cast("Coroutines", attempt.handler.run)
+            try:
+                value = await run(Job(attempt.row, attempt))
+                if value is not None:
+                    attempt.ending = outcome.of_value(value)
+            except GeneratorExit:  # the loop was closed under it
+                raise
+            except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+                attempt.ending = _of_error(error, attempt)
+        self._over(attempt)
+        following = self._admit(attempt.slot)
+        if following is not None:
+            self._start(following)
+
+    # --- threads ----------------------------------------------------------------------------
+
+    def _to_thread(self, attempt: Attempt) -> None:
+        try:
+            self._resting.pop()
+        except IndexError:
+            if self._threads < self._slots.concurrency:
+                self._threads += 1
+                threading.Thread(target=self._work, name="handlers", daemon=True).start()
+        self._inbox.put(attempt)
+
+    def _work(self) -> None:
+        """Be one of the threads that run functions."""
+        attempt: Attempt | None = self._inbox.get()
+        while True:
+            while attempt is not None:
+                self._in_thread(attempt)
+                attempt = self._following(attempt.slot)
+            self._resting.append(None)
+            attempt = self._inbox.get()
+
+    def _in_thread(self, attempt: Attempt) -> None:
+        if attempt.where == "process":
+            if self._begin(attempt, PROCESS):
+                self._apart(attempt)
+        elif self._begin(attempt, THREAD):
+            try:
+                value = Context().run(attempt.handler.run, Job(attempt.row, attempt))
+                if value is not None:
+                    attempt.ending = outcome.of_value(value)
+            except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+                attempt.ending = _of_error(error, attempt)
+        self._over(attempt)
+
+    def _following(self, slot: int) -> Attempt | None:
+        """Return the next attempt if a thread runs it; start any other, or free the slot."""
+        attempt = self._admit(slot)
+        if attempt is None:
+            if self._slots.ready:  # it came between the look and the freeing
+                self.fill_soon()
+            return None
+        if attempt.where in {"loop", "alone"}:
+            self._loop.call_soon_threadsafe(self._start, attempt)
+            return None
+        return attempt
+
+    # --- before and after -------------------------------------------------------------------
+
+    def _begin(self, attempt: Attempt, flags: int) -> bool:
+        """Note the start for the parent; False when the attempt was told to stop before it."""
+        if attempt.stop is not None:
+            attempt.ending = _of_error(CancelledError(), attempt)
+            return False
+        attempt.started_us = now_us = monotonic_ns() // 1000
+        attempt.deadline_us = now_us + int(attempt.timeout_seconds * 1e6)
+        self._slots.note(attempt, flags)
+        return True
+
+    def _over(self, attempt: Attempt) -> None:
+        attempt.ended_us = monotonic_ns() // 1000
+        if attempt.completed:
+            attempt.ending = outcome.completed(attempt.ending)
+        self._ended(attempt)
+        self._slots.clear(attempt)
+        if attempt.handler.concurrency is not None:
+            waiter = self._gates.leave(attempt)
+            if waiter is not None:
+                self._loop.call_soon_threadsafe(self._start, waiter)
+
+
+def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:
+    return outcome.of_error(error, attempt.stop, attempt.timeout_seconds)

@@ -1,0 +1,135 @@
+"""How an attempt ends, from what its handler returned or raised.
+
+Pure: a value or an exception goes in, an ending comes out. What came of a plain success,
+which is most attempts, is None: it costs nothing to say.
+"""
+
+import traceback
+from asyncio import CancelledError
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from fairlead import errors, jsontext
+
+Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "expired"]
+EndedAs: TypeAlias = Literal["failed", "snoozed", "returned", "released", "crashed"]
+Stop: TypeAlias = Literal["cancelled", "timeout", "released", "lost"]
+"""Why a handler was told to stop."""
+
+ERROR_BYTES_MAX = 4096
+_FRAMES_MAX = 6
+_VERDICTS = (errors.Discard, errors.Retry, errors.Snooze)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The job has ended for good."""
+
+    outcome: Outcome
+    result: str | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HandedBack:
+    """The attempt has ended and the job has not; the database decides what becomes of it."""
+
+    ended_as: EndedAs
+    error: str | None = None
+    delay_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The handler says that it finished the job itself; `or_else` holds if it did not."""
+
+    or_else: HandedBack | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Unsaid:
+    """Nothing may be written: the attempt has lost its job."""
+
+
+Ending: TypeAlias = Finished | HandedBack | Completed | Unsaid
+
+_NOT_COMMITTED = HandedBack(
+    "failed", "the handler completed the job in a transaction that was not committed"
+)
+
+
+def of_value(value: object) -> Ending | None:
+    """Return how an attempt ended whose handler returned; None: success, and no result."""
+    if value is None:
+        return None
+    try:
+        return Finished("succeeded", jsontext.encode("result", value))
+    except ValueError as error:
+        return Finished("failed", None, clean(str(error)))
+
+
+def completed(ending: Ending | None) -> Ending:
+    """Return the ending of an attempt whose handler says that it has finished the job itself."""
+    match ending:
+        case Unsaid() | Completed():
+            return ending
+        case HandedBack() | Finished(outcome="failed" | "cancelled" | "expired"):
+            return Completed(ending)
+        case _:
+            return Completed(_NOT_COMMITTED)
+
+
+def of_error(error: BaseException, stop: Stop | None, timeout_seconds: float) -> Ending:
+    """Return how an attempt ended whose handler raised; `stop` says if it was told to."""
+    return Unsaid() if stop == "lost" else _of_error(error, stop, timeout_seconds)
+
+
+def _of_error(
+    error: BaseException, stop: Stop | None, timeout_seconds: float
+) -> Finished | HandedBack:
+    if stop == "cancelled":
+        return Finished("cancelled", None, "cancelled while it ran")
+    if stop == "released":
+        return HandedBack("released", "its worker was stopped before it was done")
+    if stop == "timeout" and not isinstance(error, _VERDICTS):
+        return HandedBack("failed", _timed_out(error, timeout_seconds))
+    match error:
+        case errors.Discard():
+            return Finished("failed", None, clean(str(error) or "discarded"))
+        case errors.Snooze():
+            return HandedBack("snoozed", None, error.for_seconds)
+        case _:
+            after_seconds = error.after_seconds if isinstance(error, errors.Retry) else None
+            return HandedBack("failed", describe(error), after_seconds)
+
+
+def _timed_out(error: BaseException, timeout_seconds: float) -> str:
+    sentence = f"timeout: it ran longer than {timeout_seconds:g} s"
+    obeyed = isinstance(error, CancelledError | errors.Cancelled)
+    return sentence if obeyed else clean(f"{sentence}; then {describe(error)}")
+
+
+def unknown_kind(kind: str, kinds: tuple[str, ...]) -> Finished:
+    """Return the ending of a job for which this application has no handler."""
+    known = ", ".join(sorted(kinds)) or "none"
+    return Finished(
+        "failed", None, clean(f"no handler for kind {kind!r}; this application has: {known}")
+    )
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's type, message and last frames, in at most 4 KiB."""
+    head = f"{type(error).__qualname__}: {error}" if str(error) else type(error).__qualname__
+    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_MAX:]
+    lines = [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
+    tail = clean("\n".join(lines), bytes_max=ERROR_BYTES_MAX // 2)
+    room = ERROR_BYTES_MAX - len(tail.encode()) - 1
+    return f"{clean(head, bytes_max=room)}\n{tail}".rstrip()
+
+
+def clean(text: str, *, bytes_max: int = ERROR_BYTES_MAX) -> str:
+    """Return text that PostgreSQL stores: no NUL, no half surrogate, not too long."""
+    encoded = text.replace("\0", "").encode(errors="replace")
+    if len(encoded) <= bytes_max:
+        return encoded.decode()
+    return encoded[: bytes_max - 3].decode(errors="ignore") + "…"

@@ -1,0 +1,70 @@
+"""What running handlers report: longer deadlines, and how far they are.
+
+Reports travel on the worker's own connection and never in the handler's transaction: a handler
+may hold none, or one that will be rolled back. They are written together, by the finisher.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from time import monotonic_ns
+
+from fairlead_worker.attempt import Attempt
+from fairlead_worker.slots import Slots
+
+
+class Reports:
+    """Collects reports, from any thread, until the finisher takes them.
+
+    Args:
+        slots: where the parent reads the deadlines.
+        ring: wakes the finisher.
+    """
+
+    def __init__(self, slots: Slots, ring: Callable[[], None]) -> None:
+        self._slots = slots
+        self._ring = ring
+        self._extensions: deque[tuple[Attempt, float]] = deque()
+        self._latest: dict[int, tuple[Attempt, float, str]] = {}
+        self._reported: set[int] = set()
+
+    def extend(self, attempt: Attempt, by_seconds: float) -> None:
+        """Move a deadline: here at once, in the database soon. Too late, it changes nothing."""
+        if attempt.stop is None:
+            longer_us = monotonic_ns() // 1000 + int(by_seconds * 1e6)
+            attempt.deadline_us = max(attempt.deadline_us, longer_us)
+            self._slots.renote(attempt)
+            self._extensions.append((attempt, by_seconds))
+            self._ring()
+
+    def report(self, attempt: Attempt, fraction: float, note: str) -> None:
+        """Keep the latest progress of an attempt."""
+        self._latest[attempt.row[1]] = (attempt, fraction, note)
+
+    def take_extensions(self) -> list[tuple[Attempt, float]]:
+        """Return what was extended, the longest per attempt."""
+        longest: dict[int, tuple[Attempt, float]] = {}
+        while self._extensions:
+            attempt, seconds = self._extensions.popleft()
+            former = longest.get(attempt.row[1])
+            if former is None or former[1] < seconds:
+                longest[attempt.row[1]] = (attempt, seconds)
+        return list(longest.values())
+
+    def put_back(self, extensions: list[tuple[Attempt, float]]) -> None:
+        """Keep extensions that could not be written; a little late is better than never."""
+        self._extensions.extend(extensions)
+
+    def take_latest(self) -> list[tuple[Attempt, float, str]]:
+        """Return the progress that is new, of attempts that have not ended."""
+        taken = [self._latest.pop(token) for token in tuple(self._latest)]
+        current = [each for each in taken if each[0].row[1] in self._slots.held]
+        self._reported.update(attempt.row[1] for attempt, _, _ in current)
+        return current
+
+    def take_ended(self, attempts: list[Attempt]) -> list[Attempt]:
+        """Return those of the ended attempts whose progress was written."""
+        if not self._reported:
+            return []
+        ended = [attempt for attempt in attempts if attempt.row[1] in self._reported]
+        self._reported.difference_update(attempt.row[1] for attempt in ended)
+        return ended

@@ -1,0 +1,23 @@
+-- extend: move deadlines of running attempts to at least so many seconds from now. Answers each
+--         token with whether it still holds its job. A row that its handler's own transaction has
+--         locked keeps its deadline: that handler is about to end.
+-- locks: work_queue rows by job id (skip locked).
+-- index: work_queue_pkey
+with asked as materialized (
+    select a.job_id, a.token, a.seconds
+    from unnest(%(ids)s::bigint[], %(tokens)s::bigint[], %(seconds)s::float8[])
+        as a (job_id, token, seconds)
+), extended as (
+    update fairlead.work_queue q
+    set deadline = greatest(q.deadline, now() + make_interval(secs => (
+        select max(a.seconds) from asked a where a.token = q.token)))
+    where q.ctid = any (array(
+        select w.ctid from fairlead.work_queue w
+        where w.job_id = any (%(ids)s::bigint[]) and w.token = any (%(tokens)s::bigint[])
+        order by w.job_id for update skip locked))
+)
+select a.token, h.held is not null as holds
+from asked a
+left join lateral (
+    select true as held from fairlead.work_queue q
+    where q.job_id = a.job_id and q.token = a.token offset 0) h on true
