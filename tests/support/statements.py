@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -14,11 +14,25 @@ from psycopg.rows import TupleRow
 from fairlead import sql
 from tests.support import tree
 
-_PARAMETER = re.compile(r"%(?:\((\w+)\))?s")
+_PARAMETER = re.compile(r"(?<!%)%(?:\((\w+)\))?s")
 _INDEX_LINES = re.compile(r"^-- index:((?:.*\n--        )*.*)$", re.MULTILINE)
 _numbers = count(1)
 
 Plan = dict[str, object]
+
+LARGE = {
+    "jobs",
+    "work_queue",
+    "job_history",
+    "job_progress",
+    "attempt_errors",
+    "receipts",
+    "schedule_fires",
+}
+"""Tables that may hold more rows than there are processes and queues."""
+
+SMALL = {"leaders", "claim_floors", "paused", "install_options"}
+"""Tables of a few rows, which may as well be read whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +61,14 @@ class Statement:
         package = ".".join(self.path.parts[1:-2])
         return sql.load(package, self.name).decode()
 
-    def numbered(self) -> tuple[str, int]:
-        """Return the statement with $1, $2, … as PREPARE wants it, and how many there are."""
+    def numbered(self) -> tuple[str, tuple[str, ...]]:
+        """Return the statement with $1, $2, … as PREPARE wants it, and the names in order."""
         found = list(_PARAMETER.finditer(self.text()))
         keys = [match[1] or str(match.start()) for match in found]
         names = list(dict.fromkeys(keys))
         numbers = iter(keys)
         text = _PARAMETER.sub(lambda _: f"${names.index(next(numbers)) + 1}", self.text())
-        return text.replace("%%", "%"), len(names)
+        return text.replace("%%", "%"), tuple(names)
 
 
 def statements(*packages: str) -> tuple[Statement, ...]:
@@ -66,25 +80,118 @@ def statements(*packages: str) -> tuple[Statement, ...]:
     )
 
 
-def generic_plan(connection: Connection[TupleRow], statement: Statement) -> Plan:
-    """Return the plan that serves whatever the parameters are; nothing runs."""
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A statement that a session has prepared; its plan is made once, for any parameters."""
+
+    connection: Connection[TupleRow]
+    name: str
+    parameters: tuple[str, ...]
+
+    def plan(self) -> Plan:
+        """Return the plan, made now if it was not yet; nothing runs."""
+        return self._explain("FORMAT JSON", {})
+
+    def run(self, values: Mapping[str, object]) -> Plan:
+        """Run it and return the plan with what each node did."""
+        return self._explain("ANALYZE, FORMAT JSON", values)
+
+    def _explain(self, options: str, values: Mapping[str, object]) -> Plan:
+        given = [_literal(values.get(name)) for name in self.parameters]
+        call = f"{self.name} ({', '.join(given)})" if given else self.name
+        row = self.connection.execute(f"EXPLAIN ({options}) EXECUTE {call}".encode()).fetchone()
+        assert row is not None
+        explained = cast("list[dict[str, Plan]] | str", row[0])
+        if isinstance(explained, str):
+            explained = cast("list[dict[str, Plan]]", json.loads(explained))
+        return explained[0]["Plan"]
+
+
+def prepare(connection: Connection[TupleRow], statement: Statement) -> Prepared:
+    """Prepare a statement, with a plan that serves whatever its parameters are."""
     name = f"planned_{next(_numbers)}"
     text, parameters = statement.numbered()
-    connection.execute(f"PREPARE {name} AS {text}".encode())
-    nulls = ", ".join(["NULL"] * parameters)
-    call = f"{name} ({nulls})" if nulls else name
     connection.execute("SET plan_cache_mode = force_generic_plan")
-    rows = connection.execute(f"EXPLAIN (FORMAT JSON) EXECUTE {call}".encode()).fetchone()
-    connection.execute(f"DEALLOCATE {name}".encode())
-    assert rows is not None
-    explained = cast("list[dict[str, Plan]] | str", rows[0])
-    if isinstance(explained, str):
-        explained = cast("list[dict[str, Plan]]", json.loads(explained))
-    return explained[0]["Plan"]
+    connection.execute(f"PREPARE {name} AS {text}".encode())
+    return Prepared(connection, name, parameters)
+
+
+def generic_plan(connection: Connection[TupleRow], statement: Statement) -> Plan:
+    """Return the plan that serves whatever the parameters are; nothing runs."""
+    return prepare(connection, statement).plan()
+
+
+def _literal(value: object) -> str:
+    if value is None:
+        return "NULL"
+    quoted = str(value).replace("'", "''")
+    return f"'{quoted}'"
+
+
+def faults(statement: Statement, plan: Plan, indexes: Mapping[str, str]) -> tuple[str, ...]:
+    """Say where a service's plan breaks the rules; `indexes` are those there are, with tables.
+
+    No sort and no sequential scan; of a table that may be large, only indexes that the header
+    names, each with a condition or up to a limit. A header that says `whole` (a shallow table
+    is read to its end) or `until` (the first row that fits ends it) means it. What a function
+    does inside is not seen here.
+    """
+    found = [f"sorts: {node['Node Type']}" for node in nodes(plan) if sorts(node)]
+    named = {name for name in indexes if name in statement.index_words}
+    used: set[str] = set()
+    for node, limited in scans(plan):
+        table, index = whole_table(node)
+        used.add(index)
+        said = statement.index_words & {"whole", "until"}
+        bounded = limited or "Index Cond" in node or said
+        if node["Node Type"] == "Seq Scan" and table not in SMALL and not said:
+            found.append(f"scans {table}")
+        elif table in LARGE and index not in named:
+            found.append(f"reads {table} by {index}, which its header does not name")
+        elif table in LARGE and not bounded:
+            found.append(f"reads all of {index}")
+    written = {str(node["Relation Name"]) for node in nodes(plan) if is_write(node)}
+    expected = {name for name in named if indexes[name] in LARGE - written}
+    missing = expected - used if used else set[str]()
+    return (*found, *(f"does not use {name}" for name in sorted(missing)))
+
+
+def whole_table(node: Plan) -> tuple[str, str]:
+    """Return the table and the index that a node reads; a partition's are those of its whole."""
+    table, index = str(node["Relation Name"]), str(node.get("Index Name", ""))
+    if not table.startswith("job_history_"):
+        return table, index
+    # A partition's index is called after its columns: …_20261121_id_idx.
+    columns = re.sub(r"^.*_\d{8}_|_idx$", "", index)
+    return "job_history", f"job_history_{columns}" if index else ""
+
+
+def scans(plan: Plan, *, limited: bool = False) -> Iterator[tuple[Plan, bool]]:
+    """Yield the nodes that read tables, and whether a limit stands above each."""
+    limited = limited or plan["Node Type"] == "Limit"
+    if "Relation Name" in plan and not is_write(plan) and plan["Node Type"] != "Tid Scan":
+        yield plan, limited
+    for child in children(plan):
+        yield from scans(child, limited=limited)
+
+
+def is_write(node: Plan) -> bool:
+    """Tell whether a node writes."""
+    return node["Node Type"] == "ModifyTable"
+
+
+def sorts(node: Plan) -> bool:
+    """Tell whether a node sorts."""
+    return node["Node Type"] in ("Sort", "Incremental Sort")
+
+
+def children(plan: Plan) -> list[Plan]:
+    """Return the nodes right below one."""
+    return cast("list[Plan]", plan.get("Plans", []))
 
 
 def nodes(plan: Plan) -> Iterator[Plan]:
     """Yield a plan's nodes, the outermost first."""
     yield plan
-    for child in cast("list[Plan]", plan.get("Plans", [])):
+    for child in children(plan):
         yield from nodes(child)

@@ -1,6 +1,6 @@
 -- forget_workers: delete workers that have been dead for a day and hold nothing.
 -- locks: the leader's row (for share), workers by id (skip locked).
--- index: worker_leases_pkey, leaders_pkey, work_queue_deadline
+-- index: worker_leases_pkey, leaders_pkey; work_queue is shallow and read whole.
 with lead as materialized (
     select l.epoch from fairlead.leaders l
     where l.role = 'scheduler' and l.epoch = %(epoch)s for share

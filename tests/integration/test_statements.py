@@ -1,0 +1,116 @@
+"""Plans do not depend on statistics: each statement uses the index that its header names.
+
+The tables are analysed while they are empty, which is what autovacuum does to a queue that has
+just been drained, and the plans are generic and kept, as a service's prepared statements are.
+"""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.dev.postgres import Server
+from fairlead.store import SESSION
+from tests.support.databases import cloned_database
+from tests.support.statements import (
+    Plan,
+    Statement,
+    children,
+    faults,
+    generic_plan,
+    scans,
+    statements,
+)
+
+_INDEXES = "SELECT indexname, tablename FROM pg_indexes WHERE schemaname = 'fairlead'"
+
+
+@pytest.fixture(scope="module")
+def service(server: Server) -> Iterator[Connection[TupleRow]]:
+    """Yield a service's session on a database that was analysed while it was empty."""
+    with cloned_database(server) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        for setting in SESSION:
+            connection.execute(setting.encode())
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def person(server: Server) -> Iterator[Connection[TupleRow]]:
+    """Yield an ordinary session on a database with a backlog that nobody has analysed."""
+    with cloned_database(server) as url, psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("ANALYZE")
+        connection.execute(
+            "INSERT INTO fairlead.jobs (queue, tenant, kind)"
+            " SELECT 'q' || i % 5, 't' || i % 500, 'k' FROM generate_series(1, 20000) i"
+        )
+        yield connection
+
+
+@pytest.fixture(scope="module")
+def indexes(service: Connection[TupleRow]) -> dict[str, str]:
+    """Return every index and its table."""
+    rows = service.execute(_INDEXES).fetchall()
+    return {str(index): str(table) for index, table in rows}
+
+
+@pytest.mark.parametrize(
+    "statement", statements("fairlead_worker", "fairlead_scheduler"), ids=str
+)
+def test_a_services_statement_uses_the_index_that_its_header_names(
+    service: Connection[TupleRow], indexes: dict[str, str], statement: Statement
+) -> None:
+    """The index its header names, no sort, no sequential scan."""
+    assert () == faults(statement, generic_plan(service, statement), indexes)
+
+
+@pytest.mark.parametrize("statement", statements("fairlead", "cli"), ids=str)
+def test_a_command_reads_no_backlog_whole(
+    person: Connection[TupleRow], statement: Statement
+) -> None:
+    """People's statements may sort, but the jobs they look at are found by an index."""
+    plan = generic_plan(person, statement)
+
+    whole = [
+        node
+        for node, limited in scans(plan)
+        if node["Relation Name"] == "jobs" and not (limited or "Index Cond" in node)
+    ]
+    assert [] == whole
+
+
+def test_the_plan_rule_sees_every_fault(
+    service: Connection[TupleRow], indexes: dict[str, str]
+) -> None:
+    """A scan, a sort, another index, one without a condition: each is told."""
+    statement = next(each for each in statements("fairlead_scheduler") if each.name == "probe")
+    plan: Plan = generic_plan(service, statement)
+    assert () == faults(statement, plan, indexes)
+
+    scan = next(node for node, _ in scans(plan) if node["Relation Name"] == "jobs")
+    reading: Plan = {
+        "Node Type": "Index Scan",
+        "Relation Name": "jobs",
+        "Index Name": "jobs_pkey",
+    }
+    faulty: tuple[Plan, ...] = (
+        {"Node Type": "Seq Scan", "Relation Name": "jobs"},
+        {**reading, "Index Name": "jobs_lane", "Index Cond": "(id = 1)"},
+        reading,
+        {"Node Type": "Sort", "Plans": [scan]},
+    )
+    for broken in faulty:
+        assert faults(statement, replaced(plan, scan, broken), indexes)
+
+
+def replaced(plan: Plan, old: Plan, new: Plan) -> Plan:
+    """Return the plan with one node put in another's place."""
+    if plan is old:
+        return new
+    return {
+        **{key: value for key, value in plan.items() if key != "Node Type" or value != "Limit"},
+        "Node Type": "Result" if plan["Node Type"] == "Limit" else plan["Node Type"],
+        "Plans": [replaced(child, old, new) for child in children(plan)],
+    }
