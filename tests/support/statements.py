@@ -144,8 +144,8 @@ def faults(statement: Statement, plan: Plan, indexes: Mapping[str, str]) -> tupl
         used.add(index)
         said = statement.index_words & {"whole", "until"}
         bounded = limited or "Index Cond" in node or said
-        if node["Node Type"] == "Seq Scan" and table not in SMALL and not said:
-            found.append(f"scans {table}")
+        if node["Node Type"] == "Seq Scan":
+            found += [] if said or table in SMALL else [f"scans {table}"]
         elif table in LARGE and index not in named:
             found.append(f"reads {table} by {index}, which its header does not name")
         elif table in LARGE and not bounded:
@@ -157,7 +157,7 @@ def faults(statement: Statement, plan: Plan, indexes: Mapping[str, str]) -> tupl
 
 
 def whole_table(node: Plan) -> tuple[str, str]:
-    """Return the table and the index that a node reads; a partition's are those of its whole."""
+    """Return the table and the index that a node reads; a partition's are its parent's."""
     table, index = str(node["Relation Name"]), str(node.get("Index Name", ""))
     if not table.startswith("job_history_"):
         return table, index
