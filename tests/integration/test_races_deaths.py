@@ -16,6 +16,7 @@ from tests.support.race import (
     insert,
     insert_one,
     let_fall_due,
+    let_lapse,
     mark_dead,
     places,
     promote,
@@ -24,15 +25,6 @@ from tests.support.race import (
 )
 
 STEAL = "_steal(%s, interval '1 hour', 100)"
-
-
-def let_lapse(db: Database, worker: int) -> None:
-    """End a worker's lease a second ago."""
-    db.execute(
-        "UPDATE fairlead.worker_leases SET lease_until = now() - interval '1 second'"
-        " WHERE id = %s",
-        [worker],
-    )
 
 
 def renew(db: Database, worker: int) -> bool:

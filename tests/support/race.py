@@ -95,6 +95,15 @@ def let_overrun(db: Database, *leases: Lease) -> None:
     )
 
 
+def let_lapse(db: Database, worker: int) -> None:
+    """End a worker's lease a second ago."""
+    db.execute(
+        "UPDATE fairlead.worker_leases SET lease_until = now() - interval '1 second'"
+        " WHERE id = %s",
+        [worker],
+    )
+
+
 def register(db: Database) -> int:
     """Register a worker that lives for an hour; return its id."""
     row = db.execute(
