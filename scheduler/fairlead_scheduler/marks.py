@@ -16,7 +16,7 @@ class ReceiptMark:
     def __init__(self) -> None:
         self._after: int | None = None
         self._beyond: set[int] = set()
-        self._gap_since_us = 0
+        self._gap_since_us: int | None = None
         self._full_pass_us = 0
 
     def after(self, now_us: int) -> int:
@@ -35,10 +35,12 @@ class ReceiptMark:
         self._beyond.update(job_id for job_id in ids if job_id > self._after)
         self._advance()
         if not self._beyond:
+            self._gap_since_us = None
+        elif self._gap_since_us is None:
             self._gap_since_us = now_us
         elif now_us - self._gap_since_us >= _PATIENCE_US:
             self._after = min(self._beyond) - 1
-            self._gap_since_us = now_us
+            self._gap_since_us = None
             self._advance()
 
     def _advance(self) -> None:

@@ -89,6 +89,7 @@ def test_a_transaction_that_is_rolled_back_holds_up_nobody(
 @pytest.mark.usefixtures("replica")
 def test_a_job_is_queued_when_it_falls_due_and_waits_from_then_on(db: Database) -> None:
     """Promotion keeps the due time, and every wait counts from when the job was runnable."""
+    queued(db, insert_one(db))
     row = db.execute(
         "INSERT INTO fairlead.jobs (kind, run_at) VALUES ('noop', now() + interval '0.4 s')"
         " RETURNING id"

@@ -1,0 +1,78 @@
+"""The loop lets INSERTs notify it while they are rare, and sleeps when nothing happens."""
+
+from fairlead_scheduler.calm import Calm
+
+SECOND_US = 1_000_000
+
+
+def run(
+    calm: Calm, *, every_us: int, arrived: int, seconds: int = 10, start_us: int = 1
+) -> int:
+    """Look again and again, each time with so many new jobs; return the time at the end."""
+    now_us = start_us
+    while now_us < start_us + seconds * SECOND_US:
+        calm.looked(now_us, arrived=arrived, planned=arrived, stirred=False)
+        now_us += every_us
+    return now_us
+
+
+def test_a_fresh_loop_may_rest() -> None:
+    """With nothing seen there is no reason not to."""
+    assert Calm().may_rest
+
+
+def test_twenty_single_inserts_a_second_may_notify() -> None:
+    """Rare INSERTs wake the loop, each at once."""
+    calm = Calm()
+    calm.resting = True
+    run(calm, every_us=50_000, arrived=1)
+
+    assert calm.may_rest
+
+
+def test_a_hundred_inserts_a_second_may_not() -> None:
+    """A notifying transaction takes an instance-wide lock: under load nobody notifies."""
+    calm = Calm()
+    calm.resting = True
+    run(calm, every_us=10_000, arrived=1)
+
+    assert not calm.may_rest
+
+
+def test_one_big_batch_makes_the_loop_busy() -> None:
+    """Hundreds of jobs at once are load."""
+    calm = Calm()
+    calm.resting = True
+    calm.looked(1, arrived=1000, planned=0, stirred=False)
+
+    assert not calm.may_rest
+
+
+def test_a_busy_loop_rests_again_within_a_second() -> None:
+    """Heat fades when nothing comes."""
+    calm = Calm()
+    end_us = run(calm, every_us=10_000, arrived=500)
+    busy = not calm.may_rest
+    calm.looked(end_us + SECOND_US, arrived=0, planned=0, stirred=False)
+
+    assert (True, True) == (busy, calm.may_rest)
+
+
+def test_a_clock_that_steps_back_is_harmless() -> None:
+    """Heat neither explodes nor vanishes when the database's clock is set back."""
+    calm = Calm()
+    calm.looked(10 * SECOND_US, arrived=1, planned=1, stirred=False)
+    calm.looked(SECOND_US, arrived=1, planned=1, stirred=False)
+
+    assert calm.may_rest
+
+
+def test_it_is_quiet_after_five_looks_without_a_change() -> None:
+    """A receipt or a refill is a change; the next look comes a tick later."""
+    calm = Calm()
+    quiet: list[bool] = []
+    for stirred in (True, False, False, False, False, False, True):
+        calm.looked(1, arrived=0, planned=0, stirred=stirred)
+        quiet.append(calm.quiet)
+
+    assert [False, False, False, False, False, True, False] == quiet

@@ -1,0 +1,78 @@
+"""Free slots follow claims and endings, and wakes go to who has room."""
+
+from fairlead_scheduler.capacity import Capacity
+
+
+def fleet() -> Capacity:
+    """Return two workers, of two and five slots."""
+    capacity = Capacity()
+    capacity.live([(1, 2), (2, 5)])
+    return capacity
+
+
+def test_claims_take_slots_and_endings_give_them_back() -> None:
+    """A job holds one slot of the worker that claimed it."""
+    capacity = fleet()
+    capacity.claimed(1, [10, 11])
+    capacity.claimed(2, [12])
+    claimed = capacity.free
+    capacity.ended([10, 12])
+
+    assert (7, 4, 6) == (capacity.slots, claimed, capacity.free)
+
+
+def test_a_prefetching_worker_has_no_free_slots() -> None:
+    """Holding more jobs than slots takes nothing from the other workers."""
+    capacity = fleet()
+    capacity.claimed(1, [10, 11, 12])
+
+    assert 5 == capacity.free
+
+
+def test_a_repeated_event_changes_nothing() -> None:
+    """A claim or an ending that is told twice counts once."""
+    capacity = fleet()
+    capacity.claimed(1, [10])
+    capacity.claimed(1, [10])
+    once = capacity.free
+    capacity.ended([10])
+    capacity.ended([10, 99])
+
+    assert (6, 7) == (once, capacity.free)
+
+
+def test_a_job_that_somebody_else_claims_leaves_its_first_worker() -> None:
+    """A steal and a new claim between two looks move the job."""
+    capacity = fleet()
+    capacity.claimed(1, [10])
+    capacity.claimed(2, [10])
+
+    assert (2, 1) == capacity.cover(6)
+    assert 6 == capacity.free
+
+
+def test_a_dead_workers_slots_do_not_count() -> None:
+    """Only live workers have slots, whatever the dead still hold."""
+    capacity = fleet()
+    capacity.claimed(2, [10])
+    capacity.live([(1, 2)])
+
+    assert (2, 2) == (capacity.slots, capacity.free)
+
+
+def test_the_emptiest_workers_are_woken_first_and_no_more_than_needed() -> None:
+    """The workers with the most free slots that together have room."""
+    capacity = fleet()
+    capacity.live([(1, 2), (2, 5), (3, 4)])
+    capacity.claimed(2, [10, 11])
+
+    assert [(3,), (3, 2), (3, 2, 1), ()] == [capacity.cover(n) for n in (4, 5, 100, 0)]
+
+
+def test_an_audit_puts_right_who_holds_what() -> None:
+    """What the books no longer have is free; what the read found and nobody told is held."""
+    capacity = fleet()
+    capacity.claimed(1, [10, 11])
+    capacity.audited({11: 1, 12: 2, 13: 2}, in_flight={11, 12})
+
+    assert 5 == capacity.free
