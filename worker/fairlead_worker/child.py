@@ -27,6 +27,7 @@ from fairlead_worker.child_orders import ChildOrders, read
 from fairlead_worker.child_store import Claiming
 from fairlead_worker.claim import Claimer, Line
 from fairlead_worker.control import Control
+from fairlead_worker.eager import Loop
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.intake import Intake, Sorter
@@ -55,7 +56,7 @@ class Child:
     ) -> None:
         self._orders, self._app, self._settings = orders, app, settings
         self._log = log.get("worker.child")
-        self._loop = asyncio.new_event_loop()
+        self._loop = Loop()
         self._control = Control(orders.control_fd)
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._draining = self._claims_stopped = self._said_ready = False

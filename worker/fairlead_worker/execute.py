@@ -1,12 +1,12 @@
 """Run handlers: coroutines on the event loop, functions in threads or in processes.
 
-The way of a job through here is the hot path. A coroutine gets a task with an empty context and
-nothing else; a function gets a thread that waits for work at a queue that makes no future.
+The way of a job through here is the hot path. A coroutine gets a task with an empty context
+that begins at once; a function gets a thread that waits for work at a queue that makes no future.
 Whoever ends a job starts the next one in its slot, so that a full child wakes nobody.
 """
 
 import threading
-from asyncio import AbstractEventLoop, CancelledError, Task
+from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
@@ -18,11 +18,15 @@ from fairlead.job import Job
 from fairlead.tasks import Coroutines
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
+from fairlead_worker.eager import Loop
 from fairlead_worker.gates import Gates
 from fairlead_worker.slots import Slots
 from fairlead_worker.wire import ASYNC, PROCESS, THREAD
 
 Takes: TypeAlias = Callable[[Attempt], None]
+
+TURN_US = 5000
+"""How long handlers that never wait may keep the loop from everything else."""
 
 
 class Executor:
@@ -39,7 +43,7 @@ class Executor:
 
     def __init__(
         self,
-        loop: AbstractEventLoop,
+        loop: Loop,
         slots: Slots,
         *,
         ended: Takes,
@@ -62,14 +66,16 @@ class Executor:
         """Start ready attempts in free slots; a repeat does nothing more."""
         self._filled()
         ready, free = self._slots.ready, self._slots.free
+        until_us = monotonic_ns() // 1000 + TURN_US
         while ready:
             try:
                 slot = free.pop()
             except IndexError:
                 return
-            attempt = self._admit(slot)
-            if attempt is not None:
-                self._start(attempt)
+            self._run_in(slot, self._admit(slot), until_us)
+            if monotonic_ns() // 1000 > until_us:
+                self._loop.call_soon(self.fill)
+                return
 
     def fill_soon(self) -> None:
         """Have `fill` called; from any thread."""
@@ -104,12 +110,28 @@ class Executor:
             return None
         return attempt
 
+    def _run_in(self, slot: int, attempt: Attempt | None, until_us: int) -> None:
+        """Run one attempt after another in this slot, until one waits or the turn is over."""
+        while attempt is not None:
+            self._start(attempt)
+            if attempt.where != "loop" or not attempt.ended_us:
+                return
+            if attempt.ended_us > until_us:
+                self._slots.free.append(slot)
+                return
+            attempt = self._admit(slot)
+
+    def _go_on(self, slot: int, attempt: Attempt) -> None:
+        self._run_in(slot, attempt, monotonic_ns() // 1000 + TURN_US)
+        if self._slots.ready and self._slots.free:
+            self.fill_soon()
+
     def _start(self, attempt: Attempt) -> None:
         where = attempt.where
         if where == "loop":
-            attempt.task = Task(
-                self._on_loop(attempt), loop=self._loop, name="job", context=Context()
-            )
+            task = self._loop.begin(self._on_loop(attempt))
+            if not attempt.ended_us:
+                attempt.task = task
         elif where == "alone":
             self._lend(attempt)
         else:
@@ -127,9 +149,10 @@ class Executor:
             except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
                 attempt.ending = _of_error(error, attempt)
         self._over(attempt)
-        following = self._admit(attempt.slot)
-        if following is not None:
-            self._start(following)
+        if attempt.task is not None:  # it waited, so nobody goes on in its slot but us
+            following = self._admit(attempt.slot)
+            if following is not None:
+                self._loop.call_soon(self._go_on, attempt.slot, following)
 
     # --- threads ----------------------------------------------------------------------------
 
@@ -173,7 +196,7 @@ class Executor:
                 self.fill_soon()
             return None
         if attempt.where in {"loop", "alone"}:
-            self._loop.call_soon_threadsafe(self._start, attempt)
+            self._loop.call_soon_threadsafe(self._go_on, attempt.slot, attempt)
             return None
         return attempt
 
@@ -184,8 +207,11 @@ class Executor:
         if attempt.stop is not None:
             attempt.ending = _of_error(CancelledError(), attempt)
             return False
+        seconds, limit = attempt.row[9], attempt.handler.timeout_seconds
+        if limit is not None and limit < seconds:
+            seconds = limit
         attempt.started_us = now_us = monotonic_ns() // 1000
-        attempt.deadline_us = now_us + int(attempt.timeout_seconds * 1e6)
+        attempt.deadline_us = now_us + int(seconds * 1e6)
         self._slots.note(attempt, flags)
         return True
 
@@ -198,7 +224,7 @@ class Executor:
         if attempt.handler.concurrency is not None:
             waiter = self._gates.leave(attempt)
             if waiter is not None:
-                self._loop.call_soon_threadsafe(self._start, waiter)
+                self._loop.call_soon_threadsafe(self._go_on, waiter.slot, waiter)
 
 
 def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:
