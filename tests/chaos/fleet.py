@@ -9,7 +9,6 @@ from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from time import time
 from types import MappingProxyType
 
 import psycopg
@@ -38,6 +37,7 @@ SETTINGS = {
     "FAIRLEAD_LOG_FORMAT": "json",
 }
 _STOP_SECONDS = 20.0
+_LOG_LINES = 60
 SEED_VARIABLE = "FAIRLEAD_CHAOS_SEED"
 
 
@@ -312,16 +312,12 @@ def alive(pids: Collection[int]) -> set[int]:
 def fleet(
     url: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({})
 ) -> Generator[Fleet]:
-    """Yield a fleet without programs; kill it at the end, and show its logs on failure."""
+    """Yield a fleet without programs; kill it at the end, and print the ends of its logs."""
     made = Fleet(url, folder, environment)
-    began = time()
     try:
         yield made
-    except BaseException:
-        print(f"after {time() - began:.1f} s:")  # noqa: T201 - pytest shows it with the failure
-        for log in sorted(folder.glob("*.log")):
-            tail = log.read_text("utf-8", errors="replace").splitlines()[-40:]
-            print(f"--- {log.name}", *tail, sep="\n")  # noqa: T201 - the same
-        raise
     finally:
         made.end()
+        for log in sorted(folder.glob("*.log")):
+            tail = log.read_text("utf-8", errors="replace").splitlines()[-_LOG_LINES:]
+            print(f"--- {log.name}", *tail, sep="\n")  # noqa: T201 - pytest shows it on failure

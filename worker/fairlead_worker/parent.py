@@ -140,6 +140,8 @@ class Parent:
                     child.idle = True
                 case wire.Busy():
                     child.idle = False
+                case wire.Unsure():
+                    self._rollcall.plan(monotonic())
                 case wire.Drained():
                     child.cause = child.cause or _STOPPED
 
