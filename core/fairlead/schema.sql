@@ -90,6 +90,9 @@ begin
         update fairlead.work_queue q
         set worker = null, token = null, claimed_at = null, deadline = null,
             alone = d.crashes >= 1 or d.losses >= 3,
+            -- Its next wait is counted from here, and not from before it ran.
+            runnable_at = case when d.ended_as = 'returned' then q.runnable_at
+                               else clock_timestamp() end,
             vtag = greatest(q.vtag, (
                 select f.vtag from fairlead.claim_floors f where f.pool = d.pool and f.band = d.band))
         from judged d
@@ -357,7 +360,10 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
                      g.dedup_key,
                      g.headers,
                      a.result,
-                     COALESCE(a.error, g.last_error) AS "coalesce"
+                         CASE
+                             WHEN (a.outcome = 'succeeded'::text) THEN a.error
+                             ELSE COALESCE(a.error, g.last_error)
+                         END AS "coalesce"
                     FROM ((gone g
                       JOIN asked a ON ((a.id = g.id)))
                       LEFT JOIN held h ON ((h.job_id = g.id)))

@@ -12,6 +12,7 @@ from tests.support.race import (
     claim_one,
     dispatch,
     end,
+    finish,
     halted,
     insert,
     insert_one,
@@ -216,3 +217,38 @@ def test_failures_count_apart_from_deaths_and_use_the_attempts_up(db: Database) 
             "SELECT ended_as, attempt FROM fairlead.attempt_errors ORDER BY at"
         ).fetchall()
     )
+
+
+def test_a_success_does_not_carry_the_errors_of_earlier_attempts(db: Database) -> None:
+    """What went wrong on the way stands in attempt_errors, attempt by attempt."""
+    first, second = run_one(db), run_one(db)
+    for lease in (first, second):
+        assert "queued" == end(db, lease, "released")
+    by_batch, by_handler = claim(db, register(db))
+
+    finish(db, [by_batch])
+    answer(db, "complete(%s, %s)", by_handler.job, by_handler.token)
+
+    assert [(None,), (None,)] == db.execute("SELECT error FROM fairlead.job_history").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("ended_as", "anew"),
+    [("returned", False), ("released", True), ("crashed", True), ("lost", True)],
+)
+def test_the_wait_of_a_job_that_was_handed_back_begins_anew(
+    db: Database, ended_as: str, *, anew: bool
+) -> None:
+    """A wait does not count the time that the job has run, unless it never ran."""
+    lease = run_one(db)
+    before = db.execute("SELECT runnable_at FROM fairlead.work_queue").fetchone()
+    claimed = db.execute("SELECT claimed_at FROM fairlead.work_queue").fetchone()
+
+    assert "queued" == end(db, lease, ended_as)
+
+    after = db.execute("SELECT runnable_at FROM fairlead.work_queue").fetchone()
+    assert before is not None
+    assert claimed is not None
+    assert after is not None
+    assert anew == (after[0] > claimed[0])
+    assert anew != (after == before)

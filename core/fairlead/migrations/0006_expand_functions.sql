@@ -53,7 +53,8 @@ begin atomic
                clock_timestamp(), g.retry_of,
                g.attempts + (h.claimed_at is not null)::integer, g.max_attempts, g.crashes, g.losses,
                g.priority, a.outcome, g.queue, g.tenant, g.kind, g.payload, g.timeout, g.cost_hint,
-               g.dedup_key, g.headers, a.result, coalesce(a.error, g.last_error)
+               g.dedup_key, g.headers, a.result,
+               case when a.outcome = 'succeeded' then a.error else coalesce(a.error, g.last_error) end
         from gone g join asked a on a.id = g.id left join held h on h.job_id = g.id
     )
     insert into fairlead.receipts (ended, run_us)
@@ -169,6 +170,9 @@ begin
         update fairlead.work_queue q
         set worker = null, token = null, claimed_at = null, deadline = null,
             alone = d.crashes >= 1 or d.losses >= 3,
+            -- Its next wait is counted from here, and not from before it ran.
+            runnable_at = case when d.ended_as = 'returned' then q.runnable_at
+                               else clock_timestamp() end,
             vtag = greatest(q.vtag, (
                 select f.vtag from fairlead.claim_floors f where f.pool = d.pool and f.band = d.band))
         from judged d

@@ -2,9 +2,9 @@
 --           statement that does nothing under another leader's epoch. Answers the ids it moved; one
 --           that is missing is locked, gone, or no longer pending.
 -- locks: the leader's row (for share), jobs rows by id (for key share, skip locked: the caller sorts
---        the ids), then work_queue. A job that is queued is left alone by looking first: the
---        conflict would wait for whoever holds that row, such as a completion, which waits for the
---        job in its turn.
+--        the ids), then work_queue. It looks there first, because a conflict waits for whoever holds
+--        that row, such as a completion, which waits for the job in its turn. A leader sends one
+--        dispatch at a time, so this statement sees every row that is there.
 -- index: leaders_pkey, jobs_pkey, work_queue_pkey
 with lead as materialized (
     select l.epoch from fairlead.leaders l

@@ -22,7 +22,9 @@ with ended as materialized (
     select j.id, r.token, r.worker, j.created_at, j.due_at, r.runnable_at, r.claimed_at, now(),
            j.retry_of, j.attempts + 1, j.max_attempts, j.crashes, j.losses, j.priority,
            coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
-           j.cost_hint, j.dedup_key, j.headers, e.result::jsonb, coalesce(e.error, j.last_error)
+           j.cost_hint, j.dedup_key, j.headers, e.result::jsonb,
+           case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
+                else coalesce(e.error, j.last_error) end
     from removed j join released r on r.job_id = j.id join ended e on e.token = r.token
 ), receipt as (
     insert into fairlead.receipts (ended, run_us)
