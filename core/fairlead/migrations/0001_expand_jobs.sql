@@ -40,10 +40,20 @@ create table fairlead.jobs (
         check (octet_length(tenant) <= 128),
     constraint jobs_kind_is_1_to_128_bytes
         check (octet_length(kind) between 1 and 128),
-    constraint jobs_payload_is_at_most_1_mib
-        check (pg_column_size(payload) <= 1048576),
+    -- As text, since that is what a claim returns: 1e131071 takes 20 bytes here and 131 kB there.
+    -- Python refuses to read an integer of over 4300 digits and 1000 levels of nesting.
+    constraint jobs_payload_is_at_most_1_mib_and_its_numbers_below_1e4000
+        check (octet_length(payload::text) < 4000
+               or octet_length(payload::text) <= 1048576 and not jsonb_path_exists(
+                   payload, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')),
+    constraint jobs_payload_is_nested_at_most_500_deep
+        check (pg_column_size(payload) < 4000 or not jsonb_path_exists(payload, '$.**{500}')),
     constraint jobs_headers_are_an_object_of_at_most_8_kib
-        check (jsonb_typeof(headers) = 'object' and pg_column_size(headers) <= 8192),
+        check (jsonb_typeof(headers) = 'object' and octet_length(headers::text) <= 8192),
+    constraint jobs_headers_are_nested_at_most_500_deep_numbers_below_1e4000
+        check (octet_length(headers::text) < 1000 or not jsonb_path_exists(headers, '$.**{500}')
+               and not jsonb_path_exists(
+                   headers, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')),
     constraint jobs_dedup_key_is_1_to_256_bytes
         check (octet_length(dedup_key) between 1 and 256),
     constraint jobs_priority_is_between_minus_100_and_100
@@ -54,8 +64,10 @@ create table fairlead.jobs (
         check (timeout between interval '1 millisecond' and interval '30 days'),
     constraint jobs_cost_hint_is_between_1_us_and_30_days
         check (cost_hint between interval '1 microsecond' and interval '30 days'),
+    -- One that is due already stands in due_at by the time that this is checked.
     constraint jobs_run_at_is_between_1970_and_9999
-        check (run_at >= '1970-01-01 00:00+00' and run_at < '9999-01-01 00:00+00'),
+        check (coalesce(run_at, due_at) >= '1970-01-01 00:00+00'
+               and coalesce(run_at, due_at) < '9999-01-01 00:00+00'),
     constraint jobs_expires_at_is_between_1970_and_9999
         check (expires_at >= '1970-01-01 00:00+00' and expires_at < '9999-01-01 00:00+00')
 ) with (
@@ -82,7 +94,7 @@ comment on table fairlead.jobs is
 comment on column fairlead.jobs.queue is 'The queue; a queue belongs to exactly one pool of workers.';
 comment on column fairlead.jobs.tenant is 'Whose job it is: tenants of a queue share it fairly.';
 comment on column fairlead.jobs.kind is 'The name of the handler that runs it.';
-comment on column fairlead.jobs.payload is 'Any JSON value, at most 1 MiB as stored.';
+comment on column fairlead.jobs.payload is 'Any JSON value, at most 1 MiB as text.';
 comment on column fairlead.jobs.priority is 'Order inside the tenant''s lane, higher first.';
 comment on column fairlead.jobs.run_at is 'Not before this instant; null is now.';
 comment on column fairlead.jobs.expires_at is 'Ends as expired when it has not started by then.';

@@ -30,9 +30,18 @@ create table fairlead.schedules (
     constraint schedules_queue_is_1_to_128_bytes check (octet_length(queue) between 1 and 128),
     constraint schedules_tenant_is_at_most_128_bytes check (octet_length(tenant) <= 128),
     constraint schedules_kind_is_1_to_128_bytes check (octet_length(kind) between 1 and 128),
-    constraint schedules_payload_is_at_most_1_mib check (pg_column_size(payload) <= 1048576),
+    constraint schedules_payload_is_at_most_1_mib_and_numbers_below_1e4000
+        check (octet_length(payload::text) < 4000
+               or octet_length(payload::text) <= 1048576 and not jsonb_path_exists(
+                   payload, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')),
+    constraint schedules_payload_is_nested_at_most_500_deep
+        check (pg_column_size(payload) < 4000 or not jsonb_path_exists(payload, '$.**{500}')),
     constraint schedules_headers_are_an_object_of_at_most_4_kib
-        check (jsonb_typeof(headers) = 'object' and pg_column_size(headers) <= 4096),
+        check (jsonb_typeof(headers) = 'object' and octet_length(headers::text) <= 4096),
+    constraint schedules_headers_are_nested_500_deep_numbers_below_1e4000
+        check (octet_length(headers::text) < 1000 or not jsonb_path_exists(headers, '$.**{500}')
+               and not jsonb_path_exists(
+                   headers, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')),
     constraint schedules_priority_is_between_minus_100_and_100 check (priority between -100 and 100),
     constraint schedules_max_attempts_is_between_1_and_1000 check (max_attempts between 1 and 1000),
     constraint schedules_timeout_is_between_1_ms_and_30_days
