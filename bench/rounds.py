@@ -30,7 +30,7 @@ class Drain:
     drain_rate: float
     insert_wal_bytes: float
     wal_bytes: float
-    workers_cpu_us: float
+    clients_cpu_us: float
     postgres_cpu_us: float
 
 
@@ -74,6 +74,23 @@ def _finish(
         return time.monotonic_ns()
 
 
+def _cpu(server: Server, fleet: Fleet) -> tuple[float, float]:
+    """Return the CPU seconds of the fleet and of the server so far."""
+    return sum(tree_cpu_seconds(child.pid) for child in fleet.children), server.cpu_seconds()
+
+
+def _cpu_at_first_start(
+    server: Server, contender: Contender, fleet: Fleet
+) -> tuple[float, float]:
+    """Wait for the first handler, so that the programs' own start is not counted."""
+    wait_until(
+        f"{contender.name} starts its first job",
+        lambda: fleet.probes.count() > 0,
+        watching=fleet.children,
+    )
+    return _cpu(server, fleet)
+
+
 def drain(server: Server, contender: Contender, *, workers: int, jobs: int) -> Drain:
     """Enqueue `jobs`, then start the workers and time them until the table is done."""
     database = f"drain_{contender.name}"
@@ -84,12 +101,11 @@ def drain(server: Server, contender: Contender, *, workers: int, jobs: int) -> D
     insert_wal = server.wal_bytes() - wal_before
     server.execute("analyze", database)
     with tempfile.TemporaryDirectory(prefix="bench-drain-") as folder:
-        postgres_before = server.cpu_seconds()
         fleet = contender.start(dsn, workers=workers, folder=Path(folder), stamps=False)
         try:
+            cpu_before = _cpu_at_first_start(server, contender, fleet)
             end_ns = _finish(server, contender, database, fleet, jobs)
-            workers_cpu = sum(tree_cpu_seconds(child.pid) for child in fleet.children)
-            postgres_cpu = server.cpu_seconds() - postgres_before
+            cpu = _cpu(server, fleet)
             seconds = (end_ns - fleet.probes.first_start_ns()) / 1e9
             wal = server.wal_bytes() - wal_before
         finally:
@@ -100,8 +116,8 @@ def drain(server: Server, contender: Contender, *, workers: int, jobs: int) -> D
         drain_rate=jobs / seconds,
         insert_wal_bytes=insert_wal / jobs,
         wal_bytes=wal / jobs,
-        workers_cpu_us=workers_cpu / jobs * 1e6,
-        postgres_cpu_us=postgres_cpu / jobs * 1e6,
+        clients_cpu_us=(cpu[0] - cpu_before[0]) / jobs * 1e6,
+        postgres_cpu_us=(cpu[1] - cpu_before[1]) / jobs * 1e6,
     )
 
 

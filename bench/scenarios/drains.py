@@ -47,7 +47,7 @@ def _rows(rounds: list[DrainRound]) -> tuple[Row, ...]:
             "enqueue_jobs_per_second": round(one.enqueue_rate, 1),
             "wal_bytes_insert": round(one.insert_wal_bytes),
             "wal_bytes_total": round(one.wal_bytes),
-            "clients_cpu_us": round(one.workers_cpu_us, 2),
+            "clients_cpu_us": round(one.clients_cpu_us, 2),
             "postgres_cpu_us": round(one.postgres_cpu_us, 2),
         }
         for number, each in enumerate(rounds)
