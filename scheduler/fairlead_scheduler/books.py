@@ -15,10 +15,6 @@ from fairlead_scheduler.values import FairSettings, Head
 UNCLAIMED = -1
 CLOSED = -2
 
-_SHARE_OF_A_GAP = 16
-"""An overtaking row enters its gap at this fraction, so that many more fit behind it: the
-tags of rows that overtake together ascend."""
-
 
 class Lane:
     """A tenant of a queue, as a member of the queue's level."""
@@ -27,6 +23,7 @@ class Lane:
         "active",
         "dirty",
         "ended",
+        "expected_us",
         "heads",
         "in_flight",
         "index",
@@ -52,6 +49,8 @@ class Lane:
         self.key = OUT
         self.active = False
         self.mean = Mean()
+        self.expected_us = queue.prior_us
+        """The estimate for a job without a hint."""
         self.dirty = False
         """Whether the next plan has something to settle, which is:"""
         self.owed_us = 0
@@ -96,6 +95,7 @@ class Queue:
         "settled_in",
         "shown",
         "start",
+        "tags",
         "tenants",
         "weight",
     )
@@ -115,8 +115,10 @@ class Queue:
         self.owed_us = 0
         self.ended = 0
         self.ran_us = 0
-        self.rows: list[tuple[int, Flight]] = []
-        """Tenant tag and row; those that no longer wait leave when they come to the front."""
+        self.rows: list[Flight] = []
+        """Those that no longer wait leave when they come to the front."""
+        self.tags: list[int] = []
+        """Their tenant tags."""
         self.first = 0
         self.shown: Flight | None = None
         """The row that stands for this queue where the floor is sought."""
@@ -130,42 +132,47 @@ class Queue:
             self.prior_us = prior_us(self.mean, settings.prior_us)
             self.ran_us = self.ended = 0
 
-    def front(self) -> tuple[int, Flight] | None:
+    def front(self) -> Flight | None:
         """Return the unclaimed row with the smallest tags."""
         rows, first = self.rows, self.first
         end = len(rows)
-        while first < end and rows[first][1].claimed_us != UNCLAIMED:
+        while first < end and rows[first].claimed_us != UNCLAIMED:
             first += 1
         if first == end:
             rows.clear()
+            self.tags.clear()
             self.first = 0
             return None
         if first > 256 and 2 * first > end:
-            del rows[:first]
+            del rows[:first], self.tags[:first]
             first = 0
         self.first = first
         return rows[first]
 
     def oldest(self) -> int:
         """Return the smallest tenant tag of an unclaimed row, or `NEVER`."""
-        front = self.front()
-        return front[0] if front is not None else NEVER
+        return NEVER if self.front() is None else self.tags[self.first]
 
-    def overtake(self, tag: int, flight: Flight, floor: int) -> bool:
-        """Place a row among those with larger tenant tags; says whether it is the first now.
+    def place(self, tag: int, flight: Flight, floor: int) -> bool:
+        """Place a row by its tenant tag; says whether it is the first now.
 
-        Its root tag is borrowed: between that of the row before it and that of the first row
-        that it overtakes, or equal to the former where the integers leave no room.
+        The last row has the queue's tag, and is as far behind the one before it as their
+        tenants' tags say. One that overtakes borrows: its root tag lies between those of its
+        neighbours as its tenant tag lies between theirs, so that any number of rows can
+        overtake one that is far ahead.
         """
-        rows = self.rows
-        place = bisect_right(rows, tag, lo=self.first, key=_tag_of)
-        before = rows[place - 1][1].root_tag if place > self.first else floor
-        room = rows[place][1].root_tag - before
-        borrowed = before + max(1, room // _SHARE_OF_A_GAP) if room > 1 else before
-        flight.root_tag = min(max(flight.root_tag, before), borrowed)
-        rows.insert(place, (tag, flight))
+        rows, tags = self.rows, self.tags
+        place = bisect_right(tags, tag, lo=self.first)
+        before = rows[place - 1] if place else None
+        lowest = floor if before is None else max(floor, before.root_tag)
+        ahead = 0 if before is None else max(0, tag - tags[place - 1])
+        if place == len(rows):
+            flight.root_tag = max(flight.root_tag, lowest + ahead)
+        elif before is None:
+            flight.root_tag = lowest
+        else:
+            room = max(0, rows[place].root_tag - lowest)
+            flight.root_tag = lowest + room * ahead // (tags[place] - tags[place - 1] or 1)
+        rows.insert(place, flight)
+        tags.insert(place, tag)
         return place == self.first
-
-
-def _tag_of(row: tuple[int, Flight]) -> int:
-    return row[0]

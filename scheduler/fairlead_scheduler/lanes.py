@@ -133,7 +133,7 @@ class StreamHeads:
 class LaneHeads:
     """The streams of one lane, lowest rank (highest priority) first."""
 
-    __slots__ = ("changed", "front", "mark", "queue", "ready", "streams", "tenant")
+    __slots__ = ("changed", "front", "mark", "queue", "rank", "ready", "streams", "tenant")
 
     def __init__(self, queue: str, tenant: str) -> None:
         self.queue = queue
@@ -145,6 +145,7 @@ class LaneHeads:
         self.ready: deque[Head] = deque()
         """Its heads. Who takes from the left tells `Heads.ran_low` when `mark` are left."""
         self.mark = 0
+        self.rank = 0
 
     def turn(self) -> None:
         """Find the stream whose turn it is.
@@ -154,7 +155,8 @@ class LaneHeads:
         """
         for stream in self.streams:
             if stream.ready or stream.more:
-                self.front, self.ready, self.mark = stream, stream.ready, stream.mark
+                self.front, self.ready = stream, stream.ready
+                self.mark, self.rank = stream.mark, stream.rank
                 return
         self.front = None
         self.mark = 0
@@ -220,7 +222,7 @@ class Heads:
             count = max(lowest, min(stream.target, budget))
             budget -= count
             wants.append(stream.ask(count))
-        for stream in islice(self._low, streams_max - len(wants)):
+        for stream in islice(self._low, streams_max - len(wants) if budget > 0 else 0):
             count = min(stream.target - len(stream.ready), budget)
             if count > 0:
                 budget -= count
@@ -379,7 +381,10 @@ class Heads:
         lane = self._lanes.get((queue, tenant))
         if lane is None:
             lane = self._lanes[queue, tenant] = LaneHeads(queue, tenant)
-        stream = StreamHeads(lane, rank, self._settings.first)
+        settings = self._settings
+        fair_share = settings.budget // (2 * len(self._streams) + 1)
+        target = max(settings.lowest, min(settings.first, fair_share))
+        stream = StreamHeads(lane, rank, target)
         stream.more = not self._surveyed
         stream.filled_round = self._round
         lane.streams.append(stream)

@@ -60,6 +60,7 @@ class Ledger:
             lanes.advance(queue.oldest())
         lane.start = max(lane.start, lanes.virtual)
         lane.active = True
+        lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
         lanes.join(lane)
         if not queue.active:
             queue.start = max(queue.start, self.root.virtual)
@@ -84,10 +85,8 @@ class Ledger:
         if lowest != NEVER:
             self.floor = lowest
         owing, self._dirty = self._dirty, []
-        queues: dict[Queue, None] = {}
-        for lane in owing:
-            queues[lane.queue] = None
-            self._collect(lane)
+        queues = dict.fromkeys([lane.queue for lane in owing])
+        self._collect(owing)
         for queue in queues:
             self.root.charge(queue, queue.owed_us)
             queue.owed_us = 0
@@ -110,7 +109,7 @@ class Ledger:
                 front = queue.front()
                 queue.shown = None
                 if front is not None:
-                    self.show(front[1])
+                    self.show(front)
         return NEVER
 
     def show(self, flight: Flight) -> None:
@@ -184,9 +183,8 @@ class Ledger:
                 continue
             lane = flight.lane
             ran_us = max(0, at_us - flight.claimed_us)
-            expected_us = self.expected_us(lane)
-            self.owe(lane, ran_us - flight.charged_us + expected_us)
-            again = Flight(lane, flight.head, flight.rank, flight.root_tag, expected_us)
+            self.owe(lane, ran_us - flight.charged_us + lane.expected_us)
+            again = Flight(lane, flight.head, flight.rank, flight.root_tag, lane.expected_us)
             self.flights[job_id] = again
             self.unclaimed += 1
             self.stand(again)
@@ -206,10 +204,6 @@ class Ledger:
         if not lane.dirty:
             lane.dirty = True
             self._dirty.append(lane)
-
-    def expected_us(self, lane: Lane) -> int:
-        """Return the estimate for a job of this lane that came without a hint."""
-        return lane.mean.shrunk_us(lane.queue.prior_us, self.settings.prior_samples)
 
     def enter(self, row: QueueRow, now_us: int) -> Flight:
         """Open a flight for a row that somebody else dispatched."""
@@ -245,20 +239,24 @@ class Ledger:
                 self.root.remove(queue)
         return gone
 
-    def _collect(self, lane: Lane) -> None:
-        """Charge what a lane owes, and learn from what has ended in it."""
-        queue = lane.queue
-        lane.dirty = False
-        if lane.ended:
-            lane.mean.add(lane.ran_us, lane.ended, self.settings.window)
-            queue.ran_us += lane.ran_us
-            queue.ended += lane.ended
-            lane.ran_us = lane.ended = 0
-        queue.owed_us += lane.owed_us
-        queue.lanes.charge(lane, lane.owed_us)
-        lane.owed_us = 0
-        if lane.key != OUT:
-            queue.lanes.put(lane)
+    def _collect(self, owing: Iterable[Lane]) -> None:
+        """Charge what lanes owe, and learn from what has ended in them."""
+        window, prior_samples = self.settings.window, self.settings.prior_samples
+        for lane in owing:
+            queue = lane.queue
+            owed_us = lane.owed_us
+            queue.owed_us += owed_us
+            lane.owed_us = 0
+            lane.dirty = False
+            if lane.ended:
+                queue.ran_us += lane.ran_us
+                queue.ended += lane.ended
+                lane.mean.add(lane.ran_us, lane.ended, window)
+                lane.expected_us = lane.mean.shrunk_us(queue.prior_us, prior_samples)
+                lane.ran_us = lane.ended = 0
+            queue.lanes.charge(lane, owed_us)
+            if lane.key != OUT:
+                queue.lanes.put(lane)
 
 
 def _is_forgettable(lane: Lane, virtual: int) -> bool:

@@ -1,10 +1,15 @@
 """One level of the fair order: members in the order of their start tags, and its virtual time.
 
-A level is used twice: for the queues of a pool, and for the tenants of each queue. Both heaps
-hold plain integers, which compare four times as fast as tuples: start tag, then whether the
+A level is used twice: for the queues of a pool, and for the tenants of each queue. Its heap
+holds plain integers, which compare four times as fast as tuples: start tag, then whether the
 member has something in flight (who has nothing goes first), then its place among the members.
 An entry that is no longer its member's is dropped when it surfaces, so an event that moves a
 tag costs no search.
+
+A member with so much in flight as the cap allows waits in a heap of its own and stands
+further back, by as much as its running jobs may have run without being charged. It is not
+left out: one that is further behind than that is really behind, and no slot may stay free
+beside waiting work.
 
 Virtual time V is the smallest tag that still waits: of the unclaimed rows and of the members
 with work. It goes back only when a member is refunded. While nothing waits it stands, at the
@@ -12,7 +17,6 @@ largest tag that anybody has reached: capacity that nobody else wanted is held a
 """
 
 from heapq import heapify, heappop, heappush
-from math import ceil
 from typing import Generic, Protocol, TypeVar
 
 NEVER = 1 << 62
@@ -43,17 +47,17 @@ M = TypeVar("M", bound=Member)
 
 
 class Level(Generic[M]):
-    """Members with something to offer, by start tag; those at the in-flight cap come last."""
+    """Members with something to offer, by start tag."""
 
     __slots__ = (
         "_free",
-        "_scanned_cap",
         "active",
         "cap",
         "capped",
         "members",
         "ready",
         "refunded",
+        "setback",
         "top",
         "virtual",
         "weight",
@@ -65,8 +69,9 @@ class Level(Generic[M]):
         self.ready: list[int] = []
         self.capped: list[int] = []
         self.cap = 1.0
-        """In-flight jobs per weight that a member may have while others have less."""
-        self._scanned_cap = 1.0
+        """In-flight jobs per weight from which on a member stands back."""
+        self.setback = 0
+        """How far, as a difference of keys."""
         self.active = 0
         """Members that wait for service, also those whose heads have to be read first."""
         self.weight = 0.0
@@ -98,6 +103,7 @@ class Level(Generic[M]):
     def leave(self, member: M) -> None:
         """Count a member no longer among those that wait."""
         member.key = OUT
+        self.top = max(self.top, member.start)
         self.active -= 1
         self.weight = self.weight - member.weight if self.active else 0.0
 
@@ -110,49 +116,45 @@ class Level(Generic[M]):
         elif cost < 0 and start < self.refunded and member.key != OUT:
             self.refunded = start
 
+    def limit(self, jobs: float, lag_us: int) -> None:
+        """Set the cap to a share of so many jobs in flight, charged at most `lag_us` late.
+
+        It holds from a member's next move on.
+        """
+        self.cap = jobs / self.weight
+        self.setback = int(max(self.cap, 1.0) * lag_us) << TAG_SHIFT
+
     def put(self, member: M) -> None:
-        """Enter a member by its start tag, in place of its former entry."""
+        """Enter a member where it stands now, in place of its former entry."""
         in_flight = member.in_flight
         key = (member.start << 1 | (in_flight > 0)) << INDEX_BITS | member.index
         member.key = key
         heappush(self.ready if in_flight < self.cap * member.weight else self.capped, key)
 
-    def next(self) -> M | None:
-        """Return the member whose turn it is; None when no member has anything to offer."""
-        heap = self.next_heap()
+    def heap(self) -> list[int]:
+        """Return the heap with the next member on top; an empty one when there is none."""
+        ready, capped = self._clean(self.ready), self._clean(self.capped)
+        if ready and not (capped and capped[0] + self.setback < ready[0]):
+            return ready
+        return capped
+
+    def first(self) -> M | None:
+        """Return the member whose turn it is; None when there is none."""
+        heap = self.heap()
         return self.members[heap[0] & INDEX_MASK] if heap else None
 
-    def next_heap(self) -> list[int]:
-        """Return the heap with the next member on top; an empty one when there is none."""
-        ready, members, cap = self.ready, self.members, self.cap
-        while ready:
-            key = ready[0]
-            member = members[key & INDEX_MASK]
-            if member.key != key:
-                heappop(ready)
-            elif member.in_flight < cap * member.weight:
-                return ready
-            else:
-                heappush(self.capped, heappop(ready))
-        return self._clean(self.capped)
-
-    def set_cap(self, cap: float) -> None:
-        """Change the in-flight cap; when it grows, members below it have their turn again."""
-        self.cap = cap
-        scanned = self._scanned_cap
-        if not self.capped or cap < scanned:
-            self._scanned_cap = cap
-        elif ceil(cap) > ceil(scanned) or cap > 1.25 * scanned:
-            self._scanned_cap = cap
-            keys, self.capped = self.capped, []
-            for key in keys:
-                member = self.members[key & INDEX_MASK]
-                if member.key == key:
-                    self.put(member)
+    def rival(self) -> int:
+        """Return a tag up to which the next member stays the next."""
+        heap = self.heap()
+        other, bias = self.capped, self.setback
+        if heap is other:
+            other, bias = self.ready, -bias
+        rival = other[0] + bias if other else NEVER_KEY
+        return min(rival, *heap[1:3]) >> TAG_SHIFT if len(heap) > 1 else rival >> TAG_SHIFT
 
     def advance(self, oldest: int) -> int:
         """Return V as it is now; `oldest` is the smallest unclaimed tag, or `NEVER`."""
-        self._compact()
+        self.ready, self.capped = self._compact(self.ready), self._compact(self.capped)
         ready, capped = self._clean(self.ready), self._clean(self.capped)
         key = min(ready[0] if ready else NEVER_KEY, capped[0] if capped else NEVER_KEY)
         lowest = min(oldest, key >> TAG_SHIFT)
@@ -164,20 +166,16 @@ class Level(Generic[M]):
         return self.virtual
 
     def _clean(self, heap: list[int]) -> list[int]:
+        """Drop entries on top that are nobody's."""
         members = self.members
         while heap and members[heap[0] & INDEX_MASK].key != heap[0]:
             heappop(heap)
         return heap
 
-    def _compact(self) -> None:
-        """Drop entries that are nobody's, when they are most of a heap."""
-        bound = 2 * self.active + 64
-        if len(self.ready) > bound:
-            self.ready = [key for key in self.ready if self._holds(key)]
-            heapify(self.ready)
-        if len(self.capped) > bound:
-            self.capped = [key for key in self.capped if self._holds(key)]
-            heapify(self.capped)
-
-    def _holds(self, key: int) -> bool:
-        return self.members[key & INDEX_MASK].key == key
+    def _compact(self, heap: list[int]) -> list[int]:
+        """Drop all entries that are nobody's, when they are most of the heap."""
+        if len(heap) > 2 * self.active + 64:
+            members = self.members
+            heap = [key for key in heap if members[key & INDEX_MASK].key == key]
+            heapify(heap)
+        return heap

@@ -3,11 +3,12 @@
 from collections.abc import Callable, Iterable
 from functools import partial
 from heapq import heappop, heappush, heapreplace
+from math import ceil
 
 from fairlead_scheduler.books import Flight, Lane, Queue
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
-from fairlead_scheduler.order import INDEX_BITS, INDEX_MASK, NEVER, NEVER_KEY, OUT, TAG_SHIFT
+from fairlead_scheduler.order import INDEX_BITS, INDEX_MASK, NEVER, OUT
 from fairlead_scheduler.values import Planned
 
 _planned: Callable[[tuple[int, int, int, int | None]], Planned] = partial(
@@ -25,25 +26,25 @@ class Picks:
         self._ledger = ledger
         self._heads = heads
         self._quota = quota
-        """In-flight jobs that all members of a level may have while others have less."""
+        """In-flight jobs that the members of a level share before they stand back."""
         self._prior_samples = ledger.settings.prior_samples
         self.jobs: list[Planned] = []
         self.doubtful: list[int] = []
         if ledger.root.active:
-            ledger.root.set_cap(quota / ledger.root.weight)
+            ledger.root.limit(quota, ledger.settings.refresh_us)
 
     def fill(self, room: int) -> None:
         """Pick up to `room` jobs: the queue with the smallest tag, in it the lane with it."""
         root = self._ledger.root
         while room > 0:
-            heap = root.next_heap()
+            heap = root.heap()
             if not heap:
                 return
             queue = root.members[heap[0] & INDEX_MASK]
-            limit: float = room
+            limit = room
             if heap is root.ready:
-                limit = min(limit, root.cap * queue.weight - queue.in_flight)
-            room -= self._serve(queue, limit, _rival(heap), NEVER_KEY)
+                limit = min(room, ceil(root.cap * queue.weight) - queue.in_flight)
+            room -= self._serve(queue, limit, max(root.rival(), queue.start + 1), NEVER)
             heappop(heap)
             self._again(queue)
 
@@ -69,127 +70,100 @@ class Picks:
     def _overtake_once(self, queue: Queue, room: int) -> int:
         own_tag, own_root_tag = 0, 0
         if queue.front() is not None:
-            own_tag, last = queue.rows[-1]
-            own_root_tag = last.root_tag
-        heap = queue.lanes.next_heap()
-        if not heap:
+            own_tag, own_root_tag = queue.tags[-1], queue.rows[-1].root_tag
+        first = queue.lanes.first()
+        if first is None:
             return 0
-        if heap[0] >> TAG_SHIFT < own_tag:
-            return self._serve(queue, room, NEVER, own_tag << TAG_SHIFT)
+        if first.start < own_tag:
+            return self._serve(queue, room, NEVER, own_tag)
         last_root_tag = self._ledger.last_root_tag
         if max(queue.start, own_root_tag) < last_root_tag:
-            return self._serve(queue, room, last_root_tag, NEVER_KEY)
+            return self._serve(queue, room, last_root_tag, NEVER)
         return 0
 
     def _again(self, queue: Queue) -> None:
         """Enter a queue by its new tag, if it has anything more to offer."""
         queue.key = OUT
-        if queue.active and queue.lanes.next_heap():
+        if queue.active and queue.lanes.first() is not None:
             self._ledger.root.put(queue)
 
-    def _serve(self, queue: Queue, limit: float, rival: int, bar: int) -> int:
-        """Pick up to `limit` jobs of a queue, until its tag reaches `rival`; returns how many.
+    def _serve(self, queue: Queue, limit: int, rival: int, bar: int) -> int:
+        """Pick up to `limit` jobs of a queue, until its tag reaches `rival`; say how many.
 
-        Only lanes whose keys are below the `bar` are served.
+        Only lanes whose tags are below the `bar` are served.
         """
-        ledger, lanes = self._ledger, queue.lanes
-        share = queue.weight / ledger.root.weight
-        lanes.set_cap(self._quota * share / lanes.weight)
+        ledger = self._ledger
+        share = self._quota * queue.weight / ledger.root.weight
+        queue.lanes.limit(share, ledger.settings.refresh_us)
         queue.front()
         before = len(self.jobs)
-        left = limit
-        while left > 0:
-            heap = lanes.next_heap()
-            if not heap or heap[0] >= bar:
-                break
-            lane = lanes.members[heap[0] & INDEX_MASK]
-            lane_left = left
-            if heap is lanes.ready:
-                lane_left = min(left, lanes.cap * lane.weight - lane.in_flight)
-            left -= self._run(lane, lane_left, min(_rival(heap), bar >> TAG_SHIFT), rival)
-            self._return(lane, heap)
-            if queue.start >= rival:
-                break
+        self._take(queue, before + limit, rival, bar)
         served = len(self.jobs) - before
         if served:
             queue.in_flight += served
             ledger.unclaimed += served
-            ledger.root.top = max(ledger.root.top, queue.start)
-            ledger.last_root_tag = max(ledger.last_root_tag, queue.rows[-1][1].root_tag)
+            ledger.last_root_tag = max(ledger.last_root_tag, queue.rows[-1].root_tag)
         return served
 
-    def _return(self, lane: Lane, heap: list[int]) -> None:
-        """Put the lane on top of the heap where its new tag belongs, or let it rest."""
-        heads = lane.heads
-        if len(heads.ready) <= heads.mark:
-            self._heads.ran_low(heads)
-        if not heads.ready:
-            heappop(heap)
-            lane.key = OUT
-            if heads.front is None:
-                self._ledger.rest(lane)
-            return
-        in_flight, lanes = lane.in_flight, lane.queue.lanes
-        key = lane.key = (lane.start << 1 | (in_flight > 0)) << INDEX_BITS | lane.index
-        if heap is lanes.ready and in_flight >= lanes.cap * lane.weight:
-            heappop(heap)
-            heappush(lanes.capped, key)
-        else:
-            heapreplace(heap, key)
-
-    def _run(self, lane: Lane, limit: float, lane_rival: int, queue_rival: int) -> int:
-        """Pick up to `limit` jobs of a lane, until a tag reaches its rival's; say how many."""
-        ledger, queue, heads = self._ledger, lane.queue, lane.heads
-        floor, flights, rows, ready = ledger.floor, ledger.flights, queue.rows, heads.ready
-        rank = heads.front.rank if heads.front is not None else 0
-        lane_start, queue_start = lane.start, queue.start
-        expected_us = lane.mean.shrunk_us(queue.prior_us, self._prior_samples)
-        served = 0
-        while ready and served < limit:
-            head = ready.popleft()
+    def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
+        """Take heads, one at a time from whichever lane is first: the hot loop."""
+        jobs, flights, lanes = self.jobs, self._ledger.flights, queue.lanes
+        ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
+        members, rows, tags, queue_weight = lanes.members, queue.rows, queue.tags, queue.weight
+        queue_start = queue.start
+        while (ready or capped) and len(jobs) < jobs_max and queue_start < rival:
+            behind = not ready or (capped and capped[0] + setback < ready[0])
+            heap = capped if behind else ready
+            lane = members[heap[0] & INDEX_MASK]
+            if lane.key != heap[0]:
+                heappop(heap)
+                continue
+            start, heads = lane.start, lane.heads
+            if start >= bar:
+                return
+            head = heads.ready.popleft()
             job_id, _, hint_us, seen_us = head
             if job_id in flights:
                 self.doubtful.append(job_id)
-                continue
-            cost_us = expected_us
-            if hint_us is not None:
-                cost_us = lane.mean.shrunk_us(hint_us, self._prior_samples)
-            root_tag = max(floor, queue_start)
-            flight = flights[job_id] = Flight(lane, head, rank, root_tag, cost_us)
-            if rows and lane_start >= rows[-1][0]:
-                last_tag = rows[-1][1].root_tag
-                if last_tag > root_tag:
-                    root_tag = flight.root_tag = last_tag
-                rows.append((lane_start, flight))
             else:
-                root_tag = self._place(lane_start, flight)
-            self.jobs.append(_planned((job_id, root_tag, cost_us, seen_us)))
-            served += 1
-            lane_start += cost_us if lane.weight == 1.0 else round(cost_us / lane.weight)
-            queue_start += cost_us if queue.weight == 1.0 else round(cost_us / queue.weight)
-            if lane_start >= lane_rival or queue_start >= queue_rival:
-                break
-        lane.start, queue.start = lane_start, queue_start
-        lane.in_flight += served
-        queue.lanes.top = max(queue.lanes.top, lane_start)
-        return served
+                cost_us = lane.expected_us if hint_us is None else self._hinted(lane, hint_us)
+                flight = Flight(lane, head, heads.rank, queue_start, cost_us)
+                flights[job_id] = flight
+                if tags and start >= tags[-1]:
+                    last_tag = rows[-1].root_tag + start - tags[-1]
+                    flight.root_tag = max(queue_start, last_tag)
+                    rows.append(flight)
+                    tags.append(start)
+                elif queue.place(start, flight, self._ledger.floor):
+                    self._ledger.show(flight)
+                jobs.append(_planned((job_id, flight.root_tag, cost_us, seen_us)))
+                start += cost_us if lane.weight == 1.0 else round(cost_us / lane.weight)
+                queue_start += cost_us if queue_weight == 1.0 else round(cost_us / queue_weight)
+                lane.start, queue.start = start, queue_start
+                lane.in_flight += 1
+            if len(heads.ready) <= heads.mark and self._low(lane, heap):
+                continue
+            key = lane.key = (start << 1 | 1) << INDEX_BITS | lane.index
+            if behind or lane.in_flight < cap * lane.weight:
+                heapreplace(heap, key)
+            else:
+                heappop(heap)
+                heappush(capped, key)
 
-    def _place(self, tag: int, flight: Flight) -> int:
-        """Place a queue's first unclaimed row, or one that overtakes; returns its tag."""
-        queue = flight.lane.queue
-        if not queue.rows:
-            queue.rows.append((tag, flight))
-            self._ledger.show(flight)
-        elif queue.overtake(tag, flight, self._ledger.floor):
-            self._ledger.show(flight)
-        return flight.root_tag
+    def _hinted(self, lane: Lane, hint_us: int) -> int:
+        return lane.mean.shrunk_us(hint_us, self._prior_samples)
 
-
-def _rival(heap: list[int]) -> int:
-    """Return a bound for the start tag of the member after the one on top."""
-    if len(heap) > 2:
-        return min(heap[1], heap[2]) >> TAG_SHIFT
-    return heap[1] >> TAG_SHIFT if len(heap) > 1 else NEVER
+    def _low(self, lane: Lane, heap: list[int]) -> bool:
+        """Say so to the heads; when nothing is at hand the lane, on top of the heap, leaves."""
+        heads = lane.heads
+        self._heads.ran_low(heads)
+        if heads.ready:
+            return False
+        heappop(heap)
+        lane.key = OUT
+        if heads.front is None:
+            self._ledger.rest(lane)
+        return True
 
 
 def _start_of(queue: Queue) -> int:

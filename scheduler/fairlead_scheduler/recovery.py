@@ -28,8 +28,9 @@ def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> 
         if flight.claimed_us == UNCLAIMED:
             if not queue.rows:
                 ledger.show(flight)
-            lane.start = max(lane.start, queue.rows[-1][0] if queue.rows else 0)
-            queue.rows.append((lane.start, flight))
+            lane.start = max(lane.start, queue.tags[-1] if queue.tags else 0)
+            queue.rows.append(flight)
+            queue.tags.append(lane.start)
             queue.lanes.charge(lane, row.estimate_us)
 
 

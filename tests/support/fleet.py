@@ -1,0 +1,264 @@
+"""A fleet in memory: jobs, a work queue and slots around the scheduler's decisions.
+
+Time is simulated. At each tick the leader learns what happened, reads heads, plans and dispatches;
+between ticks workers claim in the order of tags and jobs end. Everything is determined by what is
+put in. It stands in for no SQL: it shows what the decisions lead to.
+"""
+
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+
+from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.values import (
+    FairSettings,
+    Found,
+    Head,
+    HeadsSettings,
+    Paused,
+    Plan,
+    QueueRow,
+    Stream,
+    Weights,
+)
+
+Key = tuple[str, str]
+
+
+@dataclass(slots=True)
+class Job:
+    """A job with what happened to it."""
+
+    id: int
+    seq: int
+    queue: str
+    tenant: str
+    cost_us: int
+    arrived_us: int
+    rank: int = 0
+    hint_us: int | None = None
+    vtag: int = 0
+    estimate_us: int = 0
+    claimed_us: int | None = None
+    ended_us: int | None = None
+
+    @property
+    def lane(self) -> Key:
+        """Whom it is charged to."""
+        return (self.queue, self.tenant)
+
+    @property
+    def stream(self) -> Stream:
+        """Where it is read."""
+        return (self.queue, self.tenant, self.rank)
+
+
+class Fleet:
+    """Slots, a work queue, and a leader that keeps `depth` rows in it beside the free slots."""
+
+    def __init__(
+        self,
+        *,
+        slots: int,
+        depth: int,
+        tick_us: int = 20_000,
+        settings: FairSettings | None = None,
+        weights: Weights | None = None,
+        heads: HeadsSettings | None = None,
+    ) -> None:
+        self.slots = slots
+        self.depth = depth
+        self.tick_us = tick_us
+        self.heads_settings = heads
+        self.order = FairOrder("default", 0, settings, weights=weights)
+        self.heads = Heads(heads, in_flight=self.order.in_flight)
+        self.heads.surveyed()
+        self.now_us = 0
+        self.jobs: dict[int, Job] = {}
+        self.pending: dict[int, Job] = {}
+        self.work: dict[int, Job] = {}
+        """What is in `work_queue`."""
+        self.running: list[tuple[int, int]] = []
+        self.ended: list[Job] = []
+        self.served_us: dict[Key, int] = {}
+        self.plans: list[Plan] = []
+        self.paused: Paused = frozenset()
+        self.refuse: Callable[[int], bool] = lambda _: False
+        self.in_flight_max: dict[Key, int] = {}
+        self.cost_max_us: dict[Key, int] = {}
+        """The largest cost of a job of the lane, or charge for one."""
+        self.observe: Callable[[], None] = lambda: None
+        self._queued: list[tuple[int, int]] = []
+        self._lanes: dict[Stream, list[tuple[int, int]]] = {}
+        self._arrivals: list[tuple[int, int, Job]] = []
+        self._new: list[Job] = []
+        self._claimed: list[int] = []
+        self._ended: list[tuple[int, int]] = []
+        self._returned: list[int] = []
+        self._ids = 0
+        self._seqs = 0
+
+    def arrive(
+        self,
+        at_us: int,
+        queue: str,
+        tenant: str,
+        cost_us: int,
+        *,
+        rank: int = 0,
+        hint_us: int | None = None,
+    ) -> None:
+        """Let a job be inserted at that time."""
+        self._ids += 1
+        job = Job(self._ids, 0, queue, tenant, cost_us, at_us, rank, hint_us)
+        heappush(self._arrivals, (at_us, job.id, job))
+
+    def run(self, until_us: int) -> None:
+        """Tick until then."""
+        while self.now_us < until_us:
+            self.tick()
+            self.advance(self.now_us + self.tick_us)
+
+    def tick(self) -> Plan:
+        """Let the leader learn what happened, read heads, plan and dispatch."""
+        self._insert()
+        order, heads = self.order, self.heads
+        order.claimed(self._claimed, self.now_us)
+        order.ended([i for i, _ in self._ended], [run for _, run in self._ended])
+        order.returned(self._returned, self.now_us)
+        heads.discovered([_found(job, self.now_us) for job in self._new])
+        self._claimed, self._ended, self._returned, self._new = [], [], [], []
+        self.refill()
+        busy = len(self.running)
+        plan = order.plan(
+            self.now_us, self.slots, self.slots - busy + self.depth, heads, self.paused
+        )
+        self._dispatch(plan)
+        self._claim()
+        self.observe()
+        return plan
+
+    def refill(self) -> None:
+        """Read what the heads ask for."""
+        for want in self.heads.wants(1000):
+            lane = self._lanes.get(want.stream, [])
+            place = bisect_right(lane, (want.after_seq, 1 << 62))
+            jobs = [self.jobs[i] for _, i in lane[place : place + want.limit]]
+            heads = [Head(job.id, job.seq, job.hint_us, self.now_us) for job in jobs]
+            self.heads.filled(want.stream, heads, want.limit)
+
+    def advance(self, until_us: int) -> None:
+        """Let jobs end and workers claim until then."""
+        while self.running and self.running[0][0] <= until_us:
+            self.now_us, job_id = heappop(self.running)
+            job = self.work.pop(job_id)
+            assert job.claimed_us is not None
+            job.ended_us = self.now_us
+            self._forget(job)
+            self.ended.append(job)
+            self._serve(job, self.now_us)
+            self._ended.append((job_id, self.now_us - job.claimed_us))
+            self._claim()
+        self.now_us = until_us
+
+    def give_back(self, job_id: int) -> None:
+        """Let a worker hand a running job back, as after a crash: it waits again."""
+        job = self.work[job_id]
+        assert job.claimed_us is not None
+        self._serve(job, self.now_us)
+        job.claimed_us = None
+        job.vtag = max(job.vtag, self.order.floor)
+        self.running = [entry for entry in self.running if entry[1] != job_id]
+        heapify(self.running)
+        heappush(self._queued, (job.vtag, job_id))
+        self._returned.append(job_id)
+
+    def fail_over(self) -> None:
+        """Lose the leader and all that it knew."""
+        self.order = FairOrder("default", 0)
+        self.heads = Heads(
+            self.heads_settings, last_id=self._ids, in_flight=self.order.in_flight
+        )
+        self.order.adopt(self.read(), self.now_us, self.plans[-1].floor)
+        self._claimed, self._ended, self._returned, self._new = [], [], [], []
+        self.heads.swept(
+            _found(self.jobs[lane[0][1]], self.now_us) for lane in self._lanes.values() if lane
+        )
+        self.heads.surveyed()
+
+    def read(self) -> list[QueueRow]:
+        """Read all of `work_queue`."""
+        return [
+            QueueRow(job.id, job.queue, job.tenant, job.vtag, job.estimate_us, job.claimed_us)
+            for job in self.work.values()
+        ]
+
+    def service_us(self, lane: Key) -> int:
+        """Return how long a lane has had slots until now."""
+        running = (self.work[job_id] for _, job_id in self.running)
+        served = sum(self.now_us - (job.claimed_us or 0) for job in running if job.lane == lane)
+        return self.served_us.get(lane, 0) + served
+
+    def eligible(self) -> Iterable[Job]:
+        """Return the pending jobs that nothing holds back."""
+        return (
+            job
+            for job in self.pending.values()
+            if (job.queue, None) not in self.paused and job.lane not in self.paused
+        )
+
+    def _insert(self) -> None:
+        while self._arrivals and self._arrivals[0][0] <= self.now_us:
+            job = heappop(self._arrivals)[2]
+            self._seqs += 1
+            job.seq = self._seqs
+            self.jobs[job.id] = self.pending[job.id] = job
+            insort(self._lanes.setdefault(job.stream, []), (job.seq, job.id))
+            self._new.append(job)
+            lane = job.lane
+            self.cost_max_us[lane] = max(self.cost_max_us.get(lane, 0), job.cost_us)
+
+    def _dispatch(self, plan: Plan) -> None:
+        self.plans.append(plan)
+        refused = [planned.id for planned in plan.jobs if self.refuse(planned.id)]
+        self.order.refused(refused)
+        for planned in plan.jobs:
+            if planned.id in refused:
+                continue
+            job = self.pending.pop(planned.id)
+            job.vtag, job.estimate_us = planned.vtag, planned.estimate_us
+            charge_us = max(self.cost_max_us[job.lane], planned.estimate_us)
+            self.cost_max_us[job.lane] = charge_us
+            self.work[job.id] = job
+            heappush(self._queued, (job.vtag, job.id))
+        self.heads.missed(_found(self.jobs[job_id], self.now_us) for job_id in refused)
+        self._count()
+
+    def _claim(self) -> None:
+        while self._queued and len(self.running) < self.slots:
+            job_id = heappop(self._queued)[1]
+            job = self.work[job_id]
+            job.claimed_us = self.now_us
+            heappush(self.running, (self.now_us + job.cost_us, job_id))
+            self._claimed.append(job_id)
+
+    def _serve(self, job: Job, until_us: int) -> None:
+        assert job.claimed_us is not None
+        lane = job.lane
+        self.served_us[lane] = self.served_us.get(lane, 0) + until_us - job.claimed_us
+
+    def _forget(self, job: Job) -> None:
+        self._lanes[job.stream].remove((job.seq, job.id))
+
+    def _count(self) -> None:
+        in_flight: dict[Key, int] = {}
+        for job in self.work.values():
+            in_flight[job.lane] = in_flight.get(job.lane, 0) + 1
+        for lane, count in in_flight.items():
+            self.in_flight_max[lane] = max(self.in_flight_max.get(lane, 0), count)
+
+
+def _found(job: Job, now_us: int) -> Found:
+    return Found(job.id, job.seq, job.queue, job.tenant, job.rank, job.hint_us, now_us)
