@@ -123,18 +123,19 @@ class Schedules:
 
     def _insert(self, row: Schedule, fires: Fires) -> bool:
         try:
-            self._write(row, fires)
+            found = self._write(row, fires)
         except psycopg.errors.QueryCanceled:
             raise
         except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
             self._complain(row, f"its job cannot be inserted: {error.diag.message_primary}")
             return False
-        if fires.missed:
+        if found and fires.missed:
             self._metrics.cron_missed.inc(fires.missed)
             _log.warning("schedule.missed", schedule=row.name, fires=fires.missed)
-        return True
+        return found
 
-    def _write(self, row: Schedule, fires: Fires) -> None:
+    def _write(self, row: Schedule, fires: Fires) -> bool:
+        """Insert the fires; False when the schedule has changed, or another scheduler leads."""
         parameters = {
             "epoch": self._epoch,
             "name": row.name,
@@ -144,7 +145,8 @@ class Schedules:
             "fires_us": integers(_microseconds(fire) for fire in fires.times),
             "considered_us": _microseconds(fires.considered_until),
         }
-        self._connection.execute(sql.load(_PACKAGE, "fire"), parameters)
+        answer = self._connection.execute(sql.load(_PACKAGE, "fire"), parameters).fetchone()
+        return answer is not None and answer[0] is True
 
     def _pass_over(self, row: Schedule) -> None:
         """Note that nothing is owed for the time that the schedule was disabled."""

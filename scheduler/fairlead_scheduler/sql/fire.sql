@@ -1,5 +1,6 @@
 -- fire: insert the jobs of one schedule's fires, each fire once whoever fires it, and note how far the
---       schedule has been considered. Does nothing when the schedule is no longer what was read.
+--       schedule has been considered. Does nothing when the schedule is no longer what was read;
+--       answers whether it is, and how many jobs there are now.
 -- locks: the leader's row (for share), the schedule, its fires.
 -- index: leaders_pkey, schedules_pkey, schedule_fires_pkey
 with lead as materialized (
@@ -34,4 +35,4 @@ with lead as materialized (
         problem = null
     where s.name = any (array(select c.name from schedule c))
 )
-select count(*) from jobs
+select exists (select from schedule) as found, (select count(*) from jobs) as inserted
