@@ -5,7 +5,7 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -233,11 +233,15 @@ class Fleet:
         )
         return min(starts, default=float("inf"))
 
+    def jobs_of(self, program: Program) -> set[int]:
+        """Return the jobs that have started in a worker's living processes."""
+        return {each.job for each in self.started(program.family())}
+
     def told(self, pids: tuple[int, ...]) -> set[int]:
         """Return the jobs whose handlers in these processes were told to stop."""
         return {each.job for each in self.events() if each.event == "told" and each.pid in pids}
 
-    def finishers(self, jobs: Sequence[int]) -> set[str]:
+    def finishers(self, jobs: Collection[int]) -> set[str]:
         """Return the names of the workers that ended these jobs."""
         rows = self._rows(
             "SELECT w.name FROM fairlead.job_history h JOIN fairlead.worker_leases w"
@@ -246,7 +250,7 @@ class Fleet:
         )
         return {str(row[0]) for row in rows}
 
-    def attempts(self, jobs: Sequence[int]) -> dict[int, tuple[int, int, int]]:
+    def attempts(self, jobs: Collection[int]) -> dict[int, tuple[int, int, int]]:
         """Return the failed attempts, crashes and losses of unfinished jobs."""
         rows = self._rows(
             "SELECT id, attempts, crashes, losses FROM fairlead.jobs WHERE id = ANY (%s)",

@@ -125,25 +125,32 @@ class Parent:
     def _listen_to(self, child: Child) -> None:
         for message in child.heard():
             match message:
-                case wire.Ready() if child is self._solo.child:
-                    child.ready = True
-                    child.say(wire.Go())
-                case wire.Ready():
-                    self._crew.ready(child, message)
                 case wire.Tally():
                     self._exposition.add(message)
                 case wire.Alone():
                     self._solo.take(message, child)
                 case wire.Holds():
                     self._rollcall.answered(message, child)
-                case wire.Idle():
-                    child.idle = True
-                case wire.Busy():
-                    child.idle = False
                 case wire.Unsure():
                     self._rollcall.plan(monotonic())
-                case wire.Drained():
-                    child.cause = child.cause or _STOPPED
+                case _:
+                    self._note_state(child, message)
+
+    def _note_state(
+        self, child: Child, message: wire.Ready | wire.Idle | wire.Busy | wire.Drained
+    ) -> None:
+        match message:
+            case wire.Ready() if child is self._solo.child:
+                child.ready = True
+                child.say(wire.Go())
+            case wire.Ready():
+                self._crew.ready(child, message)
+            case wire.Idle():
+                child.idle = True
+            case wire.Busy():
+                child.idle = False
+            case wire.Drained():
+                child.cause = child.cause or _STOPPED
 
     # --- 2. the lease -----------------------------------------------------------------------
 
