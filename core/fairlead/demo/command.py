@@ -2,6 +2,7 @@
 
 import random
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from fairlead.store import Connection, connect
 
 _SCHEDULERS = ("scheduler-a", "scheduler-b")
 _WORKERS = ("worker-1", "worker-2")
-_SLOTS = 4
+_SLOTS = 2
 _URGENT = 200
 _REMINDERS = 40
 _BURST_AT = 0.25
@@ -97,7 +98,10 @@ class _Course:
         self._own = own
         self._fleet = fleet
         self._totals = {name: len(paths) for name, paths in work.packages}
-        self._work = work
+        # The large packages come first, all at once; the small ones one by one beside them.
+        small = report.small_tenants(self._totals)
+        self._coming = [package for package in work.packages if package[0] in small]
+        self._flood = [package for package in work.packages if package[0] not in small]
         self._chance = chance
         self._began = monotonic()
         self._began_at = datetime.now(UTC)
@@ -109,16 +113,9 @@ class _Course:
         ]
 
     def begin(self) -> None:
-        """Insert the work, the flood first, then start the fleet."""
+        """Insert the flood and the nightly roll-ups, then start the fleet."""
         self._own.execute(load("fairlead.demo", "create"))
-        pairs = [(name, path) for name, paths in self._work.packages for path in paths]
-        self._own.execute(
-            load("fairlead.demo", "enqueue_files"),
-            {
-                "packages": [name for name, _ in pairs],
-                "paths": [str(path) for _, path in pairs],
-            },
-        )
+        self._insert(self._flood)
         self._own.execute(load("fairlead.demo", "schedule"), {"packages": list(self._totals)})
         for name in _SCHEDULERS:
             self._fleet.start(Program(name, "fairlead_scheduler.main"))
@@ -150,6 +147,7 @@ class _Course:
             while not stop.wait(_LOOK_SECONDS):
                 self._fleet.revive()
                 reading = self._look()
+                self._arrive(reading)
                 if isinstance(view, Live):
                     view.update(draw(reading))
                 elif reading.seconds - said_at >= _PLAIN_SECONDS:
@@ -165,7 +163,7 @@ class _Course:
                         console.print(f"        {self._events[-1][1]}", highlight=False)
                 if not self._ahead and reading.fraction > 0.97:
                     self._own.execute(load("fairlead.demo", "unschedule"))
-                if not self._ahead and reading.unfinished == 0:
+                if not self._ahead and reading.unfinished + reading.coming == 0:
                     return True
                 if reading.seconds > _GIVE_UP_SECONDS or self._fleet.given_up:
                     return False
@@ -180,11 +178,25 @@ class _Course:
         console.print(f"the picture is in {plot}", highlight=False)
         return result.good
 
+    def _insert(self, packages: Sequence[tuple[str, tuple[Path, ...]]]) -> None:
+        pairs = [(name, str(path)) for name, paths in packages for path in paths]
+        self._own.execute(
+            load("fairlead.demo", "enqueue_files"),
+            {"packages": [name for name, _ in pairs], "paths": [path for _, path in pairs]},
+        )
+
+    def _arrive(self, reading: Reading) -> None:
+        """Insert the next small package, once the fleet is at work."""
+        if reading.ended and self._coming:
+            self._insert([self._coming.pop(0)])
+
     def _look(self) -> Reading:
         return read(
             self._own,
             seconds=monotonic() - self._began,
+            coming=sum(len(paths) for _, paths in self._coming),
             totals=self._totals,
+            names={self._fleet.pid(name): name for name in self._fleet.names()},
             events=[f"{seconds:5.1f} s  {what}" for seconds, what in self._events],
         )
 
@@ -206,11 +218,8 @@ class _Course:
         return True
 
     def _kill_leader(self) -> bool:
-        row = self._own.execute(load("fairlead.demo", "leader")).fetchone()
-        # A holder is host:pid:nonce, and each of ours is a process of this machine.
-        pid = int(str(row[0]).split(":")[1]) if row else 0
-        name = next((each for each in _SCHEDULERS if self._fleet.pid(each) == pid), "")
-        if not name:
+        name = self._look().leader
+        if name not in _SCHEDULERS:
             return False  # between two leaders: at the next look
         self._fleet.kill(name)
         self._note(f"{name}, the leader, killed with SIGKILL")

@@ -1,6 +1,6 @@
 """What the demo shows while it runs: one reading of the database, drawn or as a plain line."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rich.columns import Columns
@@ -44,6 +44,7 @@ class Reading:
     seconds: float
     ended: int
     unfinished: int
+    coming: int
     queued: int
     running: int
     recovered: int
@@ -54,14 +55,25 @@ class Reading:
 
     @property
     def fraction(self) -> float:
-        """The share of all jobs known now that has ended."""
-        return self.ended / max(1, self.ended + self.unfinished)
+        """The share of all jobs known now, inserted or not, that has ended."""
+        return self.ended / max(1, self.known)
+
+    @property
+    def known(self) -> int:
+        """All jobs known now, inserted or about to be."""
+        return self.ended + self.unfinished + self.coming
 
 
 def read(
-    connection: Connection, *, seconds: float, totals: dict[str, int], events: Sequence[str]
+    connection: Connection,
+    *,
+    seconds: float,
+    coming: int,
+    totals: Mapping[str, int],
+    names: Mapping[int, str],
+    events: Sequence[str],
 ) -> Reading:
-    """Look once."""
+    """Look once; `names` tells the fleet's programs by process id."""
     progress = connection.execute(load("fairlead.demo", "progress")).fetchone()
     assert progress is not None
     _, ended, unfinished, queued, running, recovered = (int(str(each)) for each in progress)
@@ -74,11 +86,21 @@ def read(
         for row in connection.execute(load("fairlead.demo", "workers")).fetchall()
         if row[1] == "live"
     )
-    who = f"{leader[0]} (epoch {leader[1]})" if leader else "nobody"
+    # A holder is host:pid:nonce, and each of ours is a process of this machine.
+    who = names.get(int(str(leader[0]).split(":")[1]), "another") if leader else "nobody"
     return Reading(
-        seconds, ended, unfinished, queued, running, recovered, who, tenants, workers,
-        tuple(events),
-    )  # fmt: skip
+        seconds=seconds,
+        ended=ended,
+        unfinished=unfinished,
+        coming=coming,
+        queued=queued,
+        running=running,
+        recovered=recovered,
+        leader=who,
+        tenants=tenants,
+        workers=workers,
+        events=tuple(events),
+    )
 
 
 def _tenant(name: str, total: int, row: tuple[object, ...] | None) -> Tenant:
@@ -92,7 +114,7 @@ def line(reading: Reading) -> str:
     return (
         f"{reading.seconds:5.1f} s  {reading.fraction:4.0%}  {reading.ended} ended, "
         f"{reading.unfinished} left ({reading.queued} queued, {reading.running} running), "
-        f"{len(reading.workers)} workers, leader {reading.leader}"
+        f"{reading.leader} leads"
     )
 
 
@@ -101,7 +123,7 @@ def draw(reading: Reading) -> RenderableType:
     head = Table.grid(padding=(0, 2))
     head.add_row(
         ProgressBar(total=1.0, completed=reading.fraction, width=40),
-        f"[bold]{reading.ended}[/] of {reading.ended + reading.unfinished} jobs",
+        f"[bold]{reading.ended}[/] of {reading.known} jobs",
         f"{reading.ended / max(reading.seconds, 0.1):.0f} jobs/s",
         f"{reading.seconds:.0f} s",
     )
