@@ -8,7 +8,7 @@ apart without asking any process of Fairlead for its own opinion.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +17,9 @@ from bench.server import Server
 _LINE = re.compile(
     rb"\[(\d+)\] [^\n]*?duration: ([0-9.]+) ms +(parse|bind|execute) [^:\n]*: "
     rb"/\* (\w+): (\w+) \*/"
+)
+_EXECUTED = re.compile(
+    rb"\[\d+\] ([^\n]*?) ?LOG: +duration: [0-9.]+ ms +(?:execute|statement|fastpath)"
 )
 _PARAMETERS = re.compile(
     rb"execute [^:\n]*: /\* \w+: (\w+) \*/(?:(?!duration:).)*?Parameters: ([^\n]*)\n", re.DOTALL
@@ -81,6 +84,13 @@ def read(log: Path, first: int, last: int) -> Durations:
         else:
             prepared[pid] += float(milliseconds)
     return Durations({name: tuple(durations) for name, durations in found.items()})
+
+
+def executions(log: Path, first: int, last: int) -> dict[str, int]:
+    """Return how many statements each application name has executed between two positions."""
+    return Counter(
+        match[1].decode().strip() for match in _EXECUTED.finditer(_text(log, first, last))
+    )
 
 
 def parameters(log: Path, first: int, last: int, name: str) -> tuple[tuple[str, ...], ...]:

@@ -1,7 +1,8 @@
 """P10: what fifty worker processes with nothing to do cost PostgreSQL.
 
 Fifty parents, as fifty pods would be, each with its child, beside one scheduler. CPU is the
-server's processes' own; queries are what the database counted as transactions.
+server's processes' own, everything included; queries are what the server's log shows of
+sessions that call themselves workers, in a window of their own.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from bench import statement_log
 from bench.context import Context, say
 from bench.outcome import Outcome, figure
 from bench.probe import ProbeFolder
@@ -20,11 +22,11 @@ from bench.rounds import template
 _DATABASE = "idle"
 _WORKERS = 50
 _SECONDS_QUICK, _SECONDS_LONG = 15.0, 120.0
+_ALONE_SECONDS = 5.0
+_LOGGED_SECONDS = 10.0
 _REST_SECONDS = 6.0  # more than one renewal of every lease
+_LED = "select epoch > 0 from fairlead.leaders where role = 'scheduler'"
 _LIVE = "select count(*) from fairlead.workers where state = 'live'"
-_TRANSACTIONS = (
-    "select xact_commit + xact_rollback from pg_stat_database where datname = 'idle'"
-)
 
 
 def _cpu_between(before: dict[int, float], after: dict[int, float]) -> float:
@@ -32,19 +34,50 @@ def _cpu_between(before: dict[int, float], after: dict[int, float]) -> float:
     return sum(seconds - before[pid] for pid, seconds in after.items() if pid in before)
 
 
-def _watch(context: Context, seconds: float) -> tuple[float, float]:
-    """Return the server's share of a core and the queries per second of one worker."""
-    server = context.server
-    transactions = int(str(server.value(_TRANSACTIONS)))
-    cpu, begun = server.live_cpu_seconds(), time.monotonic()
+def _cpu_share(context: Context, seconds: float) -> float:
+    """Return the share of a core that the server's processes use."""
+    cpu, begun = context.server.live_cpu_seconds(), time.monotonic()
     time.sleep(seconds)
-    used, elapsed = _cpu_between(cpu, server.live_cpu_seconds()), time.monotonic() - begun
-    queries = int(str(server.value(_TRANSACTIONS))) - transactions
-    return used / elapsed, queries / elapsed / _WORKERS
+    used = _cpu_between(cpu, context.server.live_cpu_seconds())
+    return used / (time.monotonic() - begun)
+
+
+def _queries(context: Context) -> tuple[float, float]:
+    """Return the queries per second of one worker and of the scheduler, from the log."""
+    server = context.server
+    server.execute("alter system set log_min_duration_statement = 0")
+    server.execute("select pg_reload_conf()")
+    first, begun = statement_log.position(server), time.monotonic()
+    time.sleep(_LOGGED_SECONDS)
+    counted = statement_log.executions(server.log, first, statement_log.position(server))
+    elapsed = time.monotonic() - begun
+    server.execute("alter system reset log_min_duration_statement")
+    server.execute("select pg_reload_conf()")
+    scheduler = sum(count for name, count in counted.items() if "scheduler" in name)
+    workers = sum(count for name, count in counted.items() if "worker" in name)
+    return workers / elapsed / _WORKERS, scheduler / elapsed
+
+
+def _start_workers(
+    context: Context, dsn: str, folder: Path, stack: contextlib.ExitStack
+) -> None:
+    """Start the fleet and wait until every worker's lease is live."""
+    children: list[Child] = []
+    for number in range(_WORKERS):
+        child = context.fairlead.start_worker(dsn, folder, name=f"worker-{number}")
+        stack.callback(child.kill)
+        children.append(child)
+    wait_until(
+        f"{_WORKERS} workers are live",
+        lambda: int(str(context.server.value(_LIVE, _DATABASE))) >= _WORKERS,
+        watching=children,
+        timeout_seconds=240,
+        pause_seconds=0.5,
+    )
 
 
 def run(context: Context) -> Outcome:
-    """Start the fleet, let it come to rest, and watch the server."""
+    """Watch the server with the scheduler alone, then with the fleet at rest."""
     server = context.server
     dsn = server.create_database(_DATABASE, template(server, context.fairlead))
     with (
@@ -53,27 +86,22 @@ def run(context: Context) -> Outcome:
     ):
         folder = Path(name)
         ProbeFolder(folder / "probes")
-        children: list[Child] = [context.fairlead.start_scheduler(dsn, folder)]
-        stack.callback(children[0].stop)
-        for number in range(_WORKERS):
-            child = context.fairlead.start_worker(dsn, folder, name=f"worker-{number}")
-            children.append(child)
-            stack.callback(child.kill)
-        wait_until(
-            f"{_WORKERS} workers are live",
-            lambda: int(str(server.value(_LIVE, _DATABASE))) >= _WORKERS,
-            watching=children,
-            timeout_seconds=180,
-            pause_seconds=0.5,
-        )
+        stack.callback(context.fairlead.start_scheduler(dsn, folder).stop)
+        wait_until("a scheduler leads", lambda: bool(server.value(_LED, _DATABASE)))
+        time.sleep(_REST_SECONDS / 2)
+        alone = _cpu_share(context, _ALONE_SECONDS)
+        _start_workers(context, dsn, folder, stack)
         time.sleep(_REST_SECONDS)
-        share, queries = _watch(context, _SECONDS_LONG if context.long else _SECONDS_QUICK)
+        share = _cpu_share(context, _SECONDS_LONG if context.long else _SECONDS_QUICK)
+        each, scheduler = _queries(context)
     server.drop_database(_DATABASE)
-    say(f"  idle fleet: {share * 100:.2f} % of a core, {queries:.2f} queries/s per process")
+    say(f"  idle fleet: {share * 100:.2f} % of a core, {each:.2f} queries/s per worker")
     return Outcome(
         scenario="P10",
         figures=(
             figure("postgres_percent", "PostgreSQL, of one core", "%", [share * 100]),
-            figure("queries_per_second", "queries per worker process", "1/s", [queries]),
+            figure("queries_per_second", "queries per worker process", "1/s", [each]),
+            figure("alone_percent", "PostgreSQL, scheduler alone", "%", [alone * 100]),
+            figure("scheduler_queries", "the scheduler's queries", "1/s", [scheduler]),
         ),
     )
