@@ -5,6 +5,7 @@ Nothing here reads a clock or a database: a view comes in, a plan goes out.
 
 from collections.abc import Iterable, Sequence
 from itertools import repeat
+from typing import cast
 
 from fairlead_scheduler.capacity import Capacity
 from fairlead_scheduler.depth import Depth
@@ -60,6 +61,8 @@ class Knowledge:
         self._wants: tuple[Want, ...] = ()
         self._probe: Probe | None = None
         self._claims = 0
+        self.runnable: Sequence[str] = ()
+        """The queues of the jobs that the last look showed to be new and runnable."""
         self.order.adopt(queued.rows(), queued.now_us, queued.floor)
         self.capacity.audited(_holders(queued), self.order.in_flight)
 
@@ -154,17 +157,17 @@ class Knowledge:
 
     def _take_tail(self, observed: Observed) -> None:
         ids, now_us = observed.ids, observed.now_us
+        self.runnable = ()
         if ids is None:
             return
         self.tail.read(ids, observed.xmax, now_us)
-        seen = self._seen(ids, now_us) if ids[0] <= self._newest_id else repeat(now_us)
-        hints = observed.hints_us or repeat(None)
-        columns = (ids, observed.seqs, observed.queues, observed.tenants, observed.ranks)
-        if observed.first_due_us is None:
-            self.heads.discovered(list(map(Found, *columns, hints, seen)))
+        if observed.first_due_us is None and ids[0] > self._newest_id:
+            self.heads.discovered(_all_found(observed, ids))
+            self.runnable = observed.queues
         else:
-            rows = zip(*columns, hints, seen, strict=False)
-            self.heads.discovered([Found(*row) for row in rows if row[4] is not None])
+            pending = _pending(observed, ids, self._seen(ids, now_us))
+            self.heads.discovered(pending)
+            self.runnable = [row.queue for row in pending if row.id > self._newest_id]
 
     def _take_found(self, view: View, now_us: int) -> None:
         probe = self._probe
@@ -208,6 +211,29 @@ class Knowledge:
     def _seen(self, ids: Sequence[int], now_us: int) -> Iterable[int | None]:
         seen_us = self.tail.seen_us
         return [seen_us(job_id, now_us) for job_id in ids]
+
+
+def _all_found(observed: Observed, ids: Sequence[int]) -> list[Found]:
+    """Return the new rows, all of which are pending and new to this leader."""
+    ranks = cast("list[int]", observed.ranks)
+    hints, seen = observed.hints_us or repeat(None), repeat(observed.now_us)
+    columns = (ids, observed.seqs, observed.queues, observed.tenants, ranks)
+    return list(map(Found, *columns, hints, seen))
+
+
+def _pending(
+    observed: Observed, ids: Sequence[int], seen_us: Iterable[int | None]
+) -> list[Found]:
+    """Return those of the new rows that are pending."""
+    hints = observed.hints_us or repeat(None)
+    columns = (ids, observed.seqs, observed.queues, observed.tenants, observed.ranks)
+    return [
+        Found(job_id, seq, queue, tenant, rank, hint, seen)
+        for job_id, seq, queue, tenant, rank, hint, seen in zip(
+            *columns, hints, seen_us, strict=False
+        )
+        if rank is not None
+    ]
 
 
 def _holders(queued: Queued) -> dict[int, int]:

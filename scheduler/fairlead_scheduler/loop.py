@@ -126,8 +126,7 @@ class Loop:
         stirred = stirred or bool(view.receipts or view.fills or view.found)
         calm.looked(self._now_us, arrived=arrived, planned=len(plan.jobs), stirred=stirred)
         self._metrics.ticks.inc()
-        if view.observed.ids is not None:
-            self._metrics.queues.runnable(view.observed.queues)
+        self._metrics.queues.runnable(self._knowledge.runnable)
         self._metrics.lag.observe(max(0.0, monotonic() - self._due))
         seconds = self._settings.tick_seconds
         if arrived >= self._settings.sweep_max or not view.probed_all:

@@ -29,7 +29,7 @@ class Observed(NamedTuple):
     seqs: list[int]
     queues: list[str]
     tenants: list[str]
-    ranks: list[int]
+    ranks: list[int | None]
     hints_us: list[int | None] | None
     first_due_us: int | None
 
