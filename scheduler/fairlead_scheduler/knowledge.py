@@ -19,6 +19,7 @@ from fairlead_scheduler.views import (
     Ask,
     Audited,
     Fill,
+    Lanes,
     News,
     Observed,
     Promoted,
@@ -30,6 +31,9 @@ from fairlead_scheduler.views import (
 )
 
 _STREAMS_MAX = 1000
+_FLOOD = 5000
+"""Rows ahead of the tail from which on they are passed over: it would take too long to read
+them all before those of other tenants behind them."""
 _TAIL_OVERLAP = 2000
 """How many ids below the newest a new leader's tail begins: some of them may be uncommitted."""
 
@@ -43,10 +47,18 @@ class Knowledge:
         newest_id: The largest id of `jobs`, read before the lanes were.
         queued_max: Ceiling of the unclaimed rows.
         round_us: How long a tick and a round trip take.
+        tail_max: How many rows one look at the tail reads at most.
     """
 
     def __init__(
-        self, *, pool: str, queued: Queued, newest_id: int, queued_max: int, round_us: int
+        self,
+        *,
+        pool: str,
+        queued: Queued,
+        newest_id: int,
+        queued_max: int,
+        round_us: int,
+        tail_max: int,
     ) -> None:
         begin = max(0, newest_id - _TAIL_OVERLAP)
         self.order = FairOrder(pool, BAND)
@@ -57,10 +69,16 @@ class Knowledge:
         self.paused: Paused = frozenset()
         self._newest_id = newest_id
         self._round_us = round_us
+        self._tail_max = tail_max
         self._receipts = ReceiptMark()
         self._wants: tuple[Want, ...] = ()
         self._probe: Probe | None = None
         self._claims = 0
+        self.lagging = False
+        """Whether the last look at the tail came to its limit."""
+        self.flooded = False
+        """Whether a flood was passed over and the lanes are to be scanned; the loop clears
+        it."""
         self.runnable: Sequence[str] = ()
         """The queues of the jobs that the last look showed to be new and runnable."""
         self.order.adopt(queued.rows(), queued.now_us, queued.floor)
@@ -84,6 +102,7 @@ class Knowledge:
         return Ask(
             last_id=self.tail.last_id,
             after_receipt=self._receipts.after(now_us),
+            lagging=self.lagging,
             wants=self._wants,
             probe=self._probe,
             workers=workers,
@@ -98,14 +117,21 @@ class Knowledge:
         self._take_pauses(observed)
         self._take_receipts(view.receipts, now_us)
         self._take_tail(observed)
+        if observed.newest_id is not None and observed.newest_id - self.tail.last_id > _FLOOD:
+            self.tail.skip(observed.newest_id, now_us)
+            self.flooded = True
         self._take_found(view, now_us)
         self._take_fills(view.fills, now_us)
         for item in news:
             self._take_news(item, now_us)
 
-    def survey(self, rows: Sequence[Found]) -> None:
-        """Take a scan of all lanes, the first of which is made at the take-over."""
-        self.heads.swept(rows)
+    def survey(self, lanes: Lanes) -> None:
+        """Take a scan of all lanes, the first of which is made at the take-over.
+
+        A stream's first job shows what was missed before the cursor, its last what lies beyond.
+        """
+        self.heads.swept(lanes.first())
+        self.heads.missed(lanes.last())
         self.heads.surveyed()
 
     def plan(self, now_us: int) -> Plan:
@@ -158,6 +184,7 @@ class Knowledge:
     def _take_tail(self, observed: Observed) -> None:
         ids, now_us = observed.ids, observed.now_us
         self.runnable = ()
+        self.lagging = ids is not None and len(ids) >= self._tail_max
         if ids is None:
             return
         self.tail.read(ids, observed.xmax, now_us)
@@ -173,16 +200,17 @@ class Knowledge:
         probe = self._probe
         if probe is None:
             return
+        pending = [
+            Found(*row[:6], self.tail.seen_us(row.id, now_us))
+            for row in view.found
+            if row.run_at_us is None
+        ]
         ids = [row.id for row in view.found]
         if view.probed_all:
             self.tail.probed(probe, ids, view.observed.xmin, now_us)
         else:
             self.tail.probed(Probe(probe.lows, probe.highs, ()), ids, 0, now_us)
-        self.heads.missed(
-            Found(*row[:6], self.tail.seen_us(row.id, now_us))
-            for row in view.found
-            if row.run_at_us is None
-        )
+        self.heads.missed(pending)
 
     def _take_fills(self, fills: Sequence[Fill], now_us: int) -> None:
         for fill in fills:
@@ -202,8 +230,8 @@ class Knowledge:
             case Recalled(ids):
                 self.capacity.ended(ids)
                 self.tail.doubt(self.order.recalled(ids, self.heads), now_us)
-            case Surveyed(rows):
-                self.survey(rows)
+            case Surveyed(lanes):
+                self.survey(lanes)
             case Audited(queued):
                 self.order.reconcile(queued.rows(), queued.now_us, self.heads)
                 self.capacity.audited(_holders(queued), self.order.in_flight)

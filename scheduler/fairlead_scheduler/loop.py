@@ -116,6 +116,9 @@ class Loop:
             unclaimed = self._knowledge.to_recall()
             if unclaimed:
                 self._requests.recall(unclaimed)
+        if self._knowledge.flooded:
+            self._knowledge.flooded = False
+            self._requests.survey()
         if now >= self._audit_due:
             self._audit_due = now + self._settings.audit_seconds
             self._knowledge.order.reading()
@@ -129,7 +132,7 @@ class Loop:
         self._metrics.queues.runnable(self._knowledge.runnable)
         self._metrics.lag.observe(max(0.0, monotonic() - self._due))
         seconds = self._settings.tick_seconds
-        if arrived >= self._settings.sweep_max or not view.probed_all:
+        if self._knowledge.lagging or not view.probed_all:
             seconds = 0.0
         elif self._settings.database_direct:
             seconds = self._quiet_seconds()

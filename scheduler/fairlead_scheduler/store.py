@@ -15,7 +15,7 @@ from fairlead.sql import integers
 from fairlead.store import Connection
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.tail import Probe
-from fairlead_scheduler.values import Found, Planned, Want
+from fairlead_scheduler.values import Planned, Want
 from fairlead_scheduler.views import (
     BAND,
     Ask,
@@ -53,7 +53,9 @@ class Store:
         """Read what changed, in one round trip; receipts that are answered are gone."""
         limit = self._settings.sweep_max
         with self._connection.pipeline():
-            self._observe.execute(_OBSERVE, {"last_id": ask.last_id, "limit": limit})
+            self._observe.execute(
+                _OBSERVE, {"last_id": ask.last_id, "lagging": ask.lagging, "limit": limit}
+            )
             self._receipts.execute(
                 _RECEIPTS,
                 {"epoch": self._epoch, "after_id": ask.after_receipt, "limit": limit},
@@ -92,7 +94,7 @@ class Store:
             "seen_us": integers(seen_us),
         }
         self._dispatch.execute(_DISPATCH, parameters)
-        return set(self._dispatch)
+        return set(self._dispatch.fetchall())
 
     def queued(self) -> Queued:
         """Read all of `work_queue`."""
@@ -103,9 +105,9 @@ class Store:
         row = self._connection.execute(sql.load(_PACKAGE, "newest")).fetchone()
         return int(str(row[0])) if row else 0
 
-    def lanes(self) -> tuple[Found, ...]:
-        """Read the first pending job of every stream."""
-        return read_lanes(self._connection).rows()
+    def lanes(self) -> Lanes:
+        """Scan all lanes."""
+        return read_lanes(self._connection)
 
     def rest(self) -> bool:
         """Ask every INSERT to notify us; whether nobody else had asked for it."""
@@ -131,7 +133,7 @@ def read_queued(connection: Connection, pool: str) -> Queued:
 
 
 def read_lanes(connection: Connection) -> Lanes:
-    """Read the first pending job of every stream: one scan over all lanes."""
+    """Read the first and the last pending job of every stream."""
     cursor: Cursor[Lanes] = connection.cursor(binary=True, row_factory=args_row(Lanes))
     lanes = cursor.execute(sql.load(_PACKAGE, "lanes")).fetchone()
     assert lanes is not None

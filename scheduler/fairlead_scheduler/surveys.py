@@ -71,7 +71,7 @@ class Surveys:
         """Find the first pending job of every lane, whoever has missed it."""
         lanes = read_lanes(self._connection)
         self._oldest_us = lanes.oldest_us()
-        self._tell(Surveyed(lanes.rows()))
+        self._tell(Surveyed(lanes))
         return False
 
     def audit(self) -> bool:

@@ -92,6 +92,15 @@ class Tail:
         if len(self._marks) > self._settings.marks_max:
             self._thin()
 
+    def skip(self, last_id: int, now_us: int) -> None:
+        """Go on above this id: a flood lies before it, which a scan of the lanes finds sooner.
+
+        What is committed late in between is left to the scans too.
+        """
+        if last_id > self.last_id:
+            self._marks.append(last_id)
+            self._marked_us.append(now_us)
+
     def doubt(self, ids: Iterable[int], now_us: int) -> None:
         """Watch single ids: dispatch refused them, or the plan left them out as in flight.
 

@@ -134,6 +134,7 @@ def begin(store: Store, settings: SchedulerSettings) -> Knowledge:
         newest_id=newest_id,
         queued_max=settings.queued_max,
         round_us=int(settings.tick_seconds * 1e6) + _ROUND_TRIP_US,
+        tail_max=settings.sweep_max,
     )
     knowledge.survey(store.lanes())
     return knowledge

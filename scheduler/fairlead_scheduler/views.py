@@ -3,6 +3,7 @@
 A list is one column of many rows, which costs a tenth of as many rows.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
@@ -25,6 +26,7 @@ class Observed(NamedTuple):
     xmax: int
     paused_queues: list[str] | None
     paused_tenants: list[str | None] | None
+    newest_id: int | None
     ids: list[int] | None
     seqs: list[int]
     queues: list[str]
@@ -68,7 +70,7 @@ class Row(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """The first pending job of every stream, by columns; None where there are none."""
+    """The first and the last pending job of every stream, by columns; None without any."""
 
     ids: list[int] | None
     seqs: list[int]
@@ -76,13 +78,22 @@ class Lanes(NamedTuple):
     tenants: list[str]
     ranks: list[int]
     since_us: list[int]
+    last_ids: list[int]
+    last_seqs: list[int]
 
-    def rows(self) -> tuple[Found, ...]:
-        """Return them as the heads take them."""
-        if self.ids is None:
-            return ()
-        columns = (self.ids, self.seqs, self.queues, self.tenants, self.ranks)
-        return tuple(map(Found, *columns, repeat(None), repeat(None)))
+    def first(self) -> list[Found]:
+        """Return the first job of each stream, as the heads take it."""
+        return self._found(self.ids or (), self.seqs)
+
+    def last(self) -> list[Found]:
+        """Return the last job of each stream."""
+        return self._found(self.last_ids or (), self.last_seqs)
+
+    def _found(self, ids: Sequence[int], seqs: Sequence[int]) -> list[Found]:
+        if not ids:
+            return []
+        columns = (ids, seqs, self.queues, self.tenants, self.ranks)
+        return list(map(Found, *columns, repeat(None), repeat(None)))
 
     def oldest_us(self) -> dict[str, int]:
         """Return since when the oldest of each queue has been due."""
@@ -126,6 +137,7 @@ class Ask:
 
     last_id: int
     after_receipt: int
+    lagging: bool = False
     wants: tuple[Want, ...] = ()
     probe: Probe | None = None
     workers: bool = False
@@ -156,9 +168,9 @@ class Recalled(NamedTuple):
 
 
 class Surveyed(NamedTuple):
-    """The first pending job of every lane and rank."""
+    """A scan over all streams."""
 
-    rows: tuple[Found, ...]
+    lanes: Lanes
 
 
 class Audited(NamedTuple):

@@ -1,5 +1,5 @@
 -- lanes: the first pending job of every stream (queue, tenant, rank), by jumping from one stream to the
---        next; what is in work_queue is passed over. Answered as columns.
+--        next; what is in work_queue is passed over. With it the stream's last job. As columns.
 -- locks: none.
 -- index: jobs_lane, work_queue_pkey
 with recursive stream as (
@@ -13,10 +13,15 @@ with recursive stream as (
 )
 select array_agg(f.id) as ids, array_agg(f.seq) as seqs, array_agg(f.queue) as queues,
        array_agg(f.tenant) as tenants, array_agg(f.rank) as ranks,
-       array_agg((extract(epoch from coalesce(f.due_at, f.created_at)) * 1e6)::bigint) as since_us
+       array_agg((extract(epoch from coalesce(f.due_at, f.created_at)) * 1e6)::bigint) as since_us,
+       array_agg(l.id) as last_ids, array_agg(l.seq) as last_seqs
 from stream s
 cross join lateral (
     select j.id, j.seq, j.queue, j.tenant, j.rank, j.due_at, j.created_at from fairlead.jobs j
     where j.run_at is null and j.queue = s.queue and j.tenant = s.tenant and j.rank = s.rank
       and not exists (select from fairlead.work_queue q where q.job_id = j.id offset 0)
     order by j.seq limit 1) f
+cross join lateral (
+    select j.id, j.seq from fairlead.jobs j
+    where j.run_at is null and j.queue = s.queue and j.tenant = s.tenant and j.rank = s.rank
+    order by j.seq desc limit 1) l

@@ -1,6 +1,7 @@
 -- observe: the database's time, the snapshot's bounds, what is paused, and the new rows of jobs by id
 --          from %(last_id)s on: every id, with its place while it is pending. A scheduled row has a
---          null for its rank; the earliest instant of those comes along.
+--          null for its rank; the earliest instant of those comes along, and for a tail that lags
+--          the largest id.
 -- locks: none.
 -- index: jobs_pkey, paused_once
 with fresh as materialized (
@@ -12,6 +13,8 @@ select (extract(epoch from now()) * 1e6)::bigint as now_us,
        pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xmin,
        pg_snapshot_xmax(pg_current_snapshot())::text::bigint as xmax,
        p.queues as paused_queues, p.tenants as paused_tenants,
+       case when %(lagging)s
+            then (select j.id from fairlead.jobs j order by j.id desc limit 1) end as newest_id,
        f.ids, f.seqs, f.queues, f.tenants, f.ranks, f.hints_us, f.first_due_us
 from (
     select array_agg(p.queue) as queues, array_agg(p.tenant) as tenants from fairlead.paused p
