@@ -1,6 +1,6 @@
 -- finished: which of these attempts have an ending on record? Asked when finish or hand_back answers
 --           that a token is stale: it may be our own doing, before a lost connection or in the
---           handler's transaction.
+--           handler's transaction. Lost attempts are on record too, and were somebody else's doing.
 -- locks: none.
 -- index: job_history_id on the partitions of the last days, attempt_errors_job
 select h.token from fairlead.job_history h
@@ -9,3 +9,4 @@ where h.id = any (%(ids)s::bigint[]) and h.token = any (%(tokens)s::bigint[])
 union all
 select e.token from fairlead.attempt_errors e
 where e.job_id = any (%(ids)s::bigint[]) and e.token = any (%(tokens)s::bigint[])
+  and e.ended_as <> 'lost'

@@ -1,0 +1,199 @@
+"""What a child claims: as much as there is room for, from where it may, and not a job more."""
+
+from collections.abc import Iterator
+from typing import LiteralString
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead_worker import wire
+from tests.conftest import Connect
+from tests.support.children import RunningChild, child, register
+from tests.support.dispatching import dispatch_all
+from tests.support.waiting import until
+
+_CLAIMED = "SELECT count(worker) FROM fairlead.work_queue"
+_LEFT = "SELECT count(*) FROM fairlead.jobs"
+
+
+@pytest.fixture
+def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
+    """Yield a child that claims, with four slots."""
+    db.execute("CREATE TABLE seen (at serial, what text)")
+    with child(database_url, register(db)) as started:
+        yield started
+
+
+def insert(db: Connection[TupleRow], kind: str, count: int) -> None:
+    """Insert and dispatch jobs that wait for lock 1, if they wait at all."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, payload)"
+        " SELECT %s, '{\"number\": 1}' FROM generate_series(1, %s)",
+        [kind, count],
+    )
+    dispatch_all(db)
+
+
+def number(db: Connection[TupleRow], query: LiteralString) -> int:
+    """Return the one number that a query answers."""
+    row = db.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_long_jobs_are_claimed_as_slots_become_free(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """Claims never exceed the free slots of long jobs."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+
+    insert(db, "waits", 20)
+
+    running.runs(4)
+    assert 4 == number(db, _CLAIMED)
+    lock.close()
+    until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")
+
+
+def test_what_was_claimed_ahead_of_a_long_job_goes_back(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """Prefetched jobs do not wait behind long ones: others may have them."""
+    connect().execute("SELECT pg_advisory_lock(1)")
+    db.execute("ALTER SEQUENCE fairlead.places RESTART")
+
+    insert(db, "echo", 3000)
+    insert(db, "waits", 300)
+
+    until(lambda: number(db, _LEFT) == 300, what="the end of the short jobs", seconds=20)
+    running.runs(4)
+    until(lambda: number(db, _CLAIMED) == 4, what="the return of what cannot start")
+    assert (0, 0) == db.execute(
+        "SELECT max(attempts), max(losses) FROM fairlead.jobs"
+    ).fetchone()
+
+
+def test_functions_and_coroutines_share_the_slots(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """Concurrency counts all that runs, wherever it runs."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    insert(db, "waits", 2)
+    insert(db, "forever", 4)
+    insert(db, "where", 5)
+    insert(db, "echo", 5)
+    entries = running.runs(4)
+
+    assert [wire.ASYNC] * 2 + [wire.THREAD] * 2 == sorted(entry.flags for entry in entries)
+    coroutines = [each for each in entries if each.flags == wire.ASYNC]
+    running.say(wire.Cancel(tuple((each.job_id, each.token) for each in coroutines)))
+    until(lambda: number(db, _LEFT) <= 14, what="two cancelled jobs")
+    rest = until(
+        lambda: found if len(found := running.running()) == 4 else None,
+        what="four running jobs",
+    )
+    others = [each for each in rest if each.flags == wire.ASYNC]
+    running.say(wire.Cancel(tuple((each.job_id, each.token) for each in others)))
+    lock.close()
+    until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")
+
+
+@pytest.mark.parametrize("kind", ["echo", "where"])
+def test_thousands_of_short_jobs_each_end_once(
+    running: RunningChild, db: Connection[TupleRow], kind: str
+) -> None:
+    """No job is lost between ready, running and written, and none ends twice."""
+    insert(db, kind, 5000)
+
+    until(lambda: number(db, _LEFT) == 0, what="the end of all jobs", seconds=30)
+
+    assert (5000, 5000, 5000) == db.execute(
+        "SELECT count(*), count(DISTINCT id), count(DISTINCT token) FROM fairlead.job_history"
+        " WHERE outcome = 'succeeded'"
+    ).fetchone()
+    until(
+        lambda: running.counted("jobs_finished_total", "default", kind, "succeeded") == 5000,
+        what="the count of all jobs",
+    )
+    assert 5000 == running.counted("jobs_started_total", "default", kind)
+    assert 0 == running.counted("stale_writes_total")
+
+
+def test_a_row_below_the_floor_is_claimed_within_moments(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Once a second somebody claims below the floor, or such a row would wait for ever."""
+    running.hears(wire.Idle)
+    db.execute("UPDATE fairlead.claim_floors SET vtag = 1000000")
+    db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('echo')")
+    dispatch_all(db, wake=False)
+    assert (True,) == db.execute(
+        "UPDATE fairlead.work_queue SET vtag = 5 RETURNING vtag = 5"
+    ).fetchone()
+    db.execute("UPDATE fairlead.claim_floors SET vtag = 1000000, full_claim_at = '-infinity'")
+
+    db.execute("NOTIFY fairlead_work")
+
+    until(lambda: number(db, _LEFT) == 0, what="the end of the job")
+
+
+def test_a_child_says_when_it_has_nothing_to_do(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """Idle is said once all is written and a claim found nothing, busy at the next claim."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    running.hears(wire.Idle)
+
+    insert(db, "waits", 1)
+
+    running.hears(wire.Busy)
+    running.runs()
+    assert 1 == len([each for each in running.heard if isinstance(each, wire.Idle)])
+    lock.close()
+    running.hears(wire.Idle, count=2)
+    assert 0 == number(db, _LEFT)
+
+
+def test_a_call_that_names_this_worker_among_others_wakes_it(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """A NOTIFY is for everybody or for the workers that it names."""
+    running.hears(wire.Idle)
+    db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('echo')")
+    dispatch_all(db, wake=False)
+
+    db.execute("SELECT pg_notify('fairlead_work', '99999,' || id) FROM fairlead.worker_leases")
+
+    until(lambda: number(db, _LEFT) == 0, what="the end of the job", seconds=1.5)
+
+
+def test_a_dead_worker_claims_nothing(database_url: str, db: Connection[TupleRow]) -> None:
+    """A claim needs a live row."""
+    dead, live = register(db, name="dead"), register(db, name="live")
+    db.execute("UPDATE fairlead.worker_leases SET dead_at = now() WHERE id = %s", [dead])
+    with child(database_url, dead) as dying:
+        dying.hears(wire.Idle)
+        insert(db, "echo", 5)
+        with child(database_url, live):
+            until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")
+
+    workers = db.execute("SELECT DISTINCT worker FROM fairlead.job_history").fetchall()
+    assert [(live,)] == workers
+
+
+def test_a_child_works_where_it_cannot_listen(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """Behind a pooler in transaction mode it polls."""
+    environment = {"FAIRLEAD_DATABASE_DIRECT": "false"}
+    with child(database_url, register(db), environment=environment) as running:
+        running.hears(wire.Idle)
+
+        db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('echo')")
+        dispatch_all(db, wake=False)
+
+        until(lambda: number(db, _LEFT) == 0, what="the end of the job", seconds=5)

@@ -1,0 +1,262 @@
+"""How a child stops: one handler, all that has not started, everything, or nothing more."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead_worker import wire
+from tests.conftest import Connect
+from tests.support.children import RunningChild, child, register
+from tests.support.dispatching import dispatch_all
+from tests.support.waiting import until
+
+_STATUS = "SELECT state, error FROM fairlead.job_status WHERE id = %s"
+
+
+@pytest.fixture
+def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
+    """Yield a child that claims."""
+    db.execute("CREATE TABLE seen (at serial, what text)")
+    with child(database_url, register(db)) as started:
+        yield started
+
+
+def insert(
+    db: Connection[TupleRow], kind: str, payload: object = None, count: int = 1
+) -> list[int]:
+    """Insert and dispatch jobs."""
+    rows = db.execute(
+        "INSERT INTO fairlead.jobs (kind, payload)"
+        " SELECT %s, %s::jsonb FROM generate_series(1, %s) RETURNING id",
+        [kind, json.dumps(payload), count],
+    ).fetchall()
+    dispatch_all(db)
+    return [int(row[0]) for row in rows]
+
+
+def becomes(db: Connection[TupleRow], job_id: int, state: str) -> str:
+    """Wait until a job is in this state; return its error."""
+
+    def there() -> tuple[object, ...] | None:
+        row = db.execute(_STATUS, [job_id]).fetchone()
+        return row if row is not None and row[0] == state else None
+
+    return str(until(there, what=f"job {job_id} {state}")[1])
+
+
+def seen(db: Connection[TupleRow], what: str) -> None:
+    """Wait until a handler has left this."""
+    until(
+        lambda: db.execute("SELECT 1 FROM seen WHERE what = %s", [what]).fetchone(),
+        what=f"a handler's {what!r}",
+    )
+
+
+def key(entry: wire.Entry) -> tuple[int, int]:
+    """Return an attempt's job id and token."""
+    return entry.job_id, entry.token
+
+
+def test_a_coroutine_is_cancelled_when_its_job_is(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Cancellation of a running job reaches its handler, and ends the job as cancelled."""
+    (job_id,) = insert(db, "forever")
+    (entry,) = running.runs()
+    assert wire.ASYNC == entry.flags
+
+    running.say(wire.Cancel((key(entry),)))
+
+    assert "cancelled while it ran" == becomes(db, job_id, "cancelled")
+    seen(db, "cancelled")
+
+
+@pytest.mark.parametrize("kind", ["asks", "asks_apart"])
+def test_a_function_is_told_when_its_job_is_cancelled(
+    running: RunningChild, db: Connection[TupleRow], kind: str
+) -> None:
+    """A thread and a process see `job.cancelled`."""
+    (job_id,) = insert(db, kind)
+    (entry,) = running.runs()
+
+    running.say(wire.Cancel((key(entry),)))
+
+    assert "cancelled while it ran" == becomes(db, job_id, "cancelled")
+
+
+def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """The ledger's deadline moves to now, so that the parent ends what does not heed."""
+    connect().execute("SELECT pg_advisory_lock(1)")
+    insert(db, "waits", {"number": 1})
+    (entry,) = running.runs()
+
+    running.say(wire.Cancel((key(entry),)))
+
+    def overdue() -> bool:
+        (told,) = running.running()
+        return (
+            told.flags == wire.THREAD | wire.CANCELLED and told.deadline_us < entry.deadline_us
+        )
+
+    until(overdue, what="a deadline that has passed")
+
+
+def test_a_handler_that_ends_well_after_it_was_told_to_stop_has_succeeded(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """Its token still holds, and its work is done."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    (job_id,) = insert(db, "waits", {"number": 1})
+    (entry,) = running.runs()
+    running.say(wire.Cancel((key(entry),)))
+
+    lock.close()
+
+    becomes(db, job_id, "succeeded")
+
+
+@pytest.mark.parametrize("kind", ["short", "deaf_apart"])
+def test_an_attempt_ends_at_its_deadline(
+    running: RunningChild, db: Connection[TupleRow], kind: str
+) -> None:
+    """The decorator's timeout shortens the row's; a process that does not heed is killed."""
+    (job_id,) = insert(db, kind)
+
+    assert "timeout: it ran longer than 0.2 s" in becomes(db, job_id, "scheduled")
+    assert running.process.poll() is None
+
+
+def test_the_rows_timeout_counts_when_it_is_shorter(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """`timeout` is the least of the row's and the handler's."""
+    db.execute("INSERT INTO fairlead.jobs (kind, timeout) VALUES ('forever', '100 ms')")
+    (job_id,) = dispatch_all(db)
+
+    assert "timeout: it ran longer than 0.1 s" == becomes(db, job_id, "scheduled")
+    assert () == running.running()
+
+
+def test_a_drain_returns_what_has_not_started_and_finishes_what_runs(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """Stop claiming → return what has not started → finish → say so → exit."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    gated = insert(db, "gated", {"number": 1}, count=3)
+    running.runs(1)
+    until(
+        lambda: db.execute("SELECT count(worker) FROM fairlead.work_queue").fetchone() == (3,),
+        what="three claimed jobs, of which one may run",
+    )
+
+    running.say(wire.Drain())
+
+    for job_id in gated[1:]:
+        becomes(db, job_id, "queued")
+    assert 1 == len(running.running())
+    lock.close()
+    running.hears(wire.Drained)
+    assert 0 == running.exits()
+    becomes(db, gated[0], "succeeded")
+    assert [(0, 0)] * 2 == db.execute(
+        "SELECT attempts, crashes + losses FROM fairlead.jobs"
+    ).fetchall()
+
+
+def test_a_drained_child_claims_nothing_more(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """What is dispatched after the drain began stays for others."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    (first,) = insert(db, "waits", {"number": 1})
+    running.runs(1)
+    running.say(wire.Drain())
+
+    (later,) = insert(db, "echo")
+    lock.close()
+
+    assert 0 == running.exits()
+    becomes(db, first, "succeeded")
+    becomes(db, later, "queued")
+
+
+def test_a_release_ends_what_heeds_and_leaves_the_rest_to_the_parent(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """What ends is released without using an attempt; the ledger keeps what does not."""
+    connect().execute("SELECT pg_advisory_lock(1)")
+    (heeds,) = insert(db, "forever")
+    (deaf,) = insert(db, "waits", {"number": 1})
+    running.runs(2)
+
+    running.say(wire.Release())
+
+    running.hears(wire.Drained)
+    assert 0 == running.exits()
+    becomes(db, heeds, "queued")
+    assert [deaf] == [entry.job_id for entry in running.running()]
+    becomes(db, deaf, "running")
+    assert [("released", 1)] == db.execute(
+        "SELECT ended_as, attempt FROM fairlead.attempt_errors"
+    ).fetchall()
+
+
+@pytest.mark.parametrize("how", ["lost", "hung up"])
+def test_a_child_without_a_lease_tells_its_handlers_and_writes_nothing(
+    running: RunningChild, db: Connection[TupleRow], how: str
+) -> None:
+    """When the lease is lost, or the parent is gone, the child ends within about a second."""
+    (job_id,) = insert(db, "forever")
+    running.runs(1)
+
+    if how == "lost":
+        running.say(wire.Lost())
+    else:
+        running.socket.shutdown(2)
+
+    assert 0 == running.exits()
+    seen(db, "cancelled")
+    becomes(db, job_id, "running")
+    assert [] == db.execute("SELECT * FROM fairlead.attempt_errors").fetchall()
+
+
+def test_a_process_that_dies_takes_one_attempt_with_it(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """A crash in a handler's own process is that job's crash; the job runs alone next."""
+    (neighbour,) = insert(db, "forever")
+    running.runs(1)
+
+    (job_id,) = insert(db, "dies_apart")
+
+    until(
+        lambda: db.execute(
+            "SELECT crashes FROM fairlead.jobs WHERE id = %s AND crashes > 0", [job_id]
+        ).fetchone(),
+        what="a crash of the job",
+    )
+    running.hears(wire.Alone)
+    becomes(db, neighbour, "running")
+    (noted,) = db.execute("SELECT ended_as, error FROM fairlead.attempt_errors").fetchall()
+    assert ("crashed", "the process of its handler was killed by SIGKILL") == noted
+
+
+def test_an_application_that_cannot_be_loaded_is_a_sentence_and_code_2(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """The child says what is wrong, without a traceback."""
+    started = RunningChild(database_url, register(db), app="no_such_module:tasks")
+    try:
+        assert 2 == started.exits()
+        words = "ModuleNotFoundError: No module named 'no_such_module'"
+        assert [f"fairlead: cannot load app 'no_such_module:tasks': {words}\n"] == started.log
+    finally:
+        started.end()

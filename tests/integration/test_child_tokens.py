@@ -1,0 +1,329 @@
+"""Endings are fenced: what a lost connection, a thief or a handler did is told apart."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead_worker import wire
+from tests.conftest import Connect
+from tests.support.children import RunningChild, child, register
+from tests.support.dispatching import dispatch_all
+from tests.support.waiting import until
+
+_OUTCOMES = "SELECT outcome, result, error FROM fairlead.job_history WHERE id = %s"
+_STEAL = """
+    SELECT became FROM fairlead._end_attempts(
+        array[%s]::bigint[], array[%s]::bigint[], array['lost'], array[null::text],
+        array[null::interval])
+"""
+_CUT = """
+    SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = %s
+"""
+
+
+@pytest.fixture
+def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
+    """Yield a child that claims."""
+    db.execute("CREATE TABLE seen (at serial, what text)")
+    with child(database_url, register(db)) as started:
+        yield started
+
+
+def insert(db: Connection[TupleRow], kind: str, payload: object = None) -> int:
+    """Insert and dispatch one job."""
+    row = db.execute(
+        "INSERT INTO fairlead.jobs (kind, payload) VALUES (%s, %s::jsonb) RETURNING id",
+        [kind, json.dumps(payload)],
+    ).fetchone()
+    assert row is not None
+    dispatch_all(db)
+    return int(row[0])
+
+
+def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
+    """Wait for a job's one ending."""
+    rows = until(
+        lambda: db.execute(_OUTCOMES, [job_id]).fetchall(), what=f"an ending of job {job_id}"
+    )
+    assert 1 == len(rows)
+    return rows[0]
+
+
+def writes_are_over(running: RunningChild, db: Connection[TupleRow]) -> None:
+    """Wait until the child has written everything, and drain it."""
+    running.say(wire.Drain())
+    running.hears(wire.Drained)
+    assert 0 == running.exits()
+    assert (0,) == db.execute("SELECT count(worker) FROM fairlead.work_queue").fetchone()
+
+
+def steal(db: Connection[TupleRow], entry: wire.Entry) -> None:
+    """Take a running attempt away, as the leader does after a worker's death."""
+    assert ("queued",) == db.execute(_STEAL, [entry.job_id, entry.token]).fetchone()
+
+
+def test_a_job_that_was_taken_away_is_not_ended_by_who_had_it(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """A write with an old token changes nothing and is counted."""
+    lock, no_claims = connect(), connect(autocommit=False)
+    lock.execute("SELECT pg_advisory_lock(1)")
+    job_id = insert(db, "waits", {"number": 1})
+    (entry,) = running.runs()
+    no_claims.execute("LOCK TABLE fairlead.worker_leases IN EXCLUSIVE MODE")
+    steal(db, entry)
+
+    lock.close()
+
+    until(lambda: running.counted("stale_writes_total"), what="a stale write")
+    assert [] == db.execute(_OUTCOMES, [job_id]).fetchall()
+    no_claims.rollback()
+    assert ("succeeded", "waited", None) == ending(db, job_id)
+    writes_are_over(running, db)
+    assert 1 == running.counted("stale_writes_total")
+
+
+def test_a_stale_handler_cannot_commit_its_work(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """`complete` with an old token raises, so that the handler's transaction rolls back."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    insert(db, "completes_late", {"number": 1})
+    (entry,) = running.runs()
+    db.execute("UPDATE fairlead.jobs SET losses = 5")  # it would run alone
+    steal(db, entry)
+    db.execute("DELETE FROM fairlead.work_queue")
+
+    lock.close()
+
+    until(lambda: running.counted("stale_writes_total"), what="a stale write")
+    assert [("stale",)] == db.execute("SELECT what FROM seen").fetchall()
+
+
+@pytest.mark.parametrize(
+    ("kind", "result"),
+    [
+        ("completes", {"by": "handler"}),
+        ("completes_async", None),
+        ("completes_apart", "apart"),
+    ],
+)
+def test_a_handler_can_finish_its_job_in_its_own_transaction(
+    running: RunningChild, db: Connection[TupleRow], kind: str, result: object
+) -> None:
+    """The work and the job's end commit together; that ending is not called stale."""
+    job_id = insert(db, kind)
+
+    outcome, stored, error = ending(db, job_id)
+
+    assert ("succeeded", None) == (outcome, error)
+    assert (result if result is not None else [job_id]) == stored
+    writes_are_over(running, db)
+    assert 0 == running.counted("stale_writes_total")
+    assert 1 == running.counted("jobs_finished_total", "default", kind, "succeeded")
+
+
+def test_an_error_after_the_commit_does_not_undo_the_ending(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """A completed job never runs again."""
+    job_id = insert(db, "completes", "then fail")
+
+    assert ("succeeded", {"by": "handler"}, None) == ending(db, job_id)
+    writes_are_over(running, db)
+    assert 0 == running.counted("stale_writes_total")
+
+
+@pytest.mark.usefixtures("running")
+def test_a_completion_that_was_rolled_back_is_a_failed_attempt(
+    db: Connection[TupleRow],
+) -> None:
+    """The job's end is as rolled back as the work: it runs again."""
+    job_id = insert(db, "completes", "roll back")
+
+    (error,) = until(
+        lambda: db.execute(
+            "SELECT last_error FROM fairlead.jobs WHERE id = %s AND run_at IS NOT NULL",
+            [job_id],
+        ).fetchone(),
+        what="a retry",
+    )
+
+    assert "the handler completed the job in a transaction that was not committed" == error
+    assert [] == db.execute("SELECT * FROM seen").fetchall()
+
+
+@pytest.mark.parametrize("name", ["fairlead worker endings", "fairlead worker claims"])
+def test_a_child_lives_through_the_loss_of_a_connection(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow], name: str
+) -> None:
+    """Handlers keep running, endings are written once there is a connection again."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    during = insert(db, "waits", {"number": 1})
+    running.runs()
+    insert(db, "echo")  # so that the endings' connection is open
+    until(lambda: db.execute(_CUT, [name]).fetchall(), what="a connection to cut")
+
+    lock.close()
+
+    assert ("succeeded", "waited", None) == ending(db, during)
+    assert "succeeded" == ending(db, insert(db, "echo"))[0]
+    writes_are_over(running, db)
+    assert 0 == running.counted("stale_writes_total")
+
+
+def test_a_lost_answer_to_a_claim_is_told_to_the_parent(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Jobs may be leased that nobody holds, so the parent calls the roll."""
+    until(
+        lambda: db.execute(_CUT, ["fairlead worker claims"]).fetchall(),
+        what="a connection to cut",
+    )
+
+    running.hears(wire.Unsure)
+
+    assert "succeeded" == ending(db, insert(db, "echo"))[0]
+
+
+def test_an_ending_that_met_a_lock_is_written_when_the_lock_is_gone(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """A row that an open transaction has locked delays its own ending and no other."""
+    lock, holder = connect(), connect(autocommit=False)
+    lock.execute("SELECT pg_advisory_lock(1)")
+    job_id = insert(db, "completes_late", {"number": 1})
+    (entry,) = running.runs()
+    holder.execute("SELECT FROM fairlead.work_queue WHERE token = %s FOR UPDATE", [entry.token])
+    running.say(wire.Cancel(((entry.job_id, entry.token),)))
+    (other,) = db.execute(
+        "INSERT INTO fairlead.jobs (kind) VALUES ('short') RETURNING id"
+    ).fetchall()
+    dispatch_all(db)
+
+    until(
+        lambda: db.execute(
+            "SELECT 1 FROM fairlead.attempt_errors WHERE job_id = %s", other
+        ).fetchone(),
+        what="the ending of another job",
+    )
+
+    holder.rollback()
+    lock.close()
+    assert "succeeded" == ending(db, job_id)[0]
+
+
+def test_a_roll_call_is_answered_with_every_token_that_is_held(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """Running or waiting for a turn: what was claimed is held."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    for _ in range(3):
+        insert(db, "gated", {"number": 1})
+    claimed = until(
+        lambda: (
+            rows
+            if len(
+                rows := db.execute(
+                    "SELECT token FROM fairlead.work_queue WHERE worker > 0"
+                ).fetchall()
+            )
+            == 3
+            else None
+        ),
+        what="three claims",
+    )
+
+    running.say(wire.Roll(7))
+
+    holds = running.hears(wire.Holds)
+    assert 7 == holds.number
+    assert {int(token) for (token,) in claimed} == set(holds.tokens)
+
+
+def test_a_job_that_must_run_alone_goes_to_the_parent_and_keeps_its_slot(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """The child hands it over, and has the slot again when it is settled."""
+    db.execute("CREATE TABLE seen (at serial, what text)")
+    worker_id = register(db)
+    with child(database_url, worker_id, concurrency=1) as running:
+        db.execute("INSERT INTO fairlead.jobs (kind, crashes) VALUES ('where', 1)")
+        (job_id,) = dispatch_all(db)
+        alone = running.hears(wire.Alone)
+        (later,) = (insert(db, "echo"),)
+
+        with child(database_url, worker_id, concurrency=1, alone=(job_id, alone.token)) as own:
+            own.hears(wire.Drained)
+            assert 0 == own.exits()
+            outcome, result, _ = ending(db, job_id)
+            assert "succeeded" == outcome
+            assert isinstance(result, dict)
+            assert own.process.pid == result["pid"]
+
+        assert [] == db.execute(_OUTCOMES, [later]).fetchall()
+        running.say(wire.Settled(alone.job_id, alone.token))
+        assert "succeeded" == ending(db, later)[0]
+
+
+def test_a_child_for_an_attempt_that_is_gone_ends_at_once(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """A token that holds nothing runs nothing."""
+    with child(database_url, register(db), concurrency=1, alone=(1, 2)) as running:
+        running.hears(wire.Drained)
+
+        assert 0 == running.exits()
+
+
+def test_reports_reach_the_database_while_the_handler_runs(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Progress and extensions travel on the worker's own connection."""
+    job_id = insert(db, "reports")
+    (entry,) = running.runs()
+
+    until(
+        lambda: db.execute(
+            "SELECT 1 FROM fairlead.job_status WHERE id = %s AND progress = 0.25"
+            " AND progress_note = 'a quarter' AND deadline > now() + '119 minutes'",
+            [job_id],
+        ).fetchone(),
+        what="progress and a later deadline",
+    )
+    (entry,) = running.running()
+    assert entry.deadline_us - entry.started_us > 7100 * 1_000_000
+
+    running.say(wire.Cancel(((entry.job_id, entry.token),)))
+    assert "cancelled" == ending(db, job_id)[0]
+    until(
+        lambda: (
+            db.execute("SELECT count(*) = 0 FROM fairlead.job_progress").fetchone() == (True,)
+        ),
+        what="the end of its progress",
+    )
+
+
+def test_an_extension_tells_a_handler_that_it_has_lost_its_job(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """An attempt that no longer holds its job is stopped, and writes nothing."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    job_id = insert(db, "extends_late", {"number": 1})
+    running.runs()
+    db.execute("DELETE FROM fairlead.work_queue WHERE job_id = %s", [job_id])
+
+    lock.close()
+
+    until(lambda: db.execute("SELECT 1 FROM seen").fetchone(), what="a handler that was told")
+    writes_are_over(running, db)
+    assert [] == db.execute("SELECT * FROM fairlead.job_history").fetchall()
+    assert [] == db.execute("SELECT * FROM fairlead.attempt_errors").fetchall()

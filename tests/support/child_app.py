@@ -1,0 +1,226 @@
+"""The application that tests of the child run: handlers that do one remarkable thing each.
+
+Handlers leave what happened in the table `seen`, on connections of their own, and wait for
+advisory locks that the test holds.
+"""
+
+import asyncio
+import contextvars
+import ctypes
+import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
+
+import psycopg
+
+import fairlead
+from fairlead import Job, Json
+
+tasks = fairlead.Tasks()
+_leftover: contextvars.ContextVar[int] = contextvars.ContextVar("leftover", default=0)
+
+
+def _url() -> str:
+    return os.environ["FAIRLEAD_DATABASE_URL"]
+
+
+@contextmanager
+def _connection() -> Generator[psycopg.Connection[tuple[object, ...]]]:
+    with psycopg.connect(_url(), autocommit=True) as connection:
+        yield connection
+
+
+def _see(what: str) -> None:
+    with _connection() as connection:
+        connection.execute("INSERT INTO seen (what) VALUES (%s)", [what])
+
+
+def _number(job: Job) -> int:
+    assert isinstance(job.payload, dict)
+    number = job.payload["number"]
+    assert isinstance(number, int)
+    return number
+
+
+@tasks.handler("echo")
+async def echo(job: Job) -> Json:
+    """Return the payload."""
+    return job.payload
+
+
+@tasks.handler("where")
+def where(job: Job) -> Json:
+    """Say where it runs, in a thread."""
+    return {
+        "pid": os.getpid(),
+        "thread": threading.current_thread().name,
+        "attempt": job.attempt,
+    }
+
+
+@tasks.handler("where_apart", process=True)
+def where_apart(job: Job) -> Json:
+    """Say where it runs, in a process of its own."""
+    return {"pid": os.getpid(), "group": os.getpgid(0), "id": job.id}
+
+
+@tasks.handler("raises")
+async def raises(job: Job) -> None:
+    """Raise what the payload names."""
+    errors: dict[str, BaseException] = {
+        "error": ValueError("no luck"),
+        "retry": fairlead.Retry("busy", after=3600),
+        "discard": fairlead.Discard("no such user"),
+        "snooze": fairlead.Snooze(for_=3600),
+        "exit": SystemExit(3),
+        "interrupt": KeyboardInterrupt(),
+        "cancelled": asyncio.CancelledError(),
+    }
+    await asyncio.sleep(0)
+    raise errors[str(job.payload)]
+
+
+@tasks.handler("returns")
+def returns(job: Job) -> object:
+    """Return something that is no JSON."""
+    return {"nul": "\0", "set": {1}, "inf": float("inf")}[str(job.payload)]
+
+
+@tasks.handler("reads")
+def reads(job: Job) -> None:
+    """Read the payload."""
+    _ = job.payload
+
+
+@tasks.handler("context")
+async def context(_job: Job) -> Json:
+    """Say what an earlier job left in the context, and leave something."""
+    found = _leftover.get()
+    _leftover.set(found + 1)
+    await asyncio.sleep(0)
+    return found
+
+
+@tasks.handler("forever")
+async def forever(_job: Job) -> None:
+    """Wait until cancelled; say so."""
+    try:
+        await asyncio.Event().wait()
+    except asyncio.CancelledError:
+        _see("cancelled")
+        raise
+
+
+@tasks.handler("short", timeout=0.2)
+async def short(_job: Job) -> None:
+    """Wait for longer than its handler allows."""
+    await asyncio.Event().wait()
+
+
+@tasks.handler("asks")
+def asks(job: Job) -> None:
+    """Look whether to stop, in a thread."""
+    rest = threading.Event()
+    while not job.cancelled:
+        rest.wait(0.01)
+    _see("told to stop")
+    job.raise_if_cancelled()
+
+
+@tasks.handler("asks_apart", process=True)
+def asks_apart(job: Job) -> None:
+    """Look whether to stop, in a process."""
+    job.progress(0.5, "asking")
+    rest = threading.Event()
+    while not job.cancelled:
+        rest.wait(0.01)
+    job.raise_if_cancelled()
+
+
+@tasks.handler("deaf_apart", process=True, timeout=0.2)
+def deaf_apart(_job: Job) -> None:
+    """Never look whether to stop, in a process."""
+    while True:
+        threading.Event().wait(60)
+
+
+@tasks.handler("waits")
+def waits(job: Job) -> Json:
+    """Wait, in a thread, until the test gives up its lock; heed nothing."""
+    with _connection() as connection:
+        connection.execute("SELECT pg_advisory_lock_shared(%s)", [_number(job)])
+    return "waited"
+
+
+@tasks.handler("gated", concurrency=1)
+def gated(job: Job) -> None:
+    """Wait likewise, one at a time."""
+    waits(job)
+
+
+@tasks.handler("dies")
+def dies(_job: Job) -> None:
+    """Take the process down."""
+    ctypes.string_at(0)
+
+
+@tasks.handler("dies_apart", process=True)
+def dies_apart(_job: Job) -> None:
+    """Take its own process down."""
+    os.kill(os.getpid(), 9)
+
+
+@tasks.handler("completes")
+def completes(job: Job) -> None:
+    """Finish the job in a transaction; the payload says what happens to that."""
+    with psycopg.connect(_url()) as connection:
+        connection.execute("INSERT INTO seen (what) VALUES ('worked')")
+        job.complete(connection, {"by": "handler"})
+        if job.payload == "roll back":
+            connection.rollback()
+    if job.payload == "then fail":
+        raise ValueError("too late to matter")
+
+
+@tasks.handler("completes_async")
+async def completes_async(job: Job) -> None:
+    """Finish the job in a transaction of an asynchronous connection."""
+    async with await psycopg.AsyncConnection.connect(_url()) as connection:
+        await job.complete(connection.cursor(), [job.id])
+
+
+@tasks.handler("completes_apart", process=True)
+def completes_apart(job: Job) -> None:
+    """Finish the job in a transaction, from another process."""
+    with psycopg.connect(_url()) as connection:
+        job.complete(connection, "apart")
+
+
+@tasks.handler("completes_late")
+def completes_late(job: Job) -> None:
+    """Wait for the test, then try to finish a job that was taken away."""
+    waits(job)
+    with psycopg.connect(_url()) as connection:
+        connection.execute("INSERT INTO seen (what) VALUES ('worked')")
+        try:
+            job.complete(connection)
+        except fairlead.StaleToken:
+            _see("stale")
+            raise
+
+
+@tasks.handler("reports")
+async def reports(job: Job) -> None:
+    """Say how far it is, ask for more time, and wait."""
+    job.progress(0.25, "a quarter")
+    job.extend(7200)
+    await asyncio.Event().wait()
+
+
+@tasks.handler("extends_late")
+def extends_late(job: Job) -> None:
+    """Wait for the test, then ask for more time, and heed the answer."""
+    waits(job)
+    job.extend(60)
+    asks(job)

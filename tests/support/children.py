@@ -1,0 +1,177 @@
+"""A worker's child on its own: the test is its parent.
+
+The child is a real process. The test registers the worker, speaks with the child over the
+control socket and reads its ledger, as a parent does.
+"""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead_worker import wire
+from tests.support import tree
+from tests.support.waiting import until
+
+Message = TypeVar("Message")
+
+APP = "tests.support.child_app:tasks"
+_EXIT_SECONDS = 10.0
+
+
+def register(db: Connection[TupleRow], *, slots: int = 4, name: str = "tested") -> int:
+    """Insert a worker's row with a lease of an hour and return its id."""
+    row = db.execute(
+        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
+        " VALUES (now() + '1 hour', %s, %s, 'default') RETURNING id",
+        [slots, name],
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+class RunningChild:
+    """A child process and both ends of what a parent has of it."""
+
+    def __init__(
+        self,
+        database_url: str,
+        worker_id: int,
+        *,
+        concurrency: int = 4,
+        app: str = APP,
+        alone: tuple[int, int] | None = None,
+        environment: dict[str, str] | None = None,
+        folder: Path | None = None,
+    ) -> None:
+        """Start the process."""
+        ours, theirs = socket.socketpair()
+        descriptor = wire.make(concurrency)
+        self._ledger = wire.Ledger(descriptor, concurrency)
+        command = [sys.executable, "-m", "fairlead_worker.child", "--app", app]
+        command += ["--pool", "default", "--concurrency", str(concurrency)]
+        command += ["--worker-id", str(worker_id), "--log-format", "json"]
+        command += ["--control-fd", str(theirs.fileno()), "--ledger-fd", str(descriptor)]
+        command += ["--alone", f"{alone[0]}:{alone[1]}"] if alone else []
+        with theirs:
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno(), descriptor],
+                process_group=0,
+                cwd=folder or tree.ROOT,
+                env={
+                    **os.environ,
+                    "FAIRLEAD_DATABASE_URL": database_url,
+                    "PYTHONPATH": str(folder or tree.ROOT),
+                    **(environment or {}),
+                },
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+        os.close(descriptor)
+        self.socket = ours
+        self.heard: list[wire.ToParent] = []
+        self.log: list[str] = []
+        self._threads = [
+            threading.Thread(target=self._listen, daemon=True),
+            threading.Thread(target=self._read_log, daemon=True),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def say(self, message: wire.ToChild) -> None:
+        """Say something to the child."""
+        self.socket.sendall(wire.to_child(message))
+
+    def hears(self, kind: type[Message], *, count: int = 1) -> Message:
+        """Wait until the child has said something of this kind so often; return the last."""
+
+        def said() -> Message | None:
+            found = [each for each in self.heard if isinstance(each, kind)]
+            return found[count - 1] if len(found) >= count else None
+
+        return until(said, what=f"{kind.__name__} from the child; its log: {self.log[-5:]}")
+
+    def running(self) -> tuple[wire.Entry, ...]:
+        """Return what the ledger says that runs."""
+        return self._ledger.read()
+
+    def runs(self, count: int = 1) -> tuple[wire.Entry, ...]:
+        """Wait until so many attempts run at once, and return them."""
+        return until(
+            lambda: self.running() if len(self.running()) == count else None,
+            what=f"{count} running attempts; the child's log: {self.log[-5:]}",
+        )
+
+    def counted(self, series: str, *labels: str) -> float:
+        """Return how far a counter has grown, over all series that begin with these labels."""
+        return sum(
+            each.by
+            for tally in self.heard
+            if isinstance(tally, wire.Tally)
+            for each in tally.counters
+            if each.series == series and each.labels[: len(labels)] == labels
+        )
+
+    def exits(self) -> int:
+        """Wait for its end; return the exit code."""
+        code = self.process.wait(_EXIT_SECONDS)
+        for thread in self._threads:
+            thread.join(_EXIT_SECONDS)
+        return code
+
+    def end(self) -> None:
+        """End it and what it has started, however it stands."""
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.exits()
+        self.socket.close()
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+
+    def _listen(self) -> None:
+        with suppress(OSError), self.socket.makefile("rb") as lines:
+            for line in lines:
+                self.heard.append(wire.from_child(line))
+
+    def _read_log(self) -> None:
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            self.log.append(line)
+            sys.stderr.write(line)
+
+
+@contextmanager
+def child(
+    database_url: str,
+    worker_id: int,
+    *,
+    concurrency: int = 4,
+    alone: tuple[int, int] | None = None,
+    environment: dict[str, str] | None = None,
+    go: bool = True,
+) -> Generator[RunningChild]:
+    """Run a child that is ready, and claims if asked to; end it in any case."""
+    running = RunningChild(
+        database_url,
+        worker_id,
+        concurrency=concurrency,
+        alone=alone,
+        environment=environment,
+    )
+    try:
+        running.hears(wire.Ready)
+        if go:
+            running.say(wire.Go())
+        yield running
+    finally:
+        running.end()

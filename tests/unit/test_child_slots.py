@@ -1,0 +1,152 @@
+"""Slots hold attempts from claim to ending, and gates bound what runs of one kind."""
+
+import os
+from collections.abc import Iterable
+
+import pytest
+
+import fairlead
+from fairlead.tasks import Handler
+from fairlead_worker import wire
+from fairlead_worker.attempt import Attempt
+from fairlead_worker.gates import Gates
+from fairlead_worker.intake import Sorter
+from fairlead_worker.slots import Slots
+from fairlead_worker.watch import overdue
+from tests.support.attempts import claimed
+
+
+class Desk:
+    """Takes reports, and does nothing with them."""
+
+    def extend(self, attempt: Attempt, by_seconds: float) -> None:
+        """Take it."""
+
+    def report(self, attempt: Attempt, fraction: float, note: str) -> None:
+        """Take it."""
+
+
+def handler(kind: str = "work", concurrency: int | None = None) -> Handler:
+    """Return a handler that does nothing."""
+    tasks = fairlead.Tasks()
+    tasks.handler(kind, concurrency=concurrency)(lambda _job: None)
+    return tasks.handlers[kind]
+
+
+def attempts(count: int, run_by: Handler) -> list[Attempt]:
+    """Return that many attempts."""
+    return [Attempt(claimed(n, 100 + n), run_by, Desk(), 0) for n in range(1, count + 1)]
+
+
+@pytest.fixture
+def slots() -> Slots:
+    """Return two slots with a ledger."""
+    descriptor = wire.make(2)
+    try:
+        return Slots(2, wire.Ledger(descriptor, 2))
+    finally:
+        os.close(descriptor)
+
+
+def tokens(held: Iterable[Attempt]) -> list[int]:
+    """Return the attempts' tokens."""
+    return [attempt.row[1] for attempt in held]
+
+
+def test_an_attempt_is_held_from_its_claim_until_its_ending_is_written(slots: Slots) -> None:
+    """A roll call finds it wherever it is on its way."""
+    one, two = attempts(2, handler())
+    slots.take([one, two])
+    one.slot = 1
+    slots.note(one, wire.ASYNC)
+    slots.clear(one)
+
+    assert [101, 102] == list(slots.held)
+    assert not slots.empty
+
+    slots.settle([one, two])
+    slots.settle([two])
+
+    assert slots.empty
+
+
+def test_a_loan_keeps_a_child_from_being_empty(slots: Slots) -> None:
+    """A job that runs alone elsewhere still takes a slot here."""
+    slots.lent[1, 101] = 0
+
+    assert not slots.empty
+
+
+def test_a_new_deadline_reaches_the_ledger_only_while_the_attempt_runs(slots: Slots) -> None:
+    """An attempt that has ended does not touch the record of the one that followed it."""
+    one, two = attempts(2, handler())
+    for attempt in (one, two):
+        attempt.slot = 0
+        slots.note(attempt, wire.THREAD)
+    one.deadline_us = two.deadline_us = 5
+
+    slots.renote(one, wire.CANCELLED)
+    assert [wire.THREAD, 0] == [slots.cells[4], slots.cells[3]]
+
+    slots.renote(two, wire.CANCELLED)
+    assert [wire.THREAD | wire.CANCELLED, 5] == [slots.cells[4], slots.cells[3]]
+
+
+def test_attempts_past_their_deadline_are_overdue_until_they_are_told() -> None:
+    """An attempt is told to stop once."""
+    late, told, early = attempts(3, handler())
+    late.deadline_us = told.deadline_us = 10
+    early.deadline_us = 11
+    told.stop = "timeout"
+
+    assert (late,) == overdue([late, None, told, early], 10)
+
+
+def test_a_gate_lets_in_as_many_as_it_says_and_the_next_when_one_leaves() -> None:
+    """Attempts beyond `concurrency=` wait in their slots, in order."""
+    gates = Gates()
+    one, two, three, four = attempts(4, handler(concurrency=2))
+
+    assert [True, True, False, False] == [gates.enter(each) for each in (one, two, three, four)]
+    assert three is gates.leave(one)
+    assert [four] == gates.take_waiting()
+    assert gates.leave(two) is None
+    assert gates.leave(three) is None
+    assert gates.enter(one)
+
+
+def test_claimed_rows_that_are_not_to_run_end_at_once() -> None:
+    """Cancelled and expired jobs, unknown kinds and orphans never reach a handler."""
+    sorter = Sorter({"work": handler()}, Desk())
+
+    found = sorter.sort(
+        [
+            claimed(1, 11),
+            claimed(2, 12, doomed="cancelled"),
+            claimed(3, 13, doomed="expired"),
+            claimed(4, 14, kind="wrok"),
+            claimed(5, 15, doomed="gone"),
+            claimed(6, 16, alone=True),
+        ]
+    )
+
+    assert [11, 16] == tokens(found.to_run)
+    assert ["thread", "alone"] == [attempt.where for attempt in found.to_run]
+    assert [12, 13, 14] == tokens(found.ended)
+    assert ["cancelled", "expired", "failed"] == [
+        getattr(attempt.ending, "outcome", None) for attempt in found.ended
+    ]
+    assert [(5, 15)] == found.orphans
+
+
+def test_process_handlers_are_bounded_by_the_processors_unless_they_say_otherwise() -> None:
+    """A process each: as many as there are processors."""
+    tasks = fairlead.Tasks()
+    tasks.handler("plain", process=True)(lambda _job: None)
+    tasks.handler("wide", process=True, concurrency=100)(lambda _job: None)
+    sorter = Sorter(tasks.handlers, Desk())
+
+    found = sorter.sort([claimed(1, 11, kind="plain"), claimed(2, 12, kind="wide")])
+
+    bounds = [attempt.handler.concurrency for attempt in found.to_run]
+    assert [os.cpu_count(), 100] == bounds

@@ -1,0 +1,67 @@
+"""A child counts by queue and kind, within bounds, and sends what grew."""
+
+from fairlead_worker import wire
+from fairlead_worker.tally import COUNTERS, HISTOGRAMS, KINDS_MAX, OTHER, QUEUES_MAX, Tally
+
+
+def test_what_grew_is_sent_once() -> None:
+    """A tally has what was counted since the last one, and is None when nothing was."""
+    tally = Tally()
+    tally.count("claim_empty_total")
+    tally.count("claim_empty_total")
+    tally.observe("claim_batch_size", 500)
+    tally.observe("claim_batch_size", 501)
+
+    growth = tally.take()
+
+    bounds = HISTOGRAMS["claim_batch_size"].bounds
+    spread = wire.Spread("claim_batch_size", (), (*[0] * (len(bounds) - 1), 1, 1), 1001.0)
+    assert wire.Tally((wire.Counted("claim_empty_total", (), 2),), (spread,)) == growth
+    assert tally.take() is None
+
+
+def test_jobs_are_counted_by_queue_and_kind() -> None:
+    """One look-up per job finds everything that is counted of its kind."""
+    tally = Tally()
+    with tally.lock:
+        kind = tally.kind("mail", "send")
+        kind.started += 1
+        kind.wait.observe(0.01)
+        kind.ended["succeeded"] = kind.finished["succeeded"] = 1
+
+    growth = tally.take()
+
+    assert growth is not None
+    assert {
+        ("jobs_started_total", ("mail", "send"), 1),
+        ("jobs_finished_total", ("mail", "send", "succeeded"), 1),
+        ("attempts_ended_total", ("mail", "send", "succeeded"), 1),
+    } == {(each.series, each.labels, each.by) for each in growth.counters}
+    assert [("job_wait_seconds", 1, 0.01)] == [
+        (each.series, each.buckets[0], each.sum) for each in growth.spreads
+    ]
+
+
+def test_series_stay_few_however_many_queues_and_kinds_there_are() -> None:
+    """What comes after too many is counted as `other`, and that it was is counted."""
+    tally = Tally()
+    with tally.lock:
+        for number in range(1000):
+            tally.kind(f"queue {number}", f"kind {number}").started += 1
+
+    growth = tally.take()
+
+    assert growth is not None
+    started = [each for each in growth.counters if each.series == "jobs_started_total"]
+    assert QUEUES_MAX + 1 == len({each.labels[0] for each in started})
+    assert KINDS_MAX + 1 == len({each.labels[1] for each in started})
+    assert 1000 == sum(each.by for each in started)
+    assert (OTHER, OTHER) in {each.labels for each in started}
+    dropped = [each.by for each in growth.counters if each.series == "series_dropped_total"]
+    assert [950] == dropped
+
+
+def test_every_series_that_is_sent_has_a_name_that_the_parent_knows() -> None:
+    """Counters end in _total; histograms say their unit."""
+    assert all(name.endswith("_total") for name in COUNTERS)
+    assert all(name.endswith(("_seconds", "_size")) for name in HISTOGRAMS)
