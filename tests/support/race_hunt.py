@@ -72,8 +72,15 @@ class Player:
         return [row[0] for row in rows.fetchall()]
 
     def held(self, most: int) -> list[Lease]:
-        """Return a few leases that were had at some time, most of them stale by now."""
-        return self.dice.sample(self.leases, min(most, len(self.leases)))
+        """Return a few leases: own ones, most of them stale by now, or anybody's live ones."""
+        if self.dice.random() < 0.5:
+            return self.dice.sample(self.leases, min(most, len(self.leases)))
+        rows = self.db.execute(
+            "SELECT job_id, token FROM fairlead.work_queue WHERE token IS NOT NULL"
+            " ORDER BY random() LIMIT %s",
+            [most],
+        )
+        return [Lease(*row) for row in rows.fetchall()]
 
 
 def application(player: Player) -> None:
@@ -144,15 +151,13 @@ def _hand_back(player: Player) -> None:
 
 
 def _handle(player: Player) -> None:
-    """Extend and complete in one transaction, as a handler that owns its transaction does."""
+    """Complete in a transaction that perhaps began with an extension, as handlers do."""
     for lease in player.held(1):
         try:
             with player.db.transaction():
-                player.db.execute(
-                    "SELECT fairlead.extend(%s, %s, interval '1 second')",
-                    [lease.job, lease.token],
-                )
-                player.db.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+                if player.dice.random() < 0.5:
+                    answer(player.db, "extend(%s, %s, '1 second')", lease.job, lease.token)
+                answer(player.db, "complete(%s, %s)", lease.job, lease.token)
             player.account.finished.append((lease.job, lease.token))
         except psycopg.Error as error:
             if error.sqlstate not in {STALE, LOCKED}:
