@@ -136,8 +136,9 @@ def _timeout_seconds(kind: str, timeout: float | timedelta | None) -> float | No
 
 
 def _runs_on(kind: str, run: Callable[..., object], *, process: bool) -> RunsOn:
-    called = run if inspect.isfunction(run) else getattr(run, "__call__", run)  # noqa: B004
-    is_async = inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(called)
+    is_async = inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(
+        getattr(type(run), "__call__", None)  # noqa: B004 - an object may be called like one
+    )
     if is_async and process:
         raise ValueError(f"{kind!r} is async: only a plain def can run with process=True")
     if is_async:

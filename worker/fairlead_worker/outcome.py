@@ -5,7 +5,6 @@ which is most attempts, is None: it costs nothing to say.
 """
 
 import traceback
-from asyncio import CancelledError
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -105,7 +104,8 @@ def _of_error(
 
 def _timed_out(error: BaseException, timeout_seconds: float) -> str:
     sentence = f"timeout: it ran longer than {timeout_seconds:g} s"
-    obeyed = isinstance(error, CancelledError | errors.Cancelled)
+    # A coroutine's CancelledError is no Exception; of those, only ours is obedience.
+    obeyed = not isinstance(error, Exception) or isinstance(error, errors.Cancelled)
     return sentence if obeyed else clean(f"{sentence}; then {describe(error)}")
 
 
