@@ -5,6 +5,7 @@ could not be carried out: a wrong argument or setting, no database, a schema tha
 130 stopped by Ctrl-C.
 """
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -48,12 +49,17 @@ check.add_to(app)
 
 def main() -> None:
     """Run the command of this process's arguments and exit with its code."""
+    output: object = sys.stdout
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(errors="backslashreplace")  # a tenant may be called anything
     sys.exit(run(sys.argv[1:]))
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; what went wrong is a line on standard error."""
     try:
+        for word in arguments:
+            word.encode()
         code: object = app(list(arguments), prog_name="fairlead", standalone_mode=False)
         sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):

@@ -25,7 +25,7 @@ def _last(row: Row) -> str:
     return words.since(fired, now=cast("datetime", row["now"]))
 
 
-_COLUMNS = (
+COLUMNS = (
     show.text("name", "name"),
     show.text("cron", "cron"),
     show.text("timezone", "timezone"),
@@ -40,7 +40,7 @@ def list_schedules(*, as_json: show.AsJson = False) -> None:
     """List every schedule."""
     with session() as connection:
         found = ask(connection, "schedules")
-    show.rows(found, _COLUMNS, as_json=as_json, none="there is no schedule")
+    show.rows(found, COLUMNS, as_json=as_json, none="there is no schedule")
 
 
 @app.command("enable")

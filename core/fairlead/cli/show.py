@@ -2,13 +2,14 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -17,6 +18,7 @@ from fairlead.cli.session import Row
 
 LONGEST_CELL = 60
 _PIPE_WIDTH = 200
+_GAP = 2  # between two columns
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead.")]
 
@@ -42,19 +44,32 @@ def number(title: str, field: str) -> Column:
     )
 
 
-def table(rows: Iterable[Row], columns: Sequence[Column]) -> Table:
-    """Lay rows out; columns keep their words whole as long as they fit."""
+def table(rows: Sequence[Row], columns: Sequence[Column], *, width: int) -> Table:
+    """Lay rows out in a terminal's width: numbers stay whole, long texts give way."""
+    cells = [[column.says(row) for column in columns] for row in rows]
+    widths = [
+        max(cell_len(cell) for cell in (column.title, *(line[place] for line in cells)))
+        for place, column in enumerate(columns)
+    ]
     laid = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
-    for column in columns:
-        laid.add_column(
-            column.title,
-            justify="right" if column.right else "left",
-            overflow="ellipsis" if not column.right else "fold",
-            no_wrap=True,
-        )
-    for row in rows:
-        laid.add_row(*(column.says(row) for column in columns))
+    for column, room in zip(columns, fitted(widths, columns, width=width), strict=True):
+        side: Literal["left", "right"] = "right" if column.right else "left"
+        laid.add_column(column.title, justify=side, width=room, no_wrap=True)
+    for line in cells:
+        laid.add_row(*line)
     return laid
+
+
+def fitted(widths: Sequence[int], columns: Sequence[Column], *, width: int) -> tuple[int, ...]:
+    """Take from the widest text column until all fit, but never from a heading."""
+    rooms = list(widths)
+    giving = [place for place, column in enumerate(columns) if not column.right]
+    while sum(rooms) + _GAP * (len(rooms) - 1) > width:
+        giving = [place for place in giving if rooms[place] > len(columns[place].title)]
+        if not giving:
+            break
+        rooms[max(giving, key=lambda place: rooms[place])] -= 1
+    return tuple(rooms)
 
 
 def console() -> Console:
@@ -68,7 +83,8 @@ def rows(found: Sequence[Row], columns: Sequence[Column], *, as_json: bool, none
     if as_json:
         print_json(found)
     elif found:
-        console().print(table(found, columns))
+        target = console()
+        target.print(table(found, columns, width=target.width))
     else:
         console().print(none)
 
@@ -78,12 +94,12 @@ def fields(row: Row) -> None:
     width = max(len(name) for name in row)
     for name, value in row.items():
         if value not in (None, ""):
-            typer.echo(f"{name:{width}}  {_word(value)}")
+            typer.echo(f"{name:{width}}  {words.printable(_word(value))}")
 
 
 def print_json(value: object) -> None:
     """Print one JSON value: instants in ISO form, durations in seconds."""
-    console().out(json.dumps(value, default=_plain, indent=2, ensure_ascii=False))
+    console().out(json.dumps(value, default=_plain, indent=2))
 
 
 def _plain(value: object) -> object:
@@ -105,5 +121,5 @@ def _word(value: object) -> str:
 
 
 def _line(value: object, empty: str) -> str:
-    said = " ".join(_word(value).split()) if value not in (None, "") else empty
+    said = words.printable(" ".join(_word(value).split())) if value not in (None, "") else empty
     return said if len(said) <= LONGEST_CELL else said[: LONGEST_CELL - 1] + "…"

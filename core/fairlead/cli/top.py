@@ -58,11 +58,13 @@ def top(
                 before, after = after, look(connection)
                 console.print(line(before, after), soft_wrap=True)
             return
-        with Live(picture(before, after), console=console, auto_refresh=False) as live:
+        with Live(
+            picture(before, after, width=console.width), console=console, auto_refresh=False
+        ) as live:
             while count is None or (count := count - 1) > 0:
                 rest.wait(every)
                 before, after = after, look(connection)
-                live.update(picture(before, after), refresh=True)
+                live.update(picture(before, after, width=console.width), refresh=True)
 
 
 def look(connection: Connection) -> Sight:
@@ -105,15 +107,15 @@ def line(before: Sight, after: Sight) -> str:
     )
 
 
-def picture(before: Sight, after: Sight) -> RenderableType:
+def picture(before: Sight, after: Sight, *, width: int) -> RenderableType:
     """Lay the moment out for a terminal: the first queues and workers, and the rates."""
     hidden = len(after.queues) - _ROWS_MAX, len(after.workers) - _ROWS_MAX
     return Group(
         Text(line(before, after), overflow="fold"),
         Text(),
-        show.table(after.queues[:_ROWS_MAX], QUEUE_COLUMNS),
+        show.table(after.queues[:_ROWS_MAX], QUEUE_COLUMNS, width=width),
         Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),
-        show.table(after.workers[:_ROWS_MAX], WORKER_COLUMNS),
+        show.table(after.workers[:_ROWS_MAX], WORKER_COLUMNS, width=width),
         Text(f"and {hidden[1]} more workers" if hidden[1] > 0 else ""),
     )
 

@@ -39,6 +39,13 @@ def count(number: int, *, or_more: bool = False) -> str:
     return f"{number:,}{'+' if or_more else ''}"
 
 
+def printable(text: str) -> str:
+    """Escape what would steer a terminal: a queue may be called anything."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
 def duration(text: str) -> timedelta:
     """Read `90`, `90s`, `1.5 h` or `2m30s`; a number alone is seconds.
 

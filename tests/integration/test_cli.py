@@ -1,0 +1,435 @@
+"""The command line: what it prints, what it changes, and the code that it exits with."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+from rich.console import Console
+
+from fairlead.cli import jobs, queues, schedules, show, workers
+from fairlead.cli.program import run
+from fairlead.cli.session import Row
+from fairlead.migrate import migrations
+from tests.support.logins import as_login, login
+
+Fairlead = Callable[..., str]
+
+
+@pytest.fixture
+def fairlead(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Fairlead:
+    """Return a function that runs a command, expects its exit code, and returns its output."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", database_url)
+
+    def run_one(*words: str, code: int = 0) -> str:
+        got = run(words)
+        said = capsys.readouterr()
+        assert code == got, said
+        assert "Traceback" not in said.err
+        return said.out if code == 0 else said.err
+
+    return run_one
+
+
+def insert(db: Connection[TupleRow], **columns: object) -> int:
+    """Insert a job and return its id."""
+    names = ", ".join(columns)
+    places = ", ".join(["%s"] * len(columns))
+    statement = f"INSERT INTO fairlead.jobs ({names}) VALUES ({places}) RETURNING id"
+    row = db.execute(statement.encode(), list(columns.values())).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def lease(db: Connection[TupleRow], job: int, *, name: str = "w1") -> int:
+    """Make a worker that runs the job, and return the worker's id."""
+    row = db.execute(
+        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
+        " VALUES (now() + interval '1 hour', 8, %s, 'default') RETURNING id",
+        [name],
+    ).fetchone()
+    assert row is not None
+    db.execute(
+        "INSERT INTO fairlead.work_queue (job_id, vtag, estimate_us, epoch, runnable_at,"
+        " timeout, band, pool, queue, tenant, worker, token, claimed_at, deadline)"
+        " SELECT id, 1, 1, 1, now(), '1 min', 0, 'default', queue, tenant, %s, 7, now(),"
+        " now() + interval '1 min' FROM fairlead.jobs WHERE id = %s",
+        [row[0], job],
+    )
+    return int(row[0])
+
+
+def fail(db: Connection[TupleRow], job: int) -> None:
+    """Let a job have failed for good."""
+    db.execute("SELECT fairlead._end_jobs(array[%s::bigint], '{failed}', '{boom}')", [job])
+
+
+def test_enqueue_prints_the_id(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
+    """Every option is a column."""
+    job = fairlead(
+        *("enqueue", "send", '{"to": "a@example.com"}', "--queue", "mail", "--tenant", "acme"),
+        *("--priority", "5", "--in", "2h", "--dedup-key", "d", "--max-attempts", "3"),
+        *("--timeout", "90s", "--cost-hint", "5ms", "--headers", '{"traceparent": "00"}'),
+    )
+
+    row = db.execute(
+        "SELECT queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout::text,"
+        " cost_hint::text, headers, run_at > now() + interval '1 hour'"
+        " FROM fairlead.jobs WHERE id = %s",
+        [int(job)],
+    ).fetchone()
+    assert row == (
+        *("mail", "acme", "send", {"to": "a@example.com"}, 5, "d", 3, "00:01:30"),
+        *("00:00:00.005", {"traceparent": "00"}, True),
+    )
+    assert "dedup key 'd'" in fairlead(
+        *("enqueue", "send", "--queue", "mail", "--tenant", "acme", "--dedup-key", "d")
+    )
+
+
+def test_enqueue_reads_its_payload_from_standard_input(
+    fairlead: Fairlead, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dash stands for it."""
+    monkeypatch.setattr(sys, "stdin", StringIO('[1, "zwei"]'))
+
+    fairlead("enqueue", "k", "-")
+
+    assert ([1, "zwei"],) == db.execute("SELECT payload FROM fairlead.jobs").fetchone()
+
+
+def test_jobs_are_listed_in_every_state(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
+    """Newest first, each where it is in its life."""
+    ids = [insert(db, kind="k", tenant=tenant) for tenant in ("a", "b", "c")]
+    scheduled = insert(db, kind="later", run_at="2999-01-01")
+    lease(db, ids[0])
+    fail(db, ids[1])
+
+    found = json.loads(fairlead("jobs", "list", "--json"))
+
+    states = {row["id"]: row["state"] for row in found}
+    assert {
+        ids[0]: "running",
+        ids[1]: "failed",
+        ids[2]: "pending",
+        scheduled: "scheduled",
+    } == states
+    assert [row["id"] for row in found] == sorted(states, reverse=True)
+    for job, state in states.items():
+        listed = json.loads(fairlead("jobs", "list", "--state", state, "--json"))
+        assert [job] == [row["id"] for row in listed]
+    assert "b" in fairlead("jobs", "list", "--tenant", "b")
+    assert "no job is like that" in fairlead("jobs", "list", "--queue", "none")
+
+
+def test_a_job_is_shown_with_what_went_wrong(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Live or finished, with its attempts."""
+    job = insert(db, kind="k", payload='{"a": 1}')
+    lease(db, job)
+    db.execute("SELECT fairlead.fail(%s, 7, 'boom \x1b[2J')", [job])
+
+    said = fairlead("jobs", "show", str(job))
+
+    assert 'payload              {"a": 1}' in said
+    assert "boom \\x1b[2J" in said
+    assert "\x1b" not in said
+    assert 1 == len(json.loads(fairlead("jobs", "show", str(job), "--json"))["attempts"])
+
+
+def test_jobs_are_cancelled_and_retried(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
+    """Each answer is told; an unknown job is bad news."""
+    pending, running = insert(db, kind="k"), insert(db, kind="k")
+    lease(db, running)
+
+    answers = json.loads(fairlead("jobs", "cancel", str(pending), str(running), "--json"))
+    retried = json.loads(fairlead("jobs", "retry", str(pending), "--json"))
+
+    assert ["cancelled", "requested"] == [row["answer"] for row in answers]
+    assert retried[0]["new_id"] > running
+    assert "unknown: 999" in fairlead("jobs", "cancel", "999", code=1)
+    assert "unknown: 999" in fairlead("jobs", "retry", "999", code=1)
+    assert "job 999 is unknown" in fairlead("jobs", "show", "999", code=1)
+
+
+def test_failed_jobs_are_redriven_once(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
+    """However often it is run."""
+    for _ in range(3):
+        fail(db, insert(db, kind="k"))
+
+    assert {"made": 2} == json.loads(
+        fairlead("jobs", "redrive", "default", "--limit", "2", "--json")
+    )
+    assert "1 jobs run again" in fairlead("jobs", "redrive", "default", "--within", "1h")
+    assert "0 jobs run again" in fairlead("jobs", "redrive", "default")
+
+
+def test_queues_and_tenants_say_what_waits(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Pending leaves out what is queued or runs; a pause is shown even without work."""
+    for tenant in ("a", "a", "b"):
+        job = insert(db, kind="k", queue="q", tenant=tenant)
+    lease(db, job)
+    insert(db, kind="k", queue="q", run_at="2999-01-01")
+    fairlead("pause", "q")
+    fairlead("pause", "idle")
+
+    found = json.loads(fairlead("queues", "--json"))
+    each = json.loads(fairlead("tenants", "--queue", "q", "--json"))
+
+    wanted = ("queue", "pending", "running", "scheduled", "tenants", "paused")
+    assert [("idle", 0, 0, 0, 0, True), ("q", 2, 1, 1, 2, True)] == [
+        tuple(row[name] for name in wanted) for row in found
+    ]
+    assert [("a", 2, 0), ("b", 0, 1)] == [
+        (row["tenant"], row["pending"], row["running"]) for row in each
+    ]
+    assert "resumed queue 'q'" in fairlead("resume", "q")
+    assert "was not paused" in fairlead("resume", "q")
+
+
+def test_a_worker_is_released_by_hand(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
+    """It is dead, its jobs are in the queue again, and no attempt was used up."""
+    job = insert(db, kind="k")
+    worker = lease(db, job)
+
+    assert {"id": worker, "released": 1} == json.loads(
+        fairlead("workers", "release", "w1", "--json")
+    )
+
+    assert ("queued", 0, 0, 0) == db.execute(
+        "SELECT state, attempt, crashes, losses FROM fairlead.job_status"
+    ).fetchone()
+    assert "dead" in fairlead("workers", "list")
+    assert "unknown" in fairlead("workers", "release", "w1", code=1)
+    assert {"id": worker, "released": 0} == json.loads(
+        fairlead("workers", "release", str(worker), "--json")
+    )
+
+
+def test_a_name_of_several_workers_is_not_enough_to_release_one(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """The ids are told."""
+    ids = [lease(db, insert(db, kind="k")) for _ in range(2)]
+
+    assert f"give one id of {ids[0]}, {ids[1]}" in fairlead("workers", "release", "w1", code=2)
+
+
+def test_schedules_are_listed_switched_and_removed(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """An application inserts them; people switch them."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (name, cron, kind) VALUES ('s', '0 3 * * *', 'k')"
+    )
+
+    assert "enabled" in fairlead("schedules", "list")
+    fairlead("schedules", "disable", "s")
+    assert "disabled" in fairlead("schedules", "list")
+    fairlead("schedules", "enable", "s")
+    fairlead("schedules", "remove", "s")
+    assert "there is no schedule" in fairlead("schedules", "list")
+    assert "schedule 's' is unknown" in fairlead("schedules", "enable", "s", code=1)
+
+
+def test_top_prints_one_line_a_look_where_there_is_no_terminal(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """And ends after as many looks as were asked for."""
+    insert(db, kind="k")
+
+    lines = fairlead("top", "--every", "0.1", "--count", "2").splitlines()
+
+    assert 2 == len(lines)
+    assert "pending 1 queued 0 running 0" in lines[1]
+    assert {"queues", "workers", "counters"} == set(json.loads(fairlead("top", "--json")))
+
+
+def test_check_says_what_is_wrong_and_exits_1_with_errors(database_url: str) -> None:
+    """The tests' server is fast and not safe, and the check says so."""
+    found = subprocess.run(
+        [sys.executable, "-m", "fairlead.cli", "check", "--json"],
+        capture_output=True,
+        env={**os.environ, "FAIRLEAD_DATABASE_URL": database_url, "FAIRLEAD_WORKRES": "1"},
+        check=False,
+    )
+    findings = json.loads(found.stdout)
+
+    assert 1 == found.returncode
+    wrong = [each["sentence"] for each in findings if each["severity"] == "error"]
+    assert any("fsync is off" in sentence for sentence in wrong)
+    assert any("FAIRLEAD_WORKRES" in each["sentence"] for each in findings)
+
+
+def test_migrate_says_what_it_did(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
+    """A newer schema that fits is left alone; one that does not is refused."""
+    version = migrations()[-1].version
+    assert f"the schema is version {version}" in fairlead("migrate")
+    assert "create or replace view" in fairlead("migrate", "--plan")
+
+    db.execute("INSERT INTO fairlead.schema_versions VALUES (99, 'later', 1)")
+    assert "newer than this code's" in fairlead("migrate")
+    assert "no queue" in fairlead("queues")
+    db.execute("UPDATE fairlead.schema_versions SET compatible_from = 99 WHERE version = 99")
+    for command in ("migrate", "queues", "check"):
+        assert "upgrade Fairlead" in fairlead(command, code=2)
+
+
+def test_a_database_without_the_schema_is_told_from_one_that_is_away(
+    fairlead: Fairlead, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One clear sentence each, and exit code 2."""
+    db.execute("DROP SCHEMA fairlead CASCADE")
+    assert "run `fairlead migrate`" in fairlead("queues", code=2)
+
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://u:secret@127.0.0.1:1/x")
+    said = fairlead("queues", code=2)
+    assert said.startswith("fairlead: cannot reach the database")
+    assert "secret" not in said
+
+
+def test_a_login_without_the_right_is_told_which_role_has_it(
+    fairlead: Fairlead, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The enqueue role may enqueue and show, and no more."""
+    with login(database_url, "fairlead_enqueue") as name:
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+        job = fairlead("enqueue", "k").strip()
+
+        assert "pending" in fairlead("jobs", "show", job)
+        assert "fairlead_admin" in fairlead("jobs", "cancel", job, code=2)
+
+
+BAD_COMMANDS = [
+    (["zz"], "No such command 'zz'"),
+    (["jobs", "list", "--limit", "0"], "'--limit'"),
+    (["jobs", "list", "--limit=x"], "not 'x'"),
+    (["jobs", "list", "--stat", "failed"], "No such option: --stat"),
+    (["jobs", "list", "--state", "lost"], "'lost' is not one of"),
+    (["jobs", "show", "x"], "not 'x'"),
+    (["jobs", "show", "99999999999999999999"], "99999999999999999999"),
+    (["jobs", "cancel"], "ID"),
+    (["enqueue"], "'kind'"),
+    (["enqueue", ""], "kind must be 1 to 128 bytes"),
+    (["enqueue", "k", "{"], "PAYLOAD '{' is not JSON"),
+    (["enqueue", "k", "[" * 100_000], "nested too deeply"),
+    (["enqueue", "k", "--headers", "[]"], "--headers '[]' is not a JSON object"),
+    (["enqueue", "k", "--priority", "101"], "not '101'"),
+    (["enqueue", "k", "--run-at", "soon"], "--run-at 'soon'"),
+    (["enqueue", "k", "--in", "x"], "--in 'x'"),
+    (["enqueue", "k", "--in", "9999999d"], "after the year 9999"),
+    (["enqueue", "k", "--in", "1s", "--run-at", "2026-01-01"], "both given"),
+    (["enqueue", "k", "--timeout", "31d"], "timeout must be between 1 ms and 30 days"),
+    (["enqueue", "k", "--tenant", "\udcff"], "UTF-8"),
+    (["enqueue", "k", "--tenant", "t" * 129], "tenant must be at most 128 bytes"),
+    (["jobs", "list", "--queue", "\udcff"], "UTF-8"),
+    (["jobs", "redrive", "q", "--within", "-1"], "--within '-1'"),
+    (["pause", ""], "queue must be 1 to 128 bytes"),
+    (["workers", "release", "9" * 30], "too large"),
+    (["top", "--every", "0"], "'--every'"),
+]
+
+
+@pytest.mark.parametrize(("words", "says"), BAD_COMMANDS, ids=lambda value: str(value)[:40])
+def test_bad_arguments_get_one_sentence_and_exit_code_2(
+    fairlead: Fairlead, words: list[str], says: str
+) -> None:
+    """The sentence names the field, its value and what would do; there is no traceback."""
+    said = fairlead(*words, code=2)
+
+    assert said.startswith("fairlead: ")
+    assert 1 == said.count("\n")
+    assert says in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("FAIRLEAD_CONNECT_TIMEOUT_SECONDS", "0", "(it is '0')"),
+        ("FAIRLEAD_CONNECT_TIMEOUT_SECONDS", "soon", "FAIRLEAD_CONNECT_TIMEOUT_SECONDS"),
+        ("FAIRLEAD_DATABASE_DIRECT", "perhaps", "(it is 'perhaps')"),
+        ("FAIRLEAD_DATABASE_URL_FILE", "/nowhere", "not both"),
+        ("FAIRLEAD_DATABASE_URL", "nonsense", "cannot reach the database"),
+    ],
+)
+def test_bad_settings_get_one_sentence_and_exit_code_2(
+    fairlead: Fairlead, monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+) -> None:
+    """A setting is named with its value."""
+    monkeypatch.setenv(name, value)
+
+    said = fairlead("queues", code=2)
+
+    assert says in said
+    assert 1 == said.count("\n")
+
+
+def test_ctrl_c_ends_with_130(database_url: str) -> None:
+    """And without a traceback."""
+    watching = subprocess.Popen(
+        [sys.executable, "-m", "fairlead.cli", "top"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "FAIRLEAD_DATABASE_URL": database_url},
+    )
+    assert watching.stdout is not None
+    watching.stdout.readline()
+
+    watching.send_signal(signal.SIGINT)
+    _, said = watching.communicate(timeout=20)
+
+    assert (130, b"") == (watching.returncode, said)
+
+
+TABLES = [
+    (jobs.COLUMNS, "id state queue tenant kind try error"),
+    (queues.QUEUE_COLUMNS, "queue pending queued running scheduled tenants oldest"),
+    (queues.TENANT_COLUMNS, "queue tenant pending queued running oldest"),
+    (workers.COLUMNS, "id name pool state running up lease ends in"),
+    (schedules.COLUMNS, "name cron timezone kind last fire state"),
+]
+
+
+@pytest.mark.parametrize(("columns", "headings"), TABLES, ids=lambda value: str(value)[:30])
+def test_tables_keep_their_headings_and_numbers_in_80_columns(
+    columns: tuple[show.Column, ...], headings: str
+) -> None:
+    """Text gives way, numbers do not."""
+    now = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+    texts = ("queue", "tenant", "kind", "name", "pool", "cron", "timezone", "error", "problem")
+    times = ("oldest_pending_at", "started_at", "last_fire", "lease_until")
+    numbers = ("pending", "queued", "running", "scheduled", "tenants")
+    row: Row = {
+        **dict.fromkeys(texts, "a rather long name that somebody chose for it"),
+        **dict.fromkeys(times, now - timedelta(days=3, hours=4)),
+        **dict.fromkeys(numbers, 123_456),
+        "id": 12_345_678,
+        "state": "cancelled",
+        "attempt": 12,
+        "max_attempts": 1000,
+        "slots": 100,
+        "now": now,
+        "paused": True,
+        "enabled": True,
+        "pending_is_more": True,
+    }
+    printed = StringIO()
+
+    Console(file=printed, width=80).print(show.table([row], columns, width=80))
+
+    lines = printed.getvalue().splitlines()
+    assert headings.split() == lines[0].split()
+    assert 3 == len(lines)
+    assert all(column.says(row) in lines[2] for column in columns if column.right)
