@@ -96,22 +96,32 @@ def line(before: Sight, after: Sight) -> str:
     """Say the moment in one line."""
     more = any(row["pending_is_more"] for row in after.queues)
     living = sum(row["state"] == "live" for row in after.workers)
-    now = cast("datetime", after.counters["now"])
     return (
-        f"{now:%H:%M:%S} pending {words.count(total(after, 'pending'), or_more=more)}"
+        f"{_clock(after)} pending {words.count(total(after, 'pending'), or_more=more)}"
         f" queued {total(after, 'queued'):,} running {total(after, 'running'):,}"
         f" scheduled {total(after, 'scheduled'):,} workers {living}"
-        f" in/s {rate(before, after, 'inserted'):,.0f}"
+        f" {rates(before, after)}"
+    )
+
+
+def rates(before: Sight, after: Sight) -> str:
+    """Say how many jobs a second came, started and ended between two looks."""
+    return (
+        f"in/s {rate(before, after, 'inserted'):,.0f}"
         f" started/s {rate(before, after, 'started'):,.0f}"
         f" ended/s {rate(before, after, 'succeeded', 'unsuccessful'):,.0f}"
     )
+
+
+def _clock(sight: Sight) -> str:
+    return f"{cast('datetime', sight.counters['now']):%H:%M:%S}"
 
 
 def picture(before: Sight, after: Sight, *, width: int) -> RenderableType:
     """Lay the moment out for a terminal: the first queues and workers, and the rates."""
     hidden = len(after.queues) - _ROWS_MAX, len(after.workers) - _ROWS_MAX
     return Group(
-        Text(line(before, after), overflow="fold"),
+        Text(f"{_clock(after)}  {rates(before, after)}"),
         Text(),
         show.table(after.queues[:_ROWS_MAX], QUEUE_COLUMNS, width=width),
         Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),
