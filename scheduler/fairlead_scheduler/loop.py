@@ -7,6 +7,9 @@ from datetime import timedelta
 from queue import SimpleQueue
 from time import monotonic
 
+from psycopg import errors
+
+from fairlead import log
 from fairlead_scheduler.calls import Requests, drain
 from fairlead_scheduler.calm import Calm
 from fairlead_scheduler.knowledge import Knowledge
@@ -17,6 +20,9 @@ from fairlead_scheduler.store import Store
 from fairlead_scheduler.values import Plan
 from fairlead_scheduler.views import News, View
 
+_log = log.get("scheduler")
+_REFUSED = (errors.UniqueViolation, errors.DeadlockDetected, errors.QueryCanceled)
+"""What may befall one dispatch and leaves the session well: the jobs are asked about again."""
 _WORKERS_SECONDS = 1.0
 _EVERYBODY_SECONDS = 0.1
 _RECALL_SECONDS = 0.5
@@ -88,7 +94,10 @@ class Loop:
     def _apply(self, plan: Plan) -> set[int]:
         taken: set[int] = set()
         if plan.jobs and self._lead.trusted:
-            taken = self._store.dispatch(plan.jobs, plan.floor)
+            try:
+                taken = self._store.dispatch(plan.jobs, plan.floor)
+            except _REFUSED as error:
+                _log.warning("dispatch.failed", jobs=len(plan.jobs), reason=str(error))
             self._metrics.dispatched.inc(len(taken))
         self._knowledge.dispatched(plan, taken, self._now_us)
         return taken
