@@ -5,8 +5,8 @@ import random
 import signal
 import subprocess
 import sys
-from collections.abc import Collection, Generator, Mapping
-from contextlib import contextmanager
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -75,14 +75,12 @@ class Program:
     def freeze(self) -> tuple[int, ...]:
         """Stop it and its children, as a machine that hangs does."""
         family = self.family()
-        for pid in family:
-            os.kill(pid, signal.SIGSTOP)
+        send(signal.SIGSTOP, family)
         return family
 
     def thaw(self) -> None:
         """Let it and its children go on."""
-        for pid in self.family():
-            os.kill(pid, signal.SIGCONT)
+        send(signal.SIGCONT, self.family())
 
     def kill_child(self, chance: random.Random) -> None:
         """End one of its children with SIGKILL."""
@@ -176,13 +174,13 @@ class Fleet:
         self.inserted.update(ids)
         return ids
 
-    def await_starts(self, count: int) -> None:
-        """Wait until so many more attempts have started: an instant amid the work."""
-        wanted = self._starts() + count
-        until(lambda: self._starts() >= wanted, what=f"{count} starts", seconds=20)
+    def await_starts(self, jobs: Sequence[int], count: int) -> None:
+        """Wait until so many of these jobs have started: an instant amid the work."""
+        until(lambda: self._starts(jobs) >= count, what=f"{count} starts", seconds=30)
 
-    def _starts(self) -> int:
-        return sum(each.event == "started" for each in self.events())
+    def _starts(self, jobs: Sequence[int]) -> int:
+        started = {each.job for each in self.events() if each.event == "started"}
+        return len(started.intersection(jobs))
 
     def await_lead(self, leases: float = 1.0) -> None:
         """Wait until somebody has led for a lease of the workers, so that deaths count."""
@@ -301,10 +299,15 @@ class Fleet:
         """Kill whatever still runs, children too; only what this fleet has started."""
         for program in self.programs:
             if program.process.poll() is None:
-                family = program.family()
-                for pid in family:
-                    os.kill(pid, signal.SIGKILL)
+                send(signal.SIGKILL, program.family())
                 program.process.wait()
+
+
+def send(number: signal.Signals, pids: Collection[int]) -> None:
+    """Signal processes, apart from those that have ended meanwhile."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def alive(pids: Collection[int]) -> set[int]:

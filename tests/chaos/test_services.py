@@ -29,8 +29,7 @@ def test_a_killed_leader_is_followed_within_four_seconds(
     leader = leading(fleet, schedulers)
     schedulers.append(fleet.scheduler("second"))
     fleet.worker()
-    fleet.insert("nap", 20, 200)
-    fleet.await_starts(chance.randrange(1, 100))
+    fleet.await_starts(fleet.insert("nap", 20, 200), chance.randrange(1, 100))
 
     died_at = time()
     leader.kill()
@@ -51,8 +50,7 @@ def test_a_frozen_leader_changes_nothing_when_it_thaws(
     leader = leading(fleet, schedulers)
     schedulers.append(fleet.scheduler("second"))
     fleet.worker()
-    fleet.insert("nap", 20, 200)
-    fleet.await_starts(chance.randrange(1, 100))
+    fleet.await_starts(fleet.insert("nap", 20, 200), chance.randrange(1, 100))
 
     leader.freeze()
     late = fleet.insert("nap", 20, 50)
@@ -75,9 +73,8 @@ def test_a_server_that_is_killed_under_load_loses_nothing(
     fleet.worker("one")
     fleet.worker("two")
     for _ in range(2):
-        fleet.insert("nap", 30, 150)
-        fleet.insert("grind", 300, 20)
-        fleet.await_starts(chance.randrange(1, 80))
+        jobs = fleet.insert("nap", 30, 150) + fleet.insert("grind", 300, 20)
+        fleet.await_starts(jobs, chance.randrange(1, 80))
         own_server.kill()
         own_server.start()
         back_at = time()
@@ -100,8 +97,7 @@ def test_terminated_connections_cost_no_job_an_attempt(
     kinds = until(fleet.connection_kinds, what="connections")
     until(lambda: len(fleet.connection_kinds()) >= 5, what="every kind of connection")
     for kind in chance.sample(sorted(fleet.connection_kinds() | kinds) * 2, k=10):
-        fleet.insert("nap", 30, 30)
-        fleet.await_starts(chance.randrange(1, 20))
+        fleet.await_starts(fleet.insert("nap", 30, 30), chance.randrange(1, 20))
         fleet.terminate(kind)
 
     fleet.wait_until_done(30)

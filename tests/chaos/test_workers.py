@@ -8,10 +8,12 @@ from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, alive
 from tests.support.waiting import until
 
 
-def insert_a_mixture(fleet: Fleet, chance: random.Random) -> None:
-    """Insert short and longer jobs of both kinds."""
+def begin_a_mixture(fleet: Fleet, chance: random.Random) -> None:
+    """Insert short and longer jobs of both kinds, and wait until some have started."""
+    jobs: tuple[int, ...] = ()
     for kind, milliseconds in (("nap", 40), ("grind", 15), ("nap", 400)):
-        fleet.insert(kind, milliseconds, chance.randrange(20, 60))
+        jobs += fleet.insert(kind, milliseconds, chance.randrange(20, 60))
+    fleet.await_starts(jobs, chance.randrange(1, 60))
 
 
 def test_workers_that_are_killed_lose_no_job(some_fleet: Fleet, chance: random.Random) -> None:
@@ -22,8 +24,7 @@ def test_workers_that_are_killed_lose_no_job(some_fleet: Fleet, chance: random.R
     fleet.await_lead()
     deaths: list[tuple[tuple[int, ...], float]] = []
     for number in range(3):
-        insert_a_mixture(fleet, chance)
-        fleet.await_starts(chance.randrange(1, 60))
+        begin_a_mixture(fleet, chance)
         victim = workers.pop(chance.randrange(len(workers)))
         deaths.append((victim.kill(), time()))
         workers.append(fleet.worker(f"worker-{number + 2}"))
@@ -44,8 +45,7 @@ def test_children_that_are_killed_are_cleaned_up_after_at_once(
     worker = fleet.worker(concurrency=4, more="--processes 2")
     deaths: list[float] = []
     for _ in range(3):
-        insert_a_mixture(fleet, chance)
-        fleet.await_starts(chance.randrange(1, 60))
+        begin_a_mixture(fleet, chance)
         until(lambda: len(worker.family()) > 1, what="a child to kill")
         deaths.append(time())
         worker.kill_child(chance)

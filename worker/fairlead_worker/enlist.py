@@ -95,7 +95,7 @@ class Enlistment:
         self._log.info("worker.registered", worker=worker_id, slots=slots)
         if former:
             states = Counter(each.became for each in became)
-            self._log.warning("worker.succeeded", workers=list(former), attempts=dict(states))
+            self._log.warning("worker.replaced", workers=list(former), attempts=dict(states))
 
     def _gone(self) -> None:
         self.left = True
