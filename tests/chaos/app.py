@@ -72,6 +72,14 @@ def deaf(job: fairlead.Job) -> None:
     note("finished", job)
 
 
+@tasks.handler("hog")
+def hog(job: fairlead.Job) -> None:
+    """Hold the interpreter's lock for a minute or more."""
+    note("started", job)
+    pow(3, 10**8)
+    note("finished", job)
+
+
 @tasks.handler("poison")
 def poison(job: fairlead.Job) -> None:
     """Kill the process that runs it."""

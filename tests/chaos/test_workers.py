@@ -129,11 +129,11 @@ def test_a_second_signal_releases_at_once(some_fleet: Fleet) -> None:
 
 
 def test_children_do_not_outlive_a_killed_parent(some_fleet: Fleet) -> None:
-    """Nothing runs on unwatched when the parent is gone, not even a handler that is deaf."""
+    """Nothing runs on when the parent is gone, not even what lets nothing else run."""
     fleet = some_fleet
     fleet.scheduler()
     worker = fleet.worker()
-    fleet.insert("deaf", 60_000)
+    fleet.insert("hog", 0)
     until(lambda: fleet.started(worker.family()), what="a start")
 
     family = worker.kill()

@@ -17,6 +17,7 @@ from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
 from fairlead_worker import outcome
 from fairlead_worker.apart import Line, to_line
+from fairlead_worker.lifeline import die_with_parent
 from fairlead_worker.outcome import Ending, Stop
 
 
@@ -108,6 +109,7 @@ class Server:
 
 def main() -> int:
     """Serve one child until it hangs up."""
+    die_with_parent()
     parser = argparse.ArgumentParser()
     parser.add_argument("--app", required=True)
     parser.add_argument("--fd", type=int, required=True)

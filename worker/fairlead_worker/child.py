@@ -31,6 +31,7 @@ from fairlead_worker.eager import Loop
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.intake import Intake, Sorter
+from fairlead_worker.lifeline import die_with_parent
 from fairlead_worker.outcome import HandedBack
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
@@ -258,6 +259,7 @@ def _exit_now() -> None:
 
 def main(arguments: Sequence[str]) -> int:
     """Be a child; answer the exit code."""
+    die_with_parent()
     orders = read(arguments)
     log.configure(orders.log_format, orders.log_level)
     # Stopping is the parent's to hear. An ignored signal would be inherited by what handlers
