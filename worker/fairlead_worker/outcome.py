@@ -68,7 +68,7 @@ def of_value(value: object) -> Ending | None:
 
 
 def completed(ending: Ending | None) -> Ending:
-    """Return the ending of an attempt whose handler says that it has finished the job itself."""
+    """Return the ending of an attempt whose handler says it finished the job itself."""
     match ending:
         case Unsaid() | Completed():
             return ending

@@ -1,0 +1,87 @@
+"""The public face as a type checker sees it in an application; it is never run."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import TypedDict, assert_type
+
+import psycopg
+from psycopg.rows import DictRow, TupleRow
+
+import fairlead
+from fairlead import Job, Json, NewJob
+from fairlead.testing import Drained, drain, run
+
+tasks = fairlead.Tasks()
+
+
+class Email(TypedDict):
+    """A payload of known shape."""
+
+    to: str
+
+
+@tasks.handler("send_email", timeout=30)
+async def send_email(job: Job) -> None:
+    """A coroutine that returns nothing; the payload is any JSON value."""
+    assert_type(job.payload, Json)
+    assert_type(job.id, int)
+    assert_type(job.token, int)
+    assert_type(job.deadline, datetime)
+    assert_type(job.headers, dict[str, Json])
+    assert_type(job.cancelled, bool)
+    job.extend(timedelta(minutes=1))
+    job.progress(0.5, "half")
+
+
+@tasks.handler("typed", timeout=timedelta(minutes=1), concurrency=2)
+def typed(job: Job[Email]) -> dict[str, str]:
+    """A function whose payload has a shape."""
+    assert_type(job.payload, Email)
+    return {"sent": job.payload["to"]}
+
+
+@tasks.handler("apart", process=True)
+def apart(job: fairlead.Job) -> Json:
+    """A function in a process of its own."""
+    if job.attempt > 3:
+        raise fairlead.Discard("three times is enough")
+    if job.attempt > 2:
+        raise fairlead.Snooze(for_=timedelta(hours=1))
+    raise fairlead.Retry("busy", after=2.5)
+
+
+assert_type(typed, Callable[[Job[Email]], dict[str, str]])
+
+
+def synchronous(connection: psycopg.Connection, dicts: psycopg.Connection[DictRow]) -> None:
+    """Synchronous connections and cursors answer at once."""
+    assert_type(fairlead.enqueue(connection, "a", {"b": [1, None]}), int | None)
+    assert_type(fairlead.enqueue(dicts, "a", run_at=datetime.now(UTC)), int | None)
+    assert_type(fairlead.enqueue(connection.cursor(), "a", timeout=1.5), int | None)
+    assert_type(fairlead.enqueue_many(dicts.cursor(), [NewJob(kind="a")]), tuple[int, ...])
+
+
+async def asynchronous(connection: psycopg.AsyncConnection[TupleRow]) -> None:
+    """Asynchronous ones are awaited."""
+    assert_type(fairlead.enqueue(connection, "a"), Awaitable[int | None])
+    assert_type(await fairlead.enqueue(connection.cursor(), "a"), int | None)
+    assert_type(await fairlead.enqueue_many(connection, []), tuple[int, ...])
+
+
+def completing(job: Job, connection: psycopg.Connection) -> None:
+    """A job is completed in the handler's own transaction."""
+    job.complete(connection)
+    job.complete(connection.cursor(), {"result": 1})
+    job.raise_if_cancelled()
+
+
+async def completing_async(job: Job, connection: psycopg.AsyncConnection) -> None:
+    """The same, awaited."""
+    await job.complete(connection)
+    await job.complete(connection.cursor(), {"result": 1})
+
+
+def tested(url: str) -> None:
+    """An application's tests."""
+    assert_type(run(tasks, "send_email", {"to": "a"}), Json)
+    assert_type(drain(tasks, url), Drained)
