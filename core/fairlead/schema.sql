@@ -1233,11 +1233,19 @@ CREATE TABLE fairlead.schedules (
 
 COMMENT ON TABLE fairlead.schedules IS 'Templates of jobs and when to insert them.';
 
+COMMENT ON COLUMN fairlead.schedules.name IS 'What it is called; unique.';
+
 COMMENT ON COLUMN fairlead.schedules.cron IS 'Five fields, or six with seconds first.';
 
 COMMENT ON COLUMN fairlead.schedules.timezone IS 'An IANA zone; fire times are local to it.';
 
 COMMENT ON COLUMN fairlead.schedules.missed IS 'Fires missed while no leader ran: skip them, coalesce them into one, or catch_up on each.';
+
+COMMENT ON COLUMN fairlead.schedules.enabled IS 'Whether it fires.';
+
+COMMENT ON COLUMN fairlead.schedules.queue IS 'The queue of its jobs, and so on: as in jobs.';
+
+COMMENT ON COLUMN fairlead.schedules.expires_in IS 'Each job expires this long after its fire time.';
 
 COMMENT ON COLUMN fairlead.schedules.considered_until IS 'Every fire time up to here has been fired or deliberately passed over.';
 

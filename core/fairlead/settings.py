@@ -52,12 +52,19 @@ def explain(error: ValidationError) -> str:
 
     The value of a database URL is left out, since it may hold a password.
     """
-    lines: list[str] = []
+    return "; ".join(sentence for _, sentence in problems(error))
+
+
+def problems(error: ValidationError) -> tuple[tuple[str, str], ...]:
+    """Return each wrong setting's variable and its sentence, as `explain` joins them."""
+    found: list[tuple[str, str]] = []
     for problem in error.errors():
         field = "_".join(str(part) for part in problem["loc"])
-        name = f"FAIRLEAD_{field.upper()}" if field else "settings"
+        # An alias is a variable's name already.
+        variable = field if field.isupper() else f"FAIRLEAD_{field.upper()}"
+        name = variable if field else "settings"
         message = problem["msg"].removeprefix("Value error, ")
         silent = not field or problem["type"] == "missing" or "url" in field
         value = "" if silent else f" (it is {problem['input']!r})"
-        lines.append(f"{name}: {message}{value}")
-    return "; ".join(lines)
+        found.append((name, f"{name}: {message}{value}"))
+    return tuple(found)

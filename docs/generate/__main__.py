@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from docs.generate import schema
+from docs.generate import cli, schema, settings, sql
 from fairlead.dev.account import state_dir
 from fairlead.dev.binaries import binaries
 from fairlead.dev.postgres import Server
@@ -21,7 +21,17 @@ def main() -> None:
         with Server(Path(folder) / "pg", bin_dir=binaries(schema.MAJOR)) as server:
             with psycopg.connect(server.url, autocommit=True) as connection:
                 migrate(connection)
-            (ROOT / schema.PATH).write_text(schema.dump(server.url), "utf-8")
+            write(schema.PATH, schema.dump(server.url))
+            write(sql.PATH, sql.render(server.url))
+    write(cli.PATH, cli.render())
+    write(settings.PATH, settings.render())
+
+
+def write(path: Path, text: str) -> None:
+    """Write one file below the root of the repository."""
+    target = ROOT / path
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, "utf-8")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
 from docs.generate import schema
+from docs.generate import sql as contract
 from fairlead import migrate as migrating
 from fairlead.dev.postgres import Server
 from fairlead.migrate import Migration, migrate, migrations, plan, schema_state
@@ -77,6 +78,16 @@ def test_replaying_all_migrations_equals_the_committed_schema(
         if committed.get(name) != replayed.get(name)
     }
     assert set() == differing
+
+
+def test_the_reference_of_the_sql_contract_is_what_the_database_says(
+    db: Connection[TupleRow], database_url: str
+) -> None:
+    """`python -m docs.generate` writes the page anew."""
+    if db.info.server_version // 10_000 != schema.MAJOR:
+        pytest.skip(f"the page is worded by PostgreSQL {schema.MAJOR}")
+
+    assert (tree.ROOT / contract.PATH).read_text("utf-8") == contract.render(database_url)
 
 
 def test_migrating_again_changes_nothing(db: Connection[TupleRow]) -> None:

@@ -14,7 +14,7 @@ from rich.text import Text
 from fairlead.check import Finding, judge, read
 from fairlead.cli import show
 from fairlead.cli.session import session
-from fairlead.settings import DatabaseSettings, explain
+from fairlead.settings import DatabaseSettings, problems
 
 # Read by the development server and by the tests, and by no settings class.
 _OTHER_NAMES = {"FAIRLEAD_POSTGRES_BIN"}
@@ -59,9 +59,10 @@ def _settings(environment: Mapping[str, str]) -> Iterable[Finding]:
         try:
             service()
         except ValidationError as error:
-            # What is missing here may come from a flag.
-            if any(problem["type"] != "missing" for problem in error.errors()):
-                yield Finding("error", "settings", f"{service.__name__}: {explain(error)}")
+            for name, sentence in problems(error):
+                # What is not set here may be given by a flag.
+                if name in environment or name == "settings":
+                    yield Finding("error", "settings", sentence)
     given = {name for name in environment if name.startswith("FAIRLEAD_")}
     unknown = sorted(name for name in given - known if not name.startswith("FAIRLEAD_TEST_"))
     if unknown:

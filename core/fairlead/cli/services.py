@@ -17,7 +17,8 @@ _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     for command in (scheduler, worker, dev, demo):
-        app.command(context_settings=_PASSED_ON, add_help_option=False)(command)
+        name = command.__name__
+        app.command(name, context_settings=_PASSED_ON, add_help_option=False)(command)
 
 
 def scheduler(context: typer.Context) -> None:

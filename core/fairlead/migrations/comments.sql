@@ -1,4 +1,4 @@
--- What \df+ and the reference say of the functions that people call. Set anew on every migrate.
+-- What \df+, \d+ and the reference say of what people call and insert. Set anew on every migrate.
 
 comment on function fairlead.cancel(bigint) is
     'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is '
@@ -25,3 +25,8 @@ comment on function fairlead.extend(bigint, bigint, interval) is
     'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
 comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
+
+comment on column fairlead.schedules.name is 'What it is called; unique.';
+comment on column fairlead.schedules.enabled is 'Whether it fires.';
+comment on column fairlead.schedules.queue is 'The queue of its jobs, and so on: as in jobs.';
+comment on column fairlead.schedules.expires_in is 'Each job expires this long after its fire time.';

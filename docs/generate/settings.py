@@ -1,0 +1,62 @@
+"""Every setting as the settings classes have it."""
+
+from pathlib import Path
+
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+from pydantic_settings import BaseSettings
+
+from fairlead.cli.check import services
+from fairlead.settings import DatabaseSettings
+
+PATH = Path("docs/reference/settings.md")
+
+_HEAD = """# Settings
+
+Written by `python -m docs.generate` from the code. Each is an environment variable, checked
+when a program starts: a wrong one is one sentence and exit code 2. `fairlead check` reads them
+all and names variables that nothing reads.
+"""
+_TITLES = {
+    "DatabaseSettings": "Every program",
+    "SchedulerSettings": "The scheduler",
+    "WorkerSettings": "The worker",
+}
+_SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+
+
+def render() -> str:
+    """Return the page."""
+    return "\n".join([_HEAD, *(_section(service) for service in services())])
+
+
+def _section(service: type[BaseSettings]) -> str:
+    shared = {} if service is DatabaseSettings else DatabaseSettings.model_fields
+    rows = [
+        f"| `FAIRLEAD_{name.upper()}` | {_default(field)} | {_bounds(field)} "
+        f"| {_cell(field.description or '')} |"
+        for name, field in service.model_fields.items()
+        if name not in shared
+    ]
+    table = "| variable | default | bounds | what it means |\n| --- | --- | --- | --- |\n"
+    return f"## {_TITLES[service.__name__]}\n\n{table}" + "\n".join(rows) + "\n"
+
+
+def _default(field: FieldInfo) -> str:
+    if field.default is PydanticUndefined:
+        return "required" if field.default_factory is None else "computed"
+    return "none" if field.default in (None, "") else f"`{field.default}`"
+
+
+def _bounds(field: FieldInfo) -> str:
+    found = [
+        f"{sign} {getattr(rule, name)}"
+        for rule in field.metadata
+        for name, sign in _SIGNS.items()
+        if getattr(rule, name, None) is not None
+    ]
+    return ", ".join(found)
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

@@ -1,0 +1,18 @@
+"""The reference says what the code says."""
+
+from pathlib import Path
+
+import pytest
+
+from docs.generate import cli, settings
+from tests.support import tree
+
+
+@pytest.mark.parametrize(
+    ("path", "rendered"),
+    [(cli.PATH, cli.render()), (settings.PATH, settings.render())],
+    ids=str,
+)
+def test_a_generated_page_is_committed_as_it_is_generated(path: Path, rendered: str) -> None:
+    """`python -m docs.generate` writes the pages anew."""
+    assert (tree.ROOT / path).read_text("utf-8") == rendered
