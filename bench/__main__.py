@@ -7,12 +7,13 @@ too. `--peers-only` measures floors and peers without Fairlead: the targets of a
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import signal
 import time
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 
@@ -20,7 +21,7 @@ from bench import budgets, machine, peers_environment, peers_known, report, tune
 from bench.context import Context, say
 from bench.fairlead_contender import FairleadContender
 from bench.outcome import Outcome
-from bench.processes import BrokenRunError
+from bench.processes import BrokenRunError, machine_cpu_seconds, tree_cpu_seconds
 from bench.scenarios import (
     backlog,
     drains,
@@ -47,6 +48,7 @@ _SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
     "P10": idle_fleet.run,
     "P11": memory.run,
 }
+_OTHERS_SHARE_MAX = 0.05
 _WITH_PEERS = ("P1", "P2", "P4", "P7")
 
 
@@ -109,15 +111,30 @@ def _context(server: Server, given: Arguments, python: Path) -> Context:
     )
 
 
+def _others_cpu_seconds() -> float:
+    """Return the CPU seconds of everything on the machine that this run did not start."""
+    return machine_cpu_seconds() - tree_cpu_seconds(os.getpid())
+
+
+def _doubts(others_share: float) -> tuple[str, ...]:
+    """Say so if other programs had a part of the machine that matters."""
+    if others_share <= _OTHERS_SHARE_MAX:
+        return ()
+    return (f"other programs used {others_share:.0%} of the machine: measure again",)
+
+
 def _measure(context: Context, names: Sequence[str]) -> tuple[list[Outcome], list[str]]:
     """Run the scenarios one after the other; a broken one does not stop the rest."""
     outcomes: list[Outcome] = []
     failures: list[str] = []
     for name in names:
-        begun = time.monotonic()
+        begun, others = time.monotonic(), _others_cpu_seconds()
         say(f"{name}: {budgets.load(name).title}")
         try:
-            outcomes.append(_SCENARIOS[name](context))
+            outcome = _SCENARIOS[name](context)
+            seconds = time.monotonic() - begun
+            share = (_others_cpu_seconds() - others) / seconds / (os.cpu_count() or 1)
+            outcomes.append(replace(outcome, notes=(*outcome.notes, *_doubts(share))))
         except BrokenRunError as error:
             failures.append(f"{name}: {error}")
             say(f"  broken: {error}")

@@ -27,6 +27,10 @@ def _wal(one: Drain) -> float:
     return one.wal_bytes
 
 
+def _cpu(one: Drain) -> float:
+    return one.clients_cpu_us + one.postgres_cpu_us
+
+
 def _over(rounds: list[DrainRound], name: str, value: Value) -> Figure:
     """Return Fairlead's ratio over another, of the rounds in which both took part."""
     both = [each for each in rounds if name in each]
@@ -63,6 +67,10 @@ def _drain_outcome(context: Context, scenario: str, workers: int) -> Outcome:
         figures = [_over(rounds, name, _rate) for name in names if name != OURS]
     figures += [
         figure(f"rate_{name}", name, "jobs/s", _values(rounds, name, _rate)) for name in names
+    ]
+    figures += [
+        figure(f"cpu_{name}", f"{name}, CPU of all", "us/job", _values(rounds, name, _cpu))
+        for name in names
     ]
     return Outcome(scenario=scenario, figures=tuple(figures), rows=_rows(rounds))
 

@@ -15,6 +15,7 @@ import psycopg
 from bench.context import Context, say
 from bench.figures import paired_ratio
 from bench.outcome import Figure, Outcome, Row, figure, ratio
+from bench.processes import task_cpu_seconds
 from bench.producer import connect, payload
 from bench.rounds import template
 
@@ -52,6 +53,8 @@ class Target:
         return f"{insert} select 'bench', unnest(%s::jsonb[])".encode()
 
 
+Turn = dict[str, "Slice"]
+Bodies = str | list[str]
 _TARGETS = (
     Target("fairlead", "fairlead.jobs"),
     Target("one_index", "one_index"),
@@ -59,32 +62,39 @@ _TARGETS = (
 )
 
 
-def _singles(connection: psycopg.Connection, target: Target) -> float:
-    """Insert one job per transaction for one slice; return jobs per second."""
-    begun = time.monotonic()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slice:
+    """One slice: jobs per second, and the server's CPU time in µs per job."""
+
+    rate: float
+    cpu_us: float
+
+
+def _slice(connection: psycopg.Connection, query: bytes, bodies: Bodies, jobs: int) -> Slice:
+    """Repeat one INSERT of `jobs` jobs for the length of a slice."""
+    pid = connection.info.backend_pid
+    cpu, begun = task_cpu_seconds(pid), time.monotonic()
     count = 0
     while (elapsed := time.monotonic() - begun) < _SLICE_SECONDS:
-        connection.execute(target.one, (_BODIES[count % _BATCH],))
-        count += 1
-    return count / elapsed
+        connection.execute(query, (bodies,))
+        count += jobs
+    used = task_cpu_seconds(pid) - cpu
+    return Slice(rate=count / elapsed, cpu_us=used / count * 1e6)
 
 
-def _batches(connection: psycopg.Connection, target: Target) -> float:
-    """Insert a thousand jobs per transaction for one slice; return jobs per second."""
-    bodies = list(_BODIES)
-    begun = time.monotonic()
-    count = 0
-    while (elapsed := time.monotonic() - begun) < _SLICE_SECONDS:
-        connection.execute(target.many, (bodies,))
-        count += _BATCH
-    return count / elapsed
+def _singles(connection: psycopg.Connection, target: Target) -> Slice:
+    """Insert one job per transaction."""
+    return _slice(connection, target.one, _BODIES[0], 1)
 
 
-def _measure(
-    context: Context, dsn: str
-) -> tuple[list[dict[str, float]], list[dict[str, float]]]:
-    singles: list[dict[str, float]] = []
-    batches: list[dict[str, float]] = []
+def _batches(connection: psycopg.Connection, target: Target) -> Slice:
+    """Insert a thousand jobs per transaction."""
+    return _slice(connection, target.many, list(_BODIES), _BATCH)
+
+
+def _measure(context: Context, dsn: str) -> tuple[list[Turn], list[Turn]]:
+    singles: list[Turn] = []
+    batches: list[Turn] = []
     with connect(dsn) as connection:
         for statement in _TABLES:
             connection.execute(statement.encode())
@@ -95,9 +105,9 @@ def _measure(
     return singles[1:], batches[1:]  # the first turn warms up
 
 
-def _ratio(rounds: list[dict[str, float]], key: str, label: str, other: str) -> Figure:
-    ours = [each["fairlead"] for each in rounds]
-    return ratio(key, label, paired_ratio(ours, [each[other] for each in rounds]))
+def _ratio(rounds: list[Turn], key: str, label: str, other: str) -> Figure:
+    ours = [each["fairlead"].rate for each in rounds]
+    return ratio(key, label, paired_ratio(ours, [each[other].rate for each in rounds]))
 
 
 def run(context: Context) -> Outcome:
@@ -119,13 +129,22 @@ def run(context: Context) -> Outcome:
                 f"{form}_{each.key}",
                 f"{each.key}, {form}",
                 "jobs/s",
-                [one[each.key] for one in rounds],
+                [one[each.key].rate for one in rounds],
             )
             for each in _TARGETS
         ]
+    figures += [
+        figure(
+            f"single_cpu_{each.key}",
+            f"{each.key}, single, server's CPU",
+            "us/job",
+            [one[each.key].cpu_us for one in singles],
+        )
+        for each in _TARGETS
+    ]
     say("  enqueue: " + ", ".join(f"{each.label} {each.value.median:,.2f}" for each in figures))
     rows: list[Row] = [
-        {"form": form, **{name: round(rate) for name, rate in each.items()}}
+        {"form": form, **{name: round(one.rate) for name, one in each.items()}}
         for form, rounds in (("single", singles), ("batch", batches))
         for each in rounds
     ]
