@@ -1,10 +1,19 @@
 """The leader, the server and the connections fail; the queue goes on where it was."""
 
 import random
+import signal
 from time import time
 
+from fairlead.dev import processes
 from fairlead.dev.postgres import Server
-from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, Program
+from tests.chaos.fleet import (
+    LEASE_SECONDS,
+    RECOVERY_SECONDS,
+    Fleet,
+    Program,
+    alive,
+    send,
+)
 from tests.support.waiting import until
 
 TAKE_OVER_SECONDS = 4.0
@@ -85,6 +94,37 @@ def test_a_server_that_is_killed_under_load_loses_nothing(
     fleet.wait_until_done(30)
 
     assert fleet.verdict().clean, fleet.verdict()
+
+
+def test_a_server_that_freezes_costs_leases_and_no_job(
+    own_fleet: Fleet, own_server: Server
+) -> None:
+    """Handlers run while the lease can be trusted, and not a moment after it has ended."""
+    fleet = own_fleet
+    fleet.scheduler()
+    worker = fleet.worker()
+    jobs = fleet.insert("grind", 12_000, 2) + fleet.insert("nap", 12_000, 2)
+    until(lambda: len(fleet.jobs_of(worker)) == 4, what="four starts")
+    family = worker.family()
+
+    server = own_server.pid
+    assert server is not None
+    backends = (server, *processes.children(server))
+    send(signal.SIGSTOP, backends)
+    frozen_at = time()
+    try:
+        until(lambda: fleet.told(family) == {*jobs}, what="telling the handlers")
+        told_at = max(each.at for each in fleet.events() if each.event == "told")
+        until(lambda: not alive(family[1:]), what="the children's end")
+    finally:
+        send(signal.SIGCONT, backends)
+    with fleet.connect() as db:
+        db.execute("UPDATE fairlead.jobs SET payload = '{\"ms\": 10}'")
+    fleet.wait_until_done(20)
+
+    assert told_at - frozen_at < LEASE_SECONDS
+    assert fleet.verdict().clean, fleet.verdict()
+    assert worker.process.poll() is None
 
 
 def test_terminated_connections_cost_no_job_an_attempt(

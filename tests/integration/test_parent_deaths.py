@@ -116,6 +116,25 @@ def test_a_cancelled_handler_that_is_deaf_ends_as_cancelled(
     assert ["cancelled"] == [each.outcome for each in fleet.ended()]
 
 
+def test_a_restarted_container_takes_its_jobs_back_before_its_lease_ends(
+    database_url: str, tmp_path: Path
+) -> None:
+    """A worker that starts under a dead predecessor's name releases its jobs at once."""
+    long_lease = {"FAIRLEAD_WORKER_LEASE_SECONDS": "600"}
+    with fleet(database_url, tmp_path, long_lease) as made, made.connect() as db:
+        former = made.worker("pod")
+        (job_id,) = made.insert("nap", 1000)
+        dispatch_all(db)
+        until(lambda: made.started(former.family()), what="a start")
+        former.kill()
+
+        made.worker("pod")
+        made.wait_until_done(20)
+
+        assert made.verdict().clean, made.verdict()
+        assert [("lost", "its worker was lost")] == errors(db, job_id)
+
+
 def kill_child(worker: Program) -> None:
     """End the worker's only child with SIGKILL."""
     (child,) = processes.children(worker.pid)

@@ -1,6 +1,8 @@
 """The pods' command `fairlead-worker`: read the settings, then be the parent."""
 
 import sys
+from types import ModuleType
+from typing import cast
 
 from fairlead_worker.orders import Reading, Refused
 
@@ -12,6 +14,8 @@ def main() -> int:
     they start; 2, with one sentence, for settings, an application or a schema that cannot work.
     """
     reading = Reading(tuple(sys.argv[1:]))
+    # The logs' library would load it for coloured tracebacks: a tenth of a parent's memory.
+    sys.modules["rich"] = cast("ModuleType", None)
     # While the settings are checked in their process, this one loads what it needs.
     from fairlead_worker import parent  # noqa: PLC0415 - see the line above
 
