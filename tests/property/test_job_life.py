@@ -373,5 +373,5 @@ def test_a_job_is_in_one_place_in_its_life_whatever_happens_to_it(connect: Conne
         JobLife.db.execute(setting.encode())
 
     run_state_machine_as_test(
-        JobLife, settings=settings(max_examples=100, stateful_step_count=60)
+        JobLife, settings=settings(max_examples=70, stateful_step_count=50)
     )
