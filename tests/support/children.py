@@ -12,7 +12,6 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TypeVar
 
 from psycopg import Connection
@@ -51,7 +50,6 @@ class RunningChild:
         app: str = APP,
         alone: tuple[int, int] | None = None,
         environment: dict[str, str] | None = None,
-        folder: Path | None = None,
     ) -> None:
         """Start the process."""
         ours, theirs = socket.socketpair()
@@ -67,11 +65,11 @@ class RunningChild:
                 command,
                 pass_fds=[theirs.fileno(), descriptor],
                 process_group=0,
-                cwd=folder or tree.ROOT,
+                cwd=tree.ROOT,
                 env={
                     **os.environ,
                     "FAIRLEAD_DATABASE_URL": database_url,
-                    "PYTHONPATH": str(folder or tree.ROOT),
+                    "PYTHONPATH": str(tree.ROOT),
                     **(environment or {}),
                 },
                 stderr=subprocess.PIPE,
@@ -155,23 +153,23 @@ def child(
     database_url: str,
     worker_id: int,
     *,
+    app: str = APP,
     concurrency: int = 4,
     alone: tuple[int, int] | None = None,
     environment: dict[str, str] | None = None,
-    go: bool = True,
 ) -> Generator[RunningChild]:
-    """Run a child that is ready, and claims if asked to; end it in any case."""
+    """Run a child that claims; end it in any case."""
     running = RunningChild(
         database_url,
         worker_id,
+        app=app,
         concurrency=concurrency,
         alone=alone,
         environment=environment,
     )
     try:
         running.hears(wire.Ready)
-        if go:
-            running.say(wire.Go())
+        running.say(wire.Go())
         yield running
     finally:
         running.end()

@@ -1,0 +1,16 @@
+"""Django's command line for the shop.
+
+fairlead migrate
+python examples/django_app/manage.py migrate --run-syncdb
+python examples/django_app/manage.py place_order alice 30
+PYTHONPATH=examples/django_app fairlead-worker --app shop.jobs:tasks
+"""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings")
+    execute_from_command_line(sys.argv)

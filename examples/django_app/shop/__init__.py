@@ -1,0 +1,1 @@
+"""A shop: orders, and jobs that confirm them."""

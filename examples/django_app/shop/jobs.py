@@ -1,0 +1,26 @@
+"""The shop's handlers, for `fairlead-worker --app shop.jobs:tasks`."""
+
+import os
+
+import django
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings")
+django.setup()
+
+from django.db import connection, transaction  # noqa: E402 - models need the settings first
+from django.utils import timezone  # noqa: E402 - the same
+
+import fairlead  # noqa: E402 - beside the others
+from shop.models import Order  # noqa: E402 - the same
+
+tasks = fairlead.Tasks()
+
+
+@tasks.handler("confirm_order", timeout=30)
+def confirm_order(job: fairlead.Job[dict[str, int]]) -> None:
+    """Confirm an order, and finish the job with the same commit."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        order = Order.objects.select_for_update().get(pk=job.payload["order"])
+        order.confirmed_at = timezone.now()
+        order.save(update_fields=["confirmed_at"])
+        job.complete(cursor, {"confirmed": order.pk})

@@ -1,0 +1,105 @@
+"""A shop with SQLAlchemy: jobs are mapped like any table, and join the session's transaction.
+
+    fairlead migrate
+    python examples/sqlalchemy_app/shop.py alice 30
+    PYTHONPATH=examples/sqlalchemy_app fairlead-worker --app shop:tasks
+
+The model lists the columns that this application sets. The others have defaults in the
+database, and an application may read nothing but `id`.
+"""
+
+import os
+import sys
+from datetime import UTC, datetime
+from functools import cache
+from typing import ClassVar
+
+import psycopg
+from sqlalchemy import BigInteger, Engine, Identity, create_engine
+from sqlalchemy.dialects.postgresql import JSONB, insert
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+
+import fairlead
+
+tasks = fairlead.Tasks()
+
+
+class Base(DeclarativeBase):
+    """Everything that this application maps."""
+
+
+class Order(Base):
+    """The application's own table."""
+
+    __tablename__ = "orders"
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    customer: Mapped[str]
+    amount: Mapped[float]
+    confirmed_at: Mapped[datetime | None]
+
+
+class NewJob(Base):
+    """Fairlead's table, as far as this application uses it; `fairlead migrate` makes it."""
+
+    __tablename__ = "jobs"
+    __table_args__: ClassVar[dict[str, str]] = {"schema": "fairlead"}
+
+    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    kind: Mapped[str]
+    payload: Mapped[dict[str, object]] = mapped_column(JSONB)
+    tenant: Mapped[str]
+    dedup_key: Mapped[str | None]
+
+
+@cache
+def engine() -> Engine:
+    """Return this process's engine."""
+    where = os.environ["FAIRLEAD_DATABASE_URL"]
+    return create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(where))
+
+
+def place_order(session: Session, customer: str, amount: float) -> Order:
+    """Add an order and the job that confirms it; the caller commits both."""
+    order = Order(customer=customer, amount=amount)
+    session.add(order)
+    session.flush()  # the order has its id now
+    session.add(NewJob(kind="confirm_order", payload={"order": order.id}, tenant=customer))
+    return order
+
+
+def confirm_again(session: Session, order: Order) -> None:
+    """Ask for a confirmation unless one is asked for already: ON CONFLICT without a target."""
+    wanted = insert(NewJob).values(
+        kind="confirm_order",
+        payload={"order": order.id},
+        tenant=order.customer,
+        dedup_key=f"confirm:{order.id}",
+    )
+    session.execute(wanted.on_conflict_do_nothing())
+
+
+@tasks.handler("confirm_order", timeout=30)
+def confirm_order(job: fairlead.Job[dict[str, int]]) -> None:
+    """Confirm an order, and finish the job with the same commit."""
+    with Session(engine()) as session:
+        order = session.get_one(Order, job.payload["order"])
+        order.confirmed_at = datetime.now(UTC)
+        session.flush()
+        cursor = session.connection().connection.cursor()
+        job.complete(cursor, {"confirmed": order.id})
+        session.commit()
+
+
+def main() -> None:
+    """Place an order for the customer and the amount on the command line."""
+    customer, amount = sys.argv[1:]
+    Order.__table__.create(engine(), checkfirst=True)
+    with Session(engine()) as session:
+        order = place_order(session, customer, float(amount))
+        session.commit()
+        print(f"order {order.id} is placed")
+
+
+if __name__ == "__main__":
+    main()
