@@ -66,6 +66,10 @@ class Requests:
         self.due_us.put(due_us)
         self._call("promote")
 
+    def steal(self) -> None:
+        """Take back what dead workers hold: one has just been marked."""
+        self._call("steal")
+
     def audit(self) -> None:
         """Read all of `work_queue`."""
         self._call("audit")

@@ -19,6 +19,7 @@ from fairlead_scheduler.leader import Lead
 
 _log = log.get("scheduler")
 _CANCEL_SECONDS_MAX = 1.0
+_JOIN_SECONDS_MAX = 5.0
 _REST_SECONDS_MAX = 60.0
 _RETRY_SECONDS_LOWEST = 1.0
 _RETRY_SECONDS_MAX = 5.0
@@ -64,14 +65,17 @@ class Hand:
         self._calls.put(chore)
 
     def join(self) -> None:
-        """Stop, after the lead is over: what is under way is cancelled."""
+        """Stop, after the lead is over: what is under way is cancelled.
+
+        A session that hangs is left behind; what it may still write is fenced by the epoch.
+        """
         self.call(None)
         if self._connection.info.transaction_status is TransactionStatus.ACTIVE:
             try:
                 self._connection.cancel_safe(timeout=_CANCEL_SECONDS_MAX)
             except psycopg.Error as error:
                 _log.debug("chore.not_cancelled", hand=self._name, reason=str(error))
-        self._thread.join()
+        self._thread.join(_JOIN_SECONDS_MAX)
 
     def _work(self) -> None:
         try:

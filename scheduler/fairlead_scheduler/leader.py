@@ -79,7 +79,9 @@ class Lead:
         """
         self.end("released")
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(self._settings.lease_seconds)
+            if self._thread.is_alive():
+                return
         try:
             self._connection.execute(sql.load(_PACKAGE, "release"), {"epoch": self.epoch})
         except psycopg.Error:

@@ -3,6 +3,7 @@
 Polling is the truth; a notification, like the bell that the sweeps ring, only shortens a rest.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from queue import SimpleQueue
 from time import monotonic
@@ -18,14 +19,19 @@ from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
 from fairlead_scheduler.values import Plan
-from fairlead_scheduler.views import News, View
+from fairlead_scheduler.views import Audited, News, View
 
 _log = log.get("scheduler")
 _REFUSED = (errors.UniqueViolation, errors.DeadlockDetected, errors.QueryCanceled)
 """What may befall one dispatch and leaves the session well: the jobs are asked about again."""
 _WORKERS_SECONDS = 1.0
+_WORKERS_SECONDS_LOWEST = 0.1
 _EVERYBODY_SECONDS = 0.1
+_EVERYBODY_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
+_AUDIT_DUTY = 0.05
+_AUDIT_SECONDS_MAX = 120.0
+"""After so long an audit has failed and is asked for again."""
 
 
 class Loop:
@@ -52,23 +58,29 @@ class Loop:
         self._calm = Calm()
         self._now_us = 0
         self._due = monotonic()
+        self._workers_read = -_WORKERS_SECONDS
         self._workers_due = 0.0
         self._everybody_due = 0.0
+        self._everybody_seconds = _EVERYBODY_SECONDS
+        self._notifying = False
         self._recall_due = 0.0
+        self._audit_asked = self._due
         self._audit_due = self._due + settings.audit_seconds
 
     def notified(self) -> None:
         """Somebody called: jobs came, a worker registered, or a queue was paused or resumed."""
-        self._workers_due = 0.0
+        self._workers_due = self._workers_read + _WORKERS_SECONDS_LOWEST
 
     def step(self) -> timedelta:
         """Do one round and return how long to rest; a full batch means again at once."""
+        began = monotonic()
         # 1. Hold the lead: without it nothing is read that belongs to another leader.
         if not self._lead.trusted:
             self._lead.end("the lease could not be renewed in time")
             return timedelta(0)
         # 2. Read what changed, and what the heads asked for.
         news = drain(self._news)
+        self._pace_audits(news)
         view = self._store.look(self._knowledge.ask(self._now_us, workers=self._ask_workers()))
         # 3. Take it in: new lanes and jobs, claims, endings, free slots.
         self._knowledge.learn(view, news)
@@ -82,13 +94,13 @@ class Loop:
         self._wake(waiting, len(taken))
         self._ask_sweeps(view)
         # 7. Rest.
-        return self._rest(view, plan, stirred=bool(news))
+        return self._rest(view, plan, began=began, stirred=bool(news))
 
     def _ask_workers(self) -> bool:
         now = monotonic()
         if now < self._workers_due:
             return False
-        self._workers_due = now + _WORKERS_SECONDS
+        self._workers_read, self._workers_due = now, now + _WORKERS_SECONDS
         return True
 
     def _apply(self, plan: Plan) -> set[int]:
@@ -103,17 +115,25 @@ class Loop:
         return taken
 
     def _wake(self, waiting: int, added: int) -> None:
-        """Wake those who may rest: some for new rows, everybody for rows that nobody takes."""
-        capacity = self._knowledge.capacity
+        """Wake those who may rest: some for new rows, everybody for rows that nobody takes.
+
+        Who is called and does not come is called ever less often.
+        """
+        capacity, now = self._knowledge.capacity, monotonic()
+        if self._knowledge.claims:
+            self._everybody_seconds = _EVERYBODY_SECONDS
         if added and not waiting:
             chosen = capacity.cover(added)
             if chosen:
                 self._store.wake(chosen)
-        elif waiting and not self._knowledge.claims and capacity.free:
-            now = monotonic()
-            if now >= self._everybody_due:
-                self._everybody_due = now + _EVERYBODY_SECONDS
+                self._everybody_due = now
+        elif waiting and not self._knowledge.claims and now >= self._everybody_due:
+            self._everybody_due = now + self._everybody_seconds
+            if capacity.free:
                 self._store.wake(())
+                self._everybody_seconds = min(
+                    2 * self._everybody_seconds, _EVERYBODY_SECONDS_MAX
+                )
 
     def _ask_sweeps(self, view: View) -> None:
         """Have paused lanes recalled, late due jobs promoted, and the books audited."""
@@ -129,17 +149,24 @@ class Loop:
             self._knowledge.flooded = False
             self._requests.survey()
         if now >= self._audit_due:
-            self._audit_due = now + self._settings.audit_seconds
+            self._audit_asked, self._audit_due = now, now + _AUDIT_SECONDS_MAX
             self._knowledge.order.reading()
             self._requests.audit()
 
-    def _rest(self, view: View, plan: Plan, *, stirred: bool) -> timedelta:
+    def _pace_audits(self, news: Sequence[News]) -> None:
+        """Audit again in a while; the longer one takes, the later comes the next."""
+        if any(isinstance(item, Audited) for item in news):
+            now = monotonic()
+            took = now - self._audit_asked
+            self._audit_due = now + max(self._settings.audit_seconds, took / _AUDIT_DUTY)
+
+    def _rest(self, view: View, plan: Plan, *, began: float, stirred: bool) -> timedelta:
         calm, arrived = self._calm, len(view.observed.ids or ())
         stirred = stirred or bool(view.receipts or view.fills or view.found)
         calm.looked(self._now_us, arrived=arrived, planned=len(plan.jobs), stirred=stirred)
         self._metrics.ticks.inc()
         self._metrics.queues.runnable(self._knowledge.runnable)
-        self._metrics.lag.observe(max(0.0, monotonic() - self._due))
+        self._metrics.lag.observe(monotonic() - min(began, self._due))
         seconds = self._settings.tick_seconds
         if self._knowledge.lagging or not view.probed_all:
             seconds = 0.0
@@ -154,10 +181,12 @@ class Loop:
         """Ask to be notified while INSERTs are rare, and look once more before a long rest."""
         calm = self._calm
         if calm.resting and not calm.may_rest:
-            self._store.busy()
-            calm.resting = False
+            if self._notifying:
+                self._store.busy()
+            calm.resting = self._notifying = False
         elif not calm.resting and calm.may_rest and calm.quiet:
-            self._store.rest()
+            # False: a frozen leader's session has it, and INSERTs notify all the same.
+            self._notifying = self._store.rest()
             calm.resting = True
             return 0.0
         if calm.resting and calm.quiet:

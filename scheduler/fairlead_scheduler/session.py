@@ -6,7 +6,9 @@ set up:
 there the scheduler's role must carry these settings.
 """
 
-from fairlead.store import Connection, connect_service
+import psycopg
+
+from fairlead.store import Connection, Unreachable, connect_service
 from fairlead_scheduler.settings import SchedulerSettings
 
 _STATEMENT_SHARE_OF_LEASE = 0.8
@@ -53,8 +55,12 @@ def _connect(
     connection = connect_service(settings, name=f"scheduler {name}")
     if settings.database_direct:
         timeout = f"statement_timeout = {int(statement_seconds * 1000)}".encode()
-        for setting in (timeout, b"idle_in_transaction_session_timeout = '2s'", *more):
-            connection.execute(b"set " + setting)
+        try:
+            for setting in (timeout, b"idle_in_transaction_session_timeout = '2s'", *more):
+                connection.execute(b"set " + setting)
+        except psycopg.Error as error:
+            connection.close()
+            raise Unreachable(f"the session was lost: {type(error).__name__}") from None
     return connection
 
 

@@ -1,7 +1,7 @@
-"""What the loop reads and writes, one round trip per look and one per dispatch.
+"""What the loop reads and writes: two round trips per look and one per dispatch.
 
-A look sends several statements down one pipeline. Columns of many rows come back as arrays,
-which cost a tenth of as many rows.
+A look sends its reads down one pipeline. Columns of many rows come back as arrays, which cost a
+tenth of as many rows.
 """
 
 from collections.abc import Sequence
@@ -50,28 +50,36 @@ class Store:
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
 
     def look(self, ask: Ask) -> View:
-        """Read what changed, in one round trip; receipts that are answered are gone."""
+        """Read what changed; receipts that are answered are gone.
+
+        The receipts are no part of the pipeline: a process that is frozen in the middle of one
+        leaves its locks to the server, and among them would be the leader's row.
+        """
         limit = self._settings.sweep_max
-        with self._connection.pipeline():
-            self._observe.execute(
-                _OBSERVE, {"last_id": ask.last_id, "lagging": ask.lagging, "limit": limit}
-            )
-            self._receipts.execute(
-                _RECEIPTS,
-                {"epoch": self._epoch, "after_id": ask.after_receipt, "limit": limit},
-            )
-            if ask.wants:
-                self._refill.execute(_REFILL, _streams(ask.wants))
-            if ask.probe is not None:
-                self._probe.execute(_PROBE, _ranges(ask.probe, limit))
-            if ask.workers:
-                self._workers.execute(_WORKERS, {"pool": self._settings.pool})
+        taking = {"epoch": self._epoch, "after_id": ask.after_receipt, "limit": limit}
+        self._receipts.execute(_RECEIPTS, taking)
+        looking = {"last_id": ask.last_id, "lagging": ask.lagging, "limit": limit}
+        if not ask.wants and ask.probe is None and not ask.workers:
+            self._observe.execute(_OBSERVE, looking)
+        else:
+            with self._connection.pipeline():
+                self._observe.execute(_OBSERVE, looking)
+                if ask.wants:
+                    self._refill.execute(_REFILL, _streams(ask.wants))
+                if ask.probe is not None:
+                    self._probe.execute(_PROBE, _ranges(ask.probe, limit))
+                if ask.workers:
+                    self._workers.execute(_WORKERS, {"pool": self._settings.pool})
+        return self._view(ask, limit)
+
+    def _view(self, ask: Ask, limit: int) -> View:
+        """Fetch what a look has asked for."""
         observed = self._observe.fetchone()
         assert observed is not None
         found = [] if ask.probe is None else self._probe.fetchall()
         return View(
             observed=observed,
-            receipts=sorted(self._receipts),
+            receipts=sorted(self._receipts.fetchall()),
             fills=self._refill.fetchall() if ask.wants else [],
             found=found,
             probed_all=len(found) < limit,

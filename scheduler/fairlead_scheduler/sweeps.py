@@ -6,7 +6,6 @@ was changed is told to the loop.
 
 from itertools import repeat
 from queue import SimpleQueue
-from time import monotonic
 from typing import NamedTuple
 
 from psycopg import Cursor
@@ -27,6 +26,7 @@ _log = log.get("scheduler")
 _PACKAGE = __package__ or ""
 _DEATHS_SECONDS = 1.0
 _STEAL_SECONDS = 10.0
+_STEAL_DUTY = 0.05
 _EXPIRE_SECONDS = 1.0
 
 
@@ -72,8 +72,6 @@ class Sweeps:
         self._bell = bell
         self._metrics = metrics
         self._due, self._expiry = LowWater(), LowWater()
-        self._steal_now = True
-        self._steal_due = 0.0
         self._promote: Cursor[Due] = connection.cursor(binary=True, row_factory=args_row(Due))
         self._expire: Cursor[Expired] = connection.cursor(
             binary=True, row_factory=args_row(Expired)
@@ -86,7 +84,7 @@ class Sweeps:
             Chore("recall", self._settings.promote_seconds, self.recall),
             Chore("promote", self._settings.promote_seconds, self.promote),
             Chore("mark_dead", _DEATHS_SECONDS, self.mark_dead),
-            Chore("steal", _DEATHS_SECONDS, self.steal_if_due),
+            Chore("steal", _STEAL_SECONDS, self.steal, _STEAL_DUTY),
             Chore("expire", _EXPIRE_SECONDS, self.expire),
         )
 
@@ -130,15 +128,12 @@ class Sweeps:
         rows = self._connection.execute(sql.load(_PACKAGE, "mark_dead"), parameters).fetchall()
         for row in rows:
             _log.warning("worker.lost", worker=row[0], name=row[1])
-        self._steal_now = self._steal_now or bool(rows)
+        if rows:
+            self._requests.steal()
         return len(rows) >= self._settings.sweep_max
 
-    def steal_if_due(self) -> bool:
+    def steal(self) -> bool:
         """Take back what the dead hold: after a death, and slowly beside that."""
-        now = monotonic()
-        if not self._steal_now and now < self._steal_due:
-            return False
-        self._steal_now, self._steal_due = False, now + _STEAL_SECONDS
         parameters = {
             "epoch": self._epoch,
             "overdue_seconds": self._settings.overdue_seconds,
@@ -148,8 +143,7 @@ class Sweeps:
         if stolen:
             _log.warning("jobs.stolen", count=len(stolen))
             self._metrics.rescued.inc(len(stolen))
-        self._steal_now = len(stolen) >= self._settings.sweep_max
-        return self._steal_now
+        return len(stolen) >= self._settings.sweep_max
 
     def expire(self) -> bool:
         """End what expired before it started."""
