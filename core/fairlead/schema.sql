@@ -1103,7 +1103,8 @@ CREATE VIEW fairlead.queue_stats AS
     min(next_run_at) AS next_run_at,
     sum(tenants) AS tenants,
     min(oldest_pending_at) AS oldest_pending_at,
-    bool_or(paused) AS paused
+    bool_or(paused) AS paused,
+    (sum(sum(scheduled)) OVER () > (10000)::numeric) AS scheduled_is_more
    FROM ( SELECT n.queue,
             d.due,
             0 AS tenants,
@@ -1161,7 +1162,7 @@ CREATE VIEW fairlead.queue_stats AS
            FROM fairlead.jobs j
           WHERE (j.run_at IS NOT NULL)
           ORDER BY j.run_at
-         LIMIT 10000)
+         LIMIT 10001)
         UNION ALL
          SELECT p.queue,
             0,
@@ -1177,7 +1178,7 @@ CREATE VIEW fairlead.queue_stats AS
   WHERE ( SELECT fairlead._sees_all() AS _sees_all)
   GROUP BY queue;
 
-COMMENT ON VIEW fairlead.queue_stats IS 'Queues with unfinished work, for logins that see every tenant. What is due is counted up to 10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due.';
+COMMENT ON VIEW fairlead.queue_stats IS 'Queues with unfinished work, for logins that see every tenant. What is due is counted up to 10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due, and scheduled_is_more says that there are others, of whichever queue.';
 
 ALTER TABLE fairlead.receipts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.receipts_id_seq

@@ -33,18 +33,18 @@ def waiting(field: str) -> show.Column:
     return show.Column("oldest", says, right=True)
 
 
-def _pending(row: Row) -> str:
-    return words.count(int(str(row["pending"])), or_more=bool(row["pending_is_more"]))
+def _counted(row: Row, field: str) -> str:
+    return words.count(int(str(row[field])), or_more=bool(row[f"{field}_is_more"]))
 
 
-PENDING = show.Column("pending", _pending, right=True)
+PENDING = show.Column("pending", lambda row: _counted(row, "pending"), right=True)
 
 QUEUE_COLUMNS = (
     show.text("queue", "queue"),
     PENDING,
     show.number("queued", "queued"),
     show.number("running", "running"),
-    show.number("scheduled", "scheduled"),
+    show.Column("scheduled", lambda row: _counted(row, "scheduled"), right=True),
     show.number("tenants", "tenants"),
     waiting("oldest_pending_at"),
     show.Column("", lambda row: "paused" if row["paused"] else ""),

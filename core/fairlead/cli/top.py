@@ -94,12 +94,17 @@ def total(sight: Sight, field: str) -> int:
 
 def line(before: Sight, after: Sight) -> str:
     """Say the moment in one line."""
-    more = any(row["pending_is_more"] for row in after.queues)
+    pending, scheduled = (
+        words.count(
+            total(after, name), or_more=any(row[f"{name}_is_more"] for row in after.queues)
+        )
+        for name in ("pending", "scheduled")
+    )
     living = sum(row["state"] == "live" for row in after.workers)
     return (
-        f"{_clock(after)} pending {words.count(total(after, 'pending'), or_more=more)}"
+        f"{_clock(after)} pending {pending}"
         f" queued {total(after, 'queued'):,} running {total(after, 'running'):,}"
-        f" scheduled {total(after, 'scheduled'):,} workers {living}"
+        f" scheduled {scheduled} workers {living}"
         f" {rates(before, after)}"
     )
 

@@ -91,7 +91,8 @@ select s.queue, greatest(sum(s.due) - sum(s.queued) - sum(s.running), 0)::bigint
        sum(s.queued)::bigint as queued, sum(s.running)::bigint as running,
        sum(s.scheduled)::bigint as scheduled, min(s.next_run_at) as next_run_at,
        sum(s.tenants)::bigint as tenants, min(s.oldest_pending_at) as oldest_pending_at,
-       bool_or(s.paused) as paused
+       bool_or(s.paused) as paused,
+       sum(sum(s.scheduled)) over () > 10000 as scheduled_is_more
 from (
     select n.queue, d.due, 0 as tenants, null::timestamptz as oldest_pending_at,
            0 as queued, 0 as running, 0 as scheduled, null::timestamptz as next_run_at, false as paused
@@ -112,7 +113,7 @@ from (
     from fairlead.work_queue q
     union all
     (select j.queue, 0, 0, null, 0, 0, 1, j.run_at, false
-     from fairlead.jobs j where j.run_at is not null order by j.run_at limit 10000)
+     from fairlead.jobs j where j.run_at is not null order by j.run_at limit 10001)
     union all
     select p.queue, 0, 0, null, 0, 0, 0, null, true from fairlead.paused p where p.tenant is null
 ) s
@@ -120,7 +121,8 @@ where (select fairlead._sees_all())
 group by s.queue;
 comment on view fairlead.queue_stats is
     'Queues with unfinished work, for logins that see every tenant. What is due is counted up to '
-    '10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due.';
+    '10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due, and '
+    'scheduled_is_more says that there are others, of whichever queue.';
 
 create or replace view fairlead.workers as
 select w.id, w.name, w.pool, w.host, w.pod_uid, w.pod_name, w.slots,
