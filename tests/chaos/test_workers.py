@@ -4,7 +4,9 @@ import random
 import signal
 from time import time
 
-from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, alive
+import pytest
+
+from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, alive, send
 from tests.support.waiting import until
 
 
@@ -42,9 +44,9 @@ def test_children_that_are_killed_are_cleaned_up_after_at_once(
     """The parent hands back what a dead child held, without waiting for any lease."""
     fleet = some_fleet
     fleet.scheduler()
-    worker = fleet.worker(concurrency=4, more="--processes 2")
+    worker = fleet.worker(concurrency=2, more="--processes 2")
     deaths: list[float] = []
-    for _ in range(3):
+    for _ in range(2):
         begin_a_mixture(fleet, chance)
         until(lambda: len(worker.family()) > 1, what="a child to kill")
         deaths.append(time())
@@ -58,8 +60,9 @@ def test_children_that_are_killed_are_cleaned_up_after_at_once(
     assert all(min(abs(at - died) for died in deaths) < 2.0 for at in crashes)
 
 
+@pytest.mark.parametrize("whole", [True, False], ids=["all of it", "its parent alone"])
 def test_a_worker_that_was_frozen_past_its_lease_is_told_and_changes_nothing(
-    some_fleet: Fleet,
+    some_fleet: Fleet, *, whole: bool
 ) -> None:
     """SIGSTOP past the lease, then SIGCONT: the jobs ran elsewhere, its own writes are void."""
     fleet = some_fleet
@@ -72,7 +75,8 @@ def test_a_worker_that_was_frozen_past_its_lease_is_told_and_changes_nothing(
     workers.sort(key=lambda worker: len(fleet.jobs_of(worker)))
     other, frozen = workers
 
-    family, frozen_at = frozen.freeze(), time()
+    family, frozen_at = frozen.family(), time()
+    send(signal.SIGSTOP, family if whole else family[:1])
     held = {each.job for each in fleet.started(family)}
     until(lambda: held <= fleet.jobs_of(other), what="the theft", seconds=15)
     frozen.thaw()

@@ -33,6 +33,9 @@ class Child:
         orders: the worker's settings.
         worker_id: under which row it claims.
         alone: the attempt, as job id and token, that it runs instead of claiming.
+
+    Raises:
+        OSError: the machine has no room for another process.
     """
 
     def __init__(
@@ -55,6 +58,9 @@ class Child:
                 process_group=0,
                 stdin=subprocess.DEVNULL,
             )
+        except OSError:
+            ours.close()
+            raise
         finally:
             theirs.close()
             os.close(descriptor)

@@ -46,12 +46,15 @@ class Crew:
 
     def fill(self, worker_id: int, now: float) -> None:
         """Start the children that are missing, unless the last ones died too quickly."""
-        missing = self._orders.processes - len(self.children)
-        if missing > 0 and now >= self._start_at:
-            started = tuple(Child(self._orders, worker_id) for _ in range(missing))
-            self.children += started
-            for child in started:
-                self._log.info("child.started", pid=child.pid, worker=worker_id)
+        while len(self.children) < self._orders.processes and now >= self._start_at:
+            try:
+                child = Child(self._orders, worker_id)
+            except OSError as error:
+                self._log.error("child.not_started", why=str(error))
+                self._start_at = now + _REST_SECONDS_MAX
+                return
+            self.children = (*self.children, child)
+            self._log.info("child.started", pid=child.pid, worker=worker_id)
 
     def ready(self, child: Child, message: wire.Ready) -> None:
         """Let a child claim, now that it is ready."""

@@ -53,7 +53,8 @@ class Enlistment:
 
     def leave(self) -> None:
         """Give up the row and what it still holds; `left` says when that is done."""
-        if isinstance(self._lease.standing, Unusable):
+        gone = isinstance(self._lease.standing, Unusable)
+        if gone or (self._registered is None and not self._lease.connected):
             self.left = True
         else:
             self._lease.ask(self._leave)

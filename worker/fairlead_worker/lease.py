@@ -54,8 +54,9 @@ class Dead:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """The database cannot be worked with, ever; the sentence says why and what to do."""
+    """There is no going on, ever; the sentence says why, and for people what to do."""
 
+    exit_code: int
     sentence: str
 
 
@@ -105,6 +106,11 @@ class LeaseThread:
         self._errands.append(errand)
         self._wake.ring()
 
+    @property
+    def connected(self) -> bool:
+        """Whether there is a session, as far as is known."""
+        return self._session is not None
+
     def watch(self, now: float) -> None:
         """Cut off a call that the database does not answer. From the parent's loop."""
         session = self._session
@@ -131,11 +137,14 @@ class LeaseThread:
     # --- the thread -------------------------------------------------------------------------
 
     def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self._step()
-            except psycopg.Error as error:
-                self._failed(error)
+        try:
+            while not self._stop.is_set():
+                try:
+                    self._step()
+                except psycopg.Error as error:
+                    self._failed(error)
+        except Exception as fault:  # noqa: BLE001 - a mistake of ours: the parent must not go on
+            self._tell(Unusable(1, f"the lease cannot be kept: {fault!r}"))
         if self._session is not None:
             self._session.close()
 
@@ -204,7 +213,7 @@ class LeaseThread:
             return connection
         connection.close()
         if schema.too_new:
-            self._tell(Unusable(schema.sentence()))
+            self._tell(Unusable(2, schema.sentence()))
         raise store.Unreachable(schema.sentence())
 
     def _waiting(self, why: str, rest_seconds: float) -> None:

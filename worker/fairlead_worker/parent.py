@@ -158,7 +158,7 @@ class Parent:
         self._lease.watch(now)
         standing, mine = self._lease.standing, self._enlistment.worker_id
         if isinstance(standing, Unusable):
-            self._give_up(Hopeless(2, standing.sentence))
+            self._give_up(Hopeless(standing.exit_code, standing.sentence))
         if mine is None:
             return
         if isinstance(standing, Dead) and standing.worker_id == mine:
@@ -256,7 +256,7 @@ class Parent:
             return
         if self._enlistment.worker_id is not None:
             self._crew.fill(self._enlistment.worker_id, now)
-            self._solo.next()
+            self._solo.next(now)
             self._rollcall.advance(now)
         elif not self._everybody():
             self._enlistment.enlist()

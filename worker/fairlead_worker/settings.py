@@ -67,7 +67,7 @@ class WorkerSettings(DatabaseSettings):
     worker_lease_seconds: float = Field(
         default=15.0,
         ge=1,
-        le=3600,
+        le=600,
         description="Seconds until a worker that is not heard of counts as dead. The "
         "scheduler reads this variable too: give both the same value.",
     )

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 
+from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
 from fairlead_worker.ledger_view import Cause, Died, Ending, endings
@@ -36,6 +37,8 @@ class Solo:
         self._start = start
         self._waiting: deque[Case] = deque()
         self._case: Case | None = None
+        self._start_at = 0.0
+        self._log = log.get("worker.solo")
         self.child: Child | None = None
 
     @property
@@ -48,11 +51,18 @@ class Solo:
         """Take over an attempt from the child that claimed it."""
         self._waiting.append(Case(message.job_id, message.token, sender))
 
-    def next(self) -> None:
+    def next(self, now: float) -> None:
         """Start the next one, if none runs."""
-        if self.child is None and self._waiting:
-            self._case = self._waiting.popleft()
-            self.child = self._start((self._case.job_id, self._case.token))
+        if self.child is not None or not self._waiting or now < self._start_at:
+            return
+        case = self._waiting[0]
+        try:
+            self.child = self._start((case.job_id, case.token))
+        except OSError as error:
+            self._log.error("child.not_started", why=str(error))
+            self._start_at = now + _REST.total_seconds()
+            return
+        self._case = self._waiting.popleft()
 
     def endings(self, started: Iterable[wire.Entry], cause: Cause) -> tuple[Ending, ...]:
         """Return how the attempt ended whose child is dead.
