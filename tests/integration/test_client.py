@@ -178,8 +178,8 @@ def test_one_bad_job_refuses_all(db: Connection[TupleRow]) -> None:
         ({"payload": "nul \0"}, "job holds the NUL character"),
         ({"payload": "half \ud800"}, "job cannot be written as JSON"),
         ({"queue": "nul \0"}, "job holds the NUL character"),
-        ({"run_at": datetime(2026, 1, 1)}, "run_at 2026-01-01 00:00:00 has no time zone"),  # noqa: DTZ001 - the point
-        ({"expires_at": datetime(2026, 1, 1)}, "expires_at .* has no time zone"),  # noqa: DTZ001 - the point
+        ({"run_at": datetime(2026, 1, 1)}, "run_at 2026-01-01 00:00:00 has no time zone"),  # noqa: DTZ001 - naive on purpose here
+        ({"expires_at": datetime(2026, 1, 1)}, "expires_at .* has no time zone"),  # noqa: DTZ001 - naive on purpose here
     ],
 )
 def test_what_the_database_would_misread_is_refused_with_a_sentence(

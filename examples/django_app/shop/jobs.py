@@ -8,10 +8,10 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "settings")
 django.setup()
 
 from django.db import connection, transaction  # noqa: E402 - models need the settings first
-from django.utils import timezone  # noqa: E402 - the same
+from django.utils import timezone  # noqa: E402 - it follows the settings
 
-import fairlead  # noqa: E402 - beside the others
-from shop.models import Order  # noqa: E402 - the same
+import fairlead  # noqa: E402 - it follows the settings
+from shop.models import Order  # noqa: E402 - it follows the settings
 
 tasks = fairlead.Tasks()
 
