@@ -340,6 +340,7 @@ def test_tables_keep_their_headings_and_numbers_in_80_columns(
         "paused": True,
         "enabled": True,
         "pending_is_more": True,
+        "scheduled_is_more": True,
     }
     printed = StringIO()
 
