@@ -95,8 +95,7 @@ class Parent:
         return self._exit_code
 
     def _cycle(self) -> None:
-        """Hear, fence, end what overran, clean up, take the next step, and fill up."""
-        self._hear(_BRISK_SECONDS if self._brisk() else _CALM_SECONDS)
+        """Fence, end what overran, clean up, take the next step, fill up, and hear the news."""
         now = monotonic()
         self._heed_lease(now)
         self._end_overrunners(now)
@@ -104,8 +103,9 @@ class Parent:
         self._handbacks.advance(now)
         self._take_next_step(now)
         self._fill_up(now)
+        self._hear(_BRISK_SECONDS if self._brisk() else _CALM_SECONDS)
 
-    # --- 1. hear ----------------------------------------------------------------------------
+    # --- hear -------------------------------------------------------------------------------
 
     def _hear(self, seconds: float) -> None:
         there = [child for child in self._everybody() if not child.hung_up]
@@ -152,7 +152,7 @@ class Parent:
             case wire.Drained():
                 child.cause = child.cause or _STOPPED
 
-    # --- 2. the lease -----------------------------------------------------------------------
+    # --- the lease --------------------------------------------------------------------------
 
     def _heed_lease(self, now: float) -> None:
         self._lease.watch(now)
@@ -191,7 +191,7 @@ class Parent:
             if jobs:
                 child.say(wire.Cancel(jobs))
 
-    # --- 3. deadlines -----------------------------------------------------------------------
+    # --- deadlines --------------------------------------------------------------------------
 
     def _end_overrunners(self, now: float) -> None:
         grace_seconds = self._orders.overrun_grace_seconds
@@ -205,7 +205,7 @@ class Parent:
                 self._log.warning("child.overran", pid=child.pid, jobs=jobs)
                 child.end(Overran(tokens, grace_seconds))
 
-    # --- 4. the dead ------------------------------------------------------------------------
+    # --- the dead ---------------------------------------------------------------------------
 
     def _bury_dead(self, now: float) -> None:
         for child in self._everybody():
@@ -248,7 +248,7 @@ class Parent:
                 self._enlistment.worker_id, claimed_until, held | self._solo.tokens
             )
 
-    # --- 5. children ------------------------------------------------------------------------
+    # --- children ---------------------------------------------------------------------------
 
     def _fill_up(self, now: float) -> None:
         if self._stage > Stage.SERVING:
@@ -267,7 +267,7 @@ class Parent:
         self._log.info("child.started", pid=child.pid, alone=attempt[0])
         return child
 
-    # --- 6. the next step of a stop ---------------------------------------------------------
+    # --- the next step of a stop ------------------------------------------------------------
 
     def _take_next_step(self, now: float) -> None:
         if self._orders.until_empty and self._vigil.over(now, idle=self._idle()):
