@@ -12,7 +12,7 @@ _HEAT_MAX = 40.0
 _BUSY = 20.0
 _QUIET = 12.0
 _JOBS_PER_HEAT = 20
-_STIRRED_LOOKS = 5
+_STIRRED_LOOKS = 3
 
 
 class Calm:

@@ -34,6 +34,7 @@ _STREAMS_MAX = 1000
 _FLOOD = 5000
 """Rows ahead of the tail from which on they are passed over: it would take too long to read
 them all before those of other tenants behind them."""
+_RECEIPTS_IDLE_US = 1_000_000
 _TAIL_OVERLAP = 2000
 """How many ids below the newest a new leader's tail begins: some of them may be uncommitted."""
 
@@ -71,6 +72,7 @@ class Knowledge:
         self._round_us = round_us
         self._tail_max = tail_max
         self._receipts = ReceiptMark()
+        self._receipts_us = 0
         self._wants: tuple[Want, ...] = ()
         self._probe: Probe | None = None
         self._claims = 0
@@ -101,12 +103,19 @@ class Knowledge:
         self._probe = probe if probe.lows or probe.ids else None
         return Ask(
             last_id=self.tail.last_id,
-            after_receipt=self._receipts.after(now_us),
+            after_receipt=self._ask_receipts(now_us),
             lagging=self.lagging,
             wants=self._wants,
             probe=self._probe,
             workers=workers,
         )
+
+    def _ask_receipts(self, now_us: int) -> int | None:
+        """Return the receipt to read above; None while nothing is out that could leave one."""
+        if not self.order.in_flight and now_us - self._receipts_us < _RECEIPTS_IDLE_US:
+            return None
+        self._receipts_us = now_us
+        return self._receipts.after(now_us)
 
     def learn(self, view: View, news: Iterable[News]) -> None:
         """Take in one look, and after it what the sweeps have told meanwhile."""

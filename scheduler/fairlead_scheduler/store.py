@@ -56,8 +56,9 @@ class Store:
         leaves its locks to the server, and among them would be the leader's row.
         """
         limit = self._settings.sweep_max
-        taking = {"epoch": self._epoch, "after_id": ask.after_receipt, "limit": limit}
-        self._receipts.execute(_RECEIPTS, taking)
+        if ask.after_receipt is not None:
+            taking = {"epoch": self._epoch, "after_id": ask.after_receipt, "limit": limit}
+            self._receipts.execute(_RECEIPTS, taking)
         looking = {"last_id": ask.last_id, "lagging": ask.lagging, "limit": limit}
         if not ask.wants and ask.probe is None and not ask.workers:
             self._observe.execute(_OBSERVE, looking)
@@ -79,7 +80,7 @@ class Store:
         found = [] if ask.probe is None else self._probe.fetchall()
         return View(
             observed=observed,
-            receipts=sorted(self._receipts.fetchall()),
+            receipts=[] if ask.after_receipt is None else sorted(self._receipts.fetchall()),
             fills=self._refill.fetchall() if ask.wants else [],
             found=found,
             probed_all=len(found) < limit,

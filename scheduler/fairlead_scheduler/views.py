@@ -136,7 +136,7 @@ class Ask:
     """What one look is to read beside the tail and the receipts."""
 
     last_id: int
-    after_receipt: int
+    after_receipt: int | None
     lagging: bool = False
     wants: tuple[Want, ...] = ()
     probe: Probe | None = None

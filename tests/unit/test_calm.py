@@ -67,12 +67,12 @@ def test_a_clock_that_steps_back_is_harmless() -> None:
     assert calm.may_rest
 
 
-def test_it_is_quiet_after_five_looks_without_a_change() -> None:
+def test_it_is_quiet_after_three_looks_without_a_change() -> None:
     """A receipt or a refill is a change; the next look comes a tick later."""
     calm = Calm()
     quiet: list[bool] = []
-    for stirred in (True, False, False, False, False, False, True):
+    for stirred in (True, False, False, False, True):
         calm.looked(1, arrived=0, planned=0, stirred=stirred)
         quiet.append(calm.quiet)
 
-    assert [False, False, False, False, False, True, False] == quiet
+    assert [False, False, False, True, False] == quiet
