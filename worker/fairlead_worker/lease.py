@@ -123,7 +123,11 @@ class LeaseThread:
         self._wake.ring()
         self._thread.join(_CLOSE_SECONDS)
         if not self._thread.is_alive():
-            self._wake.close()
+            self.close()
+
+    def close(self) -> None:
+        """Let go of what a thread that does not run has taken."""
+        self._wake.close()
 
     def hold(self, worker_id: int, since: float) -> None:
         """Trust the lease of this row, taken by an errand that began at `since`."""

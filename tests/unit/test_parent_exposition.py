@@ -1,0 +1,78 @@
+"""The parent's page adds up what its children have counted."""
+
+from collections.abc import Iterator
+
+import pytest
+from prometheus_client import generate_latest
+
+from fairlead_worker import tally
+from fairlead_worker.bell import Bell
+from fairlead_worker.exposition import Exposition
+from fairlead_worker.handback import HandBacks
+from fairlead_worker.lease import LeaseThread
+from fairlead_worker.settings import WorkerSettings
+from fairlead_worker.wire import Counted, Spread, Tally
+
+LABELS = ("default", "mail")
+
+
+@pytest.fixture
+def exposition() -> Iterator[Exposition]:
+    """Yield the exposition of a worker that has not started."""
+    orders = WorkerSettings(app="shop.jobs:tasks").orders()
+    news = Bell()
+    lease = LeaseThread(orders, name="w", running=tuple, news=news)
+    yield Exposition(orders, lease, HandBacks(lease), tuple)
+    lease.close()
+    news.close()
+
+
+def shown(exposition: Exposition) -> list[str]:
+    """Return the lines of the page."""
+    return generate_latest(exposition.registry).decode().splitlines()
+
+
+def grown(by: int, buckets: tuple[int, ...], total: float) -> Tally:
+    """Return what a child has counted of one kind."""
+    return Tally(
+        counters=(Counted("jobs_started_total", LABELS, by),),
+        spreads=(Spread("job_wait_seconds", LABELS, buckets, total),),
+    )
+
+
+def test_what_several_children_count_is_added_up(exposition: Exposition) -> None:
+    """Counters and histograms grow by what any child says; a dead child's share stays."""
+    width = len(tally.HISTOGRAMS["job_wait_seconds"].bounds) + 1
+    first = (1, 1, *(0,) * (width - 2))
+    second = (*(0,) * (width - 1), 2)
+
+    exposition.add(grown(2, first, 0.05))
+    exposition.add(grown(3, second, 9000.0))
+
+    page = shown(exposition)
+    labels = 'kind="mail",queue="default"'
+    assert f"fairlead_jobs_started_total{{{labels}}} 5.0" in page
+    buckets = [line for line in page if line.startswith("fairlead_job_wait_seconds_bucket")]
+    assert [1, 2, 2, 4] == [
+        float(buckets[place].rpartition(" ")[2]) for place in (0, 1, width - 2, width - 1)
+    ]
+    assert f"fairlead_job_wait_seconds_sum{{{labels}}} 9000.05" in page
+
+
+def test_every_series_that_children_count_is_known(exposition: Exposition) -> None:
+    """Each series without labels stands on the page from the start, at zero."""
+    page = shown(exposition)
+    missing = [
+        name
+        for name, series in tally.COUNTERS.items()
+        if not series.labels and f"fairlead_{name} 0.0" not in page
+    ]
+
+    assert [] == missing
+
+
+def test_no_two_series_share_a_name(exposition: Exposition) -> None:
+    """The page can be read by a scraper: each family is described once."""
+    families = [line.split()[2] for line in shown(exposition) if line.startswith("# TYPE")]
+
+    assert len(families) == len({*families})
