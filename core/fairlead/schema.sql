@@ -21,6 +21,7 @@ $$;
 CREATE FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean DEFAULT false) RETURNS TABLE(job_id bigint, token bigint, became text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
     mine bigint[];
@@ -573,6 +574,7 @@ end $$;
 CREATE FUNCTION fairlead.cancel(job_id bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
     queued boolean;
@@ -607,6 +609,7 @@ COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers ca
 CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFAULT NULL::jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 begin
     -- Completion takes work_queue first: its token is the proof of ownership.
@@ -624,6 +627,7 @@ COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb)
 CREATE FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) RETURNS timestamp with time zone
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
     until timestamptz;
@@ -646,6 +650,7 @@ COMMENT ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) IS
 CREATE FUNCTION fairlead.fail(job_id bigint, token bigint, error text DEFAULT ''::text, retry_in interval DEFAULT NULL::interval) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
     verdict text;
@@ -715,6 +720,7 @@ COMMENT ON FUNCTION fairlead.make_history_partitions(days_ahead integer) IS 'Mak
 CREATE FUNCTION fairlead.pause(queue text, tenant text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 begin
     if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
@@ -735,6 +741,7 @@ COMMENT ON FUNCTION fairlead.pause(queue text, tenant text) IS 'Stops new dispat
 CREATE FUNCTION fairlead.redrive(queue text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, jobs_max integer DEFAULT 1000) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
     made bigint;
@@ -769,6 +776,7 @@ COMMENT ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since t
 CREATE FUNCTION fairlead.resume(queue text, tenant text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
     was_paused boolean;
@@ -789,6 +797,7 @@ COMMENT ON FUNCTION fairlead.resume(queue text, tenant text) IS 'Ends a pause th
 CREATE FUNCTION fairlead.retry(job_id bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
     AS $$
 declare
     live bigint;
@@ -1480,7 +1489,7 @@ GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_worker;
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
-GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
 
 GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_scheduler;
@@ -1629,7 +1638,7 @@ GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
-GRANT USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.leaders TO fairlead_scheduler;
@@ -1644,7 +1653,7 @@ GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
-GRANT USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.schedule_fires TO fairlead_admin;
@@ -1691,7 +1700,7 @@ GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_worker;
 GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
-GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_admin;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.tokens TO fairlead_admin;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
@@ -1699,7 +1708,7 @@ GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_autoscaler;
 GRANT SELECT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
-GRANT USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_scheduler;

@@ -25,6 +25,10 @@ from tests.support.statements import (
 )
 
 _INDEXES = "SELECT indexname, tablename FROM pg_indexes WHERE schemaname = 'fairlead'"
+_BLOCKS = """
+    SELECT pg_stat_get_db_blocks_fetched(oid) FROM pg_database
+    WHERE datname = current_database()
+"""
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +83,33 @@ def test_a_command_reads_no_backlog_whole(
         if node["Relation Name"] == "jobs" and not (limited or "Index Cond" in node)
     ]
     assert [] == whole
+
+
+def test_a_function_planned_over_empty_tables_finds_jobs_by_index_later(
+    server: Server,
+) -> None:
+    """In anybody's session: a handler's, a person's."""
+    with cloned_database(server) as url, psycopg.connect(url, autocommit=True) as session:
+        session.execute("ANALYZE")
+        for _ in range(8):
+            session.execute("SELECT fairlead.cancel(1), fairlead.retry(1)")
+        session.execute(
+            "INSERT INTO fairlead.jobs (kind) SELECT 'k' FROM generate_series(1, 20000)"
+        )
+        before = blocks(session)
+        for job in range(1, 11):
+            session.execute("SELECT fairlead.cancel(%s)", [job])
+        read = (blocks(session) - before) / 10
+
+    assert read < 150
+
+
+def blocks(connection: Connection[TupleRow]) -> int:
+    """Return how many buffers the database has been asked for."""
+    connection.execute("SELECT pg_stat_force_next_flush()")
+    row = connection.execute(_BLOCKS).fetchone()
+    assert row is not None
+    return int(row[0])
 
 
 def test_the_plan_rule_sees_every_fault(

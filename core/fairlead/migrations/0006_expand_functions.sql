@@ -4,6 +4,9 @@
 -- job FOR UPDATE in one statement and looks at work_queue in a second one: in a single statement the
 -- old snapshot misses a row that a dispatch has just inserted.
 --
+-- They are called from anybody's session, where a plan that was made while jobs was empty may be kept
+-- until it holds a million rows: so they plan without sequential scans, as the services' sessions do.
+--
 -- Names that begin with an underscore are Fairlead's own and may change.
 -- SQLSTATE FL001: the fencing token is stale, the attempt is somebody else's now.
 
@@ -66,7 +69,7 @@ end;
 -- Finishes the job with its result, in the caller's transaction: the job is done when that commits.
 -- A stale token raises FL001, so that the caller's transaction cannot commit. A repeat raises too.
 create function fairlead.complete(job_id bigint, token bigint, result jsonb default null)
-returns void language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns void language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 begin
     -- Completion takes work_queue first: its token is the proof of ownership.
     perform from fairlead.work_queue q
@@ -101,7 +104,7 @@ create function fairlead._end_attempts(
     ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[],
     skip_locked boolean default false
 ) returns table (job_id bigint, token bigint, became text)
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     mine bigint[];
     judged_ids bigint[];
@@ -212,7 +215,7 @@ end $$;
 -- its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.
 create function fairlead.fail(
     job_id bigint, token bigint, error text default '', retry_in interval default null
-) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+) returns text language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     verdict text;
 begin
@@ -229,7 +232,7 @@ end $$;
 
 -- Moves the attempt's deadline to at least by from now, and answers it. A stale token raises FL001.
 create function fairlead.extend(job_id bigint, token bigint, by interval)
-returns timestamptz language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+returns timestamptz language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     until timestamptz;
 begin
@@ -249,7 +252,7 @@ end $$;
 -- Cancels a job. Answers cancelled (it ended here and will not run), requested (it runs; its worker
 -- is told at its next renewal, at the latest), finished, or unknown. A repeat is harmless.
 create function fairlead.cancel(job_id bigint) returns text
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     queued boolean;
     free boolean;
@@ -282,7 +285,7 @@ end $$;
 -- running is left as it is; a finished one is inserted anew with retry_of, or, when its dedup key is
 -- live again, the holder of that key is answered. Null when there is no such job.
 create function fairlead.retry(job_id bigint) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     live bigint;
     past fairlead.job_history;
@@ -328,7 +331,7 @@ end $$;
 create function fairlead.redrive(
     queue text, tenant text default null, kind text default null,
     since timestamptz default '-infinity', jobs_max integer default 1000
-) returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+) returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     made bigint;
 begin
@@ -363,7 +366,7 @@ create index job_history_retry_of on fairlead.job_history (retry_of) where retry
 -- Stops new dispatch of a queue, or of one tenant in it, from the scheduler's next tick; what is
 -- queued is recalled within 2 s, what runs finishes. A repeat changes nothing.
 create function fairlead.pause(queue text, tenant text default null) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 begin
     if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
         raise exception 'fairlead: queue must be 1 to 128 bytes and tenant at most 128'
@@ -380,7 +383,7 @@ end $$;
 
 -- Ends a pause made with the same arguments; answers whether there was one.
 create function fairlead.resume(queue text, tenant text default null) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     was_paused boolean;
 begin

@@ -106,7 +106,7 @@ begin
         'grant select on all tables in schema fairlead to fairlead_admin',
         'grant insert, update, delete on fairlead.jobs, fairlead.schedules, fairlead.tenant_logins to fairlead_admin',
         'grant update on fairlead.worker_leases to fairlead_admin',
-        'grant usage on all sequences in schema fairlead to fairlead_admin',
+        'grant select, usage on all sequences in schema fairlead to fairlead_admin',
         'grant execute on all functions in schema fairlead to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.
