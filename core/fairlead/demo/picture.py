@@ -26,10 +26,14 @@ def draw(
         share = [100 * (index + 1) / total for index in range(len(ends))]
         is_small = name in small
         axes.step(
-            [0.0, *ends], [0.0, *share], where="post", linewidth=0.8 if is_small else 1.8,
-            color="tab:green" if is_small else None, alpha=0.35 if is_small else 0.9,
+            [0.0, *ends],
+            [0.0, *share],
+            where="post",
+            linewidth=0.8 if is_small else 1.8,
+            color="tab:green" if is_small else None,
+            alpha=0.35 if is_small else 0.9,
             label="" if is_small else name,
-        )  # fmt: skip
+        )
     axes.plot([], [], color="tab:green", label=f"{len(small)} small packages")
     for seconds, what in events:
         axes.axvline(seconds, color="tab:red", linestyle=":", linewidth=1)

@@ -146,15 +146,20 @@ def _tenant_table(reading: Reading) -> Table:
     rest = reading.tenants[_TENANTS_SHOWN:]
     for each in shown:
         table.add_row(
-            each.name[:20], str(each.done), str(each.total),
-            wait(each.wait_p50_seconds), wait(each.wait_p99_seconds),
-        )  # fmt: skip
+            each.name[:20],
+            str(each.done),
+            str(each.total),
+            wait(each.wait_p50_seconds),
+            wait(each.wait_p99_seconds),
+        )
     if rest:
         table.add_row(
-            f"{len(rest)} smaller", str(sum(each.done for each in rest)),
-            str(sum(each.total for each in rest)), "",
+            f"{len(rest)} smaller",
+            str(sum(each.done for each in rest)),
+            str(sum(each.total for each in rest)),
+            "",
             wait(max(each.wait_p99_seconds for each in rest)),
-        )  # fmt: skip
+        )
     return table
 
 
