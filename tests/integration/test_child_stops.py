@@ -260,3 +260,39 @@ def test_an_application_that_cannot_be_loaded_is_a_sentence_and_code_2(
         assert [f"fairlead: cannot load app 'no_such_module:tasks': {words}\n"] == started.log
     finally:
         started.end()
+
+
+def test_waiting_for_a_turn_takes_nothing_from_a_jobs_time(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """What waits behind its kind's bound keeps its lease, and has its whole time when it starts."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    insert(db, "gated", {"number": 1})
+    running.runs(1)
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, payload, timeout)"
+        " VALUES ('gated', '{\"number\": 1}', '1 second') RETURNING id"
+    )
+    (job_id,) = dispatch_all(db)
+
+    until(
+        lambda: db.execute(
+            "SELECT 1 FROM fairlead.work_queue"
+            " WHERE job_id = %s AND deadline > claimed_at + interval '2 seconds'",
+            [job_id],
+        ).fetchone(),
+        what="a later deadline",
+    )
+
+    lock.close()
+    becomes(db, job_id, "succeeded")
+
+
+@pytest.mark.usefixtures("running")
+def test_starting_a_process_takes_nothing_from_a_jobs_time(db: Connection[TupleRow]) -> None:
+    """A process loads the application before the attempt's time begins."""
+    db.execute("INSERT INTO fairlead.jobs (kind, timeout) VALUES ('where_apart', '100 ms')")
+    (job_id,) = dispatch_all(db)
+
+    becomes(db, job_id, "succeeded")

@@ -11,10 +11,11 @@ import socket
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Callable
 from time import monotonic, monotonic_ns
 from typing import TypeAlias
 
-from fairlead import errors
+from fairlead import errors, log
 from fairlead.jsontext import Json
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
@@ -98,13 +99,37 @@ class Apart:
     def __init__(self, app: str) -> None:
         self._app = app
         self._idle: deque[Process] = deque()
+        self._log = log.get("worker.apart")
 
-    def run(self, attempt: Attempt) -> None:
-        """Run one attempt and give it its ending; block until then."""
+    def run(self, attempt: Attempt, begin: Callable[[], bool]) -> None:
+        """Run one attempt and give it its ending; block until then.
+
+        `begin` notes the start once there is a process, so that loading the application in a
+        new one takes nothing from the attempt's time; it says whether to go on.
+        """
+        process = self._take()
+        if process is None:
+            attempt.ending = HandedBack("failed", "no process could be started for its handler")
+        elif begin():
+            self._run_in(process, attempt)
+        else:
+            self._idle.append(process)
+
+    def _take(self) -> Process | None:
+        """Return a process that has loaded the application, or None when that fails."""
         try:
-            process = self._idle.pop()
+            return self._idle.pop()
         except IndexError:
             process = Process(self._app)
+        try:
+            while process.hear() is None:
+                pass
+        except EOFError:
+            self._log.error("process.failed", how=how_it_died(process.exit_code()))
+            return None
+        return process
+
+    def _run_in(self, process: Process, attempt: Attempt) -> None:
         try:
             attempt.ending = self._listen(process, attempt)
         except EOFError:

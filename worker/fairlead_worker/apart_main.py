@@ -118,7 +118,12 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
     ours = socket.socket(fileno=arguments.fd)
-    server = Server(tasks.load(arguments.app), ours)
+    try:
+        server = Server(tasks.load(arguments.app), ours)
+    except tasks.AppError as error:
+        sys.stderr.write(f"fairlead: {error}\n")
+        return 2
+    ours.sendall(b'{"say":"ready"}\n')
     threading.Thread(target=server.listen, daemon=True).start()
     server.serve()
     return 0

@@ -6,6 +6,7 @@ the parent starts another: a child that does half of its work is worse than none
 """
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -30,6 +31,7 @@ from fairlead_worker.control import Control
 from fairlead_worker.eager import Loop
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
+from fairlead_worker.gates import Gates
 from fairlead_worker.intake import Intake, Sorter
 from fairlead_worker.lifeline import die_with_parent
 from fairlead_worker.outcome import HandedBack
@@ -39,6 +41,7 @@ from fairlead_worker.watch import Watch
 
 _STOP_SECONDS = 0.8
 _LOOK_SECONDS = 0.02
+_WRITE_LOOKS = 20
 _FAULT = 70
 _RETURNED = HandedBack("returned")
 
@@ -66,7 +69,8 @@ class Child:
         self._tally = Tally()
         self._books = Books(self._tally, self._control.say)
         self._apart = Apart(orders.app)
-        self._watch = Watch(self._loop, self._slots, self._give_back)
+        gates = Gates()
+        self._watch = Watch(self._loop, self._slots, self._give_back, gates.waiting)
         self._finisher = Finisher(
             partial(self._open, "worker endings"),
             self._slots,
@@ -77,6 +81,7 @@ class Child:
         self._executor = Executor(
             self._loop,
             self._slots,
+            gates,
             ended=self._finisher.ended,
             apart=self._apart.run,
             lend=self._lend,
@@ -154,7 +159,7 @@ class Child:
             case wire.Release():
                 self._drain()
                 self._watch.stop_all("released")
-                self._loop.call_later(_STOP_SECONDS, self._finish)
+                self._loop.call_later(_STOP_SECONDS, self._finish_when_written, _WRITE_LOOKS)
             case wire.Cancel(jobs):
                 self._watch.stop_tokens([token for _, token in jobs], "cancelled")
             case wire.Settled(job_id, token):
@@ -211,6 +216,14 @@ class Child:
 
     def _finish_if_empty(self) -> None:
         if self._draining and self._claims_stopped and not self._slots.held:
+            self._finish()
+
+    def _finish_when_written(self, looks: int) -> None:
+        """Finish although handlers still run, once what has ended is written."""
+        ended = any(each.ending or each.ended_us for each in tuple(self._slots.held.values()))
+        if ended and looks:
+            self._loop.call_later(_LOOK_SECONDS, self._finish_when_written, looks - 1)
+        else:
             self._finish()
 
     def _finish(self) -> None:
@@ -272,6 +285,7 @@ def main(arguments: Sequence[str]) -> int:
         words = explain(error) if isinstance(error, ValidationError) else str(error)
         sys.stderr.write(f"fairlead: {words}\n")
         return 2
+    gc.freeze()  # what is loaded by now stays
     child.run()
     return 0
 

@@ -1,8 +1,8 @@
 """Run handlers: coroutines on the event loop, functions in threads or in processes.
 
 The way of a job through here is the hot path. A coroutine gets a task with an empty context
-that begins at once; a function gets a thread that waits for work at a queue that makes no future.
-Whoever ends a job starts the next one in its slot, so that a full child wakes nobody.
+that begins at once; a function gets a thread that waits for work at a queue that makes no
+future. Whoever ends a job starts the next one in its slot, so that a full child wakes nobody.
 """
 
 import threading
@@ -27,6 +27,8 @@ Takes: TypeAlias = Callable[[Attempt], None]
 
 TURN_US = 5000
 """How long handlers that never wait may keep the loop from everything else."""
+LATE_US = 1_000_000
+"""An attempt that starts later than this after its claim asks for its whole time anew."""
 
 
 class Executor:
@@ -35,8 +37,10 @@ class Executor:
     Args:
         loop: where coroutines run; `fill` runs in its thread.
         slots: what is ready, and where it may run.
+        gates: bound what runs of one kind.
         ended: takes an attempt that has ended, from any thread.
-        apart: runs an attempt in a process of its own; blocks until it has an ending.
+        apart: runs an attempt in a process of its own, where it calls back to note the start;
+            blocks until it has an ending.
         lend: hands an attempt over to the parent, which runs it alone.
         filled: called when slots were filled.
     """
@@ -45,9 +49,10 @@ class Executor:
         self,
         loop: Loop,
         slots: Slots,
+        gates: Gates,
         *,
         ended: Takes,
-        apart: Takes,
+        apart: Callable[[Attempt, Callable[[], bool]], None],
         lend: Takes,
         filled: Callable[[], None],
     ) -> None:
@@ -57,7 +62,7 @@ class Executor:
         self._apart = apart
         self._lend = lend
         self._filled = filled
-        self._gates = Gates()
+        self._gates = gates
         self._inbox: SimpleQueue[Attempt] = SimpleQueue()
         self._resting: deque[None] = deque()
         self._threads = 0
@@ -177,8 +182,7 @@ class Executor:
 
     def _in_thread(self, attempt: Attempt) -> None:
         if attempt.where == "process":
-            if self._begin(attempt, PROCESS):
-                self._apart(attempt)
+            self._apart(attempt, lambda: self._begin(attempt, PROCESS))
         elif self._begin(attempt, THREAD):
             try:
                 value = Context().run(attempt.handler.run, Job(attempt.row, attempt))
@@ -212,6 +216,8 @@ class Executor:
             seconds = limit
         attempt.started_us = now_us = monotonic_ns() // 1000
         attempt.deadline_us = now_us + int(seconds * 1e6)
+        if now_us - attempt.arrived_us > LATE_US:
+            attempt.desk.extend(attempt, seconds)
         self._slots.note(attempt, flags)
         return True
 

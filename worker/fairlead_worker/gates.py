@@ -40,6 +40,11 @@ class Gates:
             self._inside[kind] -= 1
             return None
 
+    def waiting(self) -> tuple[Attempt, ...]:
+        """Return whatever waits."""
+        with self._lock:
+            return tuple(each for waiting in self._waiting.values() for each in waiting)
+
     def take_waiting(self) -> list[Attempt]:
         """Take back whatever waits."""
         with self._lock:

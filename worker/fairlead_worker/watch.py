@@ -17,6 +17,8 @@ from fairlead_worker.wire import CANCELLED
 LOOK_SECONDS = 0.05
 READY_SECONDS_MAX = 0.5
 """How long a claimed attempt may wait for a slot before somebody else may have it."""
+KEEP_SECONDS = 1.0
+"""How often attempts that wait at a gate say that they are still wanted."""
 
 
 class Watch:
@@ -26,6 +28,7 @@ class Watch:
         loop: the event loop.
         slots: what runs and what is ready.
         give_back: takes attempts that did not start.
+        waiting: what has a slot and waits for its turn in it.
     """
 
     def __init__(
@@ -33,11 +36,14 @@ class Watch:
         loop: AbstractEventLoop,
         slots: Slots,
         give_back: Callable[[Iterable[Attempt]], None],
+        waiting: Callable[[], tuple[Attempt, ...]],
     ) -> None:
         self._loop = loop
         self._slots = slots
         self._give_back = give_back
+        self._waiting = waiting
         self._looking = False
+        self._keep_at_us = 0
 
     def arm(self) -> None:
         """Look from now on, until nothing is held. A repeat does nothing."""
@@ -58,6 +64,14 @@ class Watch:
         stale = self._stale(now_us - int(READY_SECONDS_MAX * 1e6))
         if stale:
             self._give_back(stale)
+        if now_us >= self._keep_at_us:
+            self._keep_at_us = now_us + int(KEEP_SECONDS * 1e6)
+            self._keep()
+
+    def _keep(self) -> None:
+        """Move the deadlines of what waits for its turn: its time has not begun."""
+        for attempt in self._waiting():
+            attempt.desk.extend(attempt, attempt.timeout_seconds)
 
     def _stale(self, arrived_until_us: int) -> list[Attempt]:
         ready = self._slots.ready
