@@ -13,9 +13,9 @@ from tests.support.waiting import until
 def begin_a_mixture(fleet: Fleet, chance: random.Random) -> None:
     """Insert short and longer jobs of both kinds, and wait until some have started."""
     jobs: tuple[int, ...] = ()
-    for kind, milliseconds in (("nap", 40), ("grind", 15), ("nap", 400)):
-        jobs += fleet.insert(kind, milliseconds, chance.randrange(20, 60))
-    fleet.await_starts(jobs, chance.randrange(1, 60))
+    for kind, milliseconds, most in (("nap", 40, 60), ("grind", 15, 60), ("nap", 400, 16)):
+        jobs += fleet.insert(kind, milliseconds, chance.randrange(most // 3, most))
+    fleet.await_starts(jobs, chance.randrange(1, len(jobs)))
 
 
 def test_workers_that_are_killed_lose_no_job(some_fleet: Fleet, chance: random.Random) -> None:
