@@ -54,6 +54,8 @@ class Requests:
     def __init__(self, call: Callable[[str], None]) -> None:
         self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
+        self.idle = False
+        """Whether nothing has stirred for a while; the loop sets it."""
         self._call = call
 
     def recall(self, ids: tuple[int, ...]) -> None:
@@ -62,9 +64,8 @@ class Requests:
         self._call("recall")
 
     def promote_from(self, due_us: int) -> None:
-        """Promote what has been due since then: it was shown only now."""
+        """Promote what is due from then on, from the next look on: something was seen there."""
         self.due_us.put(due_us)
-        self._call("promote")
 
     def steal(self) -> None:
         """Take back what dead workers hold: one has just been marked."""

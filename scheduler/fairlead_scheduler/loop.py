@@ -29,6 +29,7 @@ _WORKERS_SECONDS_LOWEST = 0.1
 _EVERYBODY_SECONDS = 0.1
 _EVERYBODY_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
+_IDLE_SECONDS = 2.0
 _AUDIT_DUTY = 0.05
 _AUDIT_SECONDS_MAX = 120.0
 """After so long an audit has failed and is asked for again."""
@@ -64,12 +65,14 @@ class Loop:
         self._everybody_seconds = _EVERYBODY_SECONDS
         self._notifying = False
         self._recall_due = 0.0
+        self._stirred_at = self._due
         self._audit_asked = self._due
         self._audit_due = self._due + settings.audit_seconds
 
     def notified(self) -> None:
         """Somebody called: jobs came, a worker registered, or a queue was paused or resumed."""
         self._workers_due = self._workers_read + _WORKERS_SECONDS_LOWEST
+        self._stirred_at = monotonic()
 
     def step(self) -> timedelta:
         """Do one round and return how long to rest; a full batch means again at once."""
@@ -137,9 +140,12 @@ class Loop:
 
     def _ask_sweeps(self, view: View) -> None:
         """Have paused lanes recalled, late due jobs promoted, and the books audited."""
-        observed, now = view.observed, monotonic()
-        if observed.first_due_us is not None and observed.first_due_us <= observed.now_us:
-            self._requests.promote_from(observed.first_due_us)
+        now, first_due_us = monotonic(), view.observed.first_due_us
+        if self._knowledge.order.in_flight:
+            self._stirred_at = now
+        self._requests.idle = now - self._stirred_at > _IDLE_SECONDS
+        if first_due_us is not None:
+            self._requests.promote_from(first_due_us)
         if self._knowledge.paused and now >= self._recall_due:
             self._recall_due = now + _RECALL_SECONDS
             unclaimed = self._knowledge.to_recall()

@@ -5,7 +5,9 @@ was changed is told to the loop.
 """
 
 from itertools import repeat
+from math import inf
 from queue import SimpleQueue
+from time import monotonic
 from typing import NamedTuple
 
 from psycopg import Cursor
@@ -28,6 +30,8 @@ _DEATHS_SECONDS = 1.0
 _STEAL_SECONDS = 10.0
 _STEAL_DUTY = 0.05
 _EXPIRE_SECONDS = 1.0
+_RECALL_SECONDS = 60.0
+_PROMOTE_IDLE_SECONDS = 1.0
 
 
 class Due(NamedTuple):
@@ -35,6 +39,7 @@ class Due(NamedTuple):
 
     now_us: int
     reached_us: int | None
+    next_us: int | None
     ids: list[int] | None
     seqs: list[int]
     queues: list[str]
@@ -72,6 +77,8 @@ class Sweeps:
         self._bell = bell
         self._metrics = metrics
         self._due, self._expiry = LowWater(), LowWater()
+        self._promote_due = 0.0
+        self._next_seconds = inf
         self._promote: Cursor[Due] = connection.cursor(binary=True, row_factory=args_row(Due))
         self._expire: Cursor[Expired] = connection.cursor(
             binary=True, row_factory=args_row(Expired)
@@ -81,21 +88,32 @@ class Sweeps:
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often; deaths come before what the dead held."""
         return (
-            Chore("recall", self._settings.promote_seconds, self.recall),
-            Chore("promote", self._settings.promote_seconds, self.promote),
+            Chore("recall", _RECALL_SECONDS, self.recall),
+            Chore("promote", self._settings.promote_seconds, self.promote_if_due),
             Chore("mark_dead", _DEATHS_SECONDS, self.mark_dead),
             Chore("steal", _STEAL_SECONDS, self.steal, _STEAL_DUTY),
             Chore("expire", _EXPIRE_SECONDS, self.expire),
         )
 
+    def promote_if_due(self) -> bool:
+        """Promote, or wait while nothing stirs that could fail and nothing is to fall due."""
+        now = monotonic()
+        lowered = drain(self._requests.due_us)
+        if not lowered and now < self._promote_due and self._requests.idle:
+            return False
+        for instant_us in lowered:
+            self._due.lower(instant_us)
+        more = self.promote()
+        self._promote_due = now + min(_PROMOTE_IDLE_SECONDS, self._next_seconds)
+        return more
+
     def promote(self) -> bool:
         """Make pending what fell due; the rows are heads of their lanes at once."""
-        for instant_us in drain(self._requests.due_us):
-            self._due.lower(instant_us)
         limit, from_us = self._settings.sweep_max, self._due.begin()
         parameters = {"epoch": self._epoch, "from_us": from_us, "limit": limit}
         due = self._promote.execute(sql.load(_PACKAGE, "promote"), parameters).fetchone()
         assert due is not None
+        self._next_seconds = inf if due.next_us is None else (due.next_us - due.now_us) / 1e6
         count = len(due.ids or ())
         full = count >= limit
         self._due.looked(from_us, due.now_us, reached_us=due.reached_us if full else None)

@@ -1,5 +1,6 @@
 -- promote: make jobs pending that fell due from %(from_us)s on: each draws a new place and keeps the
---          instant in due_at. Answers one row of columns, with the database's time.
+--          instant in due_at. Answers one row of columns, with the database's time and the
+--          next instant at which a job falls due.
 -- locks: the leader's row (for share), then jobs rows by the instant (for update, skip locked).
 -- index: jobs_due, jobs_pkey, leaders_pkey
 with lead as materialized (
@@ -21,6 +22,8 @@ with lead as materialized (
 )
 select (extract(epoch from now()) * 1e6)::bigint as now_us,
        (extract(epoch from max(p.due_at)) * 1e6)::bigint as reached_us,
+       (select (extract(epoch from j.run_at) * 1e6)::bigint from fairlead.jobs j
+        where j.run_at > now() order by j.run_at limit 1) as next_us,
        array_agg(p.id) as ids, array_agg(p.seq) as seqs, array_agg(p.queue) as queues,
        array_agg(p.tenant) as tenants, array_agg(p.rank) as ranks,
        case when count(p.cost_hint) > 0
