@@ -1,6 +1,5 @@
 """Only the leader makes a scheduled job pending, and that job comes after the lane's cursor."""
 
-from fairlead.sql import load
 from tests.conftest import Background, Connect
 from tests.support.race import (
     Database,
@@ -12,6 +11,7 @@ from tests.support.race import (
     let_fall_due,
     places,
     promote,
+    rows,
     run_one,
 )
 
@@ -26,18 +26,15 @@ def failed_and_due(db: Database) -> int:
 
 def behind(db: Database, cursor: int) -> list[tuple[int, int]]:
     """Read the default lane behind a cursor, as the leader does; return (id, seq) of each."""
-    row = db.execute(
-        load("fairlead_scheduler", "refill"),
-        {
-            "queues": ["default"],
-            "tenants": [""],
-            "ranks": "{0}",
-            "after_seqs": [cursor],
-            "counts": [100],
-        },
-    ).fetchone()
-    assert row is not None
-    return list(zip(row[1] or (), row[2] or (), strict=True))
+    values = {
+        "queues": ["default"],
+        "tenants": [""],
+        "ranks": "{0}",
+        "after_seqs": [cursor],
+        "counts": [100],
+    }
+    (row,) = rows(db, "fairlead_scheduler", "refill", values)
+    return list(zip(row["ids"] or (), row["seqs"] or (), strict=True))
 
 
 def test_a_promotion_passes_over_a_job_that_is_being_cancelled(

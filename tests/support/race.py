@@ -4,13 +4,13 @@ A side that is held open runs on a connection that does not autocommit: it has d
 keeps its locks until the test commits or rolls back. The other side runs in a thread.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import TypeVar
 
 from psycopg import Connection
-from psycopg.rows import TupleRow
+from psycopg.rows import DictRow, TupleRow, dict_row
 
 from fairlead.sql import integers, load
 from tests.support.waiting import until
@@ -148,11 +148,9 @@ def dispatch(
 
 def promote(db: Database, *, epoch: int = 0) -> tuple[int, ...]:
     """Make what fell due pending; return those jobs."""
-    row = db.execute(
-        load("fairlead_scheduler", "promote"), {"epoch": epoch, "from_us": 0, "limit": 100}
-    ).fetchone()
-    assert row is not None
-    return tuple(sorted(row[2] or ()))
+    values = {"epoch": epoch, "from_us": 0, "limit": 100}
+    (row,) = rows(db, "fairlead_scheduler", "promote", values)
+    return tuple(sorted(row["ids"] or ()))
 
 
 def mark_dead(db: Database, *, epoch: int = 0) -> tuple[int, ...]:
@@ -168,13 +166,11 @@ def claim(
     db: Database, worker: int, *, limit: int = 10, below_floor: bool = False
 ) -> tuple[Lease, ...]:
     """Claim up to `limit` jobs."""
-    cursor = db.execute(
-        load("fairlead_worker", "claim"),
-        {"worker": worker, "pool": "default", "limit": limit, "below_floor": below_floor},
+    values = {"worker": worker, "pool": "default", "limit": limit, "below_floor": below_floor}
+    return tuple(
+        Lease(row["job_id"], row["token"], row["attempt"], row["alone"], row["doomed"])
+        for row in rows(db, "fairlead_worker", "claim", values)
     )
-    at = {column.name: place for place, column in enumerate(cursor.description or ())}
-    names = ("job_id", "token", "attempt", "alone", "doomed")
-    return tuple(Lease(*(row[at[name]] for name in names)) for row in cursor.fetchall())
 
 
 def claim_one(db: Database, worker: int) -> Lease:
@@ -234,6 +230,14 @@ def answer(db: Database, call: str, *values: object) -> object:
     """Return what one of Fairlead's functions answers: the first column of its first row."""
     row = db.execute(f"SELECT * FROM fairlead.{call}".encode(), values).fetchone()
     return row[0] if row else None
+
+
+def rows(
+    db: Database, room: str, statement: str, values: Mapping[str, object]
+) -> list[DictRow]:
+    """Return what a room's statement answers, by the columns' names."""
+    with db.cursor(row_factory=dict_row) as cursor:
+        return cursor.execute(load(room, statement), values).fetchall()
 
 
 def places(db: Database, job: int) -> tuple[str, ...]:
