@@ -105,19 +105,6 @@ class Store:
         self._dispatch.execute(_DISPATCH, parameters)
         return set(self._dispatch.fetchall())
 
-    def queued(self) -> Queued:
-        """Read all of `work_queue`."""
-        return read_queued(self._connection, self._settings.pool)
-
-    def newest(self) -> int:
-        """Return the largest id of `jobs` that is visible; 0 without one."""
-        row = self._connection.execute(sql.load(_PACKAGE, "newest")).fetchone()
-        return int(str(row[0])) if row else 0
-
-    def lanes(self) -> Lanes:
-        """Scan all lanes."""
-        return read_lanes(self._connection)
-
     def rest(self) -> bool:
         """Ask every INSERT to notify us; whether nobody else had asked for it."""
         row = self._connection.execute(sql.load(_PACKAGE, "rest")).fetchone()
@@ -131,6 +118,12 @@ class Store:
         """Tell these workers, or everybody if there are none, that there is work."""
         named = ",".join(map(str, workers))
         self._connection.execute(sql.load(_PACKAGE, "wake"), {"workers": named})
+
+
+def read_newest(connection: Connection) -> int:
+    """Return the largest id of `jobs` that is visible; 0 without one."""
+    row = connection.execute(sql.load(_PACKAGE, "newest")).fetchone()
+    return int(str(row[0])) if row else 0
 
 
 def read_queued(connection: Connection, pool: str) -> Queued:

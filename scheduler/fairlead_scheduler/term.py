@@ -20,7 +20,7 @@ from fairlead_scheduler.loop import Loop
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.session import connect_leader, connect_reader, connect_upkeep
 from fairlead_scheduler.settings import SchedulerSettings
-from fairlead_scheduler.store import Store
+from fairlead_scheduler.store import Store, read_lanes, read_newest, read_queued
 from fairlead_scheduler.surveys import Surveys
 from fairlead_scheduler.sweeps import Sweeps
 from fairlead_scheduler.upkeep import Upkeep
@@ -62,18 +62,18 @@ class Term:
         The lead is released first and the sessions are closed after that: whatever is still
         under way is fenced by the epoch.
         """
+        settings = self._settings
         with ExitStack() as leaving:
             leaving.callback(self._lead.release)
             self._lead.keep(self._bell.ring)
-            connection = leaving.enter_context(
-                closing(connect_leader(self._settings, name="loop"))
-            )
-            loop = self._loop(connection)
-            self._hire(leaving)
+            reading = leaving.enter_context(closing(connect_reader(settings, name="surveys")))
+            looping = leaving.enter_context(closing(connect_leader(settings, name="loop")))
+            loop = self._loop(looping, begin(reading, settings))
+            self._hire(leaving, reading)
             leaving.callback(self._hands.join)
             leaving.callback(self._lead.release)
             _log.info("scheduler.leads", epoch=self._lead.epoch)
-            self._run(loop, connection)
+            self._run(loop, looping)
         _log.info("scheduler.led", epoch=self._lead.epoch, ended=self._lead.reason)
 
     def _run(self, loop: Loop, connection: Connection) -> None:
@@ -83,25 +83,23 @@ class Term:
                 loop.notified()
         self._lead.end("asked to stop")
 
-    def _loop(self, connection: Connection) -> Loop:
+    def _loop(self, connection: Connection, knowledge: Knowledge) -> Loop:
         if self._settings.database_direct:
             connection.execute(b"listen fairlead_scheduler")
-        store = Store(connection, self._settings, epoch=self._lead.epoch)
         return Loop(
-            store,
+            Store(connection, self._settings, epoch=self._lead.epoch),
             self._lead,
             self._settings,
-            knowledge=begin(store, self._settings),
+            knowledge=knowledge,
             requests=self._requests,
             news=self._news,
             metrics=self._metrics,
         )
 
-    def _hire(self, leaving: ExitStack) -> None:
+    def _hire(self, leaving: ExitStack, reading: Connection) -> None:
         """Start the hands beside the loop, each with a session of its own."""
         settings, epoch = self._settings, self._lead.epoch
         sweeping = leaving.enter_context(closing(connect_leader(settings, name="sweeps")))
-        reading = leaving.enter_context(closing(connect_reader(settings, name="surveys")))
         keeping = leaving.enter_context(closing(connect_upkeep(settings, name="upkeep")))
         sweeps = Sweeps(
             sweeping,
@@ -122,21 +120,23 @@ class Term:
         self._hands.hire("upkeep", keeping, upkeep.chores())
 
 
-def begin(store: Store, settings: SchedulerSettings) -> Knowledge:
+def begin(reading: Connection, settings: SchedulerSettings) -> Knowledge:
     """Read everything that a new leader must know; call it after its take-over has committed.
 
-    The newest id comes before the lanes, so that nothing falls between them and the tail.
+    It may take longer than the lease where there are very many lanes, so it is no business of
+    the loop's session. The newest id comes before the lanes, so that nothing falls between them
+    and the tail.
     """
-    newest_id = store.newest()
+    newest_id = read_newest(reading)
     knowledge = Knowledge(
         pool=settings.pool,
-        queued=store.queued(),
+        queued=read_queued(reading, settings.pool),
         newest_id=newest_id,
         queued_max=settings.queued_max,
         round_us=int(settings.tick_seconds * 1e6) + _ROUND_TRIP_US,
         tail_max=settings.sweep_max,
     )
-    knowledge.survey(store.lanes())
+    knowledge.survey(read_lanes(reading))
     return knowledge
 
 
