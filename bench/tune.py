@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from bench import machine
 from bench.contender import PeerContender, Settings
+from bench.context import say
 from bench.figures import spread
 from bench.peers_known import TUNED
 from bench.rounds import drain
@@ -22,7 +23,7 @@ from bench.server import Server
 _ROUNDS = 3
 
 _GRIDS: dict[str, dict[str, tuple[int | float, ...]]] = {
-    "pgqueuer": {"batch_size": (50, 100, 250, 1000), "managers": (1, 3)},
+    "pgqueuer": {"batch_size": (50, 250, 1000, 3000), "managers": (1, 3)},
     "procrastinate": {"concurrency": (4, 10, 30), "pool_max": (4, 20)},
     "chancy": {"concurrency": (300, 1000), "outgoing_seconds": (0.1, 1.0)},
     "oban": {"limit": (100, 300, 1000)},
@@ -31,10 +32,11 @@ _GRIDS: dict[str, dict[str, tuple[int | float, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One setting and the rates that it reached, in jobs per second."""
+    """One setting, the rates that it reached (jobs per second) and all CPU (µs per job)."""
 
     settings: Settings
     rates: tuple[float, ...]
+    cpu_us: tuple[float, ...]
 
     @property
     def median(self) -> float:
@@ -51,14 +53,16 @@ def _grid(name: str) -> list[Settings]:
 
 def _drained(server: Server, peer: PeerContender, trial: Trial) -> Trial:
     trying = replace(peer, settings=trial.settings)
-    rate = drain(server, trying, workers=1, jobs=peer.drain_jobs).drain_rate
-    print(f"{peer.name:>14} {json.dumps(trial.settings)}: {rate:,.0f} jobs/s", flush=True)
-    return replace(trial, rates=(*trial.rates, rate))
+    one = drain(server, trying, workers=1, jobs=peer.drain_jobs)
+    cpu_us = one.clients_cpu_us + one.postgres_cpu_us
+    shown = json.dumps(trial.settings)
+    say(f"{peer.name:>14} {shown}: {one.drain_rate:,.0f} jobs/s, {cpu_us:.0f} us/job")
+    return replace(trial, rates=(*trial.rates, one.drain_rate), cpu_us=(*trial.cpu_us, cpu_us))
 
 
 def search(server: Server, peer: PeerContender) -> list[Trial]:
     """Try the peer's grid and return the trials, the best first."""
-    trials = [Trial(settings=settings, rates=()) for settings in _grid(peer.name)]
+    trials = [Trial(settings=settings, rates=(), cpu_us=()) for settings in _grid(peer.name)]
     for _round in range(_ROUNDS):
         trials = [_drained(server, peer, each) for each in trials]
     return sorted(trials, key=lambda trial: trial.median, reverse=True)
@@ -67,8 +71,9 @@ def search(server: Server, peer: PeerContender) -> list[Trial]:
 def _toml(name: str, trials: Sequence[Trial]) -> str:
     best = "\n".join(f"{knob} = {value}" for knob, value in trials[0].settings.items())
     tried = "\n".join(
-        f"  {{ settings = {json.dumps(json.dumps(trial.settings))}, "
-        f"jobs_per_second = {[round(rate) for rate in trial.rates]} }},"
+        f"  {{ settings = '{json.dumps(trial.settings)}', "
+        f"jobs_per_second = {[round(rate) for rate in trial.rates]}, "
+        f"cpu_us_per_job = {[round(cpu) for cpu in trial.cpu_us]} }},"
         for trial in trials
     )
     return f"[{name}]\ntried = [\n{tried}\n]\n\n[{name}.settings]\n{best}\n"
