@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
+from itertools import repeat
 
 
 class Capacity:
@@ -32,18 +33,18 @@ class Capacity:
 
     def claimed(self, worker: int, ids: Iterable[int]) -> None:
         """Note that this worker took these jobs."""
-        self.ended(ids)
-        before = len(self._holders)
-        self._holders.update(dict.fromkeys(ids, worker))
-        self._held[worker] += len(self._holders) - before
+        claims = dict.fromkeys(ids, worker)
+        if not self._holders.keys().isdisjoint(claims):
+            self.ended(claims)
+        self._holders.update(claims)
+        self._held[worker] += len(claims)
 
     def ended(self, ids: Iterable[int]) -> None:
         """Note that nobody holds these jobs any more."""
-        holders, held = self._holders, self._held
-        for job_id in ids:
-            worker = holders.pop(job_id, None)
+        freed = Counter(map(self._holders.pop, ids, repeat(None)))
+        for worker, count in freed.items():
             if worker is not None:
-                held[worker] -= 1
+                self._held[worker] -= count
 
     def audited(self, holders: Mapping[int, int], in_flight: Container[int]) -> None:
         """Correct it by a full read: of what the books have, who holds what."""

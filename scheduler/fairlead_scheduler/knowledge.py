@@ -68,6 +68,7 @@ class Knowledge:
         self.depth = Depth(DepthSettings(ceiling=queued_max))
         self.capacity = Capacity()
         self.paused: Paused = frozenset()
+        self._begin_id = begin
         self._newest_id = newest_id
         self._round_us = round_us
         self._tail_max = tail_max
@@ -246,6 +247,8 @@ class Knowledge:
                 self.capacity.audited(_holders(queued), self.order.in_flight)
 
     def _seen(self, ids: Sequence[int], now_us: int) -> Iterable[int | None]:
+        if max(ids) <= self._begin_id:
+            return repeat(None)
         seen_us = self.tail.seen_us
         return [seen_us(job_id, now_us) for job_id in ids]
 
