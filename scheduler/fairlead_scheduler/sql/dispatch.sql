@@ -6,7 +6,8 @@
 --        It looks there first, because a conflict waits for whoever holds that row, such as a
 --        completion, which waits for the job in its turn. A leader sends one dispatch at a time, so
 --        this statement sees every row that is there.
--- index: leaders_pkey, jobs_pkey, work_queue_pkey
+-- index: leaders_pkey, jobs_pkey, work_queue_pkey. The condition on epoch holds always: without it an
+--        index would do alone, and of an empty table PostgreSQL 15 and 16 then take the claim order.
 with lead as materialized (
     select l.epoch from fairlead.leaders l
     where l.role = 'scheduler' and l.epoch = %(epoch)s for share
@@ -15,7 +16,8 @@ with lead as materialized (
     where f.pool = %(pool)s and f.band = %(band)s and f.vtag <> %(floor)s
       and exists (select from lead)
 ), queued as materialized (
-    select q.job_id from fairlead.work_queue q where q.job_id = any (%(ids)s::bigint[])
+    select q.job_id from fairlead.work_queue q
+    where q.job_id = any (%(ids)s::bigint[]) and q.epoch >= 0
 ), picked as materialized (
     select j.id, j.queue, j.tenant, j.due_at, j.created_at, j.timeout,
            j.crashes >= 1 or j.losses >= 3 as alone,
