@@ -99,6 +99,29 @@ def test_completions_go_on_while_a_partition_waits_to_be_detached(
     assert ("succeeded",) == places(db, second.job)
 
 
+def test_completions_go_on_while_a_reader_keeps_a_partition_from_being_detached(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """A plain DETACH or DROP waits for a reader, and every completion waits behind it."""
+    reader, leader = connect(autocommit=False), connect()
+    lease = run_one(db)
+    before = partitions(db)
+    reader.execute("SELECT count(*) FROM fairlead.job_history")
+
+    statement = (
+        "ALTER TABLE fairlead.job_history_succeeded"
+        f" DETACH PARTITION {partition(db, -1)} CONCURRENTLY"
+    )
+    detached = background(lambda: leader.execute(statement.encode()))
+    assert halted(db, leader, detached)
+    assert (lease.job,) == finish(db, [lease])
+    reader.commit()
+
+    detached.result()
+    assert before - 1 == partitions(db)
+    assert ("succeeded",) == places(db, lease.job)
+
+
 def test_an_interrupted_detach_is_finalized_and_completions_go_on(
     db: Database, connect: Connect
 ) -> None:
