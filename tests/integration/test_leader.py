@@ -165,7 +165,7 @@ def test_a_killed_leader_is_followed_within_its_lease(database_url: str, db: Dat
             led(db, after=epoch)
             job = insert_one(db)
             until(lambda: places(db, job) == ("queued",), what="a dispatch")
-            assert monotonic() - began < 6  # 4 s, and room for a slow machine
+            assert monotonic() - began < 8  # 4 s, and room for a slow machine
 
 
 def test_a_frozen_leader_does_nothing_when_it_wakes(database_url: str, db: Database) -> None:
