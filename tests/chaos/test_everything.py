@@ -12,8 +12,9 @@ from fairlead.dev.postgres import Server
 from tests.chaos.fleet import LEASE_SECONDS, Fleet, Program
 from tests.support.waiting import until
 
-_LONG_SECONDS = float(os.environ.get("FAIRLEAD_CHAOS_SECONDS", "240"))
+_LONG_SECONDS = float(os.environ.get("FAIRLEAD_TEST_CHAOS_SECONDS", "240"))
 _WORKERS, _SCHEDULERS = 3, 2
+_BACKLOG = 300
 
 
 class Misfortunes:
@@ -107,7 +108,8 @@ class Misfortunes:
 
 
 def begin_some(fleet: Fleet, chance: random.Random) -> None:
-    """Insert jobs of every length, and wait until some have started."""
+    """Insert jobs of every length once the last are nearly done; wait until some started."""
+    until(lambda: len(fleet.unfinished()) < _BACKLOG, what="the end of most jobs", seconds=60)
     jobs = fleet.insert("nap", chance.randrange(1, 60), chance.randrange(50, 300))
     jobs += fleet.insert("grind", chance.randrange(1, 30), chance.randrange(5, 60))
     jobs += fleet.insert("nap", chance.randrange(500, 3000), chance.randrange(1, 4))
