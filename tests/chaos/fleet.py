@@ -42,7 +42,7 @@ SEED_VARIABLE = "FAIRLEAD_TEST_CHAOS_SEED"
 
 
 def seeded(test: str) -> random.Random:
-    """Return the test's chance, from the printed seed: set FAIRLEAD_TEST_CHAOS_SEED to repeat it."""
+    """Return the test's chance; FAIRLEAD_TEST_CHAOS_SEED repeats a run."""
     seed = os.environ.get(SEED_VARIABLE) or str(random.SystemRandom().randrange(10**9))
     print(f"{test}: {SEED_VARIABLE}={seed}")  # noqa: T201 - how to repeat a run
     return random.Random(f"{test} {seed}")
