@@ -59,6 +59,5 @@ class Loop(asyncio.SelectorEventLoop):
             return super().call_soon(callback, *args, context=context)
 
 
-
 def _never() -> None:
     """Be called by nobody."""
