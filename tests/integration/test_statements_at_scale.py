@@ -21,9 +21,11 @@ from tests.support.statements import Prepared, Statement, prepare, statements
 BATCH = 100
 ROUNDS = 5
 
-# Measured: 14.2 to 15.2, 8.1 to 9.2, 6.2 to 7.2 (PostgreSQL 15: 11.2). Writing the row with its
-# two index entries takes 8 of dispatch's.
-BUFFERS_PER_JOB_MAX = {"dispatch": 16, "claim": 10, "finish": 12}
+HOT = ("dispatch", "claim", "finish")
+# Measured: 4.3 to 6.2, 8.1 to 9.2, 6.2 to 7.2 on PostgreSQL 18. Before 17 each id of an array is
+# looked up by itself: 10.2, 8.2 and 11.2 on 15.
+BUFFERS_PER_JOB_MAX = 10
+BUFFERS_PER_JOB_MAX_BEFORE_17 = 12
 
 _BACKLOG = """
     INSERT INTO fairlead.jobs (queue, tenant, kind)
@@ -81,7 +83,7 @@ def scene(request: pytest.FixtureRequest, server: Server) -> Iterator[Scene]:
         connection.execute("ANALYZE")
         for setting in SESSION:
             connection.execute(setting.encode())
-        prepared = {name: prepare(connection, hot(name)) for name in BUFFERS_PER_JOB_MAX}
+        prepared = {name: prepare(connection, hot(name)) for name in HOT}
         for statement in prepared.values():
             statement.plan()
         snapshot.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
@@ -166,7 +168,7 @@ def idle(scene: Scene) -> int:
 
 def test_the_hot_statements_read_few_buffers_a_job(scene: Scene) -> None:
     """Neither the backlog nor dead entries under an open snapshot make them read more."""
-    touched: dict[str, list[float]] = {name: [] for name in BUFFERS_PER_JOB_MAX}
+    touched: dict[str, list[float]] = {name: [] for name in HOT}
 
     for _ in range(ROUNDS):
         for name, batch in (("dispatch", dispatched), ("claim", claimed), ("finish", finished)):
@@ -179,6 +181,6 @@ def test_the_hot_statements_read_few_buffers_a_job(scene: Scene) -> None:
 
     # The first round also looks into the catalogs.
     worst = {name: max(values[1:]) for name, values in touched.items()}
-    assert {} == {
-        name: worst[name] for name in worst if worst[name] > BUFFERS_PER_JOB_MAX[name]
-    }
+    old = scene.connection.info.server_version < 170_000
+    most = BUFFERS_PER_JOB_MAX_BEFORE_17 if old else BUFFERS_PER_JOB_MAX
+    assert {} == {name: read for name, read in worst.items() if read > most}
