@@ -265,7 +265,7 @@ def test_an_application_that_cannot_be_loaded_is_a_sentence_and_code_2(
 def test_waiting_for_a_turn_takes_nothing_from_a_jobs_time(
     running: RunningChild, connect: Connect, db: Connection[TupleRow]
 ) -> None:
-    """What waits behind its kind's bound keeps its lease, and has its whole time when it starts."""
+    """What waits behind its kind's bound keeps its lease, and its time begins with it."""
     lock = connect()
     lock.execute("SELECT pg_advisory_lock(1)")
     insert(db, "gated", {"number": 1})

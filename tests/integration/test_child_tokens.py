@@ -219,6 +219,35 @@ def test_an_ending_that_met_a_lock_is_written_when_the_lock_is_gone(
     assert "succeeded" == ending(db, job_id)[0]
 
 
+def test_an_ending_that_the_database_refuses_fails_its_attempt_and_no_other(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Each ending is tried alone, and the one that is refused is told in the database's words."""
+    db.execute(
+        "ALTER TABLE fairlead.job_history ADD CONSTRAINT no_sevens CHECK (result <> '7') NOT VALID"
+    )
+    with db.transaction():
+        db.execute(
+            "INSERT INTO fairlead.jobs (kind, payload)"
+            " SELECT 'echo', to_jsonb(n) FROM generate_series(5, 9) n"
+        )
+    dispatch_all(db)
+
+    (error,) = until(
+        lambda: db.execute(
+            "SELECT last_error FROM fairlead.jobs WHERE run_at IS NOT NULL"
+        ).fetchone(),
+        what="a retry",
+    )
+
+    assert str(error).startswith("its ending could not be stored: new row for relation")
+    assert "no_sevens" in str(error)
+    writes_are_over(running, db)
+    assert [5, 6, 8, 9] == [
+        row[0] for row in db.execute("SELECT result FROM fairlead.job_history ORDER BY id")
+    ]
+
+
 def test_a_roll_call_is_answered_with_every_token_that_is_held(
     running: RunningChild, connect: Connect, db: Connection[TupleRow]
 ) -> None:

@@ -11,6 +11,7 @@ import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 
@@ -224,3 +225,11 @@ def extends_late(job: Job) -> None:
     waits(job)
     job.extend(60)
     asks(job)
+
+
+@tasks.handler("waits_for_file")
+async def waits_for_file(job: Job) -> str:
+    """Wait, on the loop, for a file that the test makes; the database is not asked."""
+    while not Path(str(job.payload)).exists():
+        await asyncio.sleep(0.01)
+    return "found"

@@ -13,6 +13,7 @@ from fairlead_worker.tally import OTHER, Kind, Tally
 from fairlead_worker.wire import Tally as Growth
 
 _FOR_GOOD = frozenset({"failed", "cancelled"})
+_FAILURES = frozenset({"failed", "crashed"})
 
 
 class Books:
@@ -37,6 +38,8 @@ class Books:
                 kind = self._ran(attempt)
                 kind.ended[how] = kind.ended.get(how, 0) + 1
                 kind.finished[how] = kind.finished.get(how, 0) + 1
+                if how == "failed":
+                    self._tell_failure(attempt, "failed")
 
     def handed_back(self, attempts: Iterable[Attempt], became: Mapping[int, str]) -> None:
         """Count attempts that ended without a word on their jobs, and those that ended them."""
@@ -49,6 +52,8 @@ class Books:
                     kind.ended[how] = kind.ended.get(how, 0) + 1
                     if verdict in _FOR_GOOD:
                         kind.finished[verdict] = kind.finished.get(verdict, 0) + 1
+                    if how in _FAILURES:
+                        self._tell_failure(attempt, verdict)
 
     def stale(self, attempts: Iterable[Attempt]) -> None:
         """Count endings that changed nothing, since somebody else has the job."""
@@ -67,6 +72,19 @@ class Books:
         growth = self._tally.take()
         if growth is not None:
             self._tell(growth)
+
+    def _tell_failure(self, attempt: Attempt, became: str) -> None:
+        """Log the first line of an error; the database has the rest."""
+        row, ending = attempt.row, attempt.ending
+        error = ending.error if isinstance(ending, Finished | HandedBack) else None
+        self._log.warning(
+            "attempt.failed",
+            job=row[0],
+            kind=row[4],
+            attempt=row[7],
+            became=became,
+            error=(error or "").split("\n", 1)[0],
+        )
 
     def _started(self, attempt: Attempt) -> Kind:
         row = attempt.row
