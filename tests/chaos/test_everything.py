@@ -134,4 +134,4 @@ def test_nothing_is_lost_whatever_fails(
 
     assert own_fleet.verdict().clean, own_fleet.verdict()
     assert happened > 0
-    print(f"{happened} misfortunes, {len(own_fleet.inserted)} jobs")  # noqa: T201 - for people
+    print(f"{happened} misfortunes, {len(own_fleet.inserted)} jobs")  # noqa: T201 - a person wants to know
