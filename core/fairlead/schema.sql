@@ -506,7 +506,8 @@ CREATE FUNCTION fairlead._sees_all() RETURNS boolean
            WHERE (n.nspname = 'fairlead'::name))) OR ( SELECT r.rolsuper
             FROM pg_roles r
            WHERE (r.rolname = SESSION_USER)) OR fairlead._is_member('fairlead_admin'::text) OR fairlead._is_member('fairlead_scheduler'::text) OR fairlead._is_member('fairlead_worker'::text) OR fairlead._is_member('fairlead_autoscaler'::text))
-    FROM fairlead.install_options o;
+    FROM fairlead.install_options o
+   WHERE o.only_row;
 END;
 
 CREATE TABLE fairlead.tenant_logins (

@@ -33,7 +33,7 @@ begin atomic
         or (select r.rolsuper from pg_roles r where r.rolname = session_user)
         or fairlead._is_member('fairlead_admin') or fairlead._is_member('fairlead_scheduler')
         or fairlead._is_member('fairlead_worker') or fairlead._is_member('fairlead_autoscaler')
-    from fairlead.install_options o;
+    from fairlead.install_options o where o.only_row;
 end;
 
 create function fairlead._sees(of_tenant text) returns boolean
