@@ -222,9 +222,10 @@ def test_an_ending_that_met_a_lock_is_written_when_the_lock_is_gone(
 def test_an_ending_that_the_database_refuses_fails_its_attempt_and_no_other(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
-    """Each ending is tried alone, and the one that is refused is told in the database's words."""
+    """Each ending is tried alone, and the error is in the database's words."""
     db.execute(
-        "ALTER TABLE fairlead.job_history ADD CONSTRAINT no_sevens CHECK (result <> '7') NOT VALID"
+        "ALTER TABLE fairlead.job_history"
+        " ADD CONSTRAINT no_sevens CHECK (result <> '7') NOT VALID"
     )
     with db.transaction():
         db.execute(

@@ -228,8 +228,9 @@ def extends_late(job: Job) -> None:
 
 
 @tasks.handler("waits_for_file")
-async def waits_for_file(job: Job) -> str:
-    """Wait, on the loop, for a file that the test makes; the database is not asked."""
+def waits_for_file(job: Job) -> str:
+    """Wait for a file that the test makes; the database is not asked."""
+    rest = threading.Event()
     while not Path(str(job.payload)).exists():
-        await asyncio.sleep(0.01)
+        rest.wait(0.01)
     return "found"

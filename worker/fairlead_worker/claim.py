@@ -76,8 +76,8 @@ class Claimer:
         self._going, self._stop = threading.Event(), threading.Event()
         self._rolls: deque[int] = deque()
         self._pace = Pace(at=monotonic())
-        self._found_at = self._turn_at = 0.0
-        self._called = self._said_idle = False
+        self._found_at = self._turned_at = 0.0
+        self._called = self._hunts = self._said_idle = False
         self._log = log.get("worker.claim")
         slots.wake_claimer = self._wake
 
@@ -142,10 +142,10 @@ class Claimer:
             self._rest_for_room()
             return
         called, self._called = self._called, False
-        found = self._claim(connection, count)
-        if found == 0 and called and self._turn_at > 0:
-            self._turn_at = 0.0  # it may be below the floor, so look there before resting
-        elif found < count:
+        # Whoever calls has put something above the floor; looking below it can wait.
+        found = self._claim(connection, count, turn=not called)
+        self._hunts = self._hunts or (called and found == 0)  # it may be below the floor
+        if found < count and not (self._hunts and self._turn_is_due(monotonic())):
             self._rest_for_news(connection)
 
     def _wanted(self) -> int:
@@ -156,9 +156,9 @@ class Claimer:
             free=len(self._slots.free), ready=len(self._slots.ready), ahead=self._pace.ahead
         )
 
-    def _claim(self, connection: Connection, count: int) -> int:
+    def _claim(self, connection: Connection, count: int, *, turn: bool) -> int:
         began = monotonic()
-        below_floor = began >= self._turn_at and self._take_turn(connection, began)
+        below_floor = turn and self._turn_is_due(began) and self._take_turn(connection, began)
         rows = child_store.claim(connection, self._who, limit=count, below_floor=below_floor)
         now = monotonic()
         self._tally.observe("claim_duration_seconds", now - began)
@@ -170,9 +170,13 @@ class Claimer:
         self._accept(connection, rows)
         return len(rows)
 
+    def _turn_is_due(self, now: float) -> bool:
+        """Look below the floor once a second; in a silence that nothing broke, more rarely."""
+        silent = now - self._found_at > _IDLE_TURN_SECONDS and not self._hunts
+        return now - self._turned_at >= (_IDLE_TURN_SECONDS if silent else _TURN_SECONDS)
+
     def _take_turn(self, connection: Connection, now: float) -> bool:
-        idle = now - self._found_at > _IDLE_TURN_SECONDS
-        self._turn_at = now + (_IDLE_TURN_SECONDS if idle else _TURN_SECONDS)
+        self._turned_at, self._hunts = now, False
         return child_store.take_turn(connection, self._who.pool)
 
     def _accept(self, connection: Connection, rows: list[Claimed]) -> None:
