@@ -241,7 +241,8 @@ class Job(Generic[PayloadT]):
         """
         if not 0 <= fraction <= 1:
             raise ValueError(f"fraction must be between 0 and 1, not {fraction}")
-        self._attempt.report(float(fraction), note.replace("\0", "")[:_NOTE_CHARACTERS_MAX])
+        storable = note.replace("\0", "").encode(errors="replace").decode()
+        self._attempt.report(float(fraction), storable[:_NOTE_CHARACTERS_MAX])
 
     @overload
     def complete(self, on: AsyncPsycopgConnection, result: Json = None) -> Awaitable[None]: ...

@@ -182,6 +182,19 @@ def test_an_errors_text_is_bounded_and_storable(make: Callable[[], Exception]) -
     assert "in raised" in text
 
 
+def test_an_error_without_words_is_told_all_the_same() -> None:
+    """An exception's own code may fail too, and must not take the attempt's ending with it."""
+
+    class UnprintableError(Exception):
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert outcome.describe(raised(UnprintableError())).startswith(
+        "test_an_error_without_words_is_told_all_the_same.<locals>.UnprintableError: "
+        "(its message cannot be read: RuntimeError)"
+    )
+
+
 def test_an_unknown_kind_is_told_what_there_is() -> None:
     """The sentence names the kind and the kinds that this application has."""
     missing = outcome.unknown_kind("snd", ("send", "ask"))

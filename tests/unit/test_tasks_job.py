@@ -76,9 +76,9 @@ def test_reports_are_passed_on_within_their_bounds() -> None:
     one = job(claimed(7, 9), recorder)
 
     one.extend(2)
-    one.progress(1, "al\0most " + "x" * 2000)
+    one.progress(1, "al\0most\ud800" + "x" * 2000)
 
-    assert [2.0, (1.0, ("almost " + "x" * 2000)[:1000])] == recorder.said
+    assert [2.0, (1.0, ("almost?" + "x" * 2000)[:1000])] == recorder.said
     for seconds in (0, -1, float("nan"), 31 * 86_400):
         with pytest.raises(ValueError, match="by must be"):
             one.extend(seconds)

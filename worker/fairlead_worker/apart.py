@@ -25,6 +25,8 @@ from fairlead_worker.outcome import Ending, Finished, HandedBack, Unsaid
 Line: TypeAlias = dict[str, Json]
 STOP_SECONDS = 2.0
 """How long a handler that was told to stop may take until its process is killed."""
+START_SECONDS = 60.0
+"""How long a process may take to load the application."""
 _LOOK_SECONDS = 0.05
 
 
@@ -121,9 +123,11 @@ class Apart:
             return self._idle.pop()
         except IndexError:
             process = Process(self._app)
+        until = monotonic() + START_SECONDS
         try:
             while process.hear() is None:
-                pass
+                if monotonic() > until:
+                    process.kill()
         except EOFError:
             self._log.error("process.failed", how=how_it_died(process.exit_code()))
             return None

@@ -94,7 +94,7 @@ def _of_error(
         return HandedBack("failed", _timed_out(error, timeout_seconds))
     match error:
         case errors.Discard():
-            return Finished("failed", None, clean(str(error) or "discarded"))
+            return Finished("failed", None, clean(_words(error) or "discarded"))
         case errors.Snooze():
             return HandedBack("snoozed", None, error.for_seconds)
         case _:
@@ -119,12 +119,21 @@ def unknown_kind(kind: str, kinds: tuple[str, ...]) -> Finished:
 
 def describe(error: BaseException) -> str:
     """Return an error's type, message and last frames, in at most 4 KiB."""
-    head = f"{type(error).__qualname__}: {error}" if str(error) else type(error).__qualname__
-    frames = traceback.extract_tb(error.__traceback__)[-_FRAMES_MAX:]
+    words, name = _words(error), type(error).__qualname__
+    head = f"{name}: {words}" if words else name
+    walk = traceback.walk_tb(error.__traceback__)
+    frames = traceback.StackSummary.extract(walk, lookup_lines=False)[-_FRAMES_MAX:]
     lines = [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
     tail = clean("\n".join(lines), bytes_max=ERROR_BYTES_MAX // 2)
     room = ERROR_BYTES_MAX - len(tail.encode()) - 1
     return f"{clean(head, bytes_max=room)}\n{tail}".rstrip()
+
+
+def _words(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as broken:  # noqa: BLE001 - an exception's own code may raise whatever
+        return f"(its message cannot be read: {type(broken).__qualname__})"
 
 
 def clean(text: str, *, bytes_max: int = ERROR_BYTES_MAX) -> str:

@@ -23,7 +23,8 @@ After a child's death its jobs are handed back by the parent: those that the led
 holds had started; what else the child had claimed is found by a roll call. The parent asks
 the database for the time, then asks every other child with `Roll`, which answers, between
 two claims, with all tokens that it holds. Rows of this worker that were claimed before that
-time, and whose token nobody holds, are the dead child's.
+time, and whose token nobody holds, are the dead child's. A child that is `Unsure` has lost the
+answer to a claim with its connection; the same roll call finds what was claimed for nobody.
 
 Exit codes: 0 after `Drained` or `Lost`, or when the parent has gone; 2 with a sentence on
 standard error when the application cannot be loaded.
