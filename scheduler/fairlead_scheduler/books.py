@@ -116,10 +116,11 @@ class Queue:
         self.ended = 0
         self.ran_us = 0
         self.rows: list[Flight] = []
-        """Those that no longer wait leave when they come to the front."""
+        """Those that no longer wait leave when they come to the front, all but the last."""
         self.tags: list[int] = []
         """Their tenant tags."""
         self.first = 0
+        """Where the first unclaimed row is; behind the end when there is none."""
         self.shown: Flight | None = None
         """The row that stands for this queue where the floor is sought."""
         self.settled_in = 0
@@ -138,16 +139,11 @@ class Queue:
         end = len(rows)
         while first < end and rows[first].claimed_us != UNCLAIMED:
             first += 1
-        if first == end:
-            rows.clear()
-            self.tags.clear()
-            self.first = 0
-            return None
-        if first > 256 and 2 * first > end:
-            del rows[:first], self.tags[:first]
-            first = 0
+        if first > 256 or first == end > 1:
+            del rows[: first - 1], self.tags[: first - 1]
+            first = 1
         self.first = first
-        return rows[first]
+        return rows[first] if first < len(rows) else None
 
     def oldest(self) -> int:
         """Return the smallest tenant tag of an unclaimed row, or `NEVER`."""
@@ -156,23 +152,29 @@ class Queue:
     def place(self, tag: int, flight: Flight, floor: int) -> bool:
         """Place a row by its tenant tag; says whether it is the first now.
 
-        The last row has the queue's tag, and is as far behind the one before it as their
-        tenants' tags say. One that overtakes borrows: its root tag lies between those of its
-        neighbours as its tenant tag lies between theirs, so that any number of rows can
-        overtake one that is far ahead.
+        The last row has the queue's tag, and is at least as far behind the one before it as
+        their tenants' tags say. One that overtakes borrows: its root tag lies between those
+        of its neighbours as its tenant tag lies between theirs, so that any number of rows
+        can overtake one that is far ahead. In front of the first row it is as far ahead as
+        its tenant tag, but by one job at most: that may be below the floor, which then
+        follows.
         """
         rows, tags = self.rows, self.tags
         place = bisect_right(tags, tag, lo=self.first)
-        before = rows[place - 1] if place else None
-        lowest = floor if before is None else max(floor, before.root_tag)
-        ahead = 0 if before is None else max(0, tag - tags[place - 1])
-        if place == len(rows):
-            flight.root_tag = max(flight.root_tag, lowest + ahead)
-        elif before is None:
-            flight.root_tag = lowest
+        if place == self.first < len(rows):
+            first = rows[place]
+            flight.root_tag = first.root_tag - min(tags[place] - tag, first.charged_us)
+        elif place < len(rows):
+            before, before_tag = rows[place - 1], tags[place - 1]
+            room = rows[place].root_tag - before.root_tag
+            flight.root_tag = before.root_tag + room * (tag - before_tag) // (
+                tags[place] - before_tag
+            )
         else:
-            room = max(0, rows[place].root_tag - lowest)
-            flight.root_tag = lowest + room * ahead // (tags[place] - tags[place - 1] or 1)
+            flight.root_tag = max(flight.root_tag, floor)
+            if rows:
+                ahead = max(0, tag - tags[-1])
+                flight.root_tag = max(flight.root_tag, rows[-1].root_tag + ahead)
         rows.insert(place, flight)
         tags.insert(place, tag)
         return place == self.first

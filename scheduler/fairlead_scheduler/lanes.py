@@ -348,11 +348,10 @@ class Heads:
         """Count heads that were taken, from whichever lanes."""
         self._total -= count
 
-    def forget(self, queue: str, tenant: str) -> None:
+    def forget(self, lane: LaneHeads) -> None:
         """Drop a lane that has nothing; it is made anew when a row of it shows."""
-        lane = self._lanes.get((queue, tenant))
-        if lane is not None and self._surveyed and not lane.changed and lane.front is None:
-            del self._lanes[queue, tenant]
+        if self._lanes.get((lane.queue, lane.tenant)) is lane:
+            del self._lanes[lane.queue, lane.tenant]
             for stream in lane.streams:
                 del self._streams[stream.key]
 

@@ -10,7 +10,7 @@ from heapq import heappop, heappush
 from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.lanes import LaneHeads
-from fairlead_scheduler.order import NEVER, OUT, Level
+from fairlead_scheduler.order import NEVER, Level
 from fairlead_scheduler.values import FairSettings, QueueRow, Weights
 
 
@@ -88,12 +88,10 @@ class Ledger:
         queues = dict.fromkeys([lane.queue for lane in owing])
         self._collect(owing)
         for queue in queues:
-            self.root.charge(queue, queue.owed_us)
-            queue.owed_us = 0
             self.mean.add(queue.ran_us, queue.ended, self.settings.window)
             queue.settle(self.settings)
-            if queue.key != OUT:
-                self.root.put(queue)
+            self.root.move(queue, queue.owed_us)
+            queue.owed_us = 0
         self.root.advance(lowest)
 
     def lowest_tag(self) -> int:
@@ -243,21 +241,20 @@ class Ledger:
         """Charge what lanes owe, and learn from what has ended in them."""
         window, prior_samples = self.settings.window, self.settings.prior_samples
         for lane in owing:
-            queue = lane.queue
-            owed_us = lane.owed_us
+            queue, owed_us, ended = lane.queue, lane.owed_us, lane.ended
+            lane.dirty = False
+            if ended:
+                mean, ran_us = lane.mean, lane.ran_us
+                queue.ran_us += ran_us
+                queue.ended += ended
+                mean.add(ran_us, ended, window)
+                lane.expected_us = mean.shrunk_us(queue.prior_us, prior_samples)
+                lane.ended = lane.ran_us = 0
             queue.owed_us += owed_us
             lane.owed_us = 0
-            lane.dirty = False
-            if lane.ended:
-                queue.ran_us += lane.ran_us
-                queue.ended += lane.ended
-                lane.mean.add(lane.ran_us, lane.ended, window)
-                lane.expected_us = lane.mean.shrunk_us(queue.prior_us, prior_samples)
-                lane.ran_us = lane.ended = 0
-            queue.lanes.charge(lane, owed_us)
-            if lane.key != OUT:
-                queue.lanes.put(lane)
+            queue.lanes.move(lane, owed_us)
 
 
 def _is_forgettable(lane: Lane, virtual: int) -> bool:
-    return not lane.active and not lane.in_flight and not lane.dirty and lane.start <= virtual
+    busy = lane.active or lane.in_flight or lane.dirty or lane.heads.front or lane.heads.changed
+    return not busy and lane.start <= virtual

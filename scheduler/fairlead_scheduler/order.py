@@ -107,14 +107,18 @@ class Level(Generic[M]):
         self.active -= 1
         self.weight = self.weight - member.weight if self.active else 0.0
 
-    def charge(self, member: M, cost: int) -> None:
-        """Move a member's start tag by a cost, or back by a negative one: a refund."""
+    def move(self, member: M, cost: int) -> None:
+        """Charge a member, and enter it anew if it waits."""
         start = member.start + (cost if member.weight == 1.0 else round(cost / member.weight))
         member.start = start
-        if start > self.top:
+        if member.key != OUT:
+            if cost < 0:
+                self.refunded = min(self.refunded, start)
+            in_flight = member.in_flight
+            key = member.key = (start << 1 | (in_flight > 0)) << INDEX_BITS | member.index
+            heappush(self.ready if in_flight < self.cap * member.weight else self.capped, key)
+        elif start > self.top:
             self.top = start
-        elif cost < 0 and start < self.refunded and member.key != OUT:
-            self.refunded = start
 
     def limit(self, jobs: float, lag_us: int) -> None:
         """Set the cap to a share of so many jobs in flight, charged at most `lag_us` late.

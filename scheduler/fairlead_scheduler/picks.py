@@ -20,18 +20,19 @@ _planned: Callable[[tuple[int, int, int, int | None]], Planned] = partial(
 class Picks:
     """The jobs of one plan, as they are picked."""
 
-    __slots__ = ("_heads", "_ledger", "_prior_samples", "_quota", "doubtful", "jobs")
+    __slots__ = ("_heads", "_lag_us", "_ledger", "_prior_samples", "_quota", "doubtful", "jobs")
 
-    def __init__(self, ledger: Ledger, heads: Heads, quota: float) -> None:
+    def __init__(self, ledger: Ledger, heads: Heads, quota: float, lag_us: int) -> None:
         self._ledger = ledger
         self._heads = heads
         self._quota = quota
         """In-flight jobs that the members of a level share before they stand back."""
+        self._lag_us = lag_us
         self._prior_samples = ledger.settings.prior_samples
         self.jobs: list[Planned] = []
         self.doubtful: list[int] = []
         if ledger.root.active:
-            ledger.root.limit(quota, ledger.settings.refresh_us)
+            ledger.root.limit(quota, lag_us)
 
     def fill(self, room: int) -> None:
         """Pick up to `room` jobs: the queue with the smallest tag, in it the lane with it."""
@@ -94,7 +95,7 @@ class Picks:
         """
         ledger = self._ledger
         share = self._quota * queue.weight / ledger.root.weight
-        queue.lanes.limit(share, ledger.settings.refresh_us)
+        queue.lanes.limit(share, self._lag_us)
         queue.front()
         before = len(self.jobs)
         self._take(queue, before + limit, rival, bar)
@@ -110,7 +111,7 @@ class Picks:
         jobs, flights, lanes = self.jobs, self._ledger.flights, queue.lanes
         ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
         members, rows, tags, queue_weight = lanes.members, queue.rows, queue.tags, queue.weight
-        queue_start = queue.start
+        queue_start, first = queue.start, queue.first
         while (ready or capped) and len(jobs) < jobs_max and queue_start < rival:
             behind = not ready or (capped and capped[0] + setback < ready[0])
             heap = capped if behind else ready
@@ -129,7 +130,7 @@ class Picks:
                 cost_us = lane.expected_us if hint_us is None else self._hinted(lane, hint_us)
                 flight = Flight(lane, head, heads.rank, queue_start, cost_us)
                 flights[job_id] = flight
-                if tags and start >= tags[-1]:
+                if len(tags) > first and start >= tags[-1]:
                     last_tag = rows[-1].root_tag + start - tags[-1]
                     flight.root_tag = max(queue_start, last_tag)
                     rows.append(flight)

@@ -18,6 +18,9 @@ from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.values import FairSettings, Paused, Plan, QueueRow, Weights
 
 _NOBODY: Paused = frozenset()
+_REFRESH_US = 10
+"""How much longer it takes until the next refresh for each job in flight. One costs a
+fiftieth of that, so refreshing takes a fiftieth of the time at most."""
 
 
 class FairOrder:
@@ -41,10 +44,13 @@ class FairOrder:
         self._weights = weights or {}
         self._flights: dict[int, Flight] = {}
         self._ledger = Ledger(self._settings, self._weights, self._flights)
+        self._lanes: dict[LaneHeads, Lane] = {}
         self._paused = _NOBODY
         self._eager: list[Queue] = []
         self._touched: set[int] | None = None
         self._refreshed_us = 0
+        self._lag_us = self._settings.refresh_us
+        """How late a running job may be charged."""
 
     @property
     def unclaimed(self) -> int:
@@ -99,7 +105,8 @@ class FairOrder:
         self.refresh(now_us)
         ledger.settle()
         arrived = self._arrive(heads.take_changed(), paused)
-        picks = Picks(ledger, heads, self._settings.inflight_share_cap * max(1, slots))
+        quota = self._settings.inflight_share_cap * max(1, slots)
+        picks = Picks(ledger, heads, quota, self._lag_us)
         picks.fill(depth - ledger.unclaimed)
         within = len(picks.jobs)
         room = slots + depth - ledger.unclaimed
@@ -147,12 +154,13 @@ class FairOrder:
         return tuple(unknown)
 
     def refresh(self, now_us: int) -> None:
-        """Charge running jobs for what they have run beyond their charge, every 250 ms.
+        """Charge running jobs for what they have run beyond their charge.
 
-        Each plan does so by itself; a call within the 250 ms changes nothing.
+        Each plan does so by itself; a call soon after another changes nothing.
         """
-        if now_us - self._refreshed_us >= self._settings.refresh_us:
+        if now_us - self._refreshed_us >= self._lag_us:
             self._refreshed_us = now_us
+            self._lag_us = max(self._settings.refresh_us, _REFRESH_US * len(self._flights))
             self._ledger.refresh(now_us)
 
     def adopt(self, rows: Iterable[QueueRow], now_us: int, floor: int = 0) -> None:
@@ -161,6 +169,7 @@ class FairOrder:
         A new `Heads` goes with it.
         """
         self._flights.clear()
+        self._lanes.clear()
         self._ledger = Ledger(self._settings, self._weights, self._flights)
         self._paused = _NOBODY
         self._eager = []
@@ -182,7 +191,8 @@ class FairOrder:
         self._touched = None
         wrong = recovery.reconcile(self._ledger, rows, now_us, touched)
         for lane in self._ledger.forget():
-            heads.forget(lane.queue, lane.tenant)
+            self._lanes.pop(lane, None)
+            heads.forget(lane)
         return wrong
 
     def _arrive(self, changed: Iterable[LaneHeads], paused: Paused) -> list[Queue]:
@@ -194,28 +204,30 @@ class FairOrder:
             for queue in ledger.queues.values():
                 arrived += [queue for lane in queue.tenants.values() if self._admit(lane)]
         for heads in changed:
-            lane = ledger.lane(heads.queue, heads.tenant)
-            lane.heads = heads
+            lane = self._lanes.get(heads)
+            if lane is None:
+                lane = self._lanes[heads] = ledger.lane(heads.queue, heads.tenant)
+                lane.heads = heads
             if self._admit(lane):
                 arrived.append(lane.queue)
         return arrived
 
     def _admit(self, lane: Lane) -> bool:
-        """Let a lane wait for service, or rest; says whether it has become ready."""
+        """Let a lane wait for service, or rest; says whether it has begun to wait."""
         ledger = self._ledger
         if lane.heads.front is None or (self._paused and _is(lane, self._paused)):
             if lane.active:
                 ledger.rest(lane)
             return False
-        if not lane.active:
+        begins = not lane.active
+        if begins:
             ledger.wake(lane)
-        if lane.key != OUT or not lane.heads.ready:
-            return False
-        queue = lane.queue
-        queue.lanes.put(lane)
-        if queue.key == OUT:
-            ledger.root.put(queue)
-        return True
+        if lane.key == OUT and lane.heads.ready:
+            queue = lane.queue
+            queue.lanes.put(lane)
+            if queue.key == OUT:
+                ledger.root.put(queue)
+        return begins
 
     def _touch(self, ids: Iterable[int]) -> Iterable[int]:
         """Remember what has changed while a full read is under way; returns the ids."""

@@ -24,14 +24,14 @@ def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> 
         lane = flight.lane
         queue = lane.queue
         queue.start = max(queue.start, row.vtag)
-        root.charge(queue, row.estimate_us)
+        root.move(queue, row.estimate_us)
         if flight.claimed_us == UNCLAIMED:
             if not queue.rows:
                 ledger.show(flight)
             lane.start = max(lane.start, queue.tags[-1] if queue.tags else 0)
             queue.rows.append(flight)
             queue.tags.append(lane.start)
-            queue.lanes.charge(lane, row.estimate_us)
+            queue.lanes.move(lane, row.estimate_us)
 
 
 def reconcile(

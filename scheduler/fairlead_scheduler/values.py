@@ -98,8 +98,9 @@ class FairSettings:
     """n0: how many samples the prior counts for."""
     window: int = 200
     """How many samples a mean remembers."""
-    refresh_us: int = 250_000
-    """How often running jobs are charged for what they have run beyond their charge."""
+    refresh_us: int = 25_000
+    """How often running jobs are charged for what they have run beyond their charge; less often
+    with thousands of them."""
     idle_lanes_max: int = 20_000
     """Lanes without work that are remembered, for their means, before some are forgotten."""
 

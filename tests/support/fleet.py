@@ -1,11 +1,12 @@
 """A fleet in memory: jobs, a work queue and slots around the scheduler's decisions.
 
-Time is simulated. At each tick the leader learns what happened, reads heads, plans and dispatches;
-between ticks workers claim in the order of tags and jobs end. Everything is determined by what is
-put in. It stands in for no SQL: it shows what the decisions lead to.
+Time is simulated. At each tick the leader learns what happened, reads heads, plans and
+dispatches; between ticks workers claim in the order of tags and jobs end. Everything is
+determined by what is put in. It stands in for no SQL: it shows what the decisions lead to.
 """
 
 from bisect import bisect_right, insort
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
@@ -84,7 +85,10 @@ class Fleet:
         self.ended: list[Job] = []
         self.served_us: dict[Key, int] = {}
         self.plans: list[Plan] = []
+        self.dispatched = Counter[int]()
         self.paused: Paused = frozenset()
+        self.full = False
+        """Whether the last plan left no room even for a job that overtakes."""
         self.refuse: Callable[[int], bool] = lambda _: False
         self.in_flight_max: dict[Key, int] = {}
         self.cost_max_us: dict[Key, int] = {}
@@ -124,21 +128,24 @@ class Fleet:
     def tick(self) -> Plan:
         """Let the leader learn what happened, read heads, plan and dispatch."""
         self._insert()
-        order, heads = self.order, self.heads
-        order.claimed(self._claimed, self.now_us)
-        order.ended([i for i, _ in self._ended], [run for _, run in self._ended])
-        order.returned(self._returned, self.now_us)
-        heads.discovered([_found(job, self.now_us) for job in self._new])
-        self._claimed, self._ended, self._returned, self._new = [], [], [], []
+        self.learn()
+        self.heads.discovered([_found(job, self.now_us) for job in self._new])
+        self._new = []
         self.refill()
-        busy = len(self.running)
-        plan = order.plan(
-            self.now_us, self.slots, self.slots - busy + self.depth, heads, self.paused
-        )
+        depth = self.slots - len(self.running) + self.depth
+        plan = self.order.plan(self.now_us, self.slots, depth, self.heads, self.paused)
+        self.full = self.order.unclaimed >= self.slots + depth
         self._dispatch(plan)
         self._claim()
         self.observe()
         return plan
+
+    def learn(self) -> None:
+        """Tell the leader of claims, endings and rows handed back."""
+        self.order.claimed(self._claimed, self.now_us)
+        self.order.ended([i for i, _ in self._ended], [run for _, run in self._ended])
+        self.order.returned(self._returned, self.now_us)
+        self._claimed, self._ended, self._returned = [], [], []
 
     def refill(self) -> None:
         """Read what the heads ask for."""
@@ -175,18 +182,33 @@ class Fleet:
         heappush(self._queued, (job.vtag, job_id))
         self._returned.append(job_id)
 
+    def recall(self, job_ids: tuple[int, ...]) -> None:
+        """Take unclaimed rows back from the work queue, as after a pause."""
+        for job_id in job_ids:
+            job = self.work.pop(job_id)
+            assert job.claimed_us is None
+            self.pending[job_id] = job
+        self._queued = [entry for entry in self._queued if entry[1] in self.work]
+        heapify(self._queued)
+        unknown = self.order.recalled(job_ids, self.heads)
+        self.heads.missed(_found(self.jobs[job_id], self.now_us) for job_id in unknown)
+
     def fail_over(self) -> None:
         """Lose the leader and all that it knew."""
+        floor = self.order.floor
         self.order = FairOrder("default", 0)
-        self.heads = Heads(
-            self.heads_settings, last_id=self._ids, in_flight=self.order.in_flight
-        )
-        self.order.adopt(self.read(), self.now_us, self.plans[-1].floor)
+        self.heads = Heads(self.heads_settings, in_flight=self.order.in_flight)
+        self.order.adopt(self.read(), self.now_us, floor)
         self._claimed, self._ended, self._returned, self._new = [], [], [], []
-        self.heads.swept(
-            _found(self.jobs[lane[0][1]], self.now_us) for lane in self._lanes.values() if lane
-        )
+        self.sweep()
         self.heads.surveyed()
+
+    def sweep(self) -> None:
+        """Show the leader the first job of each stream that is pending."""
+        first: dict[Stream, Job] = {}
+        for job in sorted(self.pending.values(), key=_seq_of):
+            first.setdefault(job.stream, job)
+        self.heads.swept([_found(job, self.now_us) for job in first.values()])
 
     def read(self) -> list[QueueRow]:
         """Read all of `work_queue`."""
@@ -222,18 +244,23 @@ class Fleet:
 
     def _dispatch(self, plan: Plan) -> None:
         self.plans.append(plan)
-        refused = [planned.id for planned in plan.jobs if self.refuse(planned.id)]
-        self.order.refused(refused)
+        ids = [planned.id for planned in plan.jobs]
+        assert self.work.keys().isdisjoint(ids), "planned what is in flight"
+        gone = [job_id for job_id in ids if job_id not in self.pending]
+        refused = [i for i in ids if i in self.pending and self.refuse(i)]
+        self.order.refused([*gone, *refused])
         for planned in plan.jobs:
-            if planned.id in refused:
+            if planned.id in gone or planned.id in refused:
                 continue
             job = self.pending.pop(planned.id)
+            self.dispatched[job.id] += 1
             job.vtag, job.estimate_us = planned.vtag, planned.estimate_us
             charge_us = max(self.cost_max_us[job.lane], planned.estimate_us)
             self.cost_max_us[job.lane] = charge_us
             self.work[job.id] = job
             heappush(self._queued, (job.vtag, job.id))
-        self.heads.missed(_found(self.jobs[job_id], self.now_us) for job_id in refused)
+        found = [_found(self.jobs[job_id], self.now_us) for job_id in refused]
+        self.heads.missed(found)
         self._count()
 
     def _claim(self) -> None:
@@ -258,6 +285,10 @@ class Fleet:
             in_flight[job.lane] = in_flight.get(job.lane, 0) + 1
         for lane, count in in_flight.items():
             self.in_flight_max[lane] = max(self.in_flight_max.get(lane, 0), count)
+
+
+def _seq_of(job: Job) -> int:
+    return job.seq
 
 
 def _found(job: Job, now_us: int) -> Found:

@@ -1,0 +1,319 @@
+"""Properties of the fair order, on an in-memory fleet of slots."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead_scheduler.values import FairSettings, Plan, Weights
+from tests.support.fleet import Fleet, Key
+
+MS = 1000
+REFRESH_US = FairSettings().refresh_us
+SECOND = 1_000_000
+
+costs = st.integers(min_value=1 * MS, max_value=2 * SECOND)
+slot_counts = st.integers(1, 12)
+depths = st.sampled_from((0, 4, 30))
+events = st.lists(st.sampled_from(("", "return", "recall", "fail over", "sweep")), max_size=40)
+
+
+@dataclass(frozen=True)
+class Load:
+    """One lane's jobs: how many come at once, how often, how long they take, and its weight."""
+
+    queue: str
+    tenant: str
+    costs_us: tuple[int, ...]
+    batch: int
+    every_us: int
+    weight: float
+    hint_us: int | None
+
+
+@st.composite
+def loads(draw: st.DrawFn, *, lanes_max: int = 5) -> tuple[Load, ...]:
+    """Draw lanes in up to three queues."""
+    count = draw(st.integers(min_value=2, max_value=lanes_max))
+    return tuple(
+        Load(
+            queue=f"q{draw(st.integers(0, 2))}",
+            tenant=f"t{number}",
+            costs_us=tuple(draw(st.lists(costs, min_size=1, max_size=4))),
+            batch=draw(st.integers(1, 20)),
+            every_us=draw(st.integers(20 * MS, 2 * SECOND)),
+            weight=draw(st.sampled_from((1.0, 1.0, 2.0, 4.0))),
+            hint_us=draw(st.none() | costs),
+        )
+        for number in range(count)
+    )
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths)
+def test_backlogged_tenants_of_a_queue_differ_by_no_more_than_the_bound(
+    lanes: tuple[Load, ...], slots: int, depth: int
+) -> None:
+    """|W_f/w_f - W_g/w_g| <= (1+L_f) c_f/w_f + (1+L_g) c_g/w_g on any interval."""
+    weights = {("q", load.tenant): load.weight for load in lanes}
+    fleet = Fleet(slots=slots, depth=depth, weights=dict(weights.items()))
+    for load in lanes:
+        flood(fleet, replace(load, queue="q"), jobs=300)
+    spread = watch(fleet, weights)
+
+    fleet.run(6 * SECOND)
+
+    for one, other in combinations(weights, 2):
+        assert spread(one, other) <= bound(fleet, weights, one, other)
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths)
+def test_backlogged_queues_differ_by_no_more_than_the_bound(
+    lanes: tuple[Load, ...], slots: int, depth: int
+) -> None:
+    """V is kept per (pool, band) between queues: the bound holds there as well."""
+    queues = {(load.tenant, "only"): load.weight for load in lanes}
+    weights: Weights = {(load.tenant, None): load.weight for load in lanes}
+    fleet = Fleet(slots=slots, depth=depth, weights=weights)
+    for load in lanes:
+        flood(fleet, replace(load, queue=load.tenant, tenant="only"), jobs=300)
+    spread = watch(fleet, queues)
+
+    fleet.run(6 * SECOND)
+
+    for one, other in combinations(queues, 2):
+        assert spread(one, other) <= bound(fleet, queues, one, other)
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths)
+def test_no_slot_is_free_while_a_job_could_run(
+    lanes: tuple[Load, ...], slots: int, depth: int
+) -> None:
+    """Work conservation: a slot is idle only if no eligible pending job exists."""
+    fleet = Fleet(slots=slots, depth=depth)
+    wasted: list[int] = []
+
+    def observe() -> None:
+        if len(fleet.running) < fleet.slots and any(fleet.eligible()):
+            wasted.append(fleet.now_us)
+
+    fleet.observe = observe
+    for load in lanes:
+        arrive(fleet, load, until_us=4 * SECOND)
+
+    fleet.run(6 * SECOND)
+
+    assert [] == wasted
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths)
+def test_virtual_time_goes_back_for_refunds_only(
+    lanes: tuple[Load, ...], slots: int, depth: int
+) -> None:
+    """V never goes back except for refunds; without over-estimates there are none."""
+    fleet = Fleet(slots=slots, depth=depth)
+    times: list[int] = []
+    fleet.observe = lambda: times.append(fleet.order.virtual_time)
+    for load in lanes:
+        cost_us = load.costs_us[0]
+        modest = replace(load, costs_us=(cost_us,), hint_us=cost_us // 2)
+        arrive(fleet, modest, until_us=4 * SECOND)
+
+    fleet.run(6 * SECOND)
+
+    assert sorted(times) == times
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths, st.integers(0, 3 * SECOND))
+def test_a_quiet_lane_waits_for_one_unclaimed_job_of_each_other_lane_at_most(
+    lanes: tuple[Load, ...], slots: int, depth: int, at_us: int
+) -> None:
+    """It has tag V, so its job goes before any other lane's second job that is unclaimed."""
+    fleet = Fleet(slots=slots, depth=depth)
+    for load in lanes:
+        flood(fleet, replace(load, queue="q"), jobs=300)
+    fleet.run(at_us)
+    fleet.arrive(fleet.now_us, "q", "quiet", 10 * MS)
+
+    fleet.tick()
+
+    quiet = fleet.jobs[len(fleet.jobs)]
+    ahead = Counter(
+        job.lane
+        for job in fleet.work.values()
+        if job.claimed_us is None and (job.vtag, job.id) < (quiet.vtag, quiet.id)
+    )
+    unclaimed = Counter(job.lane for job in fleet.work.values() if job.claimed_us is None)
+    assert quiet.id in fleet.work or fleet.full or max(unclaimed.values(), default=0) <= 1
+    assert quiet.claimed_us is not None or max(ahead.values(), default=0) <= 1
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths, st.sets(st.integers(1, 100)), events)
+def test_every_job_is_dispatched_once_for_each_time_that_it_is_pending(
+    lanes: tuple[Load, ...], slots: int, depth: int, refused: set[int], happens: list[str]
+) -> None:
+    """What is planned equals what was offered minus refused, whatever comes between."""
+    fleet = Fleet(slots=slots, depth=depth)
+    undecided = set(refused)
+
+    def refuse(job_id: int) -> bool:
+        asked = job_id in undecided
+        undecided.discard(job_id)
+        return asked
+
+    fleet.refuse = refuse
+    for load in lanes:
+        few = replace(load, costs_us=(20 * MS,), batch=load.batch % 5 + 1)
+        arrive(fleet, replace(few, every_us=load.every_us + 250 * MS), until_us=1 * SECOND)
+    offered = Counter[int]()
+    while fleet.now_us < 1 * SECOND or fleet.pending or fleet.work:
+        offered.update(happen(fleet, happens.pop() if happens else ""))
+        fleet.tick()
+        fleet.advance(fleet.now_us + fleet.tick_us)
+
+    offered.update(fleet.jobs.keys())
+    assert offered == fleet.dispatched
+    assert sorted(fleet.jobs) == sorted(job.id for job in fleet.ended)
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths)
+def test_the_floor_is_below_every_unclaimed_row(
+    lanes: tuple[Load, ...], slots: int, depth: int
+) -> None:
+    """The floor is never above a tag that the plan inserts, nor above one that waits."""
+    fleet = Fleet(slots=slots, depth=depth)
+    above: list[tuple[int, Plan]] = []
+
+    def observe() -> None:
+        plan = fleet.plans[-1]
+        tags = [job.vtag for job in plan.jobs]
+        tags += [job.vtag for job in fleet.work.values() if job.claimed_us is None]
+        if min(tags, default=plan.floor) < plan.floor:
+            above.append((min(tags), plan))
+        if fleet.running and len(fleet.plans) % 3 == 0:
+            fleet.give_back(fleet.running[0][1])
+
+    fleet.observe = observe
+    for load in lanes:
+        arrive(fleet, load, until_us=2 * SECOND)
+
+    fleet.run(3 * SECOND)
+
+    assert [] == above
+
+
+@settings(max_examples=20)
+@given(loads(), slot_counts, depths)
+def test_the_same_events_make_the_same_plans(
+    lanes: tuple[Load, ...], slots: int, depth: int
+) -> None:
+    """Decisions take values and return values: no clock, no random."""
+    plans: list[list[Plan]] = []
+    for _ in range(2):
+        fleet = Fleet(slots=slots, depth=depth)
+        for load in lanes:
+            arrive(fleet, load, until_us=2 * SECOND)
+        fleet.run(3 * SECOND)
+        plans.append(fleet.plans)
+
+    assert plans[0] == plans[1]
+
+
+@settings(max_examples=40)
+@given(loads(), slot_counts, depths)
+def test_the_books_agree_with_a_full_read(
+    lanes: tuple[Load, ...], slots: int, depth: int
+) -> None:
+    """A full read of work_queue corrects drift, and there is none while every event is told."""
+    fleet = Fleet(slots=slots, depth=depth)
+    wrong: list[int] = []
+
+    def observe() -> None:
+        if len(fleet.plans) % 5 == 0:
+            fleet.learn()
+            fleet.order.reading()
+            wrong.append(fleet.order.reconcile(fleet.read(), fleet.now_us, fleet.heads))
+
+    fleet.observe = observe
+    for load in lanes:
+        arrive(fleet, load, until_us=2 * SECOND)
+
+    fleet.run(3 * SECOND)
+
+    assert 0 == sum(wrong)
+
+
+def happen(fleet: Fleet, what: str) -> tuple[int, ...]:
+    """Let something happen between two ticks; returns the jobs that are pending again."""
+    match what:
+        case "return" if fleet.running:
+            fleet.give_back(fleet.running[0][1])
+        case "recall":
+            waiting = tuple(job.id for job in fleet.work.values() if job.claimed_us is None)
+            fleet.recall(waiting)
+            return waiting
+        case "fail over":
+            fleet.fail_over()
+        case "sweep":
+            fleet.sweep()
+        case _:
+            pass
+    return ()
+
+
+def arrive(fleet: Fleet, load: Load, *, until_us: int) -> None:
+    """Let a lane's jobs arrive, batch by batch."""
+    number = 0
+    for at_us in range(0, until_us, load.every_us):
+        for _ in range(load.batch):
+            cost_us = load.costs_us[number % len(load.costs_us)]
+            fleet.arrive(at_us, load.queue, load.tenant, cost_us, hint_us=load.hint_us)
+            number += 1
+
+
+def flood(fleet: Fleet, load: Load, *, jobs: int) -> None:
+    """Let all of a lane's jobs arrive at the start."""
+    for number in range(jobs):
+        cost_us = load.costs_us[number % len(load.costs_us)]
+        fleet.arrive(0, load.queue, load.tenant, cost_us, hint_us=load.hint_us)
+
+
+def watch(fleet: Fleet, weights: dict[Key, float]) -> Callable[[Key, Key], float]:
+    """Record how much service per weight each lane has had, every tick while all have work.
+
+    Returns how far the difference of two of them has swung.
+    """
+    history: list[dict[Key, float]] = []
+
+    def observe() -> None:
+        waiting = {job.lane for job in fleet.pending.values()}
+        if waiting >= set(weights):
+            history.append({lane: fleet.service_us(lane) / w for lane, w in weights.items()})
+
+    def spread(one: Key, other: Key) -> float:
+        gaps = [row[one] - row[other] for row in history]
+        return max(gaps, default=0.0) - min(gaps, default=0.0)
+
+    fleet.observe = observe
+    return spread
+
+
+def bound(fleet: Fleet, weights: dict[Key, float], one: Key, other: Key) -> float:
+    """Return the bound for two lanes, in slot-microseconds per weight.
+
+    Beside the specification's it has what a lane at the in-flight cap may fall behind.
+    """
+    setback_us = max(1.0, 2 * fleet.slots / sum(weights.values())) * REFRESH_US
+    return setback_us + sum(
+        (1 + fleet.in_flight_max[lane]) * fleet.cost_max_us[lane] / weights[lane]
+        for lane in (one, other)
+    )
