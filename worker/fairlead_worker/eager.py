@@ -1,8 +1,8 @@
 """An event loop that begins a task at once instead of at its next turn.
 
-A handler that ends without having waited then costs no turn of the loop, which is half of what a
-task costs. Since Python 3.12 asyncio can do this by itself; before, the first step of a task is
-caught on its way into the loop, and run.
+A handler that ends without having waited then costs no turn of the loop, which is half of
+what a task costs. Since Python 3.12 asyncio can do this by itself; before, the first step of
+a task is caught on its way into the loop, and run.
 """
 
 import asyncio

@@ -125,7 +125,7 @@ class Writer:
         self._locked += [(again, each) for each in locked]
 
     def _refused(self, attempt: Attempt, error: psycopg.Error) -> list[Attempt]:
-        """Fail an attempt whose ending the database refuses; if it refuses that too, give up."""
+        """Fail an attempt whose ending the database refuses; give up if it refuses that."""
         words = outcome.clean(f"its ending could not be stored: {_words(error)}")
         self._log.error("ending.refused", job=attempt.row[0], why=words)
         if isinstance(attempt.ending, HandedBack):
