@@ -171,8 +171,15 @@ class Claimer:
         return len(rows)
 
     def _turn_is_due(self, now: float) -> bool:
-        """Look below the floor once a second; in a silence that nothing broke, more rarely."""
-        silent = now - self._found_at > _IDLE_TURN_SECONDS and not self._hunts
+        """Look below the floor once a second; in a silence that nothing broke, more rarely.
+
+        Not while work flows: then the leader dispatches, and lowers the floor to what it knows
+        to be unclaimed. Under an open snapshot the walk below it passes every dead entry.
+        """
+        quiet_seconds = now - self._found_at
+        if quiet_seconds < _TURN_SECONDS:
+            return False
+        silent = quiet_seconds > _IDLE_TURN_SECONDS and not self._hunts
         return now - self._turned_at >= (_IDLE_TURN_SECONDS if silent else _TURN_SECONDS)
 
     def _take_turn(self, connection: Connection, now: float) -> bool:

@@ -1,1 +1,1 @@
-"""The schema's migrations, forward only: `NNNN_expand_<noun>.sql`, `NNNN_contract_<noun>.sql`."""
+"""The migrations, forward only: `NNNN_expand_<noun>.sql` and `NNNN_contract_<noun>.sql`."""
