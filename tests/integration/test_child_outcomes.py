@@ -204,8 +204,8 @@ def test_what_is_not_to_run_ends_without_a_handler(
         "INSERT INTO fairlead.jobs (kind) SELECT 'dies' FROM generate_series(1, 3) RETURNING id"
     ).fetchall()
     cancelled, expired, gone = (int(row[0]) for row in rows)
-    dispatch_all(db, wake=False)
-    with db.transaction():
+    with db.transaction():  # one commit: a claim that polls in between would run them
+        dispatch_all(db, wake=False)
         db.execute(
             "UPDATE fairlead.jobs SET cancel_requested_at = now() WHERE id = %s", [cancelled]
         )
