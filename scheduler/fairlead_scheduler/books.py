@@ -8,8 +8,8 @@ order.
 from bisect import bisect_right
 
 from fairlead_scheduler.estimate import Mean, prior_us
-from fairlead_scheduler.lanes import LaneHeads
 from fairlead_scheduler.order import NEVER, OUT, Level
+from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.values import FairSettings, Head
 
 UNCLAIMED = -1

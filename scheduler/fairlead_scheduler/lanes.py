@@ -10,156 +10,15 @@ No cursor moves back. Where more rows were committed late than a stream can hold
 gap below the cursor, which the next refills read through once.
 """
 
-from collections import deque
 from collections.abc import Container, Iterable, Sequence
 from itertools import islice
 
+from fairlead_scheduler.streams import NOT_ASKED, LaneHeads, StreamHeads, rank_of
 from fairlead_scheduler.values import Found, Head, HeadsSettings, Stream, Want
 
 _AHEAD_MAX = 200_000
 """Rows that refills may deliver before the tail reaches them. Beyond that the tail delivers
 some a second time, and dispatch refuses them."""
-
-_NO_GAP = -1
-_NOT_ASKED = -2
-
-
-class StreamHeads:
-    """What is known of one stream."""
-
-    __slots__ = (
-        "asked_after",
-        "cursor",
-        "filled_round",
-        "gap",
-        "heard",
-        "held",
-        "lane",
-        "mark",
-        "more",
-        "rank",
-        "rate",
-        "ready",
-        "reopened",
-        "target",
-    )
-
-    def __init__(self, lane: "LaneHeads", rank: int, target: int) -> None:
-        self.lane = lane
-        self.rank = rank
-        self.ready: deque[Head] = deque()
-        self.cursor = 0
-        self.gap = _NO_GAP
-        """Above this `seq` and up to the cursor there may be rows that were committed late."""
-        self.more = True
-        """Whether there may be rows in the database that are not at hand."""
-        self.heard = 0
-        """The largest `seq` that showed since the last want: its answer may be too old."""
-        self.reopened = False
-        """Whether a gap was opened since the last want."""
-        self.asked_after = _NOT_ASKED
-        self.target = target
-        self.mark = 0
-        """When so few heads are left, refills are told."""
-        self.held = 0
-        """How many heads there would be if none had been taken since the last refill."""
-        self.rate = 0.0
-        self.filled_round = 0
-
-    @property
-    def key(self) -> Stream:
-        """The stream's name."""
-        return (self.lane.queue, self.lane.tenant, self.rank)
-
-    def adapt(self, rounds: int, settings: HeadsSettings) -> None:
-        """Set how many heads to keep from how many were taken since the last refill."""
-        taken = self.held - len(self.ready)
-        self.rate += (taken / max(1, rounds) - self.rate) / 4
-        if taken and not self.ready:
-            self.target = min(settings.per_stream_max, self.target * 2)
-        else:
-            surplus = self.target - int(4 * self.rate)
-            self.target = max(settings.lowest, self.target - max(0, surplus) // 4)
-
-    def open_gap(self, after_seq: int) -> None:
-        """Read again what lies above this `seq`, before anything else."""
-        self.more = self.reopened = True
-        if self.gap == _NO_GAP or after_seq < self.gap:
-            self.gap = after_seq
-
-    def hear(self, seq: int) -> None:
-        """Say that there is a row beyond the cursor that is not at hand."""
-        self.more = True
-        self.heard = max(self.heard, seq)
-
-    def ask(self, count: int) -> Want:
-        """Return what to read next, the gap first."""
-        self.asked_after = self.cursor if self.gap == _NO_GAP else min(self.gap, self.cursor)
-        self.reopened = False
-        self.heard = 0
-        return Want(self.key, self.asked_after, count)
-
-    def take(self, heads: Sequence[Head], asked: int) -> Sequence[Head]:
-        """Move the cursor over what was read; returns those that lie in a gap.
-
-        Fewer than `asked` says that the stream ends here, unless something showed meanwhile.
-        """
-        full = len(heads) >= asked
-        late = [head for head in heads if head[1] <= self.cursor] if self.gap != _NO_GAP else ()
-        beyond = heads[len(late) :]
-        if beyond:
-            self.cursor = beyond[-1][1]
-            self.ready.extend(beyond)
-        if not self.reopened:
-            self.gap = late[-1][1] if late and full and not beyond else _NO_GAP
-        self.more = full or self.reopened or self.heard > self.cursor
-        self.asked_after = _NOT_ASKED
-        return late
-
-    def merge(self, late: Iterable[Head]) -> int:
-        """Put heads in their places by `seq`; returns how many were not there."""
-        ready = self.ready
-        known = {head[1] for head in ready}
-        new = [head for head in late if head[1] not in known]
-        if new:
-            new.sort(key=_seq_of)
-            if ready and new[0][1] < ready[-1][1]:
-                new = sorted((*ready, *new), key=_seq_of)
-                ready.clear()
-            ready.extend(new)
-        return len(ready) - len(known)
-
-
-class LaneHeads:
-    """The streams of one lane, lowest rank (highest priority) first."""
-
-    __slots__ = ("changed", "front", "mark", "queue", "rank", "ready", "streams", "tenant")
-
-    def __init__(self, queue: str, tenant: str) -> None:
-        self.queue = queue
-        self.tenant = tenant
-        self.streams: list[StreamHeads] = []
-        self.changed = False
-        self.front: StreamHeads | None = None
-        """The stream whose turn it is; None when nothing is pending."""
-        self.ready: deque[Head] = deque()
-        """Its heads. Who takes from the left tells `Heads.ran_low` when `mark` are left."""
-        self.mark = 0
-        self.rank = 0
-
-    def turn(self) -> None:
-        """Find the stream whose turn it is.
-
-        One that has to be read first is waited for: otherwise each refill of a lane would let a
-        few jobs of lower priority through.
-        """
-        for stream in self.streams:
-            if stream.ready or stream.more:
-                self.front, self.ready = stream, stream.ready
-                self.mark, self.rank = stream.mark, stream.rank
-                return
-        self.front = None
-        self.mark = 0
 
 
 class Heads:
@@ -235,7 +94,7 @@ class Heads:
         Call it for every want, also when nothing came back. A repeat changes nothing.
         """
         known = self._streams.get(stream)
-        if known is None or known.asked_after == _NOT_ASKED:
+        if known is None or known.asked_after == NOT_ASKED:
             return
         known.adapt(self._round - known.filled_round, self._settings)
         known.filled_round = self._round
@@ -387,7 +246,7 @@ class Heads:
         stream.more = not self._surveyed
         stream.filled_round = self._round
         lane.streams.append(stream)
-        lane.streams.sort(key=_rank_of)
+        lane.streams.sort(key=rank_of)
         self._streams[queue, tenant, rank] = stream
         self._sort(stream)
         self._touch(lane)
@@ -420,11 +279,3 @@ class Heads:
     def _note_ahead(self, ids: Sequence[int]) -> None:
         if ids and len(self._ahead) < _AHEAD_MAX:
             self._ahead.update(ids)
-
-
-def _seq_of(head: Head) -> int:
-    return head[1]
-
-
-def _rank_of(stream: StreamHeads) -> int:
-    return stream.rank

@@ -9,8 +9,8 @@ from heapq import heappop, heappush
 
 from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.estimate import Mean
-from fairlead_scheduler.lanes import LaneHeads
 from fairlead_scheduler.order import NEVER, Level
+from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.values import FairSettings, QueueRow, Weights
 
 

@@ -11,10 +11,11 @@ from collections.abc import Collection, Container, Iterable, Sequence
 
 from fairlead_scheduler import recovery
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.lanes import Heads, LaneHeads
+from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import NEVER, OUT
 from fairlead_scheduler.picks import Picks
+from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.values import FairSettings, Paused, Plan, QueueRow, Weights
 
 _NOBODY: Paused = frozenset()
@@ -219,10 +220,11 @@ class FairOrder:
             if lane.active:
                 ledger.rest(lane)
             return False
-        begins = not lane.active
-        if begins:
+        if not lane.active:
             ledger.wake(lane)
-        if lane.key == OUT and lane.heads.ready:
+        # A lane that was known before its heads were read begins to wait when they arrive.
+        begins = lane.key == OUT and bool(lane.heads.ready)
+        if begins:
             queue = lane.queue
             queue.lanes.put(lane)
             if queue.key == OUT:

@@ -171,8 +171,8 @@ def test_it_works_where_sessions_are_not_its_own(database_url: str, db: Database
         job = insert_one(db)
         until(lambda: places(db, job) == ("queued",), what="a dispatch")
         listening = db.execute(
-            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid::bigint << 32"
-            " | objid::bigint = 7165163640219131510"
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'"
+            " AND classid::bigint << 32 | objid::bigint = 7165163640219131510"
             " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
         ).fetchone()
 
