@@ -74,18 +74,19 @@ class Heads:
         Until `filled` answers a want, the next call repeats it.
         """
         self._round += 1
-        lowest = self._settings.lowest
         budget = self._settings.budget - self._total
+        fair_share = max(1, budget // (len(self._dry) or 1))
         wants: list[Want] = []
         for stream in islice(self._dry, streams_max):
-            count = max(lowest, min(stream.target, budget))
-            budget -= count
-            wants.append(stream.ask(count))
+            stream.adapt(self._round, self._settings)
+            wants.append(stream.ask(min(stream.target, fair_share)))
+            budget -= wants[-1].limit
         for stream in islice(self._low, streams_max - len(wants) if budget > 0 else 0):
+            stream.adapt(self._round, self._settings)
             count = min(stream.target - len(stream.ready), budget)
             if count > 0:
-                budget -= count
                 wants.append(stream.ask(count))
+                budget -= count
         return tuple(wants)
 
     def filled(self, stream: Stream, heads: Sequence[Head], asked: int) -> None:
@@ -96,14 +97,13 @@ class Heads:
         known = self._streams.get(stream)
         if known is None or known.asked_after == NOT_ASKED:
             return
-        known.adapt(self._round - known.filled_round, self._settings)
-        known.filled_round = self._round
         before = len(known.ready)
         late = known.take(heads, asked)
         if late:
             known.merge(self._not_in_flight(late))
-        known.held = len(known.ready)
-        self._total += known.held - before
+        added = len(known.ready) - before
+        known.held += added
+        self._total += added
         tail_id = self._tail_id
         ahead = [head[0] for head in heads if head[0] > tail_id]
         if ahead:
@@ -244,7 +244,7 @@ class Heads:
         target = max(settings.lowest, min(settings.first, fair_share))
         stream = StreamHeads(lane, rank, target)
         stream.more = not self._surveyed
-        stream.filled_round = self._round
+        stream.asked_round = self._round
         lane.streams.append(stream)
         lane.streams.sort(key=rank_of)
         self._streams[queue, tenant, rank] = stream

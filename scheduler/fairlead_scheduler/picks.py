@@ -20,19 +20,31 @@ _planned: Callable[[tuple[int, int, int, int | None]], Planned] = partial(
 class Picks:
     """The jobs of one plan, as they are picked."""
 
-    __slots__ = ("_heads", "_lag_us", "_ledger", "_prior_samples", "_quota", "doubtful", "jobs")
+    __slots__ = (
+        "_heads",
+        "_lag_us",
+        "_ledger",
+        "_prior_samples",
+        "_quota",
+        "_turn_us",
+        "doubtful",
+        "jobs",
+    )
 
-    def __init__(self, ledger: Ledger, heads: Heads, quota: float, lag_us: int) -> None:
+    def __init__(self, ledger: Ledger, heads: Heads, *, slots: int, lag_us: int) -> None:
+        settings = ledger.settings
         self._ledger = ledger
         self._heads = heads
-        self._quota = quota
+        self._quota = settings.inflight_share_cap * slots
         """In-flight jobs that the members of a level share before they stand back."""
         self._lag_us = lag_us
-        self._prior_samples = ledger.settings.prior_samples
+        self._turn_us = max(1, slots * settings.turn_us)
+        """Slot-microseconds of one turn; a job that is longer makes a turn."""
+        self._prior_samples = settings.prior_samples
         self.jobs: list[Planned] = []
         self.doubtful: list[int] = []
         if ledger.root.active:
-            ledger.root.limit(quota, lag_us)
+            ledger.root.limit(self._quota, lag_us)
 
     def fill(self, room: int) -> None:
         """Pick up to `room` jobs: the queue with the smallest tag, in it the lane with it."""
@@ -45,42 +57,36 @@ class Picks:
             limit = room
             if heap is root.ready:
                 limit = min(room, ceil(root.cap * queue.weight) - queue.in_flight)
-            room -= self._serve(queue, limit, max(root.rival(), queue.start + 1), NEVER)
+            rival = max(root.rival(), queue.start + self._turn_us)
+            room -= self._serve(queue, limit, rival, NEVER)
             heappop(heap)
             self._again(queue)
 
-    def overtake(self, queues: Iterable[Queue], room: int) -> list[Queue]:
-        """Pick up to `room` jobs of these queues whose rows go before some that wait already.
-
-        Returns the queues for which there was no room.
-        """
-        rest = sorted(queues, key=_start_of)
-        for place, queue in enumerate(rest):
-            before = room
-            while room > 0:
-                served = self._overtake_once(queue, room)
-                if not served:
-                    break
+    def overtake(self, queues: Iterable[Queue], room: int) -> None:
+        """Pick up to `room` jobs of these queues that go before some that wait already."""
+        for queue in sorted(queues, key=_start_of):
+            served = 1
+            while room > 0 and served:
+                served = self._overtake_in(queue, room) or self._overtake_others(queue, room)
                 room -= served
-            if room < before:
                 self._again(queue)
-            if room <= 0:
-                return rest[place:]
-        return []
 
-    def _overtake_once(self, queue: Queue, room: int) -> int:
-        own_tag, own_root_tag = 0, 0
-        if queue.front() is not None:
-            own_tag, own_root_tag = queue.tags[-1], queue.rows[-1].root_tag
+    def _overtake_in(self, queue: Queue, room: int) -> int:
+        """Pick jobs whose tenants' tags are below that of the queue's last row."""
         first = queue.lanes.first()
-        if first is None:
+        if first is None or queue.front() is None or first.start >= queue.tags[-1]:
             return 0
-        if first.start < own_tag:
-            return self._serve(queue, room, NEVER, own_tag)
-        last_root_tag = self._ledger.last_root_tag
-        if max(queue.start, own_root_tag) < last_root_tag:
-            return self._serve(queue, room, last_root_tag, NEVER)
-        return 0
+        return self._serve(queue, room, NEVER, queue.tags[-1])
+
+    def _overtake_others(self, queue: Queue, room: int) -> int:
+        """Pick jobs of a queue whose turn it is before those of a queue that has rows."""
+        root, last_tag = self._ledger.root, self._ledger.last_root_tag
+        own_tag = queue.start if queue.front() is None else queue.rows[-1].root_tag
+        if root.first() is not queue or max(queue.start, own_tag) >= last_tag:
+            return 0
+        return self._serve(
+            queue, room, min(last_tag, max(root.rival(), queue.start + self._turn_us)), NEVER
+        )
 
     def _again(self, queue: Queue) -> None:
         """Enter a queue by its new tag, if it has anything more to offer."""
@@ -107,52 +113,61 @@ class Picks:
         return served
 
     def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
-        """Take heads, one at a time from whichever lane is first: the hot loop."""
-        jobs, flights, lanes = self.jobs, self._ledger.flights, queue.lanes
+        """Give lanes their turns until there are so many jobs, or the queue's turn is over."""
+        lanes = queue.lanes
         ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
-        members, rows, tags, queue_weight = lanes.members, queue.rows, queue.tags, queue.weight
-        queue_start, first = queue.start, queue.first
-        while (ready or capped) and len(jobs) < jobs_max and queue_start < rival:
+        while (ready or capped) and len(self.jobs) < jobs_max and queue.start < rival:
             behind = not ready or (capped and capped[0] + setback < ready[0])
             heap = capped if behind else ready
-            lane = members[heap[0] & INDEX_MASK]
+            lane = lanes.members[heap[0] & INDEX_MASK]
             if lane.key != heap[0]:
                 heappop(heap)
                 continue
-            start, heads = lane.start, lane.heads
-            if start >= bar:
+            if lane.start >= bar:
                 return
-            head = heads.ready.popleft()
-            job_id, _, hint_us, seen_us = head
-            if job_id in flights:
-                self.doubtful.append(job_id)
-            else:
-                cost_us = lane.expected_us if hint_us is None else self._hinted(lane, hint_us)
-                flight = Flight(lane, head, heads.rank, queue_start, cost_us)
-                flights[job_id] = flight
-                if len(tags) > first and start >= tags[-1]:
-                    last_tag = rows[-1].root_tag + start - tags[-1]
-                    flight.root_tag = max(queue_start, last_tag)
-                    rows.append(flight)
-                    tags.append(start)
-                elif queue.place(start, flight, self._ledger.floor):
-                    self._ledger.show(flight)
-                jobs.append(_planned((job_id, flight.root_tag, cost_us, seen_us)))
-                start += cost_us if lane.weight == 1.0 else round(cost_us / lane.weight)
-                queue_start += cost_us if queue_weight == 1.0 else round(cost_us / queue_weight)
-                lane.start, queue.start = start, queue_start
-                lane.in_flight += 1
+            self._turn(lane, jobs_max, rival)
+            heads = lane.heads
             if len(heads.ready) <= heads.mark and self._low(lane, heap):
                 continue
-            key = lane.key = (start << 1 | 1) << INDEX_BITS | lane.index
+            key = lane.key = (lane.start << 1 | 1) << INDEX_BITS | lane.index
             if behind or lane.in_flight < cap * lane.weight:
                 heapreplace(heap, key)
             else:
                 heappop(heap)
                 heappush(capped, key)
 
-    def _hinted(self, lane: Lane, hint_us: int) -> int:
-        return lane.mean.shrunk_us(hint_us, self._prior_samples)
+    def _turn(self, lane: Lane, jobs_max: int, rival: int) -> None:
+        """Take one job of a lane, or several that are so short that they make one turn.
+
+        They share a tag, for to the others they are one job. The hot loop: locals only.
+        """
+        jobs, flights, queue, heads = self.jobs, self._ledger.flights, lane.queue, lane.heads
+        ready, rank, rows, tags = heads.ready, heads.rank, queue.rows, queue.tags
+        weight, queue_weight, queue_start = lane.weight, queue.weight, queue.start
+        expected_us, first, before = lane.expected_us, queue.first, len(jobs)
+        tag = start = lane.start
+        end = tag + self._turn_us
+        while start < end and queue_start < rival and len(jobs) < jobs_max and ready:
+            head = ready.popleft()
+            job_id, _, hint_us, seen_us = head
+            if job_id in flights:
+                self.doubtful.append(job_id)
+                continue
+            cost_us = expected_us
+            if hint_us is not None:
+                cost_us = lane.mean.shrunk_us(hint_us, self._prior_samples)
+            flight = flights[job_id] = Flight(lane, head, rank, queue_start, cost_us)
+            if len(tags) > first and tag >= tags[-1]:
+                flight.root_tag = max(queue_start, rows[-1].root_tag + tag - tags[-1])
+                rows.append(flight)
+                tags.append(tag)
+            elif queue.place(tag, flight, self._ledger.floor):
+                self._ledger.show(flight)
+            jobs.append(_planned((job_id, flight.root_tag, cost_us, seen_us)))
+            start += cost_us if weight == 1.0 else round(cost_us / weight)
+            queue_start += cost_us if queue_weight == 1.0 else round(cost_us / queue_weight)
+        lane.start, queue.start = start, queue_start
+        lane.in_flight += len(jobs) - before
 
     def _low(self, lane: Lane, heap: list[int]) -> bool:
         """Say so to the heads; when nothing is at hand the lane, on top of the heap, leaves."""

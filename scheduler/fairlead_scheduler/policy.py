@@ -47,7 +47,6 @@ class FairOrder:
         self._ledger = Ledger(self._settings, self._weights, self._flights)
         self._lanes: dict[LaneHeads, Lane] = {}
         self._paused = _NOBODY
-        self._eager: list[Queue] = []
         self._touched: set[int] | None = None
         self._refreshed_us = 0
         self._lag_us = self._settings.refresh_us
@@ -105,13 +104,12 @@ class FairOrder:
         ledger = self._ledger
         self.refresh(now_us)
         ledger.settle()
-        arrived = self._arrive(heads.take_changed(), paused)
-        quota = self._settings.inflight_share_cap * max(1, slots)
-        picks = Picks(ledger, heads, quota, self._lag_us)
+        begun = self._arrive(heads.take_changed(), paused)
+        picks = Picks(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         picks.fill(depth - ledger.unclaimed)
         within = len(picks.jobs)
         room = slots + depth - ledger.unclaimed
-        self._eager = picks.overtake(dict.fromkeys((*self._eager, *arrived)), room)
+        picks.overtake(dict.fromkeys(begun), room)
         lowest = ledger.lowest_tag()
         if lowest != NEVER:
             ledger.floor = lowest
@@ -173,7 +171,6 @@ class FairOrder:
         self._lanes.clear()
         self._ledger = Ledger(self._settings, self._weights, self._flights)
         self._paused = _NOBODY
-        self._eager = []
         self._touched = None
         recovery.adopt(self._ledger, rows, now_us, floor)
 

@@ -101,6 +101,10 @@ class FairSettings:
     refresh_us: int = 25_000
     """How often running jobs are charged for what they have run beyond their charge; less often
     with thousands of them."""
+    turn_us: int = 1000
+    """How long the whole fleet may be busy with one turn of a lane. Shorter jobs share a
+    turn: ten thousand lanes of one-millisecond jobs would otherwise cost more to order than
+    to run."""
     idle_lanes_max: int = 20_000
     """Lanes without work that are remembered, for their means, before some are forgotten."""
 

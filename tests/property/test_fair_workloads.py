@@ -1,0 +1,107 @@
+"""The workloads by which fair schedulers are compared, on a fleet in memory.
+
+The bars are FAIRNESS's; a simulation knows no database, so they are about the order alone.
+"""
+
+import random
+from statistics import quantiles
+
+from tests.support.fleet import Fleet
+
+MS = 1000
+SECOND = 1_000_000
+
+
+def test_a_noisy_neighbour_costs_the_quiet_tenants_nothing_at_any_depth() -> None:
+    """A flood of 100 jobs/s beside nine tenants with five a second, through 122 jobs/s."""
+    shallow, deep = quiet_waits(depth=0), quiet_waits(depth=1000)
+
+    assert percentile(deep, 99) <= 0.45 * SECOND
+    assert percentile(deep, 99) <= 1.1 * percentile(shallow, 99)
+
+
+def quiet_waits(*, depth: int) -> list[int]:
+    """Run the noisy neighbour for half a minute; return the waits of the quiet jobs in us."""
+    seconds = 30
+    fleet = Fleet(slots=61, depth=depth)
+    draw = random.Random(7)
+    for number in range(100 * seconds):
+        fleet.arrive(number * 10 * MS, "q", "noisy", draw.randint(250 * MS, 750 * MS))
+    for second in range(seconds):
+        for number in range(45):
+            at_us = second * SECOND + 300 * MS
+            fleet.arrive(at_us, "q", f"quiet{number // 5}", draw.randint(250 * MS, 750 * MS))
+    fleet.run(seconds * SECOND)
+    return waits_us(fleet, "quiet")
+
+
+def test_tenants_with_jobs_of_any_length_have_the_same_slot_time() -> None:
+    """One tenant of 5-15 s jobs and five of 0.05-0.15 s, all saturated, and 20 light ones."""
+    seconds = 60
+    fleet = Fleet(slots=50, depth=40)
+    draw = random.Random(7)
+    lanes = [("q", "slow"), *(("q", f"fast{number}") for number in range(5))]
+    for _ in range(300):
+        fleet.arrive(0, "q", "slow", draw.randint(5 * SECOND, 15 * SECOND))
+    for _, tenant in lanes[1:]:
+        for _ in range(6500):
+            fleet.arrive(0, "q", tenant, draw.randint(50 * MS, 150 * MS))
+    for tenant in (f"light{number}" for number in range(20)):
+        for at_us in range(draw.randint(0, 2 * SECOND), seconds * SECOND, 2 * SECOND):
+            fleet.arrive(at_us, "q", tenant, draw.randint(50 * MS, 150 * MS))
+
+    fleet.run(seconds * SECOND)
+
+    served = [fleet.service_us(lane) for lane in lanes]
+    jain = sum(served) ** 2 / (len(served) * sum(each * each for each in served))
+    assert jain >= 0.995
+    assert abs(served[0] * len(served) / sum(served) - 1) <= 0.05
+    assert percentile(waits_us(fleet, "light"), 99) <= 0.136 * SECOND
+    assert len(fleet.ended) / seconds >= 8 * 49, "eight times what taking turns by jobs reaches"
+
+
+def test_weights_are_shares_of_slot_time() -> None:
+    """Weights 1:2:4:8 and costs 3:1: the largest relative error is 3 % over 60 s."""
+    weights = {("q", "a"): 1.0, ("q", "b"): 2.0, ("q", "c"): 4.0, ("q", "d"): 8.0}
+    fleet = Fleet(slots=30, depth=30, weights=dict(weights.items()))
+    for number, (queue, tenant) in enumerate(weights):
+        for _ in range(18_000):
+            fleet.arrive(0, queue, tenant, (300 if number % 2 else 100) * MS)
+
+    fleet.run(60 * SECOND)
+
+    whole = sum(fleet.service_us(lane) for lane in weights)
+    shares = [fleet.service_us(lane) / whole / weight * 15 for lane, weight in weights.items()]
+    assert max(abs(share - 1) for share in shares) <= 0.03
+
+
+def test_a_new_leader_is_fair_again_within_a_minute() -> None:
+    """All tags and costs lost: Jain of the next 60 s stays at 0.98 or more."""
+    fleet = Fleet(slots=20, depth=20)
+    lanes = [("q", f"t{number}") for number in range(4)]
+    costs = dict(zip(lanes, (2 * SECOND, 500 * MS, 100 * MS, 100 * MS), strict=True))
+    for queue, tenant in lanes:
+        for _ in range(3500):
+            fleet.arrive(0, queue, tenant, costs[queue, tenant])
+    fleet.run(10 * SECOND)
+    before = [fleet.service_us(lane) for lane in lanes]
+
+    fleet.fail_over()
+    fleet.run(70 * SECOND)
+
+    served = [fleet.service_us(lane) - b for lane, b in zip(lanes, before, strict=True)]
+    assert sum(served) ** 2 / (len(served) * sum(each * each for each in served)) >= 0.98
+
+
+def waits_us(fleet: Fleet, tenants: str) -> list[int]:
+    """Return how long each job of the tenants so called waited for a slot."""
+    return [
+        (fleet.now_us if job.claimed_us is None else job.claimed_us) - job.arrived_us
+        for job in fleet.jobs.values()
+        if job.tenant.startswith(tenants)
+    ]
+
+
+def percentile(values: list[int], percent: int) -> float:
+    """Return the percentile of the values."""
+    return quantiles(values, n=100)[percent - 1]
