@@ -18,8 +18,8 @@ class StreamHeads:
 
     __slots__ = (
         "asked_after",
+        "asked_round",
         "cursor",
-        "filled_round",
         "gap",
         "heard",
         "held",
@@ -53,18 +53,23 @@ class StreamHeads:
         self.held = 0
         """How many heads there would be if none had been taken since the last refill."""
         self.rate = 0.0
-        self.filled_round = 0
+        self.asked_round = 0
 
     @property
     def key(self) -> Stream:
         """The stream's name."""
         return (self.lane.queue, self.lane.tenant, self.rank)
 
-    def adapt(self, rounds: int, settings: HeadsSettings) -> None:
+    def adapt(self, now_round: int, settings: HeadsSettings) -> None:
         """Set how many heads to keep from how many were taken since the last refill."""
-        taken = self.held - len(self.ready)
-        self.rate += (taken / max(1, rounds) - self.rate) / 4
-        if taken and not self.ready:
+        if self.asked_after != NOT_ASKED or not self.held:
+            return
+        left = len(self.ready)
+        taken = self.held - left
+        self.rate += (taken / max(1, now_round - self.asked_round) - self.rate) / 4
+        self.asked_round = now_round
+        self.held = left
+        if taken and not left:
             self.target = min(settings.per_stream_max, self.target * 2)
         else:
             surplus = self.target - int(4 * self.rate)

@@ -1,71 +1,11 @@
 """The fair order, decision by decision."""
 
-from collections.abc import Sequence
-
 import pytest
 
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
-from fairlead_scheduler.values import FairSettings, Found, Paused, Planned, QueueRow, Weights
-
-MS = 1000
-EVERYTHING = 1_000_000
-
-
-class Bench:
-    """A fair order with its heads; jobs have hints, so that every charge is known.
-
-    Unless said otherwise even the shortest jobs make turns of their own.
-    """
-
-    def __init__(self, *, weights: Weights | None = None, turn_us: int = 0) -> None:
-        settings = FairSettings(turn_us=turn_us)
-        self.order = FairOrder("default", 0, settings, weights=weights)
-        self.heads = Heads(in_flight=self.order.in_flight)
-        self.heads.surveyed()
-        self.names: dict[int, str] = {}
-        self.now_us = 0
-
-    def add(self, lane: str, *costs_ms: int | None, rank: int = 0) -> None:
-        """Add jobs to the lane `queue/tenant`; they are `tenant1`, `tenant2`, and so on."""
-        queue, tenant = lane.split("/")
-        found: list[Found] = []
-        for cost_ms in costs_ms:
-            job_id = len(self.names) + 1
-            number = 1 + sum(
-                name.rstrip("0123456789") == tenant for name in self.names.values()
-            )
-            self.names[job_id] = f"{tenant}{number}"
-            hint_us = None if cost_ms is None else cost_ms * MS
-            found.append(Found(job_id, job_id, queue, tenant, rank, hint_us, 0))
-        self.heads.discovered(found)
-
-    def plan(
-        self, room: int = EVERYTHING, *, slots: int = EVERYTHING, paused: str = ""
-    ) -> tuple[Planned, ...]:
-        """Plan up to so many jobs more than wait already."""
-        self.now_us += MS
-        queue, _, tenant = paused.partition("/")
-        names: Paused = frozenset({(queue, tenant or None)} if paused else ())
-        depth = self.order.unclaimed + room
-        return self.order.plan(self.now_us, slots, depth, self.heads, names).jobs
-
-    def claim_order(self, jobs: Sequence[Planned]) -> str:
-        """Return the names in the order in which workers will claim them."""
-        ordered = sorted(jobs, key=lambda job: (job.vtag, job.id))
-        return " ".join(self.names[job.id] for job in ordered)
-
-    def picked(self, count: int, *, slots: int = EVERYTHING) -> str:
-        """Return the names in the order in which they are dispatched, one plan for each."""
-        plans = [self.plan(1, slots=slots) for _ in range(count)]
-        return " ".join(self.names[job.id] for plan in plans for job in plan)
-
-    def run(self, jobs: Sequence[Planned], run_ms: int) -> None:
-        """Let the jobs be claimed, and end after so long."""
-        ids = [job.id for job in jobs]
-        self.order.claimed(ids, self.now_us)
-        self.now_us += run_ms * MS
-        self.order.ended(ids, [run_ms * MS] * len(ids))
+from fairlead_scheduler.values import FairSettings, Found, QueueRow
+from tests.support.fair_bench import MS, Bench
 
 
 @pytest.mark.parametrize(
