@@ -217,16 +217,18 @@ class FairOrder:
             if lane.active:
                 ledger.rest(lane)
             return False
-        if not lane.active:
+        woken = not lane.active
+        if woken:
             ledger.wake(lane)
-        # A lane that was known before its heads were read begins to wait when they arrive.
-        begins = lane.key == OUT and bool(lane.heads.ready)
-        if begins:
-            queue = lane.queue
-            queue.lanes.put(lane)
-            if queue.key == OUT:
-                ledger.root.put(queue)
-        return begins
+        if lane.key != OUT or not lane.heads.ready:
+            return False
+        queue = lane.queue
+        queue.lanes.put(lane)
+        if queue.key == OUT:
+            ledger.root.put(queue)
+        # One that was known before its heads were read begins to wait when they arrive; one
+        # with jobs in flight does not begin, for its heads had only run out.
+        return woken or not lane.in_flight
 
     def _touch(self, ids: Iterable[int]) -> Iterable[int]:
         """Remember what has changed while a full read is under way; returns the ids."""

@@ -4,7 +4,7 @@ import pytest
 
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
-from fairlead_scheduler.values import FairSettings, Found, QueueRow
+from fairlead_scheduler.values import FairSettings, Found, Head, QueueRow
 from tests.support.fair_bench import MS, Bench
 
 
@@ -104,6 +104,19 @@ def test_a_lane_that_overtakes_goes_past_the_depth() -> None:
     assert "noisy1 quiet1 noisy2 quiet2 noisy3 noisy4 noisy5" == bench.claim_order(
         (*noisy, *quiet)
     )
+
+
+def test_a_lane_that_was_known_before_its_heads_are_read_overtakes_too() -> None:
+    """It begins to wait when its heads arrive."""
+    bench = Bench()
+    bench.add("q/noisy", *[100] * 10)
+    bench.plan(5)
+    bench.heads.missed([Found(99, 99, "q", "quiet", 0, 100 * MS, 0)])
+    bench.plan(0)
+    (want,) = bench.heads.wants(1)
+    bench.heads.filled(want.stream, [Head(99, 99, 100 * MS, 0)], want.limit)
+
+    assert [99] == [job.id for job in bench.plan(0)]
 
 
 def test_overtaking_ends_at_the_slots_past_the_depth() -> None:

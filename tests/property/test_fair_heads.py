@@ -1,0 +1,150 @@
+"""No pending job is lost or offered twice, in whatever order transactions commit."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.streams import LaneHeads
+from fairlead_scheduler.tail import Probe, Tail
+from fairlead_scheduler.values import Found, Head, HeadsSettings, TailSettings
+
+TICK_US = 20_000
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(("insert", "insert", "commit", "roll back", "look", "sweep", "repend")),
+        st.integers(0, 5),
+    ),
+    max_size=60,
+)
+
+
+@dataclass
+class Jobs:
+    """The jobs table, as snapshots see it: ids and places are drawn before the commit."""
+
+    heads: Heads
+    tail: Tail = field(default_factory=lambda: Tail(0, 0, TailSettings(ranges_max=3)))
+    now_us: int = 0
+    next_id: int = 1
+    next_seq: int = 1
+    next_xid: int = 1
+    open: list[tuple[int, list[Found]]] = field(default_factory=list[tuple[int, list[Found]]])
+    rows: dict[int, Found] = field(default_factory=dict[int, Found])
+    in_flight: set[int] = field(default_factory=set[int])
+    offered: list[int] = field(default_factory=list[int])
+    lanes: dict[int, LaneHeads] = field(default_factory=dict[int, LaneHeads])
+
+    def insert(self, tenant: int) -> None:
+        """Begin a transaction that inserts a few jobs, not always in the order of both."""
+        rows: list[Found] = []
+        for number in range(tenant % 3 + 1):
+            seq = self.next_seq + (1 if number % 2 else 0) - (1 if number == 2 else 0)
+            rows.append(Found(self.next_id, seq, "q", f"t{tenant % 2}", 0, None, None))
+            self.next_id += 1
+            self.next_seq += 1
+        self.next_seq += 1
+        self.open.append((self.next_xid, rows))
+        self.next_xid += 1
+
+    def commit(self, which: int) -> None:
+        """Commit one of the open transactions."""
+        if self.open:
+            _, rows = self.open.pop(which % len(self.open))
+            self.rows.update((row.id, row) for row in rows)
+
+    def roll_back(self, which: int) -> None:
+        """Roll one of the open transactions back: its ids are burnt."""
+        if self.open:
+            self.open.pop(which % len(self.open))
+
+    def look(self, take: int) -> None:
+        """Let the leader look at the tail, probe, refill, and dispatch a few."""
+        self.now_us += TICK_US
+        wants, probe = self.heads.wants(10), self.tail.due(self.now_us)
+        new = sorted(row for row in self.rows.values() if row.id > self.tail.last_id)[:4]
+        self.tail.read([row.id for row in new], self.next_xid, self.now_us)
+        self.heads.discovered(new)
+        found = [row for row in self.rows.values() if _is_in(row.id, probe)]
+        xmin = min((xid for xid, _ in self.open), default=self.next_xid)
+        self.tail.probed(probe, [row.id for row in found], xmin, self.now_us)
+        self.heads.missed(row for row in found if row.id not in self.in_flight)
+        for want in wants:
+            lane = (row for row in self.rows.values() if row.tenant == want.stream[1])
+            behind = sorted((row.seq, row.id) for row in lane if row.seq > want.after_seq)
+            heads = [Head(job_id, seq, None, None) for seq, job_id in behind[: want.limit]]
+            self.heads.filled(want.stream, heads, want.limit)
+        self.dispatch(take)
+
+    def dispatch(self, take: int) -> None:
+        """Take up to so many heads of each lane."""
+        for lane in self.heads.take_changed():
+            self.lanes[id(lane)] = lane
+        for lane in self.lanes.values():
+            for _ in range(min(take, len(lane.ready))):
+                head = lane.ready.popleft()
+                self.heads.taken(1)
+                if len(lane.ready) <= lane.mark:
+                    self.heads.ran_low(lane)
+                if head.id not in self.in_flight:
+                    self.in_flight.add(head.id)
+                    self.offered.append(head.id)
+
+    def sweep(self) -> None:
+        """Scan the lanes for their first pending job."""
+        first: dict[str, Found] = {}
+        for row in sorted(self.rows.values(), key=lambda row: row.seq):
+            if row.id not in self.in_flight:
+                first.setdefault(row.tenant, row)
+        self.heads.swept(first.values())
+
+    def repend(self, which: int) -> None:
+        """End a dispatched job's attempt, and promote it with a place of its own."""
+        if self.in_flight:
+            job_id = sorted(self.in_flight)[which % len(self.in_flight)]
+            self.in_flight.remove(job_id)
+            self.offered.remove(job_id)
+            row = self.rows[job_id] = self.rows[job_id]._replace(seq=self.next_seq)
+            self.next_seq += 1
+            self.heads.missed([row])
+
+
+def _is_in(job_id: int, probe: Probe) -> bool:
+    ranges = zip(probe.lows, probe.highs, strict=True)
+    return job_id in probe.ids or any(low <= job_id <= high for low, high in ranges)
+
+
+@settings(max_examples=300)
+@given(steps, st.sampled_from((1, 2, 64)), st.sampled_from((2, 2048)))
+def test_every_committed_job_is_offered_once(
+    happens: list[tuple[str, int]], first: int, most: int
+) -> None:
+    """Tail, probes, refills and sweeps bring each job, whichever comes first, and once."""
+    in_flight: set[int] = set()
+    heads = Heads(
+        HeadsSettings(first=first, lowest=1, per_stream_max=most), in_flight=in_flight
+    )
+    jobs = Jobs(heads, in_flight=in_flight)
+    heads.surveyed()
+    for what, number in happens:
+        match what:
+            case "insert":
+                jobs.insert(number)
+            case "commit":
+                jobs.commit(number)
+            case "roll back":
+                jobs.roll_back(number)
+            case "sweep":
+                jobs.sweep()
+            case "repend":
+                jobs.repend(number)
+            case _:
+                jobs.look(number)
+    while jobs.open:
+        jobs.commit(0)
+    for _ in range(200):
+        jobs.look(5)
+        jobs.sweep()
+
+    assert sorted(jobs.rows) == sorted(jobs.offered)
