@@ -170,24 +170,6 @@ def test_a_drain_returns_what_has_not_started_and_finishes_what_runs(
     ).fetchall()
 
 
-def test_a_drained_child_claims_nothing_more(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
-) -> None:
-    """What is dispatched after the drain began stays for others."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    (first,) = insert(db, "waits", {"number": 1})
-    running.runs(1)
-    running.say(wire.Drain())
-
-    (later,) = insert(db, "echo")
-    lock.close()
-
-    assert 0 == running.exits()
-    becomes(db, first, "succeeded")
-    becomes(db, later, "queued")
-
-
 def test_a_release_ends_what_heeds_and_leaves_the_rest_to_the_parent(
     running: RunningChild, connect: Connect, db: Connection[TupleRow]
 ) -> None:
