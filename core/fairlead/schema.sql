@@ -852,17 +852,26 @@ CREATE VIEW fairlead._lanes AS
         UNION ALL
          SELECT n.queue,
             n.tenant
-           FROM (lane l
+           FROM (lane l_1
              CROSS JOIN LATERAL ( SELECT j.queue,
                     j.tenant
                    FROM fairlead.jobs j
-                  WHERE ((j.run_at IS NULL) AND (ROW(j.queue, j.tenant) > ROW(l.queue, l.tenant)))
+                  WHERE ((j.run_at IS NULL) AND (ROW(j.queue, j.tenant) > ROW(l_1.queue, l_1.tenant)))
                   ORDER BY j.queue, j.tenant
                  LIMIT 1) n)
         )
- SELECT queue,
-    tenant
-   FROM lane;
+ SELECT l.queue,
+    l.tenant,
+    h.since AS oldest_pending_at
+   FROM (lane l
+     LEFT JOIN LATERAL ( SELECT COALESCE(j.due_at, j.created_at) AS since
+           FROM fairlead.jobs j
+          WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL) AND (NOT (EXISTS ( SELECT
+                   FROM fairlead.work_queue q
+                  WHERE (q.job_id = j.id)
+                 OFFSET 0))))
+          ORDER BY j.rank, j.seq
+         LIMIT 1) h ON (true));
 
 CREATE TABLE fairlead.attempt_errors (
     job_id bigint NOT NULL,
@@ -1129,25 +1138,19 @@ CREATE VIEW fairlead.queue_stats AS
                    FROM ( SELECT
                            FROM fairlead.jobs j
                           WHERE ((j.queue = n.queue) AND (j.run_at IS NULL))
-                         LIMIT 10001) b) d)
+                          ORDER BY j.tenant, j.rank, j.seq
+                         LIMIT ( SELECT 10001)) b) d)
         UNION ALL
          SELECT l.queue,
             0,
             1,
-            h.since,
+            l.oldest_pending_at,
             0,
             0,
             0,
             NULL::timestamp with time zone,
             false
-           FROM (fairlead._lanes l
-             LEFT JOIN LATERAL ( SELECT COALESCE(j.due_at, j.created_at) AS since
-                   FROM fairlead.jobs j
-                  WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL) AND (NOT (EXISTS ( SELECT
-                           FROM fairlead.work_queue q
-                          WHERE (q.job_id = j.id)))))
-                  ORDER BY j.rank, j.seq
-                 LIMIT 1) h ON (true))
+           FROM fairlead._lanes l
         UNION ALL
          SELECT q.queue,
             0,
@@ -1172,7 +1175,7 @@ CREATE VIEW fairlead.queue_stats AS
            FROM fairlead.jobs j
           WHERE (j.run_at IS NOT NULL)
           ORDER BY j.run_at
-         LIMIT 10001)
+         LIMIT ( SELECT 10001))
         UNION ALL
          SELECT p.queue,
             0,
@@ -1283,23 +1286,17 @@ CREATE VIEW fairlead.tenant_stats WITH (security_barrier='true') AS
    FROM ( SELECT l.queue,
             l.tenant,
             d.due,
-            h.since AS oldest_pending_at,
+            l.oldest_pending_at,
             0 AS queued,
             0 AS running,
             NULL::timestamp with time zone AS oldest_runnable_at
-           FROM ((fairlead._lanes l
+           FROM (fairlead._lanes l
              CROSS JOIN LATERAL ( SELECT count(*) AS due
                    FROM ( SELECT
                            FROM fairlead.jobs j
                           WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL))
-                         LIMIT 1001) b) d)
-             LEFT JOIN LATERAL ( SELECT COALESCE(j.due_at, j.created_at) AS since
-                   FROM fairlead.jobs j
-                  WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL) AND (NOT (EXISTS ( SELECT
-                           FROM fairlead.work_queue q
-                          WHERE (q.job_id = j.id)))))
-                  ORDER BY j.rank, j.seq
-                 LIMIT 1) h ON (true))
+                          ORDER BY j.rank, j.seq
+                         LIMIT ( SELECT 1001)) b) d)
         UNION ALL
          SELECT q.queue,
             q.tenant,

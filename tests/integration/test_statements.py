@@ -18,8 +18,10 @@ from tests.support.statements import (
     Plan,
     Statement,
     children,
+    explained,
     faults,
     generic_plan,
+    nodes,
     scans,
     statements,
 )
@@ -28,6 +30,11 @@ _INDEXES = "SELECT indexname, tablename FROM pg_indexes WHERE schemaname = 'fair
 _BLOCKS = """
     SELECT pg_stat_get_db_blocks_fetched(oid) FROM pg_database
     WHERE datname = current_database()
+"""
+_LONG_LANES = """
+    INSERT INTO fairlead.jobs (kind, run_at)
+    SELECT 'k', CASE WHEN i % 3 = 0 THEN now() + i * interval '1 hour' END
+    FROM generate_series(1, 60000) i
 """
 
 
@@ -102,6 +109,22 @@ def test_a_function_planned_over_empty_tables_finds_jobs_by_index_later(
         read = (blocks(session) - before) / 10
 
     assert read < 150
+
+
+@pytest.mark.parametrize(("view", "most"), [("tenant_stats", 1_010), ("queue_stats", 10_010)])
+@pytest.mark.parametrize("analysed", ["never", "empty", "full"])
+def test_a_view_reads_of_a_backlog_what_it_counts(
+    server: Server, view: str, most: int, analysed: str
+) -> None:
+    """No view counts a whole backlog, whatever the statistics say."""
+    with cloned_database(server) as url, psycopg.connect(url, autocommit=True) as session:
+        session.execute("ANALYZE" if analysed == "empty" else "SELECT")
+        session.execute(_LONG_LANES)
+        session.execute("ANALYZE" if analysed == "full" else "SELECT")
+
+        plan = explained(session, f"SELECT * FROM fairlead.{view}")
+
+    assert most >= max(float(str(node["Actual Rows"])) for node in nodes(plan))
 
 
 def blocks(connection: Connection[TupleRow]) -> int:

@@ -99,12 +99,19 @@ class Prepared:
     def _explain(self, options: str, values: Mapping[str, object]) -> Plan:
         given = [_literal(values.get(name)) for name in self.parameters]
         call = f"{self.name} ({', '.join(given)})" if given else self.name
-        row = self.connection.execute(f"EXPLAIN ({options}) EXECUTE {call}".encode()).fetchone()
-        assert row is not None
-        explained = cast("list[dict[str, Plan]] | str", row[0])
-        if isinstance(explained, str):
-            explained = cast("list[dict[str, Plan]]", json.loads(explained))
-        return explained[0]["Plan"]
+        return explained(self.connection, f"EXECUTE {call}", options)
+
+
+def explained(
+    connection: Connection[TupleRow], statement: str, options: str = "ANALYZE, FORMAT JSON"
+) -> Plan:
+    """Return a statement's plan, with what each node did if it is to be run."""
+    row = connection.execute(f"EXPLAIN ({options}) {statement}".encode()).fetchone()
+    assert row is not None
+    found = cast("list[dict[str, Plan]] | str", row[0])
+    if isinstance(found, str):
+        found = cast("list[dict[str, Plan]]", json.loads(found))
+    return found[0]["Plan"]
 
 
 def prepare(connection: Connection[TupleRow], statement: Statement) -> Prepared:

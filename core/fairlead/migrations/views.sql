@@ -33,7 +33,8 @@ where ((select fairlead._sees_all()) or fairlead._sees(h.tenant))
 comment on view fairlead.job_status is
     'One row per job: where it is in its life, or how it ended. Ask for it by id.';
 
--- The lanes with rows that are due, by jumping from one to the next in the lane index.
+-- The lanes with rows that are due, by jumping from one to the next in the lane index, and since when
+-- the job at the head of each has been waiting.
 create or replace view fairlead._lanes as
 with recursive lane as (
     (select j.queue, j.tenant from fairlead.jobs j where j.run_at is null
@@ -44,10 +45,17 @@ with recursive lane as (
         where j.run_at is null and (j.queue, j.tenant) > (l.queue, l.tenant)
         order by j.queue, j.tenant limit 1) n
 )
-select queue, tenant from lane;
+select l.queue, l.tenant, h.since as oldest_pending_at
+from lane l left join lateral (
+    select coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
+    where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
+      and not exists (select from fairlead.work_queue q where q.job_id = j.id offset 0)
+    order by j.rank, j.seq limit 1) h on true;
 
 -- Added up and never joined: a join's plan would depend on statistics, and these tables may be
--- empty whenever ANALYZE runs.
+-- empty whenever ANALYZE runs. For the same reason what is counted up to a bound is put in the
+-- index's order, and the bound is a subquery: a plan that reads all of a lane before it answers the
+-- first row looks cheap while a lane is thought to be short, unless only a part is wanted of it.
 create or replace view fairlead.tenant_stats with (security_barrier) as
 select s.queue, s.tenant,
        greatest(sum(s.due) - sum(s.queued) - sum(s.running), 0)::bigint as pending,
@@ -55,18 +63,14 @@ select s.queue, s.tenant,
        sum(s.queued)::bigint as queued, sum(s.running)::bigint as running,
        min(s.oldest_pending_at) as oldest_pending_at, min(s.oldest_runnable_at) as oldest_runnable_at
 from (
-    select l.queue, l.tenant, d.due, h.since as oldest_pending_at,
+    select l.queue, l.tenant, d.due, l.oldest_pending_at,
            0 as queued, 0 as running, null::timestamptz as oldest_runnable_at
     from fairlead._lanes l
     cross join lateral (
         select count(*) as due from (
             select from fairlead.jobs j
-            where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null limit 1001) b) d
-    left join lateral (
-        select coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
-        where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
-          and not exists (select from fairlead.work_queue q where q.job_id = j.id)
-        order by j.rank, j.seq limit 1) h on true
+            where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
+            order by j.rank, j.seq limit (select 1001)) b) d
     union all
     select q.queue, q.tenant, 0, null, (q.worker is null)::integer, (q.worker is not null)::integer,
            case when q.worker is null then q.runnable_at end
@@ -99,21 +103,17 @@ from (
     from named n cross join lateral (
         select count(*) as due from (
             select from fairlead.jobs j
-            where j.queue = n.queue and j.run_at is null limit 10001) b) d
+            where j.queue = n.queue and j.run_at is null
+            order by j.tenant, j.rank, j.seq limit (select 10001)) b) d
     union all
-    select l.queue, 0, 1, h.since, 0, 0, 0, null, false
-    from fairlead._lanes l left join lateral (
-        select coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
-        where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
-          and not exists (select from fairlead.work_queue q where q.job_id = j.id)
-        order by j.rank, j.seq limit 1) h on true
+    select l.queue, 0, 1, l.oldest_pending_at, 0, 0, 0, null, false from fairlead._lanes l
     union all
     select q.queue, 0, 0, null, (q.worker is null)::integer, (q.worker is not null)::integer, 0,
            null, false
     from fairlead.work_queue q
     union all
     (select j.queue, 0, 0, null, 0, 0, 1, j.run_at, false
-     from fairlead.jobs j where j.run_at is not null order by j.run_at limit 10001)
+     from fairlead.jobs j where j.run_at is not null order by j.run_at limit (select 10001))
     union all
     select p.queue, 0, 0, null, 0, 0, 0, null, true from fairlead.paused p where p.tenant is null
 ) s
