@@ -81,8 +81,15 @@ _COLUMNS = """
       AND (NOT %s OR has_column_privilege('fairlead_enqueue', a.attrelid, a.attnum, 'insert'))
     ORDER BY a.attnum
 """
+# Those of jobs stand in the function that admits its rows (ADR 0011).
 _CHECKS = """
-    SELECT conname FROM pg_constraint WHERE conrelid = %s::regclass AND contype = 'c' ORDER BY 1
+    SELECT conname::text FROM pg_constraint
+    WHERE conrelid = %(table)s::regclass AND contype = 'c'
+    UNION ALL
+    SELECT (regexp_matches(p.prosrc, '''(\\w+_(?:is|are)_\\w+)''', 'g'))[1]
+    FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+    WHERE t.tgrelid = %(table)s::regclass
+    ORDER BY 1
 """
 _FUNCTIONS = """
     SELECT p.proname || '(' || pg_get_function_arguments(p.oid) || ')',
@@ -115,7 +122,7 @@ def render(url: str) -> str:
 def _table(connection: psycopg.Connection[tuple[object, ...]], table: str) -> str:
     name = f"fairlead.{table}"
     columns = connection.execute(_COLUMNS, [name, True]).fetchall()
-    checks = [str(row[0]) for row in connection.execute(_CHECKS, [name])]
+    checks = [str(row[0]) for row in connection.execute(_CHECKS, {"table": name})]
     rows = [
         (f"`{column}`", kind, _code(default), about) for column, kind, default, about in columns
     ]

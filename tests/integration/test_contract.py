@@ -9,9 +9,15 @@ from psycopg.rows import TupleRow
 from tests.conftest import Background, Connect
 from tests.support.waiting import blocked
 
+# Those of jobs stand in the function that admits its rows.
 _CHECKS = """
-    SELECT conname FROM pg_constraint
-    WHERE conrelid = %s::regclass AND contype = 'c' ORDER BY conname
+    SELECT conname::text FROM pg_constraint
+    WHERE conrelid = %(table)s::regclass AND contype = 'c'
+    UNION ALL
+    SELECT (regexp_matches(p.prosrc, '''(\\w+_(?:is|are)_\\w+)''', 'g'))[1]
+    FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
+    WHERE t.tgrelid = %(table)s::regclass
+    ORDER BY 1
 """
 _DEEP = '{"a":' * 500 + "1" + "}" * 500
 
@@ -215,7 +221,39 @@ def test_a_bad_value_is_refused_by_a_constraint_whose_name_says_why(
     with pytest.raises(errors.CheckViolation) as refused:
         db.execute(insert.encode())
 
-    assert constraint == refused.value.diag.constraint_name
+    said = refused.value.diag
+
+    assert (constraint, table) == (said.constraint_name, said.table_name)
+
+
+def test_a_refusal_says_the_field_and_the_value(db: Connection[TupleRow]) -> None:
+    """Bad input gets one clear sentence that names the field, the value and the fix."""
+    with pytest.raises(errors.CheckViolation) as refused:
+        db.execute("INSERT INTO fairlead.jobs (kind, priority) VALUES ('k', 101)")
+
+    said = refused.value.diag
+    assert ("priority", "priority is '101'.") == (said.column_name, said.message_detail)
+    assert '"jobs_priority_is_between_minus_100_and_100"' in str(said.message_primary)
+
+
+def test_a_refused_payload_is_not_repeated_in_the_error(db: Connection[TupleRow]) -> None:
+    """What a tenant sent does not reach the logs."""
+    with pytest.raises(errors.CheckViolation) as refused:
+        db.execute(
+            "INSERT INTO fairlead.jobs (kind, payload) VALUES ('k', '[\"secret\", 1e4000]')"
+        )
+
+    assert "payload is 4013 bytes of JSON." == refused.value.diag.message_detail
+
+
+def test_a_null_where_none_may_be_is_postgresqls_own_error(db: Connection[TupleRow]) -> None:
+    """A bound does not hide it."""
+    for column in ("queue", "tenant", "kind", "payload", "priority", "max_attempts"):
+        columns, values = (
+            ("kind", "NULL") if column == "kind" else (f"kind, {column}", "'k', NULL")
+        )
+        with pytest.raises(errors.NotNullViolation, match=f'"{column}"'):
+            db.execute(f"INSERT INTO fairlead.jobs ({columns}) VALUES ({values})".encode())
 
 
 @pytest.mark.parametrize(("table", "tried"), [("jobs", BAD_JOBS), ("schedules", BAD_SCHEDULES)])
@@ -223,7 +261,7 @@ def test_every_constraint_is_tried_and_says_what_it_wants(
     db: Connection[TupleRow], table: str, tried: dict[str, object]
 ) -> None:
     """No bound is without a test, and each name reads as a sentence."""
-    names = [str(row[0]) for row in db.execute(_CHECKS, [f"fairlead.{table}"])]
+    names = [str(row[0]) for row in db.execute(_CHECKS, {"table": f"fairlead.{table}"})]
 
     assert sorted(tried) == names
     assert [] == [
