@@ -28,7 +28,8 @@ _log = log.get("scheduler")
 _PACKAGE = __package__ or ""
 _DEATHS_SECONDS = 1.0
 _STEAL_SECONDS = 10.0
-_STEAL_DUTY = 0.05
+_STEAL_PAGES = 8192
+_TABLE_START = "(0,0)"
 _EXPIRE_SECONDS = 1.0
 _RECALL_SECONDS = 60.0
 _PROMOTE_IDLE_SECONDS = 1.0
@@ -55,8 +56,19 @@ class Expired(NamedTuple):
     ended: int
 
 
+class Stolen(NamedTuple):
+    """What `steal` answers: what it took, and what the next stretch lies behind."""
+
+    ids: list[int]
+    behind: str | None
+
+
 class Sweeps:
-    """The sweeps of one term over one session."""
+    """The sweeps of one term over one session.
+
+    Args:
+        steal_pages: how many pages of `work_queue` one look for lost attempts reads.
+    """
 
     def __init__(
         self,
@@ -68,6 +80,7 @@ class Sweeps:
         news: SimpleQueue[News],
         bell: Bell,
         metrics: Metrics,
+        steal_pages: int = _STEAL_PAGES,
     ) -> None:
         self._connection = connection
         self._settings = settings
@@ -79,9 +92,15 @@ class Sweeps:
         self._due, self._expiry = LowWater(), LowWater()
         self._promote_due = 0.0
         self._next_seconds = inf
+        self._steal_pages = steal_pages
+        self._stolen_to = _TABLE_START
+        self._died = False
         self._promote: Cursor[Due] = connection.cursor(binary=True, row_factory=args_row(Due))
         self._expire: Cursor[Expired] = connection.cursor(
             binary=True, row_factory=args_row(Expired)
+        )
+        self._steal: Cursor[Stolen] = connection.cursor(
+            binary=True, row_factory=args_row(Stolen)
         )
         self._ids: Cursor[int] = connection.cursor(binary=True, row_factory=scalar_row)
 
@@ -91,7 +110,7 @@ class Sweeps:
             Chore("recall", _RECALL_SECONDS, self.recall),
             Chore("promote", self._settings.promote_seconds, self.promote_if_due),
             Chore("mark_dead", _DEATHS_SECONDS, self.mark_dead),
-            Chore("steal", _STEAL_SECONDS, self.steal, _STEAL_DUTY),
+            Chore("steal", _STEAL_SECONDS, self.steal),
             Chore("expire", _EXPIRE_SECONDS, self.expire),
         )
 
@@ -147,21 +166,32 @@ class Sweeps:
         for row in rows:
             _log.warning("worker.lost", worker=row[0], name=row[1])
         if rows:
+            self._died = True
             self._requests.steal()
         return len(rows) >= self._settings.sweep_max
 
     def steal(self) -> bool:
-        """Take back what the dead hold: after a death, and slowly beside that."""
+        """Take back what the dead hold: after a death, and slowly beside that.
+
+        A round reads all of `work_queue`, a stretch of pages at a time, and a term's first one
+        begins at once. After a death there is more until a round that began after it is over.
+        """
+        if self._stolen_to == _TABLE_START:
+            self._died = False
         parameters = {
             "epoch": self._epoch,
+            "after": self._stolen_to,
+            "pages": self._steal_pages,
             "overdue_seconds": self._settings.overdue_seconds,
             "limit": self._settings.sweep_max,
         }
-        stolen = self._ids.execute(sql.load(_PACKAGE, "steal"), parameters).fetchall()
-        if stolen:
-            _log.warning("jobs.stolen", count=len(stolen))
-            self._metrics.rescued.inc(len(stolen))
-        return len(stolen) >= self._settings.sweep_max
+        stolen = self._steal.execute(sql.load(_PACKAGE, "steal"), parameters).fetchone()
+        assert stolen is not None
+        self._stolen_to = stolen.behind or _TABLE_START
+        if stolen.ids:
+            _log.warning("jobs.stolen", count=len(stolen.ids))
+            self._metrics.rescued.inc(len(stolen.ids))
+        return stolen.behind is not None or self._died
 
     def expire(self) -> bool:
         """End what expired before it started."""

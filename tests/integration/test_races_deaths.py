@@ -23,9 +23,8 @@ from tests.support.race import (
     promote,
     register,
     run_one,
+    steal,
 )
-
-STEAL = "_steal(%s, interval '1 hour', 100)"
 
 
 def renew(db: Database, worker: int) -> bool:
@@ -82,7 +81,7 @@ def test_a_worker_is_not_marked_dead_under_its_claim_and_nothing_stays_with_the_
     worker.commit()
 
     assert (name,) == mark_dead(db)
-    assert job == answer(db, STEAL, 0)
+    assert (job,) == steal(db)
     assert ("queued",) == places(db, job)
 
 
@@ -95,15 +94,15 @@ def test_a_death_by_hand_waits_for_a_claim_and_finds_what_it_took(
     dispatch(db, [job])
     claim_one(worker, name)
 
-    def deregister() -> object:
+    def deregister() -> tuple[int, ...]:
         person.execute(load("fairlead_worker", "deregister"), {"workers": [name]})
-        return answer(person, STEAL, 0)
+        return steal(person)
 
     stolen = background(deregister)
     assert halted(db, person, stolen)
     worker.commit()
 
-    assert job == stolen.result()
+    assert (job,) == stolen.result()
     assert ("queued",) == places(db, job)
 
 
@@ -147,7 +146,7 @@ def test_a_job_that_was_lost_once_runs_beside_others_again(db: Database) -> None
     db.execute("UPDATE fairlead.worker_leases SET lease_until = now() - interval '1 second'")
     mark_dead(db)
 
-    assert lease.job == answer(db, STEAL, 0)
+    assert (lease.job,) == steal(db)
 
     assert (0, 0, 1, 0) == counts(db, lease.job)
     again = next_attempt(db)

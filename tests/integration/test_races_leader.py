@@ -25,6 +25,7 @@ from tests.support.race import (
     promote,
     register,
     run_one,
+    steal,
 )
 
 Write = Callable[[Database, int, int], object]
@@ -35,7 +36,7 @@ def _dispatch(db: Database, job: int, epoch: int) -> object:
 
 
 def _steal(db: Database, _job: int, epoch: int) -> object:
-    return answer(db, "_steal(%s, interval '0', 100)", epoch)
+    return steal(db, epoch=epoch, overdue_seconds=0) or None
 
 
 def _expire(db: Database, _job: int, epoch: int) -> object:

@@ -24,9 +24,8 @@ from tests.support.race import (
     places,
     register,
     run_one,
+    steal,
 )
-
-STEAL = "_steal(%s, interval '0', 100)"
 
 
 def complete(db: Database, lease: Lease) -> str:
@@ -53,10 +52,10 @@ def test_the_steal_sweep_does_not_wait_for_a_handler_that_has_completed_its_job(
     let_overrun(db, hung)
     assert "" == complete(handler, done)
 
-    stolen = leader.execute(f"SELECT job_id FROM fairlead.{STEAL}", [0]).fetchall()
+    stolen = steal(leader, overdue_seconds=0)
     handler.commit()
 
-    assert [(hung.job,)] == stolen
+    assert (hung.job,) == stolen
     assert ("succeeded",) == places(db, done.job)
     assert ("queued",) == places(db, hung.job)
 
@@ -71,7 +70,7 @@ def test_a_handler_that_rolls_its_completion_back_loses_the_job_to_the_sweep(
     assert "" == complete(handler, lease)
     handler.rollback()
 
-    assert lease.job == answer(db, STEAL, 0)
+    assert (lease.job,) == steal(db, overdue_seconds=0)
     assert STALE == complete(db, lease)
     assert ("queued",) == places(db, lease.job)
 
@@ -83,7 +82,7 @@ def test_a_completion_that_waited_for_a_steal_is_refused(
     leader, handler = connect(autocommit=False), connect()
     lease = run_one(db)
     let_overrun(db, lease)
-    assert lease.job == answer(leader, STEAL, 0)
+    assert (lease.job,) == steal(leader, overdue_seconds=0)
 
     refused = background(lambda: complete(handler, lease))
     assert halted(db, handler, refused)
@@ -100,7 +99,7 @@ def test_a_batch_that_waited_for_a_steal_ends_only_what_it_still_holds(
     leader, worker = connect(autocommit=False), connect()
     kept, stolen = run_one(db), run_one(db)
     let_overrun(db, stolen)
-    assert stolen.job == answer(leader, STEAL, 0)
+    assert (stolen.job,) == steal(leader, overdue_seconds=0)
 
     finished = background(lambda: finish(worker, [kept, stolen]))
     assert halted(db, worker, finished)
@@ -115,7 +114,7 @@ def test_a_zombies_completion_never_lands_on_the_next_attempt(db: Database) -> N
     """A write with an old token changes nothing, also while the job runs again."""
     old = run_one(db)
     let_overrun(db, old)
-    assert old.job == answer(db, STEAL, 0)
+    assert (old.job,) == steal(db, overdue_seconds=0)
     new = claim_one(db, register(db))
     assert new.token > old.token
 
@@ -188,7 +187,7 @@ def test_a_sweep_answers_nothing_about_what_it_skipped(db: Database, connect: Co
     let_overrun(db, lease)
     assert "requested" == answer(user, "cancel(%s)", lease.job)
 
-    assert answer(db, STEAL, 0) is None
+    assert () == steal(db, overdue_seconds=0)
     assert ("running",) == places(db, lease.job)
 
 
@@ -272,7 +271,7 @@ def test_a_steal_by_a_leader_that_was_deposed_changes_nothing(db: Database) -> N
     let_overrun(db, lease)
     lead(db)
 
-    assert answer(db, STEAL, 0) is None
+    assert () == steal(db, overdue_seconds=0)
     assert ("running",) == places(db, lease.job)
 
 

@@ -72,7 +72,7 @@ def test_the_schedulers_role_sweeps(db: Connection[TupleRow], log_in: LogIn) -> 
     assert queued == race.answer(scheduler, "_recall(%s, %s::bigint[])", epoch, [queued])
     race.let_lapse(db, me)
     assert (me,) == race.mark_dead(scheduler, epoch=epoch)
-    assert running == race.answer(scheduler, "_steal(%s, '1 s', 10)", epoch)
+    assert (running,) == race.steal(scheduler, epoch=epoch)
 
 
 @pytest.mark.usefixtures("isolation")

@@ -77,6 +77,18 @@ def test_a_services_statement_uses_the_index_that_its_header_names(
     assert () == faults(statement, generic_plan(service, statement), indexes)
 
 
+def test_a_steal_looks_at_no_more_of_work_queue_than_its_stretch(
+    service: Connection[TupleRow],
+) -> None:
+    """Rows that an open snapshot keeps cannot make it outlast the leader's lease."""
+    (steal,) = (each for each in statements("fairlead_scheduler") if each.name == "steal")
+
+    plan = generic_plan(service, steal)
+
+    looked = [node for node in nodes(plan) if node.get("Relation Name") == "work_queue"]
+    assert ["Tid Range Scan"] == [node["Node Type"] for node in looked]
+
+
 @pytest.mark.parametrize("statement", statements("fairlead", "cli"), ids=str)
 def test_a_command_reads_no_backlog_whole(
     person: Connection[TupleRow], statement: Statement

@@ -162,6 +162,21 @@ def mark_dead(db: Database, *, epoch: int = 0) -> tuple[int, ...]:
     return tuple(row[0] for row in rows.fetchall())
 
 
+def steal(
+    db: Database, *, epoch: int = 0, overdue_seconds: float = 3600, limit: int = 100
+) -> tuple[int, ...]:
+    """Take back what dead workers and overdue attempts hold, in one look; return those jobs."""
+    values = {
+        "epoch": epoch,
+        "after": "(0,0)",
+        "pages": 8192,
+        "overdue_seconds": overdue_seconds,
+        "limit": limit,
+    }
+    (row,) = rows(db, "fairlead_scheduler", "steal", values)
+    return tuple(sorted(row["stolen"]))
+
+
 def claim(
     db: Database, worker: int, *, limit: int = 10, below_floor: bool = False
 ) -> tuple[Lease, ...]:

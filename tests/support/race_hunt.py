@@ -21,6 +21,7 @@ from tests.support.race import (
     let_expire,
     promote,
     register,
+    steal,
 )
 
 LOCKED = "55P03"
@@ -112,14 +113,13 @@ def sweeper(player: Player) -> None:
     epoch = leading(player.db)
     let_expire(player.db, *player.some(1)[: player.dice.randint(0, 1)])
     promote(player.db, epoch=epoch)
-    sweep = player.dice.choice(
-        [
-            "_expire(%s, '-infinity', 3)",
-            "_steal(%s, interval '5 milliseconds', 3)",
-            f"_recall(%s, ARRAY{player.some(3)}::bigint[])",
-        ]
-    )
-    answer(player.db, sweep, epoch)
+    match player.dice.randrange(3):
+        case 0:
+            answer(player.db, "_expire(%s, '-infinity', 3)", epoch)
+        case 1:
+            answer(player.db, "_recall(%s, %s::bigint[])", epoch, player.some(3))
+        case _:
+            steal(player.db, epoch=epoch, overdue_seconds=0.005, limit=3)
 
 
 def worker(player: Player) -> None:

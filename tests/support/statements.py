@@ -176,7 +176,8 @@ def whole_table(node: Plan) -> tuple[str, str]:
 def scans(plan: Plan, *, limited: bool = False) -> Iterator[tuple[Plan, bool]]:
     """Yield the nodes that read tables, and whether a limit stands above each."""
     limited = limited or plan["Node Type"] == "Limit"
-    if "Relation Name" in plan and not is_write(plan) and plan["Node Type"] != "Tid Scan":
+    by_place = plan["Node Type"] in ("Tid Scan", "Tid Range Scan")
+    if "Relation Name" in plan and not is_write(plan) and not by_place:
         yield plan, limited
     for child in children(plan):
         yield from scans(child, limited=limited)

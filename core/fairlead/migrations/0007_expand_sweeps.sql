@@ -1,32 +1,14 @@
 -- The leader's sweeps that need two statements: each is one autocommitted call, bounded, fenced by
 -- the epoch, and skips whatever somebody else has locked.
 
--- Returns to the queue what dead workers and attempts long past their deadline held. It reads
--- work_queue whole, so it is for the moments after a death, and for a slow pass beside those.
-create function fairlead._steal(my_epoch bigint, overdue interval, jobs_max integer)
+-- Takes attempts from dead workers, or from living ones long past the deadline: the jobs are queued
+-- again. Answers what it took; an attempt that has ended since it was found, or that is locked, is
+-- not in it. No attempts (null): it does nothing.
+create function fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[])
 returns table (job_id bigint, token bigint, became text)
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-    ids bigint[];
-    tokens bigint[];
-    errors text[];
 begin
-    if not fairlead._leads(my_epoch) then
-        return;
-    end if;
-    select array_agg(s.job_id order by s.job_id), array_agg(s.token order by s.job_id),
-           array_agg(s.error order by s.job_id)
-    into ids, tokens, errors
-    from (
-        select q.job_id, q.token,
-               case when w.dead then 'its worker was lost' else 'it ran past its deadline' end as error
-        from fairlead.work_queue q
-        cross join lateral (
-            select coalesce(bool_and(l.dead_at is not null), true) as dead
-            from fairlead.worker_leases l where l.id = q.worker offset 0) w
-        where q.worker is not null and (w.dead or q.deadline < now() - overdue)
-        limit jobs_max) s;
-    if ids is null then
+    if ids is null or not fairlead._leads(my_epoch) then
         return;
     end if;
     return query

@@ -97,7 +97,7 @@ begin
         'grant select, insert on fairlead.job_history to fairlead_scheduler',
         'grant select on fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.job_status to fairlead_scheduler',
         'grant usage on all sequences in schema fairlead to fairlead_scheduler',
-        'grant execute on function fairlead._steal(bigint, interval, integer), fairlead._expire(bigint, timestamptz, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead._history_partition(text, date) to fairlead_scheduler',
+        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead._history_partition(text, date) to fairlead_scheduler',
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id) on fairlead.jobs to fairlead_autoscaler',

@@ -1,5 +1,31 @@
--- steal: take back what dead workers hold, and attempts that are long past their deadline.
--- locks: see fairlead._steal.
--- index: see fairlead._steal.
-select s.job_id from fairlead._steal(
-    %(epoch)s, make_interval(secs => %(overdue_seconds)s), %(limit)s) s
+-- steal: take back what dead workers hold, and attempts that are long past their deadline, in a stretch
+--        of work_queue's pages behind %(after)s: at most %(limit)s of them. Answers what it took, and
+--        what the next stretch is behind, null at the end of the table. What somebody has locked it
+--        passes over, and the next round over the table comes back to it.
+-- locks: the leader's row (for share), then as fairlead._end_attempts with skip_locked.
+-- index: none of work_queue: it is read by the place of its rows, so that dead ones cost no more than
+--        their pages; worker_leases_pkey
+with stretch as materialized (
+    select s.until, format('(%%s,0)', s.until)::tid as place
+    from (select (%(after)s::tid::text::point)[0] + %(pages)s::integer as until) s
+), found as materialized (
+    select q.job_id, q.token, q.ctid as place,
+           case when w.dead then 'its worker was lost' else 'it ran past its deadline' end as error
+    from fairlead.work_queue q
+    cross join lateral (
+        select coalesce(bool_and(l.dead_at is not null), true) as dead
+        from fairlead.worker_leases l where l.id = q.worker offset 0) w
+    where q.ctid > %(after)s::tid and q.ctid < (select s.place from stretch s)
+      and q.worker is not null
+      and (w.dead or q.deadline < now() - make_interval(secs => %(overdue_seconds)s))
+    limit %(limit)s
+), listed as materialized (
+    select array_agg(f.job_id) as ids, array_agg(f.token) as tokens, array_agg(f.error) as errors,
+           max(f.place) as reached, count(*) as jobs
+    from found f
+)
+select array(select t.job_id from fairlead._steal(%(epoch)s, l.ids, l.tokens, l.errors) t) as stolen,
+       case when l.jobs >= %(limit)s then l.reached
+            when s.until < pg_relation_size('fairlead.work_queue')
+                           / current_setting('block_size')::bigint then s.place end::text as next
+from listed l cross join stretch s
