@@ -45,11 +45,10 @@ def place_order(connection: psycopg.Connection, customer: str, amount: float) ->
         ).fetchone()
         assert row is not None
         order: int = row[0]
-        payload: Confirmation = {"order": order}
         fairlead.enqueue(
             connection,
             "confirm_order",
-            {**payload},
+            {"order": order},
             tenant=customer,
             dedup_key=f"confirm:{order}",
         )

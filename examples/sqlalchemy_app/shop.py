@@ -5,17 +5,17 @@
     PYTHONPATH=examples/sqlalchemy_app fairlead-worker --app shop:tasks
 
 The model lists the columns that this application sets. The others have defaults in the
-database, and an application may read nothing but `id`.
+database, and an application may read nothing but `id`. It has a base of its own, so that
+whatever makes the application's tables never touches Fairlead's.
 """
 
 import os
 import sys
 from datetime import UTC, datetime
 from functools import cache
-from typing import ClassVar
 
 import psycopg
-from sqlalchemy import BigInteger, Engine, Identity, create_engine
+from sqlalchemy import BigInteger, Engine, Identity, MetaData, create_engine
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
@@ -25,7 +25,7 @@ tasks = fairlead.Tasks()
 
 
 class Base(DeclarativeBase):
-    """Everything that this application maps."""
+    """The application's own tables: what `create_all` makes and Alembic compares."""
 
 
 class Order(Base):
@@ -39,11 +39,16 @@ class Order(Base):
     confirmed_at: Mapped[datetime | None]
 
 
-class NewJob(Base):
-    """Fairlead's table, as far as this application uses it; `fairlead migrate` makes it."""
+class FairleadBase(DeclarativeBase):
+    """Fairlead's schema, which `fairlead migrate` makes and nothing here may change."""
+
+    metadata = MetaData(schema="fairlead")
+
+
+class NewJob(FairleadBase):
+    """A row of fairlead.jobs, as far as this application uses it."""
 
     __tablename__ = "jobs"
-    __table_args__: ClassVar[dict[str, str]] = {"schema": "fairlead"}
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     kind: Mapped[str]
@@ -94,7 +99,7 @@ def confirm_order(job: fairlead.Job[dict[str, int]]) -> None:
 def main() -> None:
     """Place an order for the customer and the amount on the command line."""
     customer, amount = sys.argv[1:]
-    Order.__table__.create(engine(), checkfirst=True)
+    Base.metadata.create_all(engine())
     with Session(engine()) as session:
         order = place_order(session, customer, float(amount))
         session.commit()

@@ -10,6 +10,7 @@ import pytest
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
+from examples.sqlalchemy_app import shop
 from tests.support import tree
 from tests.support.children import child, register
 from tests.support.dispatching import dispatch_all
@@ -79,6 +80,12 @@ def test_sqlalchemy(run: Run, database_url: str, db: Connection[TupleRow]) -> No
 
     assert [("alice", True)] == db.execute(_CONFIRMED.format("orders").encode()).fetchall()
     assert [("alice", "succeeded", {"confirmed": 1}, None)] == endings(db)
+
+
+def test_sqlalchemys_tables_are_the_applications_own() -> None:
+    """`create_all` and Alembic see no table of the schema fairlead."""
+    assert ["orders"] == list(shop.Base.metadata.tables)
+    assert ["fairlead.jobs"] == list(shop.FairleadBase.metadata.tables)
 
 
 def test_django(run: Run, database_url: str, db: Connection[TupleRow]) -> None:

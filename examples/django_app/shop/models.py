@@ -31,7 +31,7 @@ class NewJob(models.Model):
         """Django neither makes nor changes it; the quotes put it into its schema."""
 
         managed = False
-        db_table = 'fairlead"."jobs'
+        db_table = '"fairlead"."jobs"'
 
     def __str__(self) -> str:
         return f"new job of kind {self.kind}"
