@@ -9,8 +9,19 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgr
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := .venv/ready-$(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
 
+# Each dependency at its lower bound, without its marker.
+define LOWEST
+import re, tomllib
+for line in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]:
+    print(re.sub(r">=([\w.]+).*", r"==\1", line))
+endef
+export LOWEST
+# The tests that meet every one of them.
+LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py client.py migrate.py \
+  parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-servers demo dev bench bench-long chaos constraints clean
+.PHONY: help setup test check test-servers test-lowest demo dev bench bench-long chaos constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -38,6 +49,12 @@ test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well
 	  echo "PostgreSQL $$version:"; \
 	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet tests/integration || exit 1; \
 	done
+
+test-lowest: ## run unit, command line and service tests on the lowest versions that pyproject.toml allows
+	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,test]' $$($(PYTHON) -c "$$LOWEST")
+	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(TEST_PROCESSES) tests/unit $(LOWEST_TESTS)
+	rm -rf .venv-lowest
 
 check: setup ## check format, lint, types, import contracts and house rules
 	$(BIN)/ruff format --check .
@@ -69,5 +86,5 @@ constraints: ## pin the newest allowed versions anew
 	mv constraints.new constraints.txt && rm -rf .venv-pins
 
 clean: ## remove the environment and every cache (not the data of fairlead dev)
-	rm -rf .venv .venv-pins .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	rm -rf .venv .venv-* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
 	find core worker scheduler tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -113,6 +113,15 @@ def test_every_decision_is_under_the_contract_that_keeps_it_pure() -> None:
     assert [] == [name for name in here if name not in pure]
 
 
+def test_every_folder_with_python_is_type_checked() -> None:
+    """Mypy and pyright look at every folder of the tree; only Django's example has no types."""
+    tools = tomllib.loads(tree.text(Path("pyproject.toml")))["tool"]
+    folders = {path.parts[0] for path in tree.files(".py")}
+
+    assert folders == set(tools["mypy"]["files"])
+    assert folders == set(tools["pyright"]["include"])
+
+
 def test_every_relative_link_leads_somewhere() -> None:
     """Every relative link of every page, and its anchor, exists."""
     broken = {page: broken_links(page, tree.text(page)) for page in tree.files(".md")}
