@@ -143,7 +143,7 @@ begin
         update fairlead.jobs j
         set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
             crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths,
-            last_error = coalesce(d.error, j.last_error),
+            last_error = coalesce(d.error, j.last_error), due_at = coalesce(j.due_at, j.created_at),
             run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
         from judged d
         where j.id = any (mine) and j.id = d.job_id and d.became not in ('stale', 'locked')
