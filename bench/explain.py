@@ -31,8 +31,8 @@ def _with_literals(name: str, literals: Sequence[str]) -> bytes:
     return _NAMED.sub(lambda found: values[found[1]].encode(), query).replace(b"%%", b"%")
 
 
-def _buffers(connection: psycopg.Connection, query: bytes) -> int:
-    connection.execute(query)  # once to warm catalogs and pages
+def _buffers(connection: psycopg.Connection, query: bytes, *, warm_up: bytes) -> int:
+    connection.execute(warm_up)  # catalogs and pages
     connection.rollback()
     row = connection.execute(b"explain (analyze, buffers, format json) " + query).fetchone()
     connection.rollback()
@@ -58,25 +58,13 @@ def select_buffers(connection: psycopg.Connection, sent: Sequence[Sequence[str]]
         found = _heads(connection, query)
         if found:
             heads += found
-            buffers += _buffers(connection, query)
+            buffers += _buffers(connection, query, warm_up=query)
     return buffers / max(1, heads)
 
 
-def dispatch_buffers(connection: psycopg.Connection) -> float:
-    """Return buffers per job of dispatching the next jobs in line."""
-    rows = connection.execute(
-        b"select id from fairlead.jobs j where run_at is null and not exists"
-        b" (select from fairlead.work_queue q where q.job_id = j.id) order by seq limit %s",
-        (_BATCH,),
-    ).fetchall()
-    lead = connection.execute(
-        b"select epoch from fairlead.leaders where role = 'scheduler'"
-    ).fetchone()
-    connection.rollback()
-    assert lead is not None
-    ids = sorted(row[0] for row in rows)
+def _dispatching(ids: Sequence[int], epoch: int) -> bytes:
     literals: dict[bytes, str] = {
-        b"epoch": str(lead[0]),
+        b"epoch": str(epoch),
         b"floor": "0",
         b"pool": "'default'",
         b"band": "0::smallint",
@@ -88,8 +76,30 @@ def dispatch_buffers(connection: psycopg.Connection) -> float:
         b"timeout_max": "'1 hour'",
     }
     query = sql.load(_PACKAGE, "dispatch")
-    filled = _NAMED.sub(lambda found: literals[found[1]].encode(), query)
-    return _buffers(connection, filled) / len(ids)
+    return _NAMED.sub(lambda found: literals[found[1]].encode(), query)
+
+
+def dispatch_buffers(connection: psycopg.Connection) -> float:
+    """Return buffers per job of dispatching the next jobs in line.
+
+    What warms up are others: the rolled back rows of the same jobs would be visited again.
+    """
+    rows = connection.execute(
+        b"select id from fairlead.jobs j where run_at is null and not exists"
+        b" (select from fairlead.work_queue q where q.job_id = j.id) order by seq limit %s",
+        (2 * _BATCH,),
+    ).fetchall()
+    lead = connection.execute(
+        b"select epoch from fairlead.leaders where role = 'scheduler'"
+    ).fetchone()
+    connection.rollback()
+    assert lead is not None
+    ids = [int(row[0]) for row in rows]
+    measured, others = sorted(ids[:_BATCH]), sorted(ids[_BATCH:])
+    warm_up = _dispatching(others, lead[0])
+    return _buffers(connection, _dispatching(measured, lead[0]), warm_up=warm_up) / len(
+        measured
+    )
 
 
 def scheduler_buffers(server: Server, database: str, first: int) -> dict[str, float]:
