@@ -170,6 +170,25 @@ def test_a_drain_returns_what_has_not_started_and_finishes_what_runs(
     ).fetchall()
 
 
+def test_a_drained_child_claims_nothing_more(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """What is dispatched after the drain began stays for others."""
+    lock = connect()
+    lock.execute("SELECT pg_advisory_lock(1)")
+    (first,) = insert(db, "waits", {"number": 1})
+    running.runs(1)
+    running.say(wire.Drain())
+    running.hears(wire.Draining)
+
+    (later,) = insert(db, "echo")
+    lock.close()
+
+    assert 0 == running.exits()
+    becomes(db, first, "succeeded")
+    becomes(db, later, "queued")
+
+
 def test_a_release_ends_what_heeds_and_leaves_the_rest_to_the_parent(
     running: RunningChild, connect: Connect, db: Connection[TupleRow]
 ) -> None:
@@ -232,10 +251,10 @@ def test_a_process_that_dies_takes_one_attempt_with_it(
 
 
 def test_an_application_that_cannot_be_loaded_is_a_sentence_and_code_2(
-    database_url: str, db: Connection[TupleRow]
+    database_url: str,
 ) -> None:
     """The child says what is wrong, without a traceback."""
-    started = RunningChild(database_url, register(db), app="no_such_module:tasks")
+    started = RunningChild(database_url, app="no_such_module:tasks")
     try:
         assert 2 == started.exits()
         words = "ModuleNotFoundError: No module named 'no_such_module'"

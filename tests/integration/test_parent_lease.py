@@ -52,6 +52,7 @@ class Worker:
     ) -> None:
         self.news = Bell()
         self.lease = LeaseThread(orders, name=name, running=lambda: running, news=self.news)
+        self.lease.offer(orders.concurrency * orders.processes)
         self.list = Enlistment(orders, name, self.lease)
 
     def turn(self) -> None:
@@ -336,25 +337,33 @@ def _waits(connection: Connection[TupleRow]) -> bool:
     return bool(rows)
 
 
-def test_unfinished_counts_retries_and_not_what_is_scheduled_for_later(
-    database_url: str, db: Connection[TupleRow]
+@pytest.mark.parametrize("ended_as", ["snoozed", "failed"])
+def test_unfinished_counts_what_comes_again_and_not_what_is_scheduled_for_later(
+    database_url: str, db: Connection[TupleRow], ended_as: str
 ) -> None:
-    """Until empty is: nothing pending, queued or running, and no retry to come."""
+    """Done is: nothing pending, queued or running, and nothing that ran is to run again."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, run_at) VALUES ('later', now() + interval '1 h')"
+    )
+    scheduled = unfinished(database_url)
+    job_id, token = leased_job(db, 1)
+    running = unfinished(database_url)
+    db.execute(
+        "SELECT fairlead._end_attempts(array[%s]::bigint[], array[%s]::bigint[], array[%s],"
+        " array[null::text], array['1 h'::interval])",
+        [job_id, token, ended_as],
+    )
+    comes_again = unfinished(database_url)
+
+    assert (False, True, True) == (scheduled, running, comes_again)
+
+
+def unfinished(database_url: str) -> bool:
+    """Return whether anything is unfinished, as a worker that runs until empty asks it."""
     answers: list[bool] = []
-    orders = orders_for(database_url)
-
-    def look() -> bool:
-        with working(Worker(orders)) as worker:
-            worker.lease.ask(lambda session: partial(answers.append, ask(session)))
-            worker.see(lambda: answers, "an answer")
-        return answers.pop()
-
-    ask = parent_store.unfinished
-    db.execute("INSERT INTO fairlead.jobs (kind, run_at) VALUES ('k', now() + interval '1 h')")
-    scheduled = look()
-    db.execute("UPDATE fairlead.jobs SET attempts = 1")
-    retried = look()
-    db.execute("UPDATE fairlead.jobs SET attempts = 0, run_at = NULL")
-    pending = look()
-
-    assert (False, True, True) == (scheduled, retried, pending)
+    with working(Worker(orders_for(database_url))) as worker:
+        worker.lease.ask(
+            lambda session: partial(answers.append, parent_store.unfinished(session))
+        )
+        worker.see(lambda: answers, "an answer")
+    return answers.pop()

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 from pathlib import Path
-from urllib.request import urlopen
 
 import pytest
 from psycopg import Connection
@@ -12,6 +11,7 @@ from psycopg.rows import TupleRow
 from fairlead.dev.postgres import Server
 from tests.chaos.fleet import fleet
 from tests.support.dispatching import dispatch_all
+from tests.support.health import listening_port, page
 from tests.support.waiting import until
 
 MEMORY_KIB_MAX = 45 * 1024
@@ -157,31 +157,6 @@ def test_a_worker_is_ready_when_it_may_claim_and_not_while_it_stops(
     assert 'fairlead_worker_slots_busy{pool="default"} 1.0' in metrics
     assert 'fairlead_lease_renewals_total{result="renewed"}' in metrics
     assert "fairlead_worker_draining 1.0" in draining
-
-
-def page(port: int, name: str) -> str:
-    """Return what a page says, whatever its status."""
-    try:
-        with urlopen(f"http://127.0.0.1:{port}/{name}", timeout=5) as answer:
-            return str(answer.read().decode()).strip()
-    except OSError as error:
-        body = getattr(error, "read", bytes)()
-        return str(body.decode()).strip()
-
-
-def listening_port(pid: int) -> int:
-    """Return the port that a process listens on, from Linux's tables."""
-    ours = {
-        each.readlink().name.removeprefix("socket:[").removesuffix("]")
-        for each in Path(f"/proc/{pid}/fd").iterdir()
-        if each.is_symlink() and "socket:[" in str(each.readlink())
-    }
-    lines = Path("/proc/net/tcp6").read_text() + Path("/proc/net/tcp").read_text()
-    for line in lines.splitlines():
-        fields = line.split()
-        if len(fields) > 9 and fields[3] == "0A" and fields[9] in ours:
-            return int(fields[1].rpartition(":")[2], 16)
-    raise AssertionError("it listens on no port")
 
 
 def test_the_parent_stays_small(

@@ -44,11 +44,10 @@ class RunningChild:
     def __init__(
         self,
         database_url: str,
-        worker_id: int,
         *,
         concurrency: int = 4,
         app: str = APP,
-        alone: tuple[int, int] | None = None,
+        alone: bool = False,
         environment: dict[str, str] | None = None,
     ) -> None:
         """Start the process."""
@@ -57,9 +56,9 @@ class RunningChild:
         self._ledger = wire.Ledger(descriptor, concurrency)
         command = [sys.executable, "-m", "fairlead_worker.child", "--app", app]
         command += ["--pool", "default", "--concurrency", str(concurrency)]
-        command += ["--worker-id", str(worker_id), "--log-format", "json"]
+        command += ["--log-format", "json"]
         command += ["--control-fd", str(theirs.fileno()), "--ledger-fd", str(descriptor)]
-        command += ["--alone", f"{alone[0]}:{alone[1]}"] if alone else []
+        command += ["--alone"] if alone else []
         with theirs:
             self.process = subprocess.Popen(
                 command,
@@ -155,21 +154,26 @@ def child(
     *,
     app: str = APP,
     concurrency: int = 4,
-    alone: tuple[int, int] | None = None,
     environment: dict[str, str] | None = None,
 ) -> Generator[RunningChild]:
     """Run a child that claims; end it in any case."""
     running = RunningChild(
-        database_url,
-        worker_id,
-        app=app,
-        concurrency=concurrency,
-        alone=alone,
-        environment=environment,
+        database_url, app=app, concurrency=concurrency, environment=environment
     )
     try:
         running.hears(wire.Ready)
-        running.say(wire.Go())
+        running.say(wire.Go(worker_id))
+        yield running
+    finally:
+        running.end()
+
+
+@contextmanager
+def lone_child(database_url: str) -> Generator[RunningChild]:
+    """Run a child that runs what it is given, alone; end it in any case."""
+    running = RunningChild(database_url, concurrency=1, alone=True)
+    try:
+        running.hears(wire.Ready)
         yield running
     finally:
         running.end()

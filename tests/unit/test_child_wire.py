@@ -8,11 +8,12 @@ import pytest
 from fairlead_worker import wire
 
 TO_CHILD: tuple[wire.ToChild, ...] = (
-    wire.Go(),
+    wire.Go(7),
     wire.Drain(),
     wire.Release(),
     wire.Cancel(((1, 2), (3, 4))),
     wire.Lost(),
+    wire.Take(1, 2),
     wire.Settled(1, 2),
     wire.Roll(3),
 )
@@ -20,10 +21,13 @@ TO_PARENT: tuple[wire.ToParent, ...] = (
     wire.Ready(("a", "b")),
     wire.Tally((wire.Counted("c", ("x",), 1),), (wire.Spread("h", (), (0, 2), 0.5),)),
     wire.Alone(1, 2),
+    wire.Ended(1, 2),
+    wire.Declined(1, 2),
     wire.Holds(3, (4, 5)),
     wire.Idle(),
     wire.Busy(),
     wire.Unsure(),
+    wire.Draining(),
     wire.Drained(),
 )
 

@@ -25,7 +25,6 @@ from fairlead_worker.apart import Apart
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.books import Books
 from fairlead_worker.child_orders import ChildOrders, read
-from fairlead_worker.child_store import Claiming
 from fairlead_worker.claim import Claimer, Line
 from fairlead_worker.control import Control
 from fairlead_worker.eager import Loop
@@ -94,18 +93,19 @@ class Child:
         open_one = partial(self._open, "worker claims")
         sorter = Sorter(self._app.handlers, self._finisher.reports)
         intake = Intake(sorter, self._slots, self._executor, self._finisher)
-        if orders.alone is not None:
+        if orders.alone:
             return Loner(
                 open_one,
-                orders.alone,
                 intake=intake,
+                slots=self._slots,
+                say=self._control.say,
                 reached=self._reached,
                 stopped=self._claimer_stopped,
             )
         listens = self._settings.database_direct
         return Claimer(
             Line(open_one=open_one, listens=listens, say=self._control.say),
-            Claiming(orders.worker_id, orders.pool),
+            orders.pool,
             slots=self._slots,
             intake=intake,
             ended=lambda: self._finisher.total,
@@ -142,8 +142,10 @@ class Child:
         """Heed the parent, in a thread of its own; what must not wait for the loop does not."""
         for message in self._control.messages():
             match message:
-                case wire.Go():
-                    self._claimer.go()
+                case wire.Go(worker_id):
+                    self._claimer.go(worker_id)
+                case wire.Take(job_id, token) if isinstance(self._claimer, Loner):
+                    self._claimer.take((job_id, token))
                 case wire.Roll(number):
                     self._claimer.roll(number)
                 case wire.Lost():
@@ -201,10 +203,9 @@ class Child:
         self._loop.call_soon_threadsafe(self._return_unstarted)
 
     def _return_unstarted(self) -> None:
-        self._claims_stopped = True
-        if self._orders.alone is None:
-            self._give_back(self._executor.unstarted())
-        self._draining = True
+        self._claims_stopped = self._draining = True
+        self._control.say(wire.Draining())
+        self._give_back(self._executor.unstarted())
         self._finish_if_empty()
 
     def _emptied(self) -> None:

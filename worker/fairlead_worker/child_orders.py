@@ -4,7 +4,6 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
 from fairlead.log import LogFormat
-from fairlead_worker.child_store import Key
 
 
 class ChildOrders(Namespace):
@@ -13,10 +12,9 @@ class ChildOrders(Namespace):
     app: str
     pool: str
     concurrency: int
-    worker_id: int
     control_fd: int
     ledger_fd: int
-    alone: Key | None
+    alone: bool
     log_format: LogFormat
     log_level: str
 
@@ -30,14 +28,9 @@ def read(arguments: Sequence[str]) -> ChildOrders:
     parser = ArgumentParser(prog="fairlead_worker.child", allow_abbrev=False)
     for name in ("--app", "--pool"):
         parser.add_argument(name, required=True)
-    for name in ("--concurrency", "--worker-id", "--control-fd", "--ledger-fd"):
+    for name in ("--concurrency", "--control-fd", "--ledger-fd"):
         parser.add_argument(name, type=int, required=True)
-    parser.add_argument("--alone", type=_key)
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--log-format", default="auto")
     parser.add_argument("--log-level", default="info")
     return parser.parse_args(arguments, namespace=ChildOrders())
-
-
-def _key(text: str) -> Key:
-    job_id, _, token = text.partition(":")
-    return int(job_id), int(token)

@@ -48,12 +48,22 @@ def take_turn(connection: Connection, pool: str) -> bool:
     return found.fetchone() is not None
 
 
-def load_alone(connection: Connection, key: Key) -> Claimed | None:
-    """Read an attempt that is leased already; None when the token holds it no longer."""
-    row = connection.execute(
-        load("fairlead_worker", "load_alone"), {"job_id": key[0], "token": key[1]}
+@dataclass(frozen=True, slots=True)
+class Lone:
+    """An attempt that begins now, alone, and whether its job has died alone before."""
+
+    row: Claimed
+    died_alone: bool
+
+
+def begin_alone(connection: Connection, key: Key) -> Lone | None:
+    """Begin an attempt that is leased already; None when the token holds it no longer."""
+    found = connection.execute(
+        load("fairlead_worker", "begin_alone"), {"job_id": key[0], "token": key[1]}
     ).fetchone()
-    return cast("Claimed | None", row)
+    if found is None:
+        return None
+    return Lone(cast("Claimed", found[:-1]), bool(found[-1]))
 
 
 def drop_orphans(connection: Connection, keys: Iterable[Key]) -> None:

@@ -31,29 +31,25 @@ class Child:
 
     Args:
         orders: the worker's settings.
-        worker_id: under which row it claims.
-        alone: the attempt, as job id and token, that it runs instead of claiming.
+        alone: whether it runs what it is given, one at a time, instead of claiming.
 
     Raises:
         OSError: the machine has no room for another process.
     """
 
-    def __init__(
-        self, orders: Orders, worker_id: int, alone: tuple[int, int] | None = None
-    ) -> None:
-        self.alone = alone
-        self.ready = False
+    def __init__(self, orders: Orders, *, alone: bool = False) -> None:
+        self.ready = False  # it has loaded the application and reached the database
+        self.goes = False  # it may claim
         self.idle = False
         self.cause: Cause | None = None  # why the parent ends it
         self.kill_at: float | None = None
-        self.started_at = monotonic()
-        slots = orders.concurrency if alone is None else 1
+        slots = 1 if alone else orders.concurrency
         descriptor = wire.make(slots)
         ours, theirs = socket.socketpair()
         try:
             self._ledger = wire.Ledger(descriptor, slots)
             self._process = subprocess.Popen(
-                _command(orders, worker_id, theirs.fileno(), descriptor, alone),
+                _command(orders, theirs.fileno(), descriptor, alone=alone),
                 pass_fds=[theirs.fileno(), descriptor],
                 process_group=0,
                 stdin=subprocess.DEVNULL,
@@ -169,19 +165,10 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)
 
 
-def _command(
-    orders: Orders,
-    worker_id: int,
-    control: int,
-    ledger: int,
-    alone: tuple[int, int] | None,
-) -> list[str]:
+def _command(orders: Orders, control: int, ledger: int, *, alone: bool) -> list[str]:
     command = [sys.executable, "-m", "fairlead_worker.child"]
     command += ["--app", orders.app, "--pool", orders.pool]
-    command += ["--concurrency", str(orders.concurrency if alone is None else 1)]
-    command += ["--worker-id", str(worker_id)]
+    command += ["--concurrency", str(1 if alone else orders.concurrency)]
     command += ["--control-fd", str(control), "--ledger-fd", str(ledger)]
     command += ["--log-format", orders.log_format, "--log-level", orders.log_level]
-    if alone is not None:
-        command += ["--alone", f"{alone[0]}:{alone[1]}"]
-    return command
+    return [*command, "--alone"] if alone else command

@@ -9,7 +9,7 @@ import random
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from select import select
 from time import monotonic
 
@@ -31,6 +31,7 @@ _TURN_SECONDS = 1.0
 _IDLE_TURN_SECONDS = 4.0
 _HELD_MAX = 5000
 _AGAIN_SECONDS = 0.5
+_NOBODY = 0  # until there is an id, nothing is claimed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ class Claimer:
 
     Args:
         line: the database and the parent.
-        who: as whom to claim, and from which pool.
+        pool: from which one to claim.
         slots: what is held already.
         intake: where claimed jobs go.
         ended: how many have ended so far.
@@ -59,7 +60,7 @@ class Claimer:
     def __init__(
         self,
         line: Line,
-        who: Claiming,
+        pool: str,
         *,
         slots: Slots,
         intake: Intake,
@@ -68,7 +69,7 @@ class Claimer:
         reached: Callable[[], None],
         stopped: Callable[[], None],
     ) -> None:
-        self._line, self._who = line, who
+        self._line, self._who = line, Claiming(_NOBODY, pool)
         self._slots, self._intake = slots, intake
         self._ended, self._tally = ended, tally
         self._reached, self._stopped = reached, stopped
@@ -83,8 +84,9 @@ class Claimer:
 
     # --- called by other threads ------------------------------------------------------------
 
-    def go(self) -> None:
-        """Begin to claim."""
+    def go(self, worker_id: int) -> None:
+        """Begin to claim, under this id."""
+        self._who = replace(self._who, worker_id=worker_id)
         self._going.set()
         self._bell.ring()
 

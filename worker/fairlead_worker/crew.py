@@ -41,28 +41,38 @@ class Crew:
         self._start_at = 0.0
         self._log = log.get("worker.crew")
         self.children: tuple[Child, ...] = ()
-        self.was_ready = False
-        self.deaths = 0
+        self.served = False
 
-    def fill(self, worker_id: int, now: float) -> None:
+    def fill(self, now: float) -> None:
         """Start the children that are missing, unless the last ones died too quickly."""
         while len(self.children) < self._orders.processes and now >= self._start_at:
             try:
-                child = Child(self._orders, worker_id)
+                child = Child(self._orders)
             except OSError as error:
                 self._log.error("child.not_started", why=str(error))
                 self._start_at = now + _REST_SECONDS_MAX
                 return
             self.children = (*self.children, child)
-            self._log.info("child.started", pid=child.pid, worker=worker_id)
+            self._log.info("child.started", pid=child.pid)
 
     def ready(self, child: Child, message: wire.Ready) -> None:
-        """Let a child claim, now that it is ready."""
+        """Take note that a child could work."""
         child.ready = True
         self._deaths_at_start = 0
-        self.was_ready = True
-        self._log.info("child.ready", pid=child.pid, kinds=list(message.kinds))
-        child.say(wire.Go())
+        self._log.debug("child.loaded", pid=child.pid, kinds=list(message.kinds))
+
+    def go(self, worker_id: int) -> None:
+        """Let the children that are ready claim, under this id. A repeat does nothing."""
+        for child in self.children:
+            if child.ready and not child.goes:
+                child.goes = self.served = True
+                child.say(wire.Go(worker_id))
+                self._log.info("child.ready", pid=child.pid, worker=worker_id)
+
+    @property
+    def slots(self) -> int:
+        """How many jobs the children that are ready run at a time."""
+        return self._orders.concurrency * sum(child.ready for child in self.children)
 
     def remove(self, child: Child, exit_code: int) -> Hopeless | None:
         """Take note of a death; answer whether there is no hope in starting another."""

@@ -32,14 +32,25 @@ class Enlistment:
         self._name = name
         self._lease = lease
         self._former: tuple[int, ...] | None = None  # None: look for predecessors
-        self._asked = False
+        self._asked = self._prepares = False
         self._registered: int | None = None  # known here before the parent's loop knows it
         self._log = log.get("worker.enlistment").bind(name=name)
         self.worker_id: int | None = None
+        self.prepared = False
         self.left = False
 
+    def prepare(self) -> None:
+        """Have whatever a former worker held run elsewhere, as soon as the database answers.
+
+        It need not wait until this one can work. A repeat does nothing.
+        """
+        if not self._prepares and not self.prepared:
+            self._prepares = True
+            self._lease.ask(self._prepare)
+
     def enlist(self) -> None:
-        """Get a row and a lease as soon as the database answers. A repeat does nothing."""
+        """Get a row and a lease, after `prepare`. A repeat does nothing."""
+        self.prepare()
         if not self._asked:
             self._asked = True
             self._lease.ask(self._enlist)
@@ -49,6 +60,7 @@ class Enlistment:
         if self.worker_id is not None:
             self._former = (*(self._former or ()), self.worker_id)
         self.worker_id = None
+        self.prepared = False
         self._lease.drop()
 
     def leave(self) -> None:
@@ -61,16 +73,19 @@ class Enlistment:
 
     # In the lease's thread.
 
-    def _enlist(self, session: Session) -> Reply:
+    def _prepare(self, session: Session) -> Reply:
         former = self._former
         if former is None:
             former = self._predecessors(session)
         became = parent_store.bury(session, former, "its worker was lost")
-        since = monotonic()
-        worker_id = parent_store.register(session, self._orders, self._name)
-        self._lease.hold(worker_id, since)
+        return partial(self._prepared, former, became)
+
+    def _enlist(self, session: Session) -> Reply:
+        since, slots = monotonic(), self._lease.slots
+        worker_id = parent_store.register(session, self._orders, self._name, slots)
+        self._lease.hold(worker_id, since, slots)
         self._registered = worker_id
-        return partial(self._enlisted, worker_id, former, became)
+        return partial(self._enlisted, worker_id, slots)
 
     def _predecessors(self, session: Session) -> tuple[int, ...]:
         if not self._orders.worker_name and not self._orders.pod_uid:
@@ -86,17 +101,18 @@ class Enlistment:
 
     # In the parent's loop.
 
-    def _enlisted(
-        self, worker_id: int, former: tuple[int, ...], became: Iterable[Became]
-    ) -> None:
-        self.worker_id = worker_id
+    def _prepared(self, former: tuple[int, ...], became: Iterable[Became]) -> None:
         self._former = ()
-        self._asked = False
-        slots = self._orders.concurrency * self._orders.processes
-        self._log.info("worker.registered", worker=worker_id, slots=slots)
+        self._prepares = False
+        self.prepared = True
         if former:
             states = Counter(each.became for each in became)
             self._log.warning("worker.replaced", workers=list(former), attempts=dict(states))
+
+    def _enlisted(self, worker_id: int, slots: int) -> None:
+        self.worker_id = worker_id
+        self._asked = False
+        self._log.info("worker.registered", worker=worker_id, slots=slots)
 
     def _gone(self) -> None:
         self.left = True

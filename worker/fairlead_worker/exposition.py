@@ -92,7 +92,7 @@ class Exposition(Collector):
     def _of_the_slots(self) -> Generator[Metric]:
         pool, running = ("pool",), self._running()
         label = (self._orders.pool,)
-        slots = self._orders.concurrency * self._orders.processes
+        slots = float(self._lease.slots)
         yield _gauge("worker_slots", "Jobs that may run at a time.", pool, {label: slots})
         yield _gauge(
             "worker_slots_busy", "Jobs that run now.", pool, {label: float(len(running))}

@@ -10,7 +10,7 @@ from fairlead.tasks import Handler
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt, Desk
 from fairlead_worker.child_store import Key
-from fairlead_worker.execute import LATE_US, Executor
+from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.slots import Slots
 
@@ -109,7 +109,6 @@ class Intake:
         found = self._sorter.sort(rows)
         for attempt in found.to_run if alone else ():
             attempt.where = attempt.handler.runs_on
-            attempt.arrived_us -= LATE_US  # it may have waited for its process for long
         self._slots.take(found.to_run)
         self._slots.take(found.ended)
         if found.to_run:

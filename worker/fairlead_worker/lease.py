@@ -91,8 +91,10 @@ class LeaseThread:
         self.replies: deque[Reply] = deque()
         self._session: Session | None = None
         self._renew_at = 0.0
+        self._told_slots = 0
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._log = log.get("worker.lease")
+        self.slots = 1  # a row has one at least
         self.standing: Standing = None
         self.cancelled: frozenset[int] = frozenset()
         self.renewals = {"renewed": 0, "dead": 0, "failed": 0}
@@ -129,8 +131,15 @@ class LeaseThread:
         """Let go of what a thread that does not run has taken."""
         self._wake.close()
 
-    def hold(self, worker_id: int, since: float) -> None:
-        """Trust the lease of this row, taken by an errand that began at `since`."""
+    def offer(self, slots: int) -> None:
+        """Have the row say how many jobs the children that are ready run at a time."""
+        if slots != self.slots:
+            self.slots = slots
+            self._wake.ring()
+
+    def hold(self, worker_id: int, since: float, slots: int) -> None:
+        """Trust the lease of this row, taken with so many slots by an errand since then."""
+        self._told_slots = slots
         self._renew_at = since + self._orders.worker_renew_seconds
         self._tell(Held(worker_id, self._trust(since)))
 
@@ -168,16 +177,22 @@ class LeaseThread:
 
     def _renew_if_due(self, session: Session) -> None:
         standing, started = self.standing, monotonic()
-        if not isinstance(standing, Held) or started < self._renew_at:
+        due = started >= self._renew_at or self.slots != self._told_slots
+        if not isinstance(standing, Held) or not due:
             return
-        cancelled = parent_store.renew(
-            session, standing.worker_id, self._orders.worker_lease_seconds, self._running()
+        renewal = parent_store.Renewal(
+            worker_id=standing.worker_id,
+            lease_seconds=self._orders.worker_lease_seconds,
+            slots=self.slots,
+            running=self._running(),
         )
+        cancelled = parent_store.renew(session, renewal)
         self.renewals["renewed" if cancelled is not None else "dead"] += 1
         if cancelled is None:
             self._tell(Dead(standing.worker_id))
             return
         self._renew_at = started + self._orders.worker_renew_seconds
+        self._told_slots = renewal.slots
         self.cancelled = cancelled
         self._tell(Held(standing.worker_id, self._trust(started)))
 

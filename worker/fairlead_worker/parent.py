@@ -25,6 +25,7 @@ from fairlead_worker.drain import Stage
 from fairlead_worker.enlist import Enlistment
 from fairlead_worker.exposition import Exposition
 from fairlead_worker.handback import HandBacks
+from fairlead_worker.keep import Keep
 from fairlead_worker.lease import Dead, Held, LeaseThread, Unusable
 from fairlead_worker.ledger_view import (
     Died,
@@ -67,6 +68,7 @@ class Parent:
         self._enlistment = Enlistment(orders, self._name, self._lease)
         self._handbacks = HandBacks(self._lease)
         self._solo = Solo(self._start_alone)
+        self._keep = Keep(orders, self._lease, self._solo.waiting)
         self._rollcall = RollCall(self._lease, self._claiming, self._orphaned)
         self._vigil = Vigil(self._lease)
         self._exposition = Exposition(orders, self._lease, self._handbacks, self._entries)
@@ -129,6 +131,10 @@ class Parent:
                     self._exposition.add(message)
                 case wire.Alone():
                     self._solo.take(message, child)
+                case wire.Ended():
+                    self._solo.ended(message, monotonic())
+                case wire.Declined():
+                    self._solo.declined(message)
                 case wire.Holds():
                     self._rollcall.answered(message, child)
                 case wire.Unsure():
@@ -136,19 +142,18 @@ class Parent:
                 case _:
                     self._note_state(child, message)
 
-    def _note_state(
-        self, child: Child, message: wire.Ready | wire.Idle | wire.Busy | wire.Drained
-    ) -> None:
+    def _note_state(self, child: Child, message: wire.State) -> None:
         match message:
             case wire.Ready() if child is self._solo.child:
                 child.ready = True
-                child.say(wire.Go())
             case wire.Ready():
                 self._crew.ready(child, message)
             case wire.Idle():
                 child.idle = True
             case wire.Busy():
                 child.idle = False
+            case wire.Draining():
+                self._log.debug("child.draining", pid=child.pid)
             case wire.Drained():
                 child.cause = child.cause or _STOPPED
 
@@ -218,8 +223,7 @@ class Parent:
     def _bury(self, child: Child, code: int, now: float) -> None:
         cause, started = child.how_it_ended(), child.running()
         if child is self._solo.child:
-            self._handbacks.give(self._solo.endings(started, cause))
-            self._solo.settle()
+            self._handbacks.give(self._solo.bury(started, cause))
         else:
             self._handbacks.give(endings(started, cause))
             self._give_up(self._crew.remove(child, code))
@@ -251,20 +255,31 @@ class Parent:
     # --- children ---------------------------------------------------------------------------
 
     def _fill_up(self, now: float) -> None:
-        if self._stage > Stage.SERVING:
+        """Have children, then, when one is ready, a row, and then let them claim."""
+        serving = self._stage == Stage.SERVING
+        self._lease.offer(max(1, self._crew.slots) if serving else 1)
+        if not serving:
             self._handbacks.give(self._solo.give_up())
-            return
-        if self._enlistment.worker_id is not None:
-            self._crew.fill(self._enlistment.worker_id, now)
+        elif not self._enlistment.prepared:
+            if not self._everybody():
+                self._enlistment.prepare()
+        else:
+            self._crew.fill(now)
+            self._serve(now)
+
+    def _serve(self, now: float) -> None:
+        worker_id = self._enlistment.worker_id
+        if worker_id is not None:
+            self._crew.go(worker_id)
             self._solo.next(now)
+            self._keep.advance(now)
             self._rollcall.advance(now)
-        elif not self._everybody():
+        elif self._crew.slots:
             self._enlistment.enlist()
 
-    def _start_alone(self, attempt: tuple[int, int]) -> Child:
-        assert self._enlistment.worker_id is not None
-        child = Child(self._orders, self._enlistment.worker_id, attempt)
-        self._log.info("child.started", pid=child.pid, alone=attempt[0])
+    def _start_alone(self) -> Child:
+        child = Child(self._orders, alone=True)
+        self._log.info("child.started", pid=child.pid, alone=True)
         return child
 
     # --- the next step of a stop ------------------------------------------------------------
@@ -322,7 +337,7 @@ class Parent:
         return tuple(entry for child in self._everybody() for entry in child.running())
 
     def _ready(self) -> bool:
-        return self._crew.was_ready and self._stage == Stage.SERVING
+        return self._crew.served and self._stage == Stage.SERVING
 
     def _idle(self) -> bool:
         alone = self._solo.tokens

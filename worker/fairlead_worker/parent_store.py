@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from socket import gethostname
-from typing import cast
+from typing import TypeAlias, cast
 
 from fairlead.sql import integers, load
 from fairlead_worker.ledger_view import EndedAs, Ending
@@ -17,6 +17,8 @@ from fairlead_worker.orders import Orders
 from fairlead_worker.session import Session
 
 ROOM = "fairlead_worker"
+Key: TypeAlias = tuple[int, int]
+"""A job's id and the attempt's token."""
 _BATCH = 500
 
 
@@ -36,7 +38,7 @@ class Held:
     token: int
 
 
-def register(session: Session, orders: Orders, name: str) -> int:
+def register(session: Session, orders: Orders, name: str, slots: int) -> int:
     """Insert this worker's row with a fresh lease, wake the scheduler, and answer its id.
 
     Not idempotent: when the answer is lost, a row stays that nobody renews; it holds no job,
@@ -44,7 +46,7 @@ def register(session: Session, orders: Orders, name: str) -> int:
     """
     values = {
         "lease_seconds": orders.worker_lease_seconds,
-        "slots": orders.concurrency * orders.processes,
+        "slots": slots,
         "name": name,
         "pool": orders.pool,
         "host": gethostname(),
@@ -55,22 +57,34 @@ def register(session: Session, orders: Orders, name: str) -> int:
     return _integer(session.rows(load(ROOM, "register"), values)[0][0])
 
 
-def renew(
-    session: Session, worker_id: int, lease_seconds: float, running: Iterable[tuple[int, int]]
-) -> frozenset[int] | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """What a renewal says of a worker."""
+
+    worker_id: int
+    lease_seconds: float
+    slots: int
+    running: tuple[Key, ...]
+
+
+def renew(session: Session, renewal: Renewal) -> frozenset[int] | None:
     """Prolong the lease; answer the tokens of those running that are to be cancelled.
 
     None: the row is dead, and what it held may run elsewhere by now.
     """
-    pairs = sorted(running)
     values = {
-        "worker": worker_id,
-        "lease_seconds": lease_seconds,
-        "ids": integers(job_id for job_id, _ in pairs),
-        "tokens": integers(token for _, token in pairs),
+        "worker": renewal.worker_id,
+        "lease_seconds": renewal.lease_seconds,
+        "slots": renewal.slots,
+        **_keys(renewal.running),
     }
     rows = session.rows(load(ROOM, "renew"), values)
     return frozenset(_integers(rows[0][0])) if rows else None
+
+
+def keep(session: Session, waiting: Iterable[Key], lease_seconds: float) -> None:
+    """Keep attempts that have not begun from being overdue before the lease is."""
+    session.rows(load(ROOM, "keep"), {**_keys(waiting), "lease_seconds": lease_seconds})
 
 
 def bury(session: Session, workers: tuple[int, ...], error: str) -> tuple[Became, ...]:
@@ -137,12 +151,20 @@ def return_unheld(
 
 
 def unfinished(session: Session) -> bool:
-    """Tell whether anything is pending, queued or running, or a retry is to come."""
+    """Tell whether anything is pending, queued, running, or to come again after an attempt."""
     return bool(session.rows(load(ROOM, "unfinished"), {})[0][0])
 
 
 def _ending(attempt: Held, ended_as: EndedAs, error: str | None) -> Ending:
     return Ending(attempt.job_id, attempt.token, ended_as, error)
+
+
+def _keys(keys: Iterable[Key]) -> dict[str, object]:
+    pairs = sorted(keys)
+    return {
+        "ids": integers(job_id for job_id, _ in pairs),
+        "tokens": integers(token for _, token in pairs),
+    }
 
 
 def _columns(batch: list[Ending]) -> dict[str, object]:

@@ -42,8 +42,10 @@ class WorkerSettings(DatabaseSettings):
     )
     until_empty: bool = Field(
         default=False,
-        description="Whether to stop when nothing is pending, queued or running and no retry "
-        "is to come. What the application scheduled for later is not waited for.",
+        description="Whether to stop when everything is done: nothing of the queues that it "
+        "serves is pending, queued, running, or waiting to be tried again after an error, a "
+        "crash or a snooze, on whichever worker. Jobs of a paused queue are waited for; what "
+        "the application scheduled for later and has not fallen due is not.",
     )
     worker_name: str = Field(
         default="",

@@ -6,13 +6,15 @@ memory in which the child notes each job before its handler starts. The ledger s
 child, so that after a SIGKILL the parent still knows what had been started.
 
     python -m fairlead_worker.child --app module:attribute --pool P --concurrency N
-        --worker-id ID --control-fd F --ledger-fd F [--alone JOB_ID:TOKEN]
-        [--log-format auto|json|console] [--log-level info]
+        --control-fd F --ledger-fd F [--alone] [--log-format auto|json|console]
+        [--log-level info]
 
-The database comes from the environment. A child claims nothing before `Go`. With `--alone` it
-runs the one attempt that it is given, which is leased already, and nothing else; N is 1 then. A
-child leads a process group of its own (the parent starts it with `process_group=0`): handlers
-with `process=True` run in processes of that group, so whoever ends a child ends the group.
+The database comes from the environment. A child claims nothing before `Go`, which names the
+worker's row: the parent registers when a child is ready, and not before. With `--alone` a child
+claims nothing at all: it runs the attempts that it is given with `Take`, which are leased
+already, one after another; N is 1 then. A child leads a process group of its own (the parent
+starts it with `process_group=0`): handlers with `process=True` run in processes of that group,
+so whoever ends a child ends the group.
 
 A handler that does not heed its deadline is ended by the parent: when a record's deadline
 has passed by the parent's grace it kills the group, ends that attempt as failed and
@@ -43,8 +45,9 @@ from typing import Literal, TypeVar
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The lease holds: claim."""
+    """The worker has a row and its lease holds: claim under this id."""
 
+    worker_id: int
     say: Literal["go"] = "go"
 
 
@@ -79,6 +82,15 @@ class Lost:
     """The lease is gone: tell every handler, write nothing more, exit within a second."""
 
     say: Literal["lost"] = "lost"
+
+
+@dataclass(frozen=True, slots=True)
+class Take:
+    """Run this attempt, which is leased already, alone; one at a time, until `Ended`."""
+
+    job_id: int
+    token: int
+    say: Literal["take"] = "take"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +151,29 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """A claimed job must run in a process of its own: start a child for it, then `Settled`."""
+    """A claimed job must run in a process of its own: have it run there, then say `Settled`."""
 
     job_id: int
     token: int
     say: Literal["alone"] = "alone"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What came with `Take` has ended and that is written, or it held its job no longer."""
+
+    job_id: int
+    token: int
+    say: Literal["ended"] = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """What came with `Take` was not begun: it needs a process in which nothing has run yet."""
+
+    job_id: int
+    token: int
+    say: Literal["declined"] = "declined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +207,22 @@ class Unsure:
 
 
 @dataclass(frozen=True, slots=True)
+class Draining:
+    """No claim is under way and none will be: what is dispatched from now on is for others."""
+
+    say: Literal["draining"] = "draining"
+
+
+@dataclass(frozen=True, slots=True)
 class Drained:
     """All that can be written is written; the child exits now."""
 
     say: Literal["drained"] = "drained"
 
 
-ToChild = Go | Drain | Release | Cancel | Lost | Settled | Roll
-ToParent = Ready | Tally | Alone | Holds | Idle | Busy | Unsure | Drained
+ToChild = Go | Drain | Release | Cancel | Lost | Take | Settled | Roll
+State = Ready | Idle | Busy | Draining | Drained
+ToParent = State | Tally | Alone | Ended | Declined | Holds | Unsure
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Value = None | bool | int | float | str | tuple["Value", ...] | Counted | Spread
@@ -196,6 +234,7 @@ _TO_CHILD: dict[str, Callable[..., ToChild]] = {
     "release": Release,
     "cancel": Cancel,
     "lost": Lost,
+    "take": Take,
     "settled": Settled,
     "roll": Roll,
 }
@@ -203,10 +242,13 @@ _TO_PARENT: dict[str, Callable[..., ToParent]] = {
     "ready": Ready,
     "tally": Tally,
     "alone": Alone,
+    "ended": Ended,
+    "declined": Declined,
     "holds": Holds,
     "idle": Idle,
     "busy": Busy,
     "unsure": Unsure,
+    "draining": Draining,
     "drained": Drained,
 }
 _COUNTED: Callable[..., Counted] = Counted

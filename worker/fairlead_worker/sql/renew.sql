@@ -1,10 +1,11 @@
--- renew: prolong a worker's lease, if its row still lives, and answer which of the attempts that it
---        runs somebody asked to cancel. No row: it is dead, and what it held may run elsewhere.
+-- renew: prolong a worker's lease, if its row still lives, say how many slots it has now, and answer
+--        which of the attempts that it runs somebody asked to cancel. No row: it is dead, and what
+--        it held may run elsewhere.
 -- locks: the worker's own row.
 -- index: worker_leases_pkey, jobs_pkey
 with me as (
     update fairlead.worker_leases w
-    set lease_until = now() + interval '1 second' * %(lease_seconds)s
+    set lease_until = now() + interval '1 second' * %(lease_seconds)s, slots = %(slots)s
     where w.id = %(worker)s and w.dead_at is null
     returning w.id
 )

@@ -1,0 +1,102 @@
+"""Jobs that run alone share one process, one at a time, as long as it lives."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.chaos.fleet import Fleet, fleet
+from tests.support.dispatching import dispatch_all
+from tests.support.waiting import until
+
+
+@pytest.fixture
+def lone_fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Yield a fleet without a scheduler."""
+    with fleet(database_url, tmp_path) as made:
+        yield made
+
+
+def insert_crashed(
+    fleet: Fleet, db: Connection[TupleRow], kind: str, milliseconds: int, count: int = 1
+) -> tuple[int, ...]:
+    """Insert and dispatch jobs that ran in a process which died, so that they run alone."""
+    ids = fleet.insert(kind, milliseconds, count)
+    db.execute("UPDATE fairlead.jobs SET crashes = 1 WHERE id = ANY (%s)", [list(ids)])
+    dispatch_all(db)
+    return ids
+
+
+def processes_of(fleet: Fleet) -> list[int]:
+    """Return the processes in which jobs have started, one for each start."""
+    return [each.pid for each in fleet.events() if each.event == "started"]
+
+
+def test_fifty_neighbours_of_a_poison_job_share_one_process(
+    lone_fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """A process that lives runs the next job that must run alone: no start for each."""
+    fleet = lone_fleet
+    worker = fleet.worker(concurrency=8)
+
+    insert_crashed(fleet, db, "nap", 1, 50)
+    fleet.wait_until_done(20)
+
+    pids = processes_of(fleet)
+    assert (50, 1) == (len(pids), len({*pids}))
+    assert worker.family()[-1] in pids
+
+
+def test_a_poison_job_ends_and_its_neighbours_are_not_punished(
+    lone_fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """Only a death alone counts towards quarantine, and only for the job that ran then."""
+    fleet = lone_fleet
+    fleet.worker(concurrency=16)
+
+    before = insert_crashed(fleet, db, "nap", 1, 5)
+    (poison,) = insert_crashed(fleet, db, "poison", 0)
+    after = insert_crashed(fleet, db, "nap", 1, 5)
+    fleet.wait_until_done(30)
+
+    outcomes = {each.job: each.outcome for each in fleet.ended()}
+    assert {poison: "failed", **dict.fromkeys(before + after, "succeeded")} == outcomes
+    told = db.execute("SELECT DISTINCT job_id, ended_as FROM fairlead.attempt_errors")
+    assert [(poison, "crashed")] == told.fetchall()
+    deaths = [each for each in fleet.events() if each.event == "started" and each.job == poison]
+    others = {each.pid for each in fleet.events() if each.job != poison}
+    assert 3 == len({each.pid for each in deaths})
+    assert not others.intersection(each.pid for each in deaths[1:-1])
+
+
+def test_a_job_that_waits_to_run_alone_is_not_taken_away_as_overdue(
+    lone_fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """Its time begins when it does; until then its own worker keeps it."""
+    fleet = lone_fleet
+    fleet.worker(concurrency=4)
+    insert_crashed(fleet, db, "nap", 4500)
+    until(lambda: processes_of(fleet), what="a start")
+    (waiting,) = fleet.insert("nap", 1)
+    db.execute("UPDATE fairlead.jobs SET crashes = 1, timeout = '1 s' WHERE id = %s", [waiting])
+    dispatch_all(db)
+    until(
+        lambda: db.execute(
+            "SELECT 1 FROM fairlead.work_queue"
+            " WHERE job_id = %s AND now() > claimed_at + interval '2 seconds'",
+            [waiting],
+        ).fetchone(),
+        what="a wait of twice its time",
+    )
+
+    overdue = db.execute(
+        "SELECT job_id FROM fairlead.work_queue WHERE deadline < now()"
+    ).fetchall()
+    fleet.wait_until_done(20)
+
+    assert [] == overdue
+    ends = {each.job: each.outcome for each in fleet.ended()}
+    assert "succeeded" == ends[waiting]
+    assert [] == db.execute("SELECT * FROM fairlead.attempt_errors").fetchall()
