@@ -182,6 +182,71 @@ def test_an_errors_text_is_bounded_and_storable(make: Callable[[], Exception]) -
     assert "in raised" in text
 
 
+def dig(depth: int) -> None:
+    """Raise an error so many calls further down."""
+    if depth == 0:
+        raise ValueError("at the bottom")
+    dig(depth - 1)
+
+
+def dug(depth: int) -> list[str]:
+    """Return the names of the functions in the text of an error from so deep down."""
+    with pytest.raises(ValueError, match="bottom") as caught:
+        dig(depth)
+    lines = outcome.describe(caught.value).splitlines()[1:]
+    return [line.rpartition(" in ")[2].strip() for line in lines]
+
+
+def test_a_deep_error_tells_where_it_came_from_and_where_it_happened() -> None:
+    """The first frame of the handler's own code is kept, and the last five."""
+    assert ["dug", "…", *["dig"] * 5] == dug(30)
+    assert ["dug", *["dig"] * 5] == dug(4)
+
+
+def test_frames_of_fairlead_before_the_handlers_own_are_left_out() -> None:
+    """Whoever reads the error has written the handler, and not what calls it."""
+    scope: dict[str, object] = {"__name__": "fairlead_worker.execute", "dig": dig}
+    exec("def begin():\n    dig(1)", scope)  # noqa: S102 - a frame of Fairlead's, as it were
+    begin = scope["begin"]
+    assert callable(begin)
+    with pytest.raises(ValueError, match="bottom") as caught:
+        begin()
+    of_fairlead = caught.value.with_traceback(caught.tb.tb_next)
+
+    text = outcome.describe(of_fairlead)
+
+    assert "in begin" not in text
+    assert 2 == text.count("in dig")
+
+
+def test_an_error_of_fairlead_alone_keeps_its_frames() -> None:
+    """A fault of ours is told with where it is."""
+    scope: dict[str, object] = {"__name__": "fairlead.job"}
+    exec("def read():\n    raise ValueError('ours')", scope)  # noqa: S102 - as above
+    read = scope["read"]
+    assert callable(read)
+    with pytest.raises(ValueError, match="ours") as caught:
+        read()
+
+    assert "in read" in outcome.describe(caught.value.with_traceback(caught.tb.tb_next))
+
+
+def test_long_paths_do_not_push_the_last_frames_out() -> None:
+    """Each frame's line is bounded, and what is cut is the beginning of its path."""
+    path = "/" + "/".join("ä" * 200 for _ in range(20)) + "/shop.py"
+    scope: dict[str, object] = {"__name__": "shop"}
+    exec(compile("def far(n):\n    far(n - 1) if n else 1 / 0", path, "exec"), scope)  # noqa: S102 - a path of any length
+    far = scope["far"]
+    assert callable(far)
+    with pytest.raises(ZeroDivisionError) as caught:
+        far(20)
+
+    text = outcome.describe(caught.value)
+
+    assert ERROR_BYTES_MAX >= len(text.encode())
+    assert 5 <= text.count("/shop.py:2 in far")
+
+
 def test_an_error_without_words_is_told_all_the_same() -> None:
     """An exception's own code may fail too, and must not take the attempt's ending with it."""
 

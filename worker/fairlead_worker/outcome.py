@@ -6,6 +6,7 @@ which is most attempts, is None: it costs nothing to say.
 
 import traceback
 from dataclasses import dataclass
+from types import FrameType
 from typing import Literal, TypeAlias
 
 from fairlead import errors, jsontext
@@ -16,7 +17,8 @@ Stop: TypeAlias = Literal["cancelled", "timeout", "released", "lost"]
 """Why a handler was told to stop."""
 
 ERROR_BYTES_MAX = 4096
-_FRAMES_MAX = 6
+_LAST_FRAMES = 5
+_PATH_BYTES_MAX, _NAME_BYTES_MAX = 240, 80
 _VERDICTS = (errors.Discard, errors.Retry, errors.Snooze)
 
 
@@ -118,15 +120,41 @@ def unknown_kind(kind: str, kinds: tuple[str, ...]) -> Finished:
 
 
 def describe(error: BaseException) -> str:
-    """Return an error's type, message and last frames, in at most 4 KiB."""
+    """Return an error's type, message and frames, in at most 4 KiB.
+
+    The frames are where it came from, which is the first one of the handler's own code, and
+    where it happened, which are the last ones.
+    """
     words, name = _words(error), type(error).__qualname__
     head = f"{name}: {words}" if words else name
-    walk = traceback.walk_tb(error.__traceback__)
-    frames = traceback.StackSummary.extract(walk, lookup_lines=False)[-_FRAMES_MAX:]
-    lines = [f"  {frame.filename}:{frame.lineno} in {frame.name}" for frame in frames]
-    tail = clean("\n".join(lines), bytes_max=ERROR_BYTES_MAX // 2)
+    tail = "\n".join(_frames(error))
     room = ERROR_BYTES_MAX - len(tail.encode()) - 1
     return f"{clean(head, bytes_max=room)}\n{tail}".rstrip()
+
+
+def _frames(error: BaseException) -> list[str]:
+    """Return the lines of the frames that are told, each of them bounded."""
+    walked = [*traceback.walk_tb(error.__traceback__)]
+    ours = [_is_ours(frame) for frame, _ in walked]
+    own = walked[ours.index(False) :] if False in ours else walked
+    if len(own) <= 1 + _LAST_FRAMES:
+        return [_line(frame, line) for frame, line in own]
+    last = [_line(frame, line) for frame, line in own[-_LAST_FRAMES:]]
+    return [_line(*own[0]), "  …", *last]
+
+
+def _is_ours(frame: FrameType) -> bool:
+    package = str(frame.f_globals.get("__name__")).partition(".")[0]
+    return package in {"fairlead", "fairlead_worker"}
+
+
+def _line(frame: FrameType, line: int) -> str:
+    """Return a frame's line; of a long path its end is told."""
+    name = clean(frame.f_code.co_name, bytes_max=_NAME_BYTES_MAX)
+    path = clean(frame.f_code.co_filename[-_PATH_BYTES_MAX:]).encode()
+    if len(path) > _PATH_BYTES_MAX:
+        path = "…".encode() + path[3 - _PATH_BYTES_MAX :]
+    return f"  {path.decode(errors='ignore')}:{line} in {name}"
 
 
 def _words(error: BaseException) -> str:
