@@ -26,7 +26,9 @@ DECISIONS = (
     "scheduler/fairlead_scheduler/policy",
     "scheduler/fairlead_scheduler/tail",
     "scheduler/fairlead_scheduler/values",
+    "worker/fairlead_worker/drain",
     "worker/fairlead_worker/outcome",
+    "worker/fairlead_worker/pace",
     "worker/fairlead_worker/registry",
     "autoscaler/fairlead_autoscaler/decide",
 )
