@@ -9,7 +9,7 @@ from psycopg.rows import DictRow, TupleRow
 
 import fairlead
 from fairlead import Job, Json, NewJob
-from fairlead.testing import Drained, drain, run
+from fairlead.testing import Drained, Enqueued, Rehearsal, drain, enqueued, run
 
 tasks = fairlead.Tasks()
 
@@ -84,4 +84,18 @@ async def completing_async(job: Job, connection: psycopg.AsyncConnection) -> Non
 def tested(url: str) -> None:
     """An application's tests."""
     assert_type(run(tasks, "send_email", {"to": "a"}), Json)
-    assert_type(drain(tasks, url), Drained)
+    assert_type(run(tasks, "typed", rehearsal=Rehearsal(cancelled=True)), Json)
+    drained = drain(tasks, url, queues=["mail"], now=datetime.now(UTC), jobs_max=5)
+    assert_type(drained, Drained)
+    assert_type(drained.counts["succeeded"], int)
+    assert_type(drained.endings[0].result, Json)
+
+
+async def seen(
+    connection: psycopg.Connection[DictRow], later: psycopg.AsyncConnection[TupleRow]
+) -> None:
+    """Connections of an application's tests; only what looks may be asynchronous."""
+    assert_type(drain(tasks, connection), Drained)
+    assert_type(enqueued(connection, "a", payload={"b": 1}), tuple[Enqueued, ...])
+    assert_type(enqueued(connection.cursor(), tenant="acme"), tuple[Enqueued, ...])
+    assert_type(await enqueued(later, queue="mail"), tuple[Enqueued, ...])

@@ -1,0 +1,16 @@
+-- testing_next: the job whose turn it is in a drain: pending, not paused, of these queues (null: all),
+--               and none that was passed over. Higher priority first, then by place; of the oldest
+--               thousand, so that it reads no backlog whole.
+-- locks: none.
+-- index: jobs_pkey, work_queue_pkey, paused_once
+select p.id
+from (
+    select j.id, j.rank, j.seq from fairlead.jobs j
+    where j.id > 0 and j.run_at is null and j.id <> all (%(passed)s::bigint[])
+      and (%(queues)s::text[] is null or j.queue = any (%(queues)s::text[]))
+      and not exists (select from fairlead.work_queue q where q.job_id = j.id offset 0)
+      and not exists (
+          select from fairlead.paused s
+          where s.queue = j.queue and (s.tenant is null or s.tenant = j.tenant) offset 0)
+    order by j.id limit 1000) p
+order by p.rank, p.seq limit 1
