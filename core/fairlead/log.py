@@ -1,6 +1,7 @@
 """Structured logs: events with nouns, as JSON for machines or coloured lines for people."""
 
 import logging
+import os
 import sys
 from typing import Literal
 
@@ -12,11 +13,17 @@ LogFormat = Literal["auto", "json", "console"]
 def configure(log_format: LogFormat = "auto", level: str = "info") -> None:
     """Send every log line of this process to standard error.
 
-    `auto` is console on a terminal and JSON elsewhere. Calling it again replaces the choice.
+    `auto` is console on a terminal and JSON elsewhere. Lines for people are coloured on a
+    terminal, or where FORCE_COLOR says that whoever reads them shows them on one. Calling it
+    again replaces the choice.
     """
-    as_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
+    terminal = sys.stderr.isatty()
+    as_json = log_format == "json" or (log_format == "auto" and not terminal)
+    colours = terminal or bool(os.environ.get("FORCE_COLOR"))
     renderer: structlog.types.Processor = (
-        structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer()
+        structlog.processors.JSONRenderer()
+        if as_json
+        else structlog.dev.ConsoleRenderer(colors=colours)
     )
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,

@@ -31,6 +31,10 @@ BAD_COMMANDS = [
     (["pause", ""], "queue must be 1 to 128 bytes"),
     (["workers", "release", "9" * 30], "too large"),
     (["top", "--every", "0"], "'--every'"),
+    (["dev"], "Missing option '--app'"),
+    (["dev", "--app", "shop:tasks", "--port", "70000"], "'--port'"),
+    (["demo", "--plot", "picture.txt"], "'picture.txt' must end with .svg or .png"),
+    (["demo", "--plot", "/nowhere/picture.svg"], "is in a folder that is not there"),
 ]
 
 

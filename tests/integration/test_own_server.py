@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -91,6 +92,27 @@ def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
         Server(folder).start()
 
     assert ["dear.txt"] == [each.name for each in folder.iterdir()]
+
+
+@pytest.mark.parametrize("name", ["letter.txt", "letter.txt/data"])
+def test_a_file_in_the_folders_place_is_one_sentence(tmp_path: Path, name: str) -> None:
+    """A file where the data folder or its parent should be is named, and left alone."""
+    (tmp_path / "letter.txt").write_text("Dear")
+
+    with pytest.raises(PostgresError, match=r"letter\.txt.*: choose another folder"):
+        Server(tmp_path / name).start()
+
+    assert "Dear" == (tmp_path / "letter.txt").read_text()
+
+
+def test_a_port_that_is_taken_is_one_sentence(own_server: Server) -> None:
+    """Whoever asks for a port that another program has is told so, and not the server's log."""
+    own_server.stop()
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = int(other.getsockname()[1])
+
+        with pytest.raises(PostgresError, match=f"^port {port} is taken: .*$"):
+            Server(own_server.data_dir, port=port).start()
 
 
 def test_a_version_that_is_not_there_is_named_with_those_that_are() -> None:

@@ -37,12 +37,22 @@ _KILL_LEADER_AT = 0.55
 _LOOK_SECONDS = 0.25
 _PLAIN_SECONDS = 2.0
 _GIVE_UP_SECONDS = 180.0
+_PICTURES = (".svg", ".png")
+
+
+def _drawable(plot: Path) -> Path:
+    """Refuse at the start what the picture could not be written to at the end."""
+    if plot.suffix not in _PICTURES:
+        raise typer.BadParameter(f"'{plot}' must end with {' or '.join(_PICTURES)}")
+    if not plot.absolute().parent.is_dir():
+        raise typer.BadParameter(f"'{plot}' is in a folder that is not there")
+    return plot
 
 
 def demo(
-    plot: Annotated[Path, typer.Option(help="Where the picture goes, .svg or .png.")] = Path(
-        "fairlead-demo.svg"
-    ),
+    plot: Annotated[
+        Path, typer.Option(help="Where the picture goes, .svg or .png.", callback=_drawable)
+    ] = Path("fairlead-demo.svg"),
     seed: Annotated[int, typer.Option(help="Which worker is killed.")] = 1,
     *,
     plain: Annotated[
@@ -54,7 +64,9 @@ def demo(
     try:
         good = _demo(console, plot=plot, seed=seed, live=console.is_terminal and not plain)
     except PostgresError as error:
-        Console(stderr=True).print(f"fairlead: {error}", markup=False, highlight=False)
+        Console(stderr=True, soft_wrap=True).print(
+            f"fairlead: {error}", markup=False, highlight=False
+        )
         raise typer.Exit(2) from None
     raise typer.Exit(0 if good else 1)
 

@@ -1,6 +1,7 @@
 """`fairlead dev`: the whole fleet on one machine, until Ctrl-C."""
 
 import threading
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,22 +52,18 @@ def dev(
     ] = None,
 ) -> None:
     """Run PostgreSQL, a scheduler and workers on this machine until Ctrl-C."""
-    console = Console(stderr=True)
+    console = Console(stderr=True, soft_wrap=True)
     shape = Shape(app, workers, concurrency, processes, grace_seconds)
     folder = data_dir or account.state_dir() / "dev" / "postgres"
     stop, again = threading.Event(), threading.Event()
     try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             stack.enter_context(stopping(stop=stop, again=again))
             console.print(f"[dim]starting PostgreSQL in {escape(str(folder))}[/]")
             server = stack.enter_context(Server(folder, port=port, settings=_SERVER))
             install(server.url)
             fleet = Fleet(
-                environment={
-                    "FAIRLEAD_DATABASE_URL": server.url,
-                    "FAIRLEAD_LOG_FORMAT": "console",
-                },
+                environment=_environment(server.url, console),
                 say=_Printer(console),
                 folder=Path.cwd(),
             )
@@ -128,6 +125,16 @@ def _run(fleet: Fleet, shape: Shape, *, stop: threading.Event, again: threading.
     fleet.end([name for name in fleet.names() if name == "scheduler"], seconds=5.0)
 
 
+def _environment(url: str, console: Console) -> Mapping[str, str]:
+    """Return what the programs find: the database, and how this console shows their lines."""
+    coloured = console.is_terminal and not console.no_color
+    return {
+        "FAIRLEAD_DATABASE_URL": url,
+        "FAIRLEAD_LOG_FORMAT": "console",
+        **({"FORCE_COLOR": "1"} if coloured else {}),
+    }
+
+
 class _Printer:
     """Prints each program's lines behind its name, in a colour of its own."""
 
@@ -146,6 +153,6 @@ def _welcome(url: str) -> str:
     return (
         f"[bold]Fairlead runs.[/] In another terminal:\n"
         f"  export FAIRLEAD_DATABASE_URL={url}\n"
-        "  fairlead enqueue KIND --payload '{}'    fairlead top    fairlead jobs list\n"
+        "  fairlead enqueue KIND '{}'    fairlead jobs list    fairlead top\n"
         "Ctrl-C stops everything."
     )

@@ -29,14 +29,15 @@ def lock(data_dir: Path) -> IO[str]:
     """Take the folder for this process until the returned file is closed or the process ends.
 
     Raises:
-        PostgresError: another process has it, or its parent cannot be written.
+        PostgresError: another process has it, or its parent cannot be made or written.
     """
     path = data_dir.with_name(data_dir.name + ".lock")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         file = path.open("a+")
     except OSError as error:
         raise PostgresError(
-            f"{path} cannot be written ({error}): choose another folder"
+            f"{path} cannot be written ({error.strerror}): choose another folder"
         ) from error
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -66,8 +67,11 @@ def initialise(data_dir: Path, bin_dir: Path, who: Account) -> None:
     whole; the next attempt begins anew.
 
     Raises:
-        PostgresError: the folder is not empty, cannot be entered, or `initdb` failed.
+        PostgresError: the folder is a file, is not empty or cannot be entered, or `initdb`
+            failed.
     """
+    if data_dir.exists() and not data_dir.is_dir():
+        raise PostgresError(f"{data_dir} is a file: choose another folder")
     if not who.reaches(data_dir.parent):
         raise PostgresError(
             f"PostgreSQL does not run as root, and the user nobody cannot enter "

@@ -45,7 +45,8 @@ class Fleet:
     """Keeps programs running until told to stop.
 
     Args:
-        environment: what every program finds beside this process's own environment.
+        environment: what every program finds beside this process's own environment; of that,
+            the file that names another database is left out.
         say: where the lines go that the programs write.
         folder: the working folder of the programs.
 
@@ -63,7 +64,7 @@ class Fleet:
         process = subprocess.Popen(
             [sys.executable, "-m", program.module, *program.arguments],
             cwd=self._folder,
-            env={**os.environ, **self._environment, **program.environment},
+            env={**_inherited(), **self._environment, **program.environment},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -145,3 +146,12 @@ class Fleet:
         with process.stdout as lines:
             for line in lines:
                 self._say(name, line.decode(errors="replace").rstrip())
+
+
+def _inherited() -> Mapping[str, str]:
+    """Return this process's environment without a second word on where the database is."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name != "FAIRLEAD_DATABASE_URL_FILE"
+    }

@@ -218,6 +218,10 @@ class Server:
     def _launch(self, bin_dir: Path) -> None:
         if self._port is None:
             self._port = _free_port()
+        elif not _is_free(self._port):
+            raise PostgresError(
+                f"port {self._port} is taken: choose another one, or stop what listens on it"
+            )
         if self.log.exists() and self.log.stat().st_size > _LOG_BYTES_MAX:
             self.log.unlink()
         settings = {
@@ -287,10 +291,16 @@ def _free_port() -> int:
     drawn = random.SystemRandom()
     while True:
         port = drawn.randrange(15_000, 30_000)
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:  # taken
-                continue
+        if _is_free(port):
             return port
+
+
+def _is_free(port: int) -> bool:
+    """Tell whether a server can have this port, which it binds as it is bound here."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:  # taken
+            return False
+    return True

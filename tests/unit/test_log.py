@@ -1,0 +1,57 @@
+"""Log lines: for people or for machines, and coloured only where colours are shown."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from fairlead import log
+
+
+@pytest.fixture(autouse=True)
+def configuration() -> Iterator[None]:
+    """Leave the process's logging as it was."""
+    yield
+    structlog.reset_defaults()
+
+
+def line(capsys: pytest.CaptureFixture[str], log_format: log.LogFormat) -> str:
+    """Write one event in this format and return what came out."""
+    log.configure(log_format)
+    log.get("worker.claim").info("jobs.claimed", count=2)
+    return capsys.readouterr().err
+
+
+def test_a_file_gets_json_unless_it_is_to_be_read_by_people(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """`auto` is JSON where there is no terminal."""
+    event = json.loads(line(capsys, "auto"))
+
+    assert ("jobs.claimed", 2, "worker.claim") == (
+        event["event"],
+        event["count"],
+        event["part"],
+    )
+
+
+def test_lines_for_people_have_no_colours_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file or a pipe gets plain text."""
+    monkeypatch.delenv("FORCE_COLOR", raising=False)
+
+    said = line(capsys, "console")
+
+    assert "jobs.claimed" in said
+    assert "\x1b" not in said
+
+
+def test_whoever_shows_the_lines_on_a_terminal_can_ask_for_colours(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FORCE_COLOR says that the pipe ends on a terminal, as it does for other programs."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+
+    assert "\x1b" in line(capsys, "console")
