@@ -36,6 +36,13 @@ class DatabaseSettings(BaseSettings):
     connect_timeout_seconds: int = Field(
         default=5, ge=1, le=60, description="Seconds until one connection attempt is given up."
     )
+    network_timeout_seconds: int = Field(
+        default=10,
+        ge=2,
+        le=600,
+        description="Seconds until a connection counts as dead whose other side acknowledges "
+        "nothing: its machine or the way there is gone, and nobody said so.",
+    )
 
     @model_validator(mode="after")
     def _one_source(self) -> "DatabaseSettings":

@@ -60,6 +60,11 @@ class Address(Protocol):
         """Seconds until one attempt is given up."""
         ...
 
+    @property
+    def network_timeout_seconds(self) -> int:
+        """Seconds until a connection counts as dead whose other side acknowledges nothing."""
+        ...
+
 
 class Unreachable(Exception):
     """The database cannot be reached; the message is one sentence for people."""
@@ -94,6 +99,7 @@ def connect(settings: Address, *, name: str) -> Connection:
     Raises:
         Unreachable: with one sentence that says why.
     """
+    silence_seconds = settings.network_timeout_seconds
     try:
         connection = psycopg.connect(
             conninfo(settings),
@@ -101,11 +107,12 @@ def connect(settings: Address, *, name: str) -> Connection:
             application_name=f"fairlead {name}",
             connect_timeout=settings.connect_timeout_seconds,
             prepare_threshold=2 if settings.database_direct else None,
-            # A server whose machine is gone is noticed after about 10 s.
-            keepalives_idle=5,
-            keepalives_interval=2,
+            # The kernel asks the silent side when half of the time is over, and gives it up at
+            # its end; what was sent and is not acknowledged counts from when it was sent.
+            keepalives_idle=silence_seconds // 2,
+            keepalives_interval=max(1, silence_seconds // 6),
             keepalives_count=3,
-            tcp_user_timeout=10_000,
+            tcp_user_timeout=silence_seconds * 1000,
         )
     except psycopg.Error as error:
         raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None

@@ -35,6 +35,7 @@ def orders_for(url: str) -> Orders:
         worker_renew_seconds=0.5,
         worker_margin_seconds=0.5,
         worker_call_seconds=1.0,
+        network_timeout_seconds=2,
     ).orders()
 
 

@@ -75,6 +75,15 @@ def test_a_call_that_may_outlast_the_lease_is_refused(
     assert "lower FAIRLEAD_WORKER_CALL_SECONDS" in refusal(APP)
 
 
+def test_a_dead_connection_that_is_noticed_after_the_lease_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A network path that died silently is noticed within the lease."""
+    monkeypatch.setenv("FAIRLEAD_NETWORK_TIMEOUT_SECONDS", "15")
+
+    assert "lower FAIRLEAD_NETWORK_TIMEOUT_SECONDS" in refusal(APP)
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

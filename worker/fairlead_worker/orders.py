@@ -22,6 +22,7 @@ class Orders:
     database_url_file: Path | None
     database_direct: bool
     connect_timeout_seconds: int
+    network_timeout_seconds: int
     app: str
     pool: str
     concurrency: int

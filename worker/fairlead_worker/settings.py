@@ -143,6 +143,12 @@ class WorkerSettings(DatabaseSettings):
                 f"({trusted:g} s), or one slow call loses the lease: lower "
                 "FAIRLEAD_WORKER_CALL_SECONDS"
             )
+        if self.network_timeout_seconds >= lease:
+            raise ValueError(
+                f"network_timeout_seconds ({self.network_timeout_seconds} s) must be under "
+                f"worker_lease_seconds ({lease:g} s), or a connection that is dead is noticed "
+                "after the lease is lost: lower FAIRLEAD_NETWORK_TIMEOUT_SECONDS"
+            )
         return self
 
     def orders(self) -> Orders:
