@@ -484,6 +484,36 @@ begin
     return found;
 end $$;
 
+CREATE FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) RETURNS TABLE(token bigint, free boolean)
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    BEGIN ATOMIC
+ WITH held AS MATERIALIZED (
+          SELECT q_1.job_id,
+             q_1.token
+            FROM fairlead.work_queue q_1
+           WHERE ((q_1.job_id = ANY (_lock_free.ids)) AND (q_1.token = ANY (_lock_free.tokens)))
+          FOR UPDATE OF q_1 SKIP LOCKED
+         ), mine AS MATERIALIZED (
+          SELECT j.id
+            FROM fairlead.jobs j
+           WHERE (j.id = ANY (ARRAY( SELECT h.job_id
+                    FROM held h)))
+          FOR UPDATE OF j SKIP LOCKED
+         )
+  SELECT q.token,
+     (q.token = ANY (ARRAY( SELECT h.token
+            FROM held h
+           WHERE ((h.job_id = ANY (ARRAY( SELECT m.id
+                    FROM mine m))) OR (NOT (EXISTS ( SELECT
+                    FROM fairlead.jobs j
+                   WHERE (j.id = h.job_id)
+                  OFFSET 0)))))))
+    FROM fairlead.work_queue q
+   WHERE ((q.job_id = ANY (_lock_free.ids)) AND (q.token = ANY (_lock_free.tokens)));
+END;
+
 CREATE FUNCTION fairlead._raise_stale(job_id bigint, token bigint) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -1572,6 +1602,10 @@ GRANT ALL ON FUNCTION fairlead._is_member(of_role text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._leads(my_epoch bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) TO fairlead_admin;

@@ -209,15 +209,23 @@ def leading(db: Database) -> int:
 
 
 def finish(
-    db: Database, leases: Sequence[Lease], *, outcome: str = "succeeded"
+    db: Database,
+    leases: Sequence[Lease],
+    *,
+    outcome: str = "succeeded",
+    patience: str = "10s",
 ) -> tuple[int, ...]:
-    """End attempts for good in one batch; return the jobs whose token held."""
+    """End attempts for good in one batch; return the jobs whose token held.
+
+    It waits for whoever holds a row, as long as a test does; with a patience of 0 as long as
+    the statement itself says.
+    """
+    db.execute("SELECT set_config('lock_timeout', %s, false)", [patience])
     batch = sorted(leases, key=lambda lease: lease.job)
     rows = db.execute(
         load("fairlead_worker", "finish"),
         {
-            "ids": integers(lease.job for lease in batch),
-            "tokens": integers(lease.token for lease in batch),
+            **_keys(batch),
             "outcomes": [outcome] * len(batch),
             "results": None,
             "errors": None,
@@ -226,6 +234,29 @@ def finish(
     )
     held = {row[0] for row in rows.fetchall()}
     return tuple(lease.job for lease in batch if lease.token in held)
+
+
+def finish_free(
+    db: Database, leases: Sequence[Lease]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """End those attempts that nobody else holds; return their jobs, and those to ask for again.
+
+    Both statements are one transaction, as in a worker.
+    """
+    with db.transaction():
+        found = rows(db, "fairlead_worker", "finish_free", _keys(leases))
+        free = {row["token"] for row in found if row["free"]}
+        locked = {row["token"] for row in found} - free
+        ended = finish(db, [lease for lease in leases if lease.token in free])
+    return ended, tuple(sorted(lease.job for lease in leases if lease.token in locked))
+
+
+def _keys(leases: Sequence[Lease]) -> dict[str, object]:
+    batch = sorted(leases, key=lambda lease: lease.job)
+    return {
+        "ids": integers(lease.job for lease in batch),
+        "tokens": integers(lease.token for lease in batch),
+    }
 
 
 def end(

@@ -1,5 +1,29 @@
--- The leader's sweeps that need two statements: each is one autocommitted call, bounded, fenced by
--- the epoch, and skips whatever somebody else has locked.
+-- What services call beside their statements, and skips whatever somebody else has locked. The
+-- leader's sweeps are one autocommitted call each, bounded, and fenced by the epoch.
+
+-- Locks those of a worker's attempts that nobody else holds, and their jobs, for a completion in the
+-- same transaction. Answers each token that holds, and whether it was free. The job of an attempt may
+-- be gone: then there is nothing else to lock.
+create function fairlead._lock_free(ids bigint[], tokens bigint[])
+returns table (token bigint, free boolean)
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+begin atomic
+    with held as materialized (
+        select q.job_id, q.token from fairlead.work_queue q
+        where q.job_id = any (ids) and q.token = any (tokens)
+        for update skip locked
+    ), mine as materialized (
+        select j.id from fairlead.jobs j
+        where j.id = any (array(select h.job_id from held h))
+        for update skip locked
+    )
+    select q.token, q.token = any (array(
+        select h.token from held h
+        where h.job_id = any (array(select m.id from mine m))
+           or not exists (select from fairlead.jobs j where j.id = h.job_id offset 0)))
+    from fairlead.work_queue q
+    where q.job_id = any (ids) and q.token = any (tokens);
+end;
 
 -- Takes attempts from dead workers, or from living ones long past the deadline: the jobs are queued
 -- again. Answers what it took; an attempt that has ended since it was found, or that is locked, is

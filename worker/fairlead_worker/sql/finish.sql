@@ -1,15 +1,21 @@
 -- finish: end a batch of attempts for good: out of work_queue and jobs, into the history.
 --         Answers the tokens that held; one that is missing was stale (or ended before a lost
---         connection: look with finished.sql).
--- locks: work_queue rows by job id, then jobs rows by id. Completion alone takes work_queue first.
+--         connection: look with finished.sql). Fails (55P03) when somebody holds one of the rows for
+--         200 ms, or for the session's own lock_timeout if it has one: then ask finish_free.sql.
+-- locks: work_queue rows, then jobs rows, by job id where the session keeps to index scans.
+--        Completion alone takes work_queue first.
 -- index: work_queue_pkey, jobs_pkey
-with ended as materialized (
+with patience as materialized (
+    select set_config('lock_timeout', coalesce(nullif(current_setting('lock_timeout'), '0'), '200ms'),
+                      true)
+), ended as materialized (
     select e.token, e.outcome, e.result, e.error, e.run_us
     from unnest(%(tokens)s::bigint[], %(outcomes)s::text[], %(results)s::text[], %(errors)s::text[],
                 %(run_us)s::bigint[]) as e (token, outcome, result, error, run_us)
 ), released as (
     delete from fairlead.work_queue q
     where q.job_id = any (%(ids)s::bigint[]) and q.token = any (%(tokens)s::bigint[])
+      and exists (select from patience)
     returning q.job_id, q.token, q.worker, q.runnable_at, q.claimed_at
 ), removed as (
     delete from fairlead.jobs j where j.id = any (array(select r.job_id from released r))
