@@ -31,7 +31,7 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is wrong.")] = False,
     as_json: show.AsJson = False,
 ) -> None:
-    """Check settings, database, schema and fleet: exit 1 with errors, 2 when it cannot look."""
+    """Check settings, database, schema and fleet. Exit code 1: errors; 2: it could not look."""
     findings = list(_settings(os.environ))
     with session() as connection:
         findings += judge(read(connection), here=datetime.now(UTC))

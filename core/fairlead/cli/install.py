@@ -29,7 +29,7 @@ def run_migrations(
     ] = False,
     as_json: show.AsJson = False,
 ) -> None:
-    """Install or upgrade the schema; safe to repeat and to run from many places at once."""
+    """Install or upgrade the schema. Safe to repeat, and to run from many places."""
     with reached() as connection:
         if plan_only:
             typer.echo(plan(connection, rls=rls), nl=False)
@@ -62,7 +62,7 @@ def run_migrations(
 
 
 def show_version(*, as_json: show.AsJson = False) -> None:
-    """Print the version of this program and of the schema that it needs."""
+    """Print the versions of this program and of the schema it needs."""
     found = {"version": version_of("fairlead"), "schema": migrations()[-1].version}
     if as_json:
         show.print_json(found)

@@ -64,7 +64,7 @@ def list_jobs(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
     as_json: show.AsJson = False,
 ) -> None:
-    """List the newest jobs, looking at 100,000 unfinished and 100,000 finished ones at most."""
+    """List the newest jobs. Looks at 100,000 unfinished and 100,000 finished ones at most."""
     wanted = {"queue": queue, "tenant": tenant, "kind": kind, "state": state, "limit": limit}
     found: list[Row] = []
     with session() as connection:
@@ -88,7 +88,7 @@ def show_job(
     *,
     as_json: show.AsJson = False,
 ) -> None:
-    """Show one job, wherever it is in its life, and what went wrong with its attempts."""
+    """Show one job, wherever it is in its life. With what went wrong in each attempt."""
     with session() as connection:
         found = ask(connection, "show_job", {"id": job_id})
         if not found:
@@ -166,7 +166,7 @@ def redrive(
     ] = 100_000,
     as_json: show.AsJson = False,
 ) -> None:
-    """Run failed jobs of a queue again, oldest first, each once however often this is run."""
+    """Run failed jobs of a queue again. Oldest first, each once however often this is run."""
     asked = {
         "queue": queue,
         "tenant": tenant,

@@ -79,7 +79,7 @@ def tenants(
 
 
 def pause(queue: Queue, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
-    """Dispatch nothing more of a queue or of one tenant in it; what runs finishes."""
+    """Dispatch no more of a queue, or of one tenant in it. What runs finishes."""
     with session() as connection:
         ask(connection, "pause", {"queue": queue, "tenant": tenant})
     if as_json:

@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def scheduler(context: typer.Context) -> None:
-    """Run a scheduler until it is told to stop: `fairlead scheduler --help`."""
+    """Run a scheduler until it is told to stop."""
     from fairlead_scheduler.main import main
 
     _become("fairlead scheduler", context)
@@ -30,7 +30,7 @@ def scheduler(context: typer.Context) -> None:
 
 
 def worker(context: typer.Context) -> None:
-    """Run a worker until it is told to stop: `fairlead worker --help`."""
+    """Run a worker until it is told to stop."""
     from fairlead_worker.main import main
 
     _become("fairlead worker", context)
@@ -38,7 +38,7 @@ def worker(context: typer.Context) -> None:
 
 
 def dev(context: typer.Context) -> None:
-    """Run a whole fleet on this machine until Ctrl-C: `fairlead dev --help`."""
+    """Run a whole fleet on this machine until Ctrl-C."""
     try:
         from fairlead.dev.command import dev as command
     except ModuleNotFoundError as error:
@@ -47,7 +47,7 @@ def dev(context: typer.Context) -> None:
 
 
 def demo(context: typer.Context) -> None:
-    """Watch a fleet at work on this machine: `fairlead demo --help`."""
+    """Watch a fleet at work on this machine."""
     try:
         from fairlead.demo import demo as command
     except ModuleNotFoundError as error:

@@ -43,7 +43,7 @@ def top(
     ] = None,
     as_json: show.AsJson = False,
 ) -> None:
-    """Watch queues, workers and rates; one line a look where there is no terminal."""
+    """Watch queues, workers and rates. Without a terminal: one line a look."""
     console = show.console()
     rest = threading.Event()
     with session() as connection:

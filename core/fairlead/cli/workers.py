@@ -58,7 +58,7 @@ def release(
     *,
     as_json: show.AsJson = False,
 ) -> None:
-    """Mark a worker dead and put its jobs back into the queue, using up no attempt.
+    """Mark a worker dead and queue its jobs again. That uses up no attempt.
 
     What it still does changes nothing; if it lives, it stops its handlers and registers anew.
     """
