@@ -26,6 +26,8 @@ _REFUSED = (errors.UniqueViolation, errors.DeadlockDetected, errors.QueryCancele
 """What may befall one dispatch and leaves the session well: the jobs are asked about again."""
 _WORKERS_SECONDS = 1.0
 _WORKERS_SECONDS_LOWEST = 0.1
+_WORKERS_SECONDS_IDLE = 5.0
+"""With nothing in flight only registrations matter, and these notify."""
 _EVERYBODY_SECONDS = 0.1
 _EVERYBODY_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
@@ -60,7 +62,7 @@ class Loop:
         self._now_us = 0
         self._due = monotonic()
         self._workers_read = -_WORKERS_SECONDS
-        self._workers_due = 0.0
+        self._workers_seconds = _WORKERS_SECONDS
         self._everybody_due = 0.0
         self._everybody_seconds = _EVERYBODY_SECONDS
         self._notifying = False
@@ -71,7 +73,7 @@ class Loop:
 
     def notified(self) -> None:
         """Somebody called: jobs came, a worker registered, or a queue was paused or resumed."""
-        self._workers_due = self._workers_read + _WORKERS_SECONDS_LOWEST
+        self._workers_seconds = _WORKERS_SECONDS_LOWEST
         self._stirred_at = monotonic()
 
     def step(self) -> timedelta:
@@ -101,9 +103,10 @@ class Loop:
 
     def _ask_workers(self) -> bool:
         now = monotonic()
-        if now < self._workers_due:
+        if now < self._workers_read + self._workers_seconds:
             return False
-        self._workers_read, self._workers_due = now, now + _WORKERS_SECONDS
+        self._workers_read = now
+        self._workers_seconds = _WORKERS_SECONDS_IDLE
         return True
 
     def _apply(self, plan: Plan) -> set[int]:
@@ -144,6 +147,8 @@ class Loop:
         if self._knowledge.order.in_flight:
             self._stirred_at = now
         self._requests.idle = now - self._stirred_at > _IDLE_SECONDS
+        if not self._requests.idle or not self._settings.database_direct:
+            self._workers_seconds = min(self._workers_seconds, _WORKERS_SECONDS)
         if first_due_us is not None:
             self._requests.promote_from(first_due_us)
         if self._knowledge.paused and now >= self._recall_due:
