@@ -9,9 +9,8 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead_worker import wire
 from tests.support import tree
-from tests.support.children import RunningChild, register
+from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
 
@@ -48,13 +47,8 @@ def address() -> Iterator[str]:
 def worker(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
     """Yield a child that runs the example."""
     db.execute((tree.ROOT / "examples/plain/tables.sql").read_bytes())
-    running = RunningChild(database_url, register(db), app="examples.plain.jobs:tasks")
-    try:
-        running.hears(wire.Ready)
-        running.say(wire.Go())
+    with child(database_url, register(db), app="examples.plain.jobs:tasks") as running:
         yield running
-    finally:
-        running.end()
 
 
 def ends(db: Connection[TupleRow], kind: str, payload: object) -> tuple[object, ...]:
