@@ -5,12 +5,15 @@
 -- index: jobs_pkey, work_queue_pkey, paused_once
 select p.id
 from (
-    select j.id, j.rank, j.seq from fairlead.jobs j
-    where j.id > 0 and j.run_at is null and j.id <> all (%(passed)s::bigint[])
-      and (%(queues)s::text[] is null or j.queue = any (%(queues)s::text[]))
-      and not exists (select from fairlead.work_queue q where q.job_id = j.id offset 0)
-      and not exists (
-          select from fairlead.paused s
-          where s.queue = j.queue and (s.tenant is null or s.tenant = j.tenant) offset 0)
-    order by j.id limit 1000) p
-order by p.rank, p.seq limit 1
+    select w.id, w.queue, w.tenant
+    from (
+        select j.id, j.rank, j.seq, j.queue, j.tenant from fairlead.jobs j
+        where j.id > 0 and j.run_at is null and j.id <> all (%(passed)s::bigint[])
+          and (%(queues)s::text[] is null or j.queue = any (%(queues)s::text[]))
+        order by j.id limit 1000) w
+    order by w.rank, w.seq offset 0) p
+where not exists (select from fairlead.work_queue q where q.job_id = p.id offset 0)
+  and not exists (
+      select from fairlead.paused s
+      where s.queue = p.queue and (s.tenant is null or s.tenant = p.tenant) offset 0)
+limit 1
