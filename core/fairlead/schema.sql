@@ -1260,6 +1260,7 @@ ALTER TABLE fairlead.receipts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
 );
 
 CREATE TABLE fairlead.schedule_fires (
+    tenant text NOT NULL COLLATE pg_catalog."C",
     schedule text NOT NULL COLLATE pg_catalog."C",
     fire_time timestamp with time zone NOT NULL,
     fired_at timestamp with time zone DEFAULT now() NOT NULL
@@ -1304,7 +1305,7 @@ CREATE TABLE fairlead.schedules (
 
 COMMENT ON TABLE fairlead.schedules IS 'Templates of jobs and when to insert them.';
 
-COMMENT ON COLUMN fairlead.schedules.name IS 'What it is called; unique.';
+COMMENT ON COLUMN fairlead.schedules.name IS 'What it is called; unique per tenant.';
 
 COMMENT ON COLUMN fairlead.schedules.cron IS 'Five fields, or six with seconds first.';
 
@@ -1460,10 +1461,10 @@ ALTER TABLE ONLY fairlead.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (id);
 
 ALTER TABLE ONLY fairlead.schedule_fires
-    ADD CONSTRAINT schedule_fires_pkey PRIMARY KEY (schedule, fire_time);
+    ADD CONSTRAINT schedule_fires_pkey PRIMARY KEY (tenant, schedule, fire_time);
 
 ALTER TABLE ONLY fairlead.schedules
-    ADD CONSTRAINT schedules_pkey PRIMARY KEY (name);
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (tenant, name);
 
 ALTER TABLE ONLY fairlead.schema_versions
     ADD CONSTRAINT schema_versions_pkey PRIMARY KEY (version);

@@ -32,6 +32,7 @@ _MICROSECOND = timedelta(microseconds=1)
 class Schedule(NamedTuple):
     """A row of `schedules`."""
 
+    tenant: str
     name: str
     cron: str
     timezone: str
@@ -39,6 +40,11 @@ class Schedule(NamedTuple):
     enabled: bool
     considered_us: int
     now_us: int
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What no other schedule has: the tenant and the name."""
+        return self.tenant, self.name
 
 
 class Schedules:
@@ -59,9 +65,9 @@ class Schedules:
         self._read: Cursor[Schedule] = connection.cursor(
             binary=True, row_factory=args_row(Schedule)
         )
-        self._known: dict[str, Schedule] = {}
+        self._known: dict[tuple[str, str], Schedule] = {}
         self._crons: dict[tuple[str, str], Cron | str] = {}
-        self._agenda: list[tuple[int, str]] = []
+        self._agenda: list[tuple[int, tuple[str, str]]] = []
         self._read_due = 0.0
         self._ahead_us = 0
         """The database's time less the process's."""
@@ -78,8 +84,8 @@ class Schedules:
             now_us = self._ahead_us + _process_us()
             if not self._agenda or self._agenda[0][0] > now_us:
                 return False
-            _, name = heappop(self._agenda)
-            self._consider(self._known[name], now_us)
+            _, key = heappop(self._agenda)
+            self._consider(self._known[key], now_us)
         return True
 
     def _reread(self) -> None:
@@ -88,7 +94,7 @@ class Schedules:
         self._read_due = monotonic() + _READ_SECONDS
         if rows:
             self._ahead_us = rows[0].now_us - _process_us()
-        self._known = {row.name: row for row in rows}
+        self._known = {row.key: row for row in rows}
         self._agenda = []
         used: dict[tuple[str, str], Cron | str] = {}
         for row in rows:
@@ -108,7 +114,7 @@ class Schedules:
         else:
             fire = next(cron.after(_instant(row.considered_us)), None)
             if fire is not None:
-                heappush(self._agenda, (_microseconds(fire), row.name))
+                heappush(self._agenda, (_microseconds(fire), row.key))
 
     def _consider(self, row: Schedule, now_us: int) -> None:
         """Fire the schedule as its policy says, and plan its next fire."""
@@ -118,7 +124,7 @@ class Schedules:
         fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
         if self._insert(row, fires):
             moved = row._replace(considered_us=_microseconds(fires.considered_until))
-            self._known[row.name] = moved
+            self._known[row.key] = moved
             self._plan(moved)
 
     def _insert(self, row: Schedule, fires: Fires) -> bool:
@@ -131,13 +137,16 @@ class Schedules:
             return False
         if found and fires.missed:
             self._metrics.cron_missed.inc(fires.missed)
-            _log.warning("schedule.missed", schedule=row.name, fires=fires.missed)
+            _log.warning(
+                "schedule.missed", tenant=row.tenant, schedule=row.name, fires=fires.missed
+            )
         return found
 
     def _write(self, row: Schedule, fires: Fires) -> bool:
         """Insert the fires; False when the schedule has changed, or another scheduler leads."""
         parameters = {
             "epoch": self._epoch,
+            "tenant": row.tenant,
             "name": row.name,
             "cron": row.cron,
             "timezone": row.timezone,
@@ -153,7 +162,12 @@ class Schedules:
         self._write(row, Fires((), _instant(row.now_us), 0))
 
     def _complain(self, row: Schedule, problem: str) -> None:
-        parameters = {"epoch": self._epoch, "name": row.name, "problem": problem}
+        parameters = {
+            "epoch": self._epoch,
+            "tenant": row.tenant,
+            "name": row.name,
+            "problem": problem,
+        }
         self._connection.execute(sql.load(_PACKAGE, "problem"), parameters)
 
 

@@ -224,6 +224,25 @@ def test_schedules_are_listed_switched_and_removed(
     assert "schedule 's' is unknown" in fairlead("schedules", "enable", "s", code=1)
 
 
+def test_a_schedule_whose_name_several_tenants_use_is_switched_by_tenant(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Names are a tenant's own, so one that is not enough is refused."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (name, tenant, cron, kind)"
+        " SELECT 's', t, '0 3 * * *', 'k' FROM unnest(ARRAY['acme', 'other']) t"
+    )
+
+    said = fairlead("schedules", "disable", "s", code=2)
+    fairlead("schedules", "disable", "s", "--tenant", "acme")
+
+    assert "give --tenant, one of 'acme', 'other'" in said
+    assert [("acme", False), ("other", True)] == db.execute(
+        "SELECT tenant, enabled FROM fairlead.schedules ORDER BY tenant"
+    ).fetchall()
+    assert "unknown" in fairlead("schedules", "remove", "s", "--tenant", "none", code=1)
+
+
 def test_top_prints_one_line_a_look_where_there_is_no_terminal(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:
@@ -314,7 +333,7 @@ TABLES = [
     (queues.QUEUE_COLUMNS, "queue pending queued running scheduled tenants oldest"),
     (queues.TENANT_COLUMNS, "queue tenant pending queued running oldest"),
     (workers.COLUMNS, "id name pool state running up lease ends in"),
-    (schedules.COLUMNS, "name cron timezone kind last fire state"),
+    (schedules.COLUMNS, "name tenant cron timezone kind last fire state"),
 ]
 
 

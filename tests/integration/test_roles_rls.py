@@ -55,6 +55,18 @@ def test_an_application_schedules_only_for_its_tenants(acme: Connection[TupleRow
     assert [("mine",)] == acme.execute("SELECT name FROM fairlead.schedules").fetchall()
 
 
+def test_a_name_that_another_tenant_has_taken_tells_nothing_of_it(
+    isolated: Connection[TupleRow], acme: Connection[TupleRow]
+) -> None:
+    """Whoever may not see a schedule cannot learn of it from a conflict either."""
+    isolated.execute(SCHEDULE, ["nightly", "other"])
+
+    assert 1 == acme.execute(f"{SCHEDULE} ON CONFLICT DO NOTHING", ["nightly", "acme"]).rowcount
+    assert 0 == acme.execute(f"{SCHEDULE} ON CONFLICT DO NOTHING", ["nightly", "acme"]).rowcount
+    with pytest.raises(errors.UniqueViolation):
+        acme.execute(SCHEDULE, ["nightly", "acme"])
+
+
 def test_no_setting_changes_who_the_tenant_is(acme: Connection[TupleRow]) -> None:
     """The tenant comes from the login; SET ROLE and settings change nothing."""
     acme.execute("SET ROLE fairlead_enqueue")

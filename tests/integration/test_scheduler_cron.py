@@ -88,6 +88,25 @@ def test_a_fire_inserts_the_job_of_its_template(db: Database) -> None:
     assert (*template, True, "x", True) == row
 
 
+@pytest.mark.usefixtures("replica")
+def test_two_tenants_schedules_of_one_name_both_fire(db: Database) -> None:
+    """A schedule is its tenant's, and so are its fires."""
+    for tenant in ("acme", "other"):
+        schedule(db, "report", tenant=tenant)
+
+    def both() -> bool:
+        row = db.execute(
+            "SELECT count(*) > 1 FROM fairlead.schedule_fires GROUP BY fire_time"
+            " ORDER BY 1 DESC LIMIT 1"
+        ).fetchone()
+        return row == (True,)
+
+    until(both, what="a fire of both at one instant")
+    assert [("acme",), ("other",)] == db.execute(
+        "SELECT DISTINCT tenant FROM fairlead.jobs ORDER BY tenant"
+    ).fetchall()
+
+
 def test_each_fire_is_fired_once_however_often_the_lead_changes(
     database_url: str, db: Database
 ) -> None:

@@ -138,8 +138,8 @@ def test_old_errors_and_fires_are_deleted_a_batch_at_a_time(
         " SELECT n, now() - interval '40 days', 1, 'failed' FROM generate_series(1, 5) n"
     )
     db.execute(
-        "INSERT INTO fairlead.schedule_fires (schedule, fire_time, fired_at)"
-        " SELECT 's', now() - n * interval '1 day', now() - n * interval '1 day'"
+        "INSERT INTO fairlead.schedule_fires (tenant, schedule, fire_time, fired_at)"
+        " SELECT '', 's', now() - n * interval '1 day', now() - n * interval '1 day'"
         " FROM generate_series(29, 31) n"
     )
 

@@ -6,12 +6,15 @@ from typing import Annotated, cast
 import typer
 
 from fairlead.cli import show, words
-from fairlead.cli.problem import Failure
+from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, ask, session
 
 app = typer.Typer(help="Look at cron schedules and switch them.", no_args_is_help=True)
 
 Name = Annotated[str, typer.Argument(help="The schedule's name.")]
+Tenant = Annotated[
+    str | None, typer.Option(help="Whose it is, where several tenants have one of this name.")
+]
 
 
 def _state(row: Row) -> str:
@@ -27,6 +30,7 @@ def _last(row: Row) -> str:
 
 COLUMNS = (
     show.text("name", "name"),
+    show.text("tenant", "tenant"),
     show.text("cron", "cron"),
     show.text("timezone", "timezone"),
     show.text("kind", "kind"),
@@ -44,29 +48,43 @@ def list_schedules(*, as_json: show.AsJson = False) -> None:
 
 
 @app.command("enable")
-def enable(name: Name, *, as_json: show.AsJson = False) -> None:
+def enable(name: Name, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
     """Let a schedule fire again; what it missed is up to its policy."""
-    _change("switch_schedule", name, "enabled", as_json=as_json, enabled=True)
+    key = _change("switch_schedule", name, tenant, enabled=True)
+    _say(key, "enabled", as_json=as_json)
 
 
 @app.command("disable")
-def disable(name: Name, *, as_json: show.AsJson = False) -> None:
+def disable(name: Name, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
     """Keep a schedule from firing."""
-    _change("switch_schedule", name, "disabled", as_json=as_json, enabled=False)
+    key = _change("switch_schedule", name, tenant, enabled=False)
+    _say(key, "disabled", as_json=as_json)
 
 
 @app.command("remove")
-def remove(name: Name, *, as_json: show.AsJson = False) -> None:
+def remove(name: Name, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
     """Remove a schedule; the jobs that it made stay."""
-    _change("remove_schedule", name, "removed", as_json=as_json, enabled=False)
+    key = _change("remove_schedule", name, tenant, enabled=False)
+    _say(key, "removed", as_json=as_json)
 
 
-def _change(statement: str, name: str, done: str, *, as_json: bool, enabled: bool) -> None:
+def _change(statement: str, name: str, tenant: str | None, *, enabled: bool) -> Row:
+    """Change the one schedule that is meant; return its tenant and name."""
     with session() as connection:
-        found = ask(connection, statement, {"name": name, "enabled": enabled})
-    if not found:
-        raise Failure(f"schedule '{name}' is unknown: see `fairlead schedules list`")
+        found = ask(connection, "find_schedule", {"name": name, "tenant": tenant})
+        if len(found) > 1:
+            several = ", ".join(f"'{row['tenant']}'" for row in found)
+            raise Problem(
+                f"schedule '{name}' is of several tenants: give --tenant, one of {several}"
+            )
+        keys = [{"tenant": row["tenant"], "name": name} for row in found]
+        if not keys or not ask(connection, statement, {**keys[0], "enabled": enabled}):
+            raise Failure(f"schedule '{name}' is unknown: see `fairlead schedules list`")
+    return keys[0]
+
+
+def _say(key: Row, done: str, *, as_json: bool) -> None:
     if as_json:
-        show.print_json({"name": name, "answer": done})
+        show.print_json({**key, "answer": done})
     else:
-        typer.echo(f"{done} schedule '{name}'")
+        typer.echo(f"{done} schedule '{key['name']}'")

@@ -1,7 +1,7 @@
 -- Cron schedules. An application inserts them; the leader fires them, each fire once.
 
 create table fairlead.schedules (
-    name         text        collate "C" primary key,
+    name         text        collate "C" not null,
     cron         text        not null,
     timezone     text        not null default 'UTC',
     missed       text        collate "C" not null default 'coalesce',
@@ -19,6 +19,9 @@ create table fairlead.schedules (
     considered_until timestamptz,
     problem      text,
 
+    -- A tenant's names are its own: one that another has taken would tell of it, or, with
+    -- ON CONFLICT DO NOTHING, make nothing without a word.
+    primary key (tenant, name),
     constraint schedules_name_is_1_to_128_bytes check (octet_length(name) between 1 and 128),
     constraint schedules_cron_is_five_or_six_fields
         check (octet_length(cron) <= 256 and cron ~ '^\s*(\S+\s+){4,5}\S+\s*$'),
@@ -59,10 +62,11 @@ comment on column fairlead.schedules.considered_until is
 comment on column fairlead.schedules.problem is 'Why the leader cannot fire it; null when it can.';
 
 create table fairlead.schedule_fires (
+    tenant    text        collate "C" not null,
     schedule  text        collate "C" not null,
     fire_time timestamptz not null,
     fired_at  timestamptz not null default now(),
-    primary key (schedule, fire_time)
+    primary key (tenant, schedule, fire_time)
 );
 create index schedule_fires_age on fairlead.schedule_fires (fired_at);
 comment on table fairlead.schedule_fires is 'Each fire of each schedule, once, whoever fired it.';

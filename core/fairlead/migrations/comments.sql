@@ -26,7 +26,7 @@ comment on function fairlead.extend(bigint, bigint, interval) is
 comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
 
-comment on column fairlead.schedules.name is 'What it is called; unique.';
+comment on column fairlead.schedules.name is 'What it is called; unique per tenant.';
 comment on column fairlead.schedules.enabled is 'Whether it fires.';
 comment on column fairlead.schedules.queue is 'The queue of its jobs, and so on: as in jobs.';
 comment on column fairlead.schedules.expires_in is 'Each job expires this long after its fire time.';

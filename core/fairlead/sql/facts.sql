@@ -41,7 +41,7 @@ select current_setting('server_version_num')::integer as server_version,
                  'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin']) as r (role)
              where to_regrole(r.role) is null) as missing_roles,
        array(select s.name || ': ' || s.problem from fairlead.schedules s
-             where s.enabled and s.problem is not null order by s.name limit 10)
+             where s.enabled and s.problem is not null order by s.name, s.tenant limit 10)
            as broken_schedules,
        array(select distinct s.timezone from fairlead.schedules s order by 1 limit 1000)
            as timezones,

@@ -8,15 +8,15 @@ with lead as materialized (
     where l.role = 'scheduler' and l.epoch = %(epoch)s for share
 ), schedule as materialized (
     select s.* from fairlead.schedules s
-    where s.name = %(name)s and s.cron = %(cron)s and s.timezone = %(timezone)s
+    where s.tenant = %(tenant)s and s.name = %(name)s and s.cron = %(cron)s and s.timezone = %(timezone)s
       and s.enabled = %(enabled)s and exists (select from lead)
     for update
 ), fires as (
-    insert into fairlead.schedule_fires (schedule, fire_time)
-    select s.name, f.fire_time
+    insert into fairlead.schedule_fires (tenant, schedule, fire_time)
+    select s.tenant, s.name, f.fire_time
     from schedule s cross join unnest(%(fires_us)s::bigint[]) as u (fire_us)
     cross join lateral (select to_timestamp(u.fire_us / 1e6) as fire_time) f
-    on conflict (schedule, fire_time) do nothing
+    on conflict (tenant, schedule, fire_time) do nothing
     returning fire_time
 ), jobs as (
     insert into fairlead.jobs (
@@ -33,6 +33,6 @@ with lead as materialized (
     update fairlead.schedules s
     set considered_until = greatest(s.considered_until, to_timestamp(%(considered_us)s / 1e6)),
         problem = null
-    where s.name = any (array(select c.name from schedule c))
+    where s.tenant = %(tenant)s and s.name = any (array(select c.name from schedule c))
 )
 select exists (select from schedule) as found, (select count(*) from jobs) as inserted

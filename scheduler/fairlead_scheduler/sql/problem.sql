@@ -6,4 +6,5 @@ with lead as materialized (
     where l.role = 'scheduler' and l.epoch = %(epoch)s for share
 )
 update fairlead.schedules s set problem = %(problem)s
-where s.name = %(name)s and s.problem is distinct from %(problem)s and exists (select from lead)
+where s.tenant = %(tenant)s and s.name = %(name)s and s.problem is distinct from %(problem)s
+  and exists (select from lead)

@@ -2,12 +2,12 @@
 --            with the instants as microseconds.
 -- locks: none.
 -- index: schedules_pkey
-select s.name, s.cron, s.timezone, s.missed, s.enabled,
+select s.tenant, s.name, s.cron, s.timezone, s.missed, s.enabled,
        (extract(epoch from least(greatest(coalesce(s.considered_until, s.created_at),
                                           '1970-01-01 00:00+00'),
                                  now() + interval '1 year')) * 1e6)::bigint as considered_us,
        (extract(epoch from now()) * 1e6)::bigint as now_us
 from fairlead.schedules s
-where s.name > '' and (s.enabled or coalesce(s.considered_until, s.created_at)
+where s.tenant >= '' and (s.enabled or coalesce(s.considered_until, s.created_at)
                                     < now() - interval '1 minute')
-order by s.name
+order by s.tenant, s.name
