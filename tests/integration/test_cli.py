@@ -256,6 +256,15 @@ def test_top_prints_one_line_a_look_where_there_is_no_terminal(
     assert {"queues", "workers", "counters"} == set(json.loads(fairlead("top", "--json")))
 
 
+def test_tops_counters_begin_at_nothing(fairlead: Fairlead) -> None:
+    """A sequence that gave no number yet counts for none."""
+    counters = json.loads(fairlead("top", "--json"))["counters"]
+    fairlead("enqueue", "greet")
+    after = json.loads(fairlead("top", "--json"))["counters"]
+
+    assert (0, 0, 1) == (counters["inserted"], counters["started"], after["inserted"])
+
+
 def test_check_says_what_is_wrong_and_exits_1_with_errors(database_url: str) -> None:
     """The tests' server is fast and not safe, and the check says so."""
     found = subprocess.run(

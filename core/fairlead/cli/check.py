@@ -69,7 +69,9 @@ def _settings(environment: Mapping[str, str]) -> Iterable[Finding]:
         sentence = f"nothing reads {', '.join(unknown)}: check the spelling"
         yield Finding("warning", "settings", sentence)
     else:
-        yield Finding("ok", "settings", f"{len(given)} FAIRLEAD_ variables are set and known")
+        yield Finding(
+            "ok", "settings", f"FAIRLEAD_ variables that are set and known: {len(given)}"
+        )
 
 
 def services() -> tuple[type[BaseSettings], ...]:
