@@ -100,3 +100,34 @@ def test_a_job_that_waits_to_run_alone_is_not_taken_away_as_overdue(
     ends = {each.job: each.outcome for each in fleet.ended()}
     assert "succeeded" == ends[waiting]
     assert [] == db.execute("SELECT * FROM fairlead.attempt_errors").fetchall()
+
+
+def test_a_job_that_only_waits_when_its_worker_is_lost_has_not_died_alone(
+    lone_fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """Only a death while it ran alone counts towards quarantine."""
+    fleet = lone_fleet
+    worker = fleet.worker(concurrency=4)
+    (runs,) = insert_crashed(fleet, db, "nap", 60_000)
+    until(lambda: processes_of(fleet), what="a start")
+    (waits,) = insert_crashed(fleet, db, "nap", 1)
+    until(
+        lambda: db.execute(
+            "SELECT 1 FROM fairlead.work_queue"
+            " WHERE job_id = %s AND deadline > claimed_at + timeout",
+            [waits],
+        ).fetchone(),
+        what="a deadline that is kept",
+    )
+    worker.kill()
+
+    db.execute(
+        "SELECT fairlead._end_attempts(array_agg(q.job_id), array_agg(q.token),"
+        " array_agg('lost'::text), array_agg(null::text), array_agg(null::interval))"
+        " FROM fairlead.work_queue q"
+    )
+
+    deaths = db.execute("SELECT id, losses, lone_deaths FROM fairlead.jobs ORDER BY id")
+    assert [(runs, 1, 1), (waits, 1, 0)] == deaths.fetchall()
+    again = db.execute("SELECT alone FROM fairlead.work_queue WHERE job_id = %s", [waits])
+    assert (True,) == again.fetchone()

@@ -199,11 +199,14 @@ def test_a_process_that_dies_before_it_is_ready_lets_the_job_rest(stage: Stage) 
     assert frozenset({102}) == stage.solo.tokens
 
 
-def test_what_has_not_begun_is_kept_from_being_overdue(stage: Stage) -> None:
-    """That is what waits, and what was given and has not started."""
+def test_what_is_just_being_kept_waits_for_a_moment(stage: Stage) -> None:
+    """Said to be waiting when it has begun, it would not be to blame for a death."""
     child = stage.ready()
-    assert ((1, 101), (2, 102)) == stage.solo.waiting()
-
-    child.runs = (STARTED,)
-
     assert ((2, 102),) == stage.solo.waiting()
+    stage.solo.ended(wire.Ended(1, 101), 0.0)
+
+    stage.solo.next(0.0, untouchable=frozenset({(2, 102)}))
+    assert [wire.Take(1, 101)] == child.said
+
+    stage.solo.next(0.0)
+    assert [wire.Take(1, 101), wire.Take(2, 102)] == child.said

@@ -1,7 +1,8 @@
-"""Keep the deadlines of attempts that wait for a process of their own ahead of the clock.
+"""Keep attempts that wait for a process of their own, and say that they have not begun.
 
 An attempt's deadline is written when it is claimed. One that must run alone may wait for longer
-than that, and would be taken away as overdue although its worker lives and will run it.
+than that, and would be taken away as overdue although its worker lives and will run it. And
+should the worker be lost meanwhile, it has not died alone.
 """
 
 from collections.abc import Callable
@@ -15,32 +16,34 @@ from fairlead_worker.session import Session
 
 
 class Keep:
-    """Asks the database as often as the lease is renewed, and only while something waits.
+    """Asks the database when something begins to wait, and as often as the lease is renewed.
 
     Args:
         orders: the worker's settings.
         lease: runs the errands.
-        waiting: the attempts that have not begun.
+        waiting: the attempts that wait.
     """
 
     def __init__(
         self, orders: Orders, lease: LeaseThread, waiting: Callable[[], tuple[Key, ...]]
     ) -> None:
         self._orders, self._lease, self._waiting = orders, lease, waiting
-        self._asked = False
+        self._kept: frozenset[Key] = frozenset()
         self._at = 0.0
+        self.under_way: frozenset[Key] = frozenset()
+        """What must not begin now, or it would count as waiting when it has begun."""
 
     def advance(self, now: float) -> None:
-        """Move the deadlines of what waits, when it is time."""
-        waiting = self._waiting() if now >= self._at and not self._asked else ()
-        if waiting:
-            self._asked = True
+        """Keep what waits, when it is time."""
+        waiting = frozenset(self._waiting()) if not self.under_way else frozenset[Key]()
+        if waiting and (now >= self._at or not waiting <= self._kept):
+            self._kept = self.under_way = waiting
             self._at = now + self._orders.worker_renew_seconds
             self._lease.ask(partial(self._keep, waiting))
 
-    def _keep(self, waiting: tuple[Key, ...], session: Session) -> Reply:
+    def _keep(self, waiting: frozenset[Key], session: Session) -> Reply:
         parent_store.keep(session, waiting, self._orders.worker_lease_seconds)
-        return self._kept
+        return self._is_kept
 
-    def _kept(self) -> None:
-        self._asked = False
+    def _is_kept(self) -> None:
+        self.under_way = frozenset()

@@ -271,7 +271,7 @@ class Parent:
         worker_id = self._enlistment.worker_id
         if worker_id is not None:
             self._crew.go(worker_id)
-            self._solo.next(now)
+            self._solo.next(now, untouchable=self._keep.under_way)
             self._keep.advance(now)
             self._rollcall.advance(now)
         elif self._crew.slots:

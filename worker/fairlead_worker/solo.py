@@ -18,6 +18,7 @@ from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
 from fairlead_worker.ledger_view import Cause, Died, Ending, Stopped, endings
+from fairlead_worker.parent_store import Key
 
 JOBS_MAX = 100
 """How many jobs one process runs: what they leave behind must not add up."""
@@ -62,20 +63,19 @@ class Solo:
         case = () if self._case is None else (self._case.token,)
         return frozenset((*case, *(each.token for each in self._waiting)))
 
-    def waiting(self) -> tuple[tuple[int, int], ...]:
-        """Return the attempts that have not begun, as job ids and tokens."""
-        here = tuple((each.job_id, each.token) for each in self._waiting)
-        case, child = self._case, self.child
-        if case is None or (child is not None and child.running()):
-            return here
-        return ((case.job_id, case.token), *here)
+    def waiting(self) -> tuple[Key, ...]:
+        """Return the attempts that wait, the next one first."""
+        return tuple((each.job_id, each.token) for each in self._waiting)
 
     def take(self, message: wire.Alone, sender: Child) -> None:
         """Take over an attempt from the child that claimed it."""
         self._waiting.append(Case(message.job_id, message.token, sender))
 
-    def next(self, now: float) -> None:
-        """Have the next one run, if none does; start or retire the child as need be."""
+    def next(self, now: float, *, untouchable: frozenset[Key] = frozenset()) -> None:
+        """Have the next one run, if none does; start or retire the child as need be.
+
+        What is untouchable has to wait for a moment.
+        """
         child, lasted_seconds = self.child, now - self._since
         if child is None:
             self._begin(now)
@@ -86,7 +86,8 @@ class Solo:
                 self._log.error("alone.not_begun", job=self._case.job_id, pid=child.pid)
                 self._retire(child)
         elif self._waiting and self._jobs < JOBS_MAX:
-            self._give(child, self._waiting.popleft(), now)
+            if self.waiting()[0] not in untouchable:
+                self._give(child, self._waiting.popleft(), now)
         elif self._waiting or lasted_seconds >= IDLE_SECONDS:
             self._retire(child)
 

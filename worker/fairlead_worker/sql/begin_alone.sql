@@ -4,7 +4,8 @@
 -- locks: the work_queue row.
 -- index: work_queue_pkey, jobs_pkey
 with begun as (
-    update fairlead.work_queue q set deadline = greatest(q.deadline, now() + q.timeout)
+    update fairlead.work_queue q
+    set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
     where q.job_id = %(job_id)s and q.token = %(token)s
     returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.alone
 )

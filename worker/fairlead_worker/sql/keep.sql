@@ -1,9 +1,10 @@
--- keep: move the deadlines of attempts that have not begun to their whole time from now, and to a
---       lease at least: their worker lives and has no process for them yet.
+-- keep: move the deadlines of attempts that wait to run alone to their whole time from now, and to a
+--       lease at least: their worker lives and has no process for them yet. Until begin_alone they
+--       do not count as alone, or the loss of the worker would be a death alone of all that wait.
 -- locks: work_queue rows by job id (skip locked).
 -- index: work_queue_pkey
 update fairlead.work_queue q
-set deadline = greatest(
+set alone = false, deadline = greatest(
     q.deadline, now() + greatest(q.timeout, interval '1 second' * %(lease_seconds)s))
 where q.ctid = any (array(
     select w.ctid from fairlead.work_queue w
