@@ -662,7 +662,7 @@ begin
     return 'cancelled';
 end $$;
 
-COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is told), finished, or unknown. A repeat is harmless.';
+COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is told), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
 
 CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFAULT NULL::jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -896,7 +896,7 @@ begin
     return live;
 end $$;
 
-COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. When its dedup key is live, the holder of that key is answered. Null when there is no such job.';
+COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of, once for each call. When its dedup key is live, the holder of that key is answered. Null when there is no such job. Several in one transaction go by id.';
 
 CREATE VIEW fairlead._lanes AS
  WITH RECURSIVE lane AS (
@@ -1529,10 +1529,8 @@ GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._admit_job() TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._backoff(failures integer) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
@@ -1543,42 +1541,53 @@ GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
-GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_worker;
-GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
+GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
 
-GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_worker;
+GRANT SELECT,DELETE ON TABLE fairlead.jobs TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_scheduler;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_admin;
+GRANT SELECT ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_autoscaler;
 
 GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(kind) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(kind) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(payload) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(payload) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(timeout) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(timeout) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(cost_hint) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(cost_hint) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_admin;
 
-GRANT SELECT,INSERT ON TABLE fairlead.receipts TO fairlead_worker;
+GRANT INSERT ON TABLE fairlead.receipts TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.receipts TO fairlead_admin;
 
@@ -1588,35 +1597,26 @@ GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._is_member(of_role text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._leads(my_epoch bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
-GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._require_read_committed() TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
 
@@ -1638,10 +1638,8 @@ GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._wake_scheduler() TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
@@ -1676,13 +1674,15 @@ GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead._lanes TO fairlead_admin;
 
-GRANT SELECT,INSERT ON TABLE fairlead.attempt_errors TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
-GRANT SELECT,UPDATE ON TABLE fairlead.claim_floors TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
+
+GRANT UPDATE(full_claim_at) ON TABLE fairlead.claim_floors TO fairlead_worker;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 
@@ -1698,7 +1698,7 @@ GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
-GRANT SELECT,USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
+GRANT SELECT ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.leaders TO fairlead_scheduler;
@@ -1713,41 +1713,55 @@ GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
-GRANT SELECT,USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
+GRANT SELECT ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.schedule_fires TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedules TO fairlead_scheduler;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedules TO fairlead_admin;
+GRANT SELECT,DELETE ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT SELECT(name),INSERT(name) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(name) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(cron) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(cron),UPDATE(cron) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(timezone) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(timezone),UPDATE(timezone) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(missed) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(missed),UPDATE(missed) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(enabled) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(enabled),UPDATE(enabled) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(queue) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(queue),UPDATE(queue) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(tenant) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(tenant) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(kind) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(kind),UPDATE(kind) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(payload) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(payload),UPDATE(payload) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(priority) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(priority),UPDATE(priority) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(max_attempts) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(max_attempts),UPDATE(max_attempts) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(timeout) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(timeout),UPDATE(timeout) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(expires_in) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(expires_in),UPDATE(expires_in) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(headers) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(headers),UPDATE(headers) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_enqueue;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_worker;
@@ -1760,15 +1774,17 @@ GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_worker;
 GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
-GRANT SELECT,USAGE ON SEQUENCE fairlead.tokens TO fairlead_admin;
+GRANT SELECT ON SEQUENCE fairlead.tokens TO fairlead_admin;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_autoscaler;
-GRANT SELECT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_admin;
+GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_admin;
+
+GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
-GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
+GRANT SELECT ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_scheduler;

@@ -48,7 +48,7 @@ GRANT fairlead_scheduler TO the_login_that_migrates;
 | `fairlead_worker` | workers | claim, finish and hand back jobs |
 | `fairlead_scheduler` | schedulers | dispatch, sweep and fire; owns the history's partitions |
 | `fairlead_autoscaler` | the autoscaler | read the queue and the workers |
-| `fairlead_admin` | people | read everything, call every function, release workers |
+| `fairlead_admin` | people | read everything, steer jobs, change schedules, release workers |
 
 ## Row-level security
 
@@ -71,6 +71,20 @@ administrators see every tenant. For the others PostgreSQL refuses `COPY` into t
 | `FL003` | The function needs READ COMMITTED. Call it in a transaction of its own. |
 | `FL004` | The finished job cannot be retried: its payload was not kept. |
 | `23514` | A value is out of bounds; the constraint's name says which and why. |
+"""
+_CALLING = """\
+## Functions
+
+None may be called by PUBLIC.
+
+* Cancel or retry several jobs of one transaction in the order of their ids. Each call holds its
+  job until the transaction ends, and two transactions that want what the other holds are a
+  deadlock: PostgreSQL ends one of them.
+* Keep such a transaction short. It delays the ends of the jobs that it holds, which workers try
+  to write twice a second, and of no others.
+* `retry` of a finished job makes one more job each time that it is called, unless the job had a
+  dedup key and that is live. `redrive` makes one however often it is called.
+
 """
 _COLUMNS = """
     SELECT a.attname, format_type(a.atttypid, a.atttypmod),
@@ -140,7 +154,7 @@ def _functions(connection: psycopg.Connection[tuple[object, ...]]) -> str:
         f"`{signature}` → `{result}` (may call: {roles})\n\n: {about}\n"
         for signature, result, about, roles in found
     ]
-    return "## Functions\n\nNone may be called by PUBLIC.\n\n" + "\n".join(parts)
+    return _CALLING + "\n".join(parts)
 
 
 def _views(connection: psycopg.Connection[tuple[object, ...]]) -> str:

@@ -2,11 +2,11 @@
 
 comment on function fairlead.cancel(bigint) is
     'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is '
-    'told), finished, or unknown. A repeat is harmless.';
+    'told), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
 comment on function fairlead.retry(bigint) is
     'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
-    'anew with retry_of. When its dedup key is live, the holder of that key is answered. Null when '
-    'there is no such job.';
+    'anew with retry_of, once for each call. When its dedup key is live, the holder of that key is '
+    'answered. Null when there is no such job. Several in one transaction go by id.';
 comment on function fairlead.redrive(text, text, text, timestamptz, integer) is
     'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however '
     'often it is called. Answers how many new jobs it made.';

@@ -74,23 +74,24 @@ begin
         'grant usage on schema fairlead to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant select on fairlead.schema_versions to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
 
-        'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers) on fairlead.jobs to fairlead_enqueue',
+        'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers) on fairlead.jobs to fairlead_enqueue, fairlead_admin',
         'grant select (id) on fairlead.jobs to fairlead_enqueue',
-        'grant usage on sequence fairlead.places to fairlead_enqueue',
+        'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_admin',
         'grant select on fairlead.job_status to fairlead_enqueue',
         'grant execute on function fairlead._sees(text), fairlead._sees_all() to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
-        'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue',
+        'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
         'grant select (name) on fairlead.schedules to fairlead_enqueue',
 
         'grant select, insert, update on fairlead.worker_leases to fairlead_worker',
         'grant select, update, delete on fairlead.work_queue to fairlead_worker',
-        'grant select, update, delete on fairlead.jobs to fairlead_worker',
-        'grant select, insert on fairlead.job_history, fairlead.attempt_errors to fairlead_worker',
-        'grant select, insert on fairlead.receipts to fairlead_worker',
+        'grant select, delete on fairlead.jobs to fairlead_worker',
+        'grant select, insert on fairlead.job_history to fairlead_worker',
+        'grant select on fairlead.attempt_errors to fairlead_worker',
+        'grant insert on fairlead.receipts to fairlead_worker',
         'grant select, insert, update, delete on fairlead.job_progress to fairlead_worker',
-        'grant select, update on fairlead.claim_floors to fairlead_worker',
+        'grant select, update (full_claim_at) on fairlead.claim_floors to fairlead_worker',
         'grant select on fairlead.leaders, fairlead.workers, fairlead.job_status to fairlead_worker',
-        'grant usage on sequence fairlead.tokens, fairlead.places to fairlead_worker',
+        'grant usage on sequence fairlead.tokens to fairlead_worker',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]) to fairlead_worker',
 
         'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.leaders, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
@@ -104,10 +105,12 @@ begin
         'grant update on fairlead.leaders to fairlead_autoscaler',
 
         'grant select on all tables in schema fairlead to fairlead_admin',
-        'grant insert, update, delete on fairlead.jobs, fairlead.schedules, fairlead.tenant_logins to fairlead_admin',
-        'grant update on fairlead.worker_leases to fairlead_admin',
-        'grant select, usage on all sequences in schema fairlead to fairlead_admin',
-        'grant execute on all functions in schema fairlead to fairlead_admin'
+        'grant select on all sequences in schema fairlead to fairlead_admin',
+        'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_admin',
+        'grant insert, update, delete on fairlead.tenant_logins to fairlead_admin',
+        'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
+        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead.pause(text, text), fairlead.resume(text, text) to fairlead_admin',
+        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer) to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.
         for role in select trim(r) from unnest(
