@@ -121,7 +121,7 @@ def test_a_job_is_shown_with_what_went_wrong(
 
     said = fairlead("jobs", "show", str(job))
 
-    assert 'payload              {"a": 1}' in said
+    assert 'payload       {"a": 1}\n' in said
     assert "boom \\x1b[2J" in said
     assert "\x1b" not in said
     assert 1 == len(json.loads(fairlead("jobs", "show", str(job), "--json"))["attempts"])

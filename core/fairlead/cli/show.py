@@ -90,11 +90,12 @@ def rows(found: Sequence[Row], columns: Sequence[Column], *, as_json: bool, none
 
 
 def fields(row: Row) -> None:
-    """Print what is set of one row, a field a line, at full length."""
-    width = max(len(name) for name in row)
-    for name, value in row.items():
-        if value not in (None, ""):
-            typer.echo(f"{name:{width}}  {words.printable(_word(value))}")
+    """Print what is set of one row, each field below the other, and so each of its lines."""
+    given = {name: _word(value) for name, value in row.items() if value not in (None, "")}
+    width = max(len(name) for name in given)
+    below = "\n" + " " * (width + 2)
+    for name, said in given.items():
+        typer.echo(f"{name:{width}}  {below.join(map(words.printable, said.split(chr(10))))}")
 
 
 def print_json(value: object) -> None:
