@@ -12,10 +12,11 @@ whatever makes the application's tables never touches Fairlead's.
 import os
 import sys
 from datetime import UTC, datetime
+from decimal import Decimal
 from functools import cache
 
 import psycopg
-from sqlalchemy import BigInteger, Engine, Identity, MetaData, create_engine
+from sqlalchemy import TIMESTAMP, BigInteger, Engine, Identity, MetaData, create_engine
 from sqlalchemy.dialects.postgresql import JSONB, insert
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
 
@@ -35,8 +36,8 @@ class Order(Base):
 
     id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
     customer: Mapped[str]
-    amount: Mapped[float]
-    confirmed_at: Mapped[datetime | None]
+    amount: Mapped[Decimal]
+    confirmed_at: Mapped[datetime | None] = mapped_column(TIMESTAMP(timezone=True))
 
 
 class FairleadBase(DeclarativeBase):
@@ -64,7 +65,7 @@ def engine() -> Engine:
     return create_engine("postgresql+psycopg://", creator=lambda: psycopg.connect(where))
 
 
-def place_order(session: Session, customer: str, amount: float) -> Order:
+def place_order(session: Session, customer: str, amount: Decimal) -> Order:
     """Add an order and the job that confirms it; the caller commits both."""
     order = Order(customer=customer, amount=amount)
     session.add(order)
@@ -101,7 +102,7 @@ def main() -> None:
     customer, amount = sys.argv[1:]
     Base.metadata.create_all(engine())
     with Session(engine()) as session:
-        order = place_order(session, customer, float(amount))
+        order = place_order(session, customer, Decimal(amount))
         session.commit()
         print(f"order {order.id} is placed")
 
