@@ -163,7 +163,7 @@ class _Course:
                 if isinstance(view, Live):
                     view.update(draw(reading))
                 elif reading.seconds - said_at >= _PLAIN_SECONDS:
-                    console.print(line(reading), highlight=False)
+                    console.print(line(reading), highlight=False, soft_wrap=True)
                     said_at = reading.seconds
                 if (
                     self._ahead
@@ -172,7 +172,8 @@ class _Course:
                 ):
                     self._ahead.pop(0)
                     if not isinstance(view, Live):
-                        console.print(f"        {self._events[-1][1]}", highlight=False)
+                        said = f"        {self._events[-1][1]}"
+                        console.print(said, highlight=False, soft_wrap=True)
                 if not self._ahead and reading.fraction > 0.97:
                     self._own.execute(load("fairlead.demo", "unschedule"))
                 if not self._ahead and reading.unfinished + reading.coming == 0:
