@@ -2,36 +2,36 @@
 
 import pytest
 
-from tests.conftest import Background, Connect
+from tests.conftest import Connect
 from tests.support.race import (
     Database,
+    Outwait,
     answer,
+    cancel,
     claim,
     claim_one,
     dispatch,
     end,
     finish,
-    halted,
     insert_one,
     places,
+    queue_one,
     register,
     run_one,
 )
 
 
 def test_a_cancel_waits_for_a_dispatch_and_takes_the_job_back_out(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """Cancel locks the job, then looks at work_queue in a second statement, a new snapshot."""
     leader, user = connect(autocommit=False), connect()
     job = insert_one(db)
     assert (job,) == dispatch(leader, [job])
 
-    cancelled = background(lambda: answer(user, "cancel(%s)", job))
-    assert halted(db, user, cancelled)
-    leader.commit()
+    cancelled = outwait(lambda: cancel(user, job), waiting=user, holder=leader)
 
-    assert "cancelled" == cancelled.result()
+    assert "cancelled" == cancelled
     assert ("cancelled",) == places(db, job)
 
 
@@ -41,7 +41,7 @@ def test_a_dispatch_passes_over_a_job_that_is_being_cancelled(
     """Dispatch inserts only ids that it can lock, and never waits for one."""
     leader, user = connect(), connect(autocommit=False)
     job = insert_one(db)
-    assert "cancelled" == answer(user, "cancel(%s)", job)
+    assert "cancelled" == cancel(user, job)
 
     moved = dispatch(leader, [job])
     user.commit()
@@ -56,7 +56,7 @@ def test_a_cancel_that_is_rolled_back_leaves_the_job_pending(
     """A cancel is part of its caller's transaction."""
     user = connect(autocommit=False)
     job = insert_one(db)
-    assert "cancelled" == answer(user, "cancel(%s)", job)
+    assert "cancelled" == cancel(user, job)
     assert () == dispatch(db, [job])
 
     user.rollback()
@@ -71,11 +71,10 @@ def test_a_cancel_during_a_claim_is_a_request_that_ends_the_job(
     """If the row is leased or locked, a cancel records a request; it does not wait."""
     worker = connect(autocommit=False)
     name = register(db)
-    job = insert_one(db)
-    dispatch(db, [job])
+    job = queue_one(db)
     lease = claim_one(worker, name)
 
-    assert "requested" == answer(db, "cancel(%s)", job)
+    assert "requested" == cancel(db, job)
     worker.commit()
 
     assert ("running",) == places(db, job)
@@ -89,10 +88,9 @@ def test_a_claim_that_is_rolled_back_leaves_the_cancel_request_to_the_next_claim
     """A request that nobody was told of is found by whoever claims the job next."""
     worker = connect(autocommit=False)
     name = register(db)
-    job = insert_one(db)
-    dispatch(db, [job])
+    job = queue_one(db)
     claim_one(worker, name)
-    assert "requested" == answer(db, "cancel(%s)", job)
+    assert "requested" == cancel(db, job)
     worker.rollback()
 
     lease = claim_one(db, name)
@@ -108,9 +106,8 @@ def test_a_claim_passes_over_a_job_that_is_being_cancelled(
     """The cancel holds the queued row, and a claim takes only what it can lock."""
     user = connect(autocommit=False)
     name = register(db)
-    job = insert_one(db)
-    dispatch(db, [job])
-    assert "cancelled" == answer(user, "cancel(%s)", job)
+    job = queue_one(db)
+    assert "cancelled" == cancel(user, job)
 
     claimed = claim(db, name)
     user.commit()
@@ -120,34 +117,30 @@ def test_a_claim_passes_over_a_job_that_is_being_cancelled(
 
 
 def test_a_cancel_waits_for_a_handler_that_completes_the_job_and_says_finished(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A cancel that comes while the job is being completed changes nothing."""
     handler, user = connect(autocommit=False), connect()
     lease = run_one(db)
     handler.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
 
-    cancelled = background(lambda: answer(user, "cancel(%s)", lease.job))
-    assert halted(db, user, cancelled)
-    handler.commit()
+    cancelled = outwait(lambda: cancel(user, lease.job), waiting=user, holder=handler)
 
-    assert "finished" == cancelled.result()
+    assert "finished" == cancelled
     assert ("succeeded",) == places(db, lease.job)
 
 
 def test_a_batch_that_finishes_waits_for_a_cancel_and_still_ends_the_job(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """Completion takes work_queue first and then waits for the jobs row that a cancel holds."""
     user, worker = connect(autocommit=False), connect()
     lease = run_one(db)
-    assert "requested" == answer(user, "cancel(%s)", lease.job)
+    assert "requested" == cancel(user, lease.job)
 
-    finished = background(lambda: finish(worker, [lease]))
-    assert halted(db, worker, finished)
-    user.commit()
+    finished = outwait(lambda: finish(worker, [lease]), waiting=worker, holder=user)
 
-    assert (lease.job,) == finished.result()
+    assert (lease.job,) == finished
     assert ("succeeded",) == places(db, lease.job)
 
 
@@ -157,55 +150,49 @@ def test_a_batch_that_finishes_waits_for_a_cancel_and_still_ends_the_job(
 def test_a_cancelled_attempt_ends_the_job_however_it_ends(db: Database, ended_as: str) -> None:
     """A job that is to be cancelled does not run again, whatever ends its attempt."""
     lease = run_one(db)
-    assert "requested" == answer(db, "cancel(%s)", lease.job)
+    assert "requested" == cancel(db, lease.job)
 
     assert "cancelled" == end(db, lease, ended_as)
     assert ("cancelled",) == places(db, lease.job)
 
 
 def test_a_failure_waits_for_a_cancel_and_then_ends_the_job(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """The end of an attempt looks for a cancel request after it has locked the job."""
     user, worker = connect(autocommit=False), connect()
     lease = run_one(db)
-    assert "requested" == answer(user, "cancel(%s)", lease.job)
+    assert "requested" == cancel(user, lease.job)
 
-    ended = background(lambda: end(worker, lease, "failed"))
-    assert halted(db, worker, ended)
-    user.commit()
+    ended = outwait(lambda: end(worker, lease, "failed"), waiting=worker, holder=user)
 
-    assert "cancelled" == ended.result()
+    assert "cancelled" == ended
     assert ("cancelled",) == places(db, lease.job)
 
 
 def test_a_cancel_waits_for_a_failure_and_ends_the_job_that_was_to_run_again(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A scheduled job is cancelled at once, also when it became so a moment ago."""
     user, worker = connect(), connect(autocommit=False)
     lease = run_one(db)
     assert "scheduled" == end(worker, lease, "failed")
 
-    cancelled = background(lambda: answer(user, "cancel(%s)", lease.job))
-    assert halted(db, user, cancelled)
-    worker.commit()
+    cancelled = outwait(lambda: cancel(user, lease.job), waiting=user, holder=worker)
 
-    assert "cancelled" == cancelled.result()
+    assert "cancelled" == cancelled
     assert ("cancelled",) == places(db, lease.job)
 
 
 def test_a_cancel_twice_is_a_cancel_once(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """The second cancel waits for the first and finds the job finished."""
     first, second = connect(autocommit=False), connect()
     job = insert_one(db)
     assert "cancelled" == answer(first, "cancel(%s)", job)
 
-    repeated = background(lambda: answer(second, "cancel(%s)", job))
-    assert halted(db, second, repeated)
-    first.commit()
+    repeated = outwait(lambda: answer(second, "cancel(%s)", job), waiting=second, holder=first)
 
-    assert "finished" == repeated.result()
+    assert "finished" == repeated
     assert ("cancelled",) == places(db, job)

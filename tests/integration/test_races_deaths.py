@@ -7,6 +7,7 @@ from tests.conftest import Background, Connect
 from tests.support.race import (
     Database,
     Lease,
+    Outwait,
     answer,
     claim,
     claim_one,
@@ -50,7 +51,7 @@ def next_attempt(db: Database) -> Lease:
 
 
 def test_a_claim_waits_for_its_workers_death_and_gets_nothing(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """The claim locks its worker's live row FOR SHARE, so that a death cannot be missed."""
     leader, worker = connect(autocommit=False), connect()
@@ -59,11 +60,9 @@ def test_a_claim_waits_for_its_workers_death_and_gets_nothing(
     let_lapse(db, name)
     assert (name,) == mark_dead(leader)
 
-    claimed = background(lambda: claim(worker, name))
-    assert halted(db, worker, claimed)
-    leader.commit()
+    claimed = outwait(lambda: claim(worker, name), waiting=worker, holder=leader)
 
-    assert () == claimed.result()
+    assert () == claimed
     assert ("queued",) == places(db, job)
 
 

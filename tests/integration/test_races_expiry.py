@@ -1,15 +1,16 @@
 """A job expires only if it has not started, and one that has expired never starts."""
 
-from tests.conftest import Background, Connect
+from tests.conftest import Connect
 from tests.support.race import (
     Database,
+    Outwait,
     answer,
+    cancel,
     claim,
     claim_one,
     dispatch,
     end,
     finish,
-    halted,
     insert_one,
     let_expire,
     places,
@@ -93,7 +94,7 @@ def test_a_sweep_passes_over_a_job_that_is_being_cancelled(
     """A job ends once: as cancelled here."""
     user = connect(autocommit=False)
     job = expired_job(db)
-    assert "cancelled" == answer(user, "cancel(%s)", job)
+    assert "cancelled" == cancel(user, job)
 
     assert 0 == answer(db, EXPIRE, 0)
     user.commit()
@@ -103,18 +104,16 @@ def test_a_sweep_passes_over_a_job_that_is_being_cancelled(
 
 
 def test_a_cancel_waits_for_the_sweep_and_finds_the_job_finished(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A job ends once: as expired here."""
     leader, user = connect(autocommit=False), connect()
     job = expired_job(db)
     assert 1 == answer(leader, EXPIRE, 0)
 
-    cancelled = background(lambda: answer(user, "cancel(%s)", job))
-    assert halted(db, user, cancelled)
-    leader.commit()
+    cancelled = outwait(lambda: cancel(user, job), waiting=user, holder=leader)
 
-    assert "finished" == cancelled.result()
+    assert "finished" == cancelled
     assert ("expired",) == places(db, job)
 
 

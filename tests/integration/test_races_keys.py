@@ -5,6 +5,7 @@ import pytest
 from tests.conftest import Background, Connect
 from tests.support.race import (
     Database,
+    Outwait,
     answer,
     end,
     finish,
@@ -24,18 +25,18 @@ def fail_for_good(db: Database, *, dedup_key: str | None = None) -> int:
 
 
 def test_an_insert_waits_for_a_completion_that_frees_its_key(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """The key is free when the job that held it has ended, and not before."""
     worker, application = connect(autocommit=False), connect()
     lease = run_one(db, dedup_key="daily")
     assert (lease.job,) == finish(worker, [lease])
 
-    inserted = background(lambda: insert(application, dedup_key="daily"))
-    assert halted(db, application, inserted)
-    worker.commit()
+    inserted = outwait(
+        lambda: insert(application, dedup_key="daily"), waiting=application, holder=worker
+    )
 
-    (job,) = inserted.result()
+    (job,) = inserted
     assert ("pending",) == places(db, job)
     assert ("succeeded",) == places(db, lease.job)
 
@@ -88,7 +89,7 @@ def test_a_retry_waits_for_an_open_insert_of_its_key(
 
 
 def test_a_retry_waits_for_the_holder_of_its_key_to_end(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A job that ends during the retry is not answered as the live one."""
     worker, user = connect(autocommit=False), connect()
@@ -96,11 +97,9 @@ def test_a_retry_waits_for_the_holder_of_its_key_to_end(
     lease = run_one(db, dedup_key="daily")
     assert (lease.job,) == finish(worker, [lease])
 
-    retried = background(lambda: answer(user, "retry(%s)", failed))
-    assert halted(db, user, retried)
-    worker.commit()
+    retried = outwait(lambda: answer(user, "retry(%s)", failed), waiting=user, holder=worker)
 
-    assert retried.result() not in {failed, lease.job}
+    assert retried not in {failed, lease.job}
     assert (failed,) == db.execute("SELECT retry_of FROM fairlead.jobs").fetchone()
 
 
@@ -130,18 +129,18 @@ def test_a_retry_tries_again_when_the_holder_of_its_key_ends_under_its_eyes(
 
 
 def test_two_redrives_at_once_repeat_each_job_once(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A redrive waits for another one and sees what that made."""
     first, second = connect(autocommit=False), connect()
     failed = fail_for_good(db)
     assert 1 == answer(first, "redrive('default')")
 
-    repeated = background(lambda: answer(second, "redrive('default')"))
-    assert halted(db, second, repeated)
-    first.commit()
+    repeated = outwait(
+        lambda: answer(second, "redrive('default')"), waiting=second, holder=first
+    )
 
-    assert 0 == repeated.result()
+    assert 0 == repeated
     assert [(failed,)] == db.execute("SELECT retry_of FROM fairlead.jobs").fetchall()
 
 
@@ -160,16 +159,14 @@ def test_a_redrive_reaches_past_jobs_whose_key_is_live(db: Database) -> None:
 
 
 def test_a_retry_waits_for_a_failure_and_makes_the_job_due(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A scheduled job falls due now and keeps its id."""
     worker, user = connect(autocommit=False), connect()
     lease = run_one(db)
     assert "scheduled" == end(worker, lease, "failed")
 
-    retried = background(lambda: answer(user, "retry(%s)", lease.job))
-    assert halted(db, user, retried)
-    worker.commit()
+    retried = outwait(lambda: answer(user, "retry(%s)", lease.job), waiting=user, holder=worker)
 
-    assert lease.job == retried.result()
+    assert lease.job == retried
     assert (True,) == db.execute("SELECT run_at <= now() FROM fairlead.jobs").fetchone()

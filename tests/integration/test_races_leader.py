@@ -5,16 +5,17 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.sql import load
-from tests.conftest import Background, Connect
+from tests.conftest import Connect
 from tests.support.race import (
     Database,
+    Outwait,
     answer,
+    cancel,
     claim,
     claim_one,
     dispatch,
     end,
     finish,
-    halted,
     insert_one,
     lead,
     leading,
@@ -111,7 +112,7 @@ def test_a_deposed_leader_changes_nothing(
 def test_a_take_over_waits_for_the_running_write(
     db: Database,
     connect: Connect,
-    background: Background,
+    outwait: Outwait,
     prepare: Callable[[Database], int],
     write: Write,
     before: str,
@@ -124,18 +125,16 @@ def test_a_take_over_waits_for_the_running_write(
     assert (before,) == places(db, job)
     assert write(old, job, epoch) is not None
 
-    taken = background(lambda: (lead(new), places(new, job)))
-    assert halted(db, new, taken)
-    old.commit()
+    taken = outwait(lambda: (lead(new), places(new, job)), waiting=new, holder=old)
 
-    assert (epoch + 1, (after,)) == taken.result()
+    assert (epoch + 1, (after,)) == taken
 
 
 @WRITES
 def test_a_write_that_waited_for_a_take_over_changes_nothing(
     db: Database,
     connect: Connect,
-    background: Background,
+    outwait: Outwait,
     prepare: Callable[[Database], int],
     write: Write,
     before: str,
@@ -147,28 +146,24 @@ def test_a_write_that_waited_for_a_take_over_changes_nothing(
     job = prepare(db)
     assert epoch + 1 == lead(new)
 
-    written = background(lambda: write(old, job, epoch))
-    assert halted(db, old, written)
-    new.commit()
+    written = outwait(lambda: write(old, job, epoch), waiting=old, holder=new)
 
-    assert written.result() is None
+    assert written is None
     assert (before,) == places(db, job)
     assert write(db, job, epoch + 1) is not None
     assert (after,) == places(db, job)
 
 
 def test_of_two_candidates_one_takes_over(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """The second candidate waits for the first and finds a lease in force."""
     first, second = connect(autocommit=False), connect()
     assert take_over(first, "first")
 
-    taken = background(lambda: take_over(second, "second"))
-    assert halted(db, second, taken)
-    first.commit()
+    taken = outwait(lambda: take_over(second, "second"), waiting=second, holder=first)
 
-    assert not taken.result()
+    assert not taken
     assert (1, "first") == db.execute(
         "SELECT epoch, holder FROM fairlead.leaders WHERE role = 'scheduler'"
     ).fetchone()
@@ -235,18 +230,16 @@ def test_a_pause_during_a_dispatch_recalls_what_was_dispatched(
 
 
 def test_a_cancel_waits_for_a_recall_and_ends_the_job(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A recalled job is pending, and a pending job is cancelled at once."""
     leader, user = connect(autocommit=False), connect()
     job = _queued(db)
     assert job == _recall(leader, job, 0)
 
-    cancelled = background(lambda: answer(user, "cancel(%s)", job))
-    assert halted(db, user, cancelled)
-    leader.commit()
+    cancelled = outwait(lambda: cancel(user, job), waiting=user, holder=leader)
 
-    assert "cancelled" == cancelled.result()
+    assert "cancelled" == cancelled
     assert ("cancelled",) == places(db, job)
 
 
@@ -257,7 +250,7 @@ def test_a_recalled_job_whose_cancellation_waits_ends_cancelled(
     worker = connect(autocommit=False)
     job, name = _queued(db), register(db)
     claim_one(worker, name)
-    assert "requested" == answer(db, "cancel(%s)", job)
+    assert "requested" == cancel(db, job)
     worker.rollback()
 
     assert _recall(db, job, 0) is None

@@ -1,12 +1,13 @@
 """Only the leader makes a scheduled job pending, and that job comes after the lane's cursor."""
 
-from tests.conftest import Background, Connect
+from tests.conftest import Connect
 from tests.support.race import (
     Database,
+    Outwait,
     answer,
+    cancel,
     dispatch,
     end,
-    halted,
     insert_one,
     let_fall_due,
     places,
@@ -43,7 +44,7 @@ def test_a_promotion_passes_over_a_job_that_is_being_cancelled(
     """A promotion takes what it can lock, and a job that was cancelled never comes back."""
     user = connect(autocommit=False)
     job = failed_and_due(db)
-    assert "cancelled" == answer(user, "cancel(%s)", job)
+    assert "cancelled" == cancel(user, job)
 
     assert () == promote(db)
     user.commit()
@@ -53,18 +54,16 @@ def test_a_promotion_passes_over_a_job_that_is_being_cancelled(
 
 
 def test_a_cancel_waits_for_a_promotion_and_ends_the_job(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A promoted job is pending, and a pending job is cancelled at once."""
     leader, user = connect(autocommit=False), connect()
     job = failed_and_due(db)
     assert (job,) == promote(leader)
 
-    cancelled = background(lambda: answer(user, "cancel(%s)", job))
-    assert halted(db, user, cancelled)
-    leader.commit()
+    cancelled = outwait(lambda: cancel(user, job), waiting=user, holder=leader)
 
-    assert "cancelled" == cancelled.result()
+    assert "cancelled" == cancelled
     assert ("cancelled",) == places(db, job)
 
 
@@ -83,18 +82,16 @@ def test_a_dispatch_passes_over_a_job_that_is_being_promoted(
 
 
 def test_a_retry_waits_for_a_promotion_and_leaves_the_job_pending(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """A retry of a pending job changes nothing."""
     leader, user = connect(autocommit=False), connect()
     job = failed_and_due(db)
     assert (job,) == promote(leader)
 
-    retried = background(lambda: answer(user, "retry(%s)", job))
-    assert halted(db, user, retried)
-    leader.commit()
+    retried = outwait(lambda: answer(user, "retry(%s)", job), waiting=user, holder=leader)
 
-    assert job == retried.result()
+    assert job == retried
     assert ("pending",) == places(db, job)
 
 

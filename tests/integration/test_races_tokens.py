@@ -10,7 +10,9 @@ from tests.support.race import (
     STALE,
     Database,
     Lease,
+    Outwait,
     answer,
+    cancel,
     claim,
     claim_one,
     dispatch,
@@ -76,7 +78,7 @@ def test_a_handler_that_rolls_its_completion_back_loses_the_job_to_the_sweep(
 
 
 def test_a_completion_that_waited_for_a_steal_is_refused(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """The token is looked at again after the wait, so a zombie's completion changes nothing."""
     leader, handler = connect(autocommit=False), connect()
@@ -84,16 +86,14 @@ def test_a_completion_that_waited_for_a_steal_is_refused(
     let_overrun(db, lease)
     assert (lease.job,) == steal(leader, overdue_seconds=0)
 
-    refused = background(lambda: complete(handler, lease))
-    assert halted(db, handler, refused)
-    leader.commit()
+    refused = outwait(lambda: complete(handler, lease), waiting=handler, holder=leader)
 
-    assert STALE == refused.result()
+    assert STALE == refused
     assert ("queued",) == places(db, lease.job)
 
 
 def test_a_batch_that_waited_for_a_steal_ends_only_what_it_still_holds(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, outwait: Outwait
 ) -> None:
     """The batch's other jobs are finished, and what comes back says which token was stale."""
     leader, worker = connect(autocommit=False), connect()
@@ -101,11 +101,9 @@ def test_a_batch_that_waited_for_a_steal_ends_only_what_it_still_holds(
     let_overrun(db, stolen)
     assert (stolen.job,) == steal(leader, overdue_seconds=0)
 
-    finished = background(lambda: finish(worker, [kept, stolen]))
-    assert halted(db, worker, finished)
-    leader.commit()
+    finished = outwait(lambda: finish(worker, [kept, stolen]), waiting=worker, holder=leader)
 
-    assert (kept.job,) == finished.result()
+    assert (kept.job,) == finished
     assert ("succeeded",) == places(db, kept.job)
     assert ("queued",) == places(db, stolen.job)
 
@@ -131,7 +129,7 @@ def test_a_zombies_completion_never_lands_on_the_next_attempt(db: Database) -> N
 def test_a_second_completion_waits_for_the_first_and_is_refused(
     db: Database,
     connect: Connect,
-    background: Background,
+    outwait: Outwait,
     first: Callable[[Database, Lease], str],
     again: Callable[[Database, Lease], str],
 ) -> None:
@@ -140,11 +138,9 @@ def test_a_second_completion_waits_for_the_first_and_is_refused(
     lease = run_one(db)
     assert "" == first(handler, lease)
 
-    repeated = background(lambda: again(worker, lease))
-    assert halted(db, worker, repeated)
-    handler.commit()
+    repeated = outwait(lambda: again(worker, lease), waiting=worker, holder=handler)
 
-    assert STALE == repeated.result()
+    assert STALE == repeated
     assert ("succeeded",) == places(db, lease.job)
 
 
@@ -171,7 +167,7 @@ def test_who_may_not_wait_is_told_that_the_job_is_locked(
     """With skip_locked a held job is left as it is, and the answer says so."""
     user = connect(autocommit=False)
     lease = run_one(db)
-    assert "requested" == answer(user, "cancel(%s)", lease.job)
+    assert "requested" == cancel(user, lease.job)
 
     assert "locked" == end(db, lease, "released", patient=False)
     user.commit()
@@ -185,7 +181,7 @@ def test_a_sweep_answers_nothing_about_what_it_skipped(db: Database, connect: Co
     user = connect(autocommit=False)
     lease = run_one(db)
     let_overrun(db, lease)
-    assert "requested" == answer(user, "cancel(%s)", lease.job)
+    assert "requested" == cancel(user, lease.job)
 
     assert () == steal(db, overdue_seconds=0)
     assert ("running",) == places(db, lease.job)

@@ -4,10 +4,10 @@ A side that is held open runs on a connection that does not autocommit: it has d
 keeps its locks until the test commits or rolls back. The other side runs in a thread.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from psycopg import Connection
 from psycopg.rows import DictRow, TupleRow, dict_row
@@ -51,6 +51,14 @@ class Lease:
     doomed: str | None = None
 
 
+class Outwait(Protocol):
+    """Makes a call that has to wait for another connection's transaction."""
+
+    def __call__(self, call: Callable[[], T], *, waiting: Database, holder: Database) -> T:
+        """Start the call, see its connection wait, commit the holder; return the answer."""
+        ...
+
+
 def insert(
     db: Database, *, count: int = 1, dedup_key: str | None = None, timeout: str | None = None
 ) -> tuple[int, ...]:
@@ -66,6 +74,13 @@ def insert(
 def insert_one(db: Database, *, dedup_key: str | None = None) -> int:
     """Insert one job that is no duplicate."""
     (job,) = insert(db, dedup_key=dedup_key)
+    return job
+
+
+def queue_one(db: Database) -> int:
+    """Insert a job and dispatch it."""
+    job = insert_one(db)
+    assert (job,) == dispatch(db, [job], epoch=leading(db))
     return job
 
 
@@ -270,6 +285,11 @@ def end(
     ).fetchone()
     assert row is not None
     return str(row[0])
+
+
+def cancel(db: Database, job: int) -> object:
+    """Cancel a job; return the verdict."""
+    return answer(db, "cancel(%s)", job)
 
 
 def answer(db: Database, call: str, *values: object) -> object:
