@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from psycopg.rows import TupleRow
 
 from fairlead.dev.binaries import binaries
 from fairlead.sql import load
+from tests.support.logins import as_login, login
 from tests.support.tree import ROOT
 
 _PLAIN = ("--no-psqlrc", "--quiet", "--tuples-only", "--no-align")
@@ -27,11 +29,18 @@ def block(with_words: str) -> str:
     return found
 
 
-def claim_block() -> str:
-    """Return Fairlead's own claim as a psql script that sets :job and :token."""
-    text = load("fairlead_worker", "claim").decode()
-    values = {"worker": ":worker", "pool": "'default'", "limit": "1", "below_floor": "false"}
+def script(statement: str, values: Mapping[str, str]) -> str:
+    """Return a statement of Fairlead's own worker with psql's words for its parameters."""
+    text = load("fairlead_worker", statement).decode()
     return re.sub(r"%\((\w+)\)s", lambda match: values[match[1]], text)
+
+
+def claim_block() -> str:
+    """Return Fairlead's own claim as a psql script that sets :job, :token and :doomed."""
+    return script(
+        "claim",
+        {"worker": ":worker", "pool": "'default'", "limit": "1", "below_floor": "false"},
+    )
 
 
 @pytest.fixture
@@ -40,6 +49,13 @@ def psql() -> Path:
     program = binaries().joinpath("psql")
     assert program.exists(), f"no psql beside the server in {program.parent}"
     return program
+
+
+@pytest.fixture
+def worker_url(database_url: str) -> Iterator[str]:
+    """Yield the database's URL as a member of fairlead_worker."""
+    with login(database_url, "fairlead_worker") as name:
+        yield as_login(database_url, name)
 
 
 def run(psql: Path, url: str, *scripts: str) -> subprocess.CompletedProcess[str]:
@@ -78,6 +94,14 @@ def queue_one(db: Connection[TupleRow], kind: str = "greet") -> int:
     return int(row[0])
 
 
+ENDING = {
+    "ids": "array[:job]",
+    "tokens": "array[:token]",
+    "outcomes": "array[:'doomed']",
+    "results": "array[null]",
+    "errors": "array['it was not to run']",
+    "run_us": "array[0]",
+}
 CLAIMED = "\\gset\n\\set job :job_id\n"
 
 
@@ -90,7 +114,7 @@ CLAIMED = "\\gset\n\\set job :job_id\n"
     ],
 )
 def test_a_worker_that_speaks_only_sql_ends_a_job(
-    psql: Path, database_url: str, db: Connection[TupleRow], ending: str, state: str
+    psql: Path, worker_url: str, db: Connection[TupleRow], ending: str, state: str
 ) -> None:
     """The page's blocks, run in order by psql, register, claim, renew, end and leave."""
     job = queue_one(db)
@@ -99,7 +123,7 @@ def test_a_worker_that_speaks_only_sql_ends_a_job(
         end = end.split(";")[0] + ";"
     done = run(
         psql,
-        database_url,
+        worker_url,
         block("INSERT INTO fairlead.worker_leases"),
         claim_block() + CLAIMED,
         block("AS renewed"),
@@ -117,8 +141,42 @@ def test_a_worker_that_speaks_only_sql_ends_a_job(
     ).fetchone() == (0,)
 
 
+@pytest.mark.parametrize(
+    ("change", "statement", "left"),
+    [
+        ("update fairlead.jobs set cancel_requested_at = now()", "finish", "cancelled"),
+        ("update fairlead.jobs set expires_at = now()", "finish", "expired"),
+        ("delete from fairlead.jobs", "drop_orphan", None),
+    ],
+)
+def test_a_worker_that_speaks_only_sql_ends_what_must_not_run(
+    psql: Path,
+    worker_url: str,
+    db: Connection[TupleRow],
+    change: str,
+    statement: str,
+    left: str | None,
+) -> None:
+    """A doomed job is ended as that by Fairlead's own statement."""
+    queue_one(db)
+    db.execute(change)
+
+    done = run(
+        psql,
+        worker_url,
+        block("INSERT INTO fairlead.worker_leases"),
+        claim_block() + CLAIMED,
+        script(statement, ENDING),
+    )
+
+    assert 0 == done.returncode, done.stderr
+    states = db.execute("select state from fairlead.job_status").fetchall()
+    assert ([] if left is None else [(left,)]) == states
+    assert (0,) == db.execute("select count(*) from fairlead.work_queue").fetchone()
+
+
 def test_a_stale_token_is_refused_with_its_own_sqlstate(
-    psql: Path, database_url: str, db: Connection[TupleRow]
+    psql: Path, worker_url: str, db: Connection[TupleRow]
 ) -> None:
     """A repeat of an ending raises FL001 and changes nothing."""
     queue_one(db)
@@ -126,7 +184,7 @@ def test_a_stale_token_is_refused_with_its_own_sqlstate(
 
     done = run(
         psql,
-        database_url,
+        worker_url,
         block("INSERT INTO fairlead.worker_leases"),
         claim_block() + CLAIMED,
         complete,
