@@ -12,20 +12,17 @@ from fairlead import testing
 from tests.support.children import register
 from tests.support.dispatching import dispatch_all
 from tests.support.testing_app import noting, outcomes
+from tests.support.waiting import until
 
 HOUR = timedelta(hours=1)
 
 _HELD = "SELECT worker, token FROM fairlead.work_queue"
-_ENDED_AS = "SELECT ended_as FROM fairlead.attempt_errors"
 
 
 @pytest.fixture
 def tasks() -> fairlead.Tasks:
     """Return an application of the test's own."""
     return fairlead.Tasks()
-
-
-# --- what runs, and when --------------------------------------------------------------------
 
 
 def test_a_retry_that_is_due_runs_in_the_same_drain(
@@ -45,6 +42,27 @@ def test_a_retry_that_is_due_runs_in_the_same_drain(
 
     assert [(1, "retried"), (2, "retried"), (3, "succeeded")] == outcomes(drained)
     assert "third time" == drained.endings[-1].result
+
+
+def test_a_back_off_ends_in_another_drain_however_short_it_is(
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+) -> None:
+    """It takes a random time: whether it is over by the drain's end must not decide a test."""
+
+    @tasks.handler("fail")
+    def fail(_job: fairlead.Job) -> None:
+        raise fairlead.Retry(after=0.001)
+
+    @tasks.handler("wait")
+    def wait(_job: fairlead.Job) -> None:
+        over = "SELECT run_at < clock_timestamp() FROM fairlead.jobs WHERE kind = 'fail'"
+        until(lambda: db.execute(over).fetchone() == (True,), what="the end of the back-off")
+
+    fairlead.enqueue(db, "fail")
+    fairlead.enqueue(db, "wait")
+
+    assert [(1, "retried"), (1, "succeeded")] == outcomes(testing.drain(tasks, database_url))
+    assert [(2, "retried")] == outcomes(testing.drain(tasks, database_url))
 
 
 def test_a_job_that_is_not_due_waits(
@@ -100,6 +118,27 @@ def test_a_job_that_snoozes_for_ever_runs_as_often_as_there_is_time(
     assert timedelta(minutes=60) <= row[0] - start < timedelta(minutes=61)
 
 
+def test_time_does_not_go_back_for_a_job_that_is_late(
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+) -> None:
+    """What a handler schedules by the clock may be due already at the instant reached."""
+    start = datetime.now(UTC)
+
+    @tasks.handler("schedule")
+    def schedule(_job: fairlead.Job) -> None:
+        fairlead.enqueue(db, "poll", run_at=start + timedelta(minutes=10))
+
+    @tasks.handler("poll")
+    def poll(_job: fairlead.Job) -> None:
+        raise fairlead.Snooze(for_=timedelta(minutes=10))
+
+    fairlead.enqueue(db, "schedule", run_at=start + 1.5 * HOUR)
+
+    drained = testing.drain(tasks, database_url, now=start + 1.9 * HOUR)
+
+    assert {"succeeded": 1, "snoozed": 3} == drained.counts
+
+
 def test_now_needs_a_time_zone(tasks: fairlead.Tasks, database_url: str) -> None:
     """An instant without one would mean another time elsewhere."""
     with pytest.raises(ValueError, match=r"now .* has no time zone: give one, such as UTC"):
@@ -113,13 +152,17 @@ def test_only_the_queues_that_are_named_are_drained(
     ran = noting(tasks)
     for queue in ("mail", "reports", "mail", "default"):
         fairlead.enqueue(db, "note", queue, queue=queue)
-    fairlead.enqueue(db, "note", "soon", queue="default", run_at=datetime.now(UTC) + HOUR)
+    soon = datetime.now(UTC) + HOUR
+    for queue in ("default", "mail"):
+        fairlead.enqueue(db, "note", f"{queue} soon", queue=queue, run_at=soon)
+    dispatch_all(db)
 
-    testing.drain(tasks, database_url, queues="mail", now=datetime.now(UTC) + 2 * HOUR)
-    assert ["mail", "mail"] == ran
+    testing.drain(tasks, database_url, queues="mail", now=soon + HOUR)
+    assert ["mail", "mail", "mail soon"] == ran
+    assert [None, soon] == [each.run_at for each in testing.enqueued(db, queue="default")]
 
     testing.drain(tasks, database_url, queues=["default", "reports"])
-    assert ["mail", "mail", "reports", "default"] == ran
+    assert ["mail", "mail", "mail soon", "reports", "default"] == ran
 
 
 def test_a_job_that_was_queued_for_a_worker_is_drained_too(
@@ -209,93 +252,6 @@ def test_a_handler_may_cancel_a_job_that_is_to_come(
 
     assert [(1, "succeeded")] == outcomes(drained)
     assert [] == ran
-
-
-# --- beside others, and interrupted ---------------------------------------------------------
-
-
-def test_a_drain_refuses_to_run_beside_a_scheduler(
-    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
-) -> None:
-    """It acts under the leader's epoch, so that none may lead: one clear sentence."""
-    noting(tasks)
-    fairlead.enqueue(db, "note", 1)
-    leads = "UPDATE fairlead.leaders SET holder = 'pod-7', lease_until = now() + %s::interval"
-    db.execute(leads, ["3 s"])
-
-    with pytest.raises(RuntimeError, match=r"scheduler 'pod-7' leads .*: stop it first"):
-        testing.drain(tasks, database_url)
-    assert [] == db.execute("SELECT FROM fairlead.worker_leases").fetchall()
-
-    db.execute(leads, ["-1 s"])
-    assert {"succeeded": 1} == testing.drain(tasks, database_url).counts
-
-
-def test_a_scheduler_that_starts_meanwhile_is_noticed(
-    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
-) -> None:
-    """Under a new epoch a drain moves nothing, and says so instead of ending quietly."""
-    leads = (
-        "UPDATE fairlead.leaders SET holder = 'pod-8', epoch = epoch + 1,"
-        " lease_until = now() + interval '3 s' WHERE role = 'scheduler'"
-    )
-
-    @tasks.handler("start")
-    def start(_job: fairlead.Job) -> None:
-        db.execute(leads)
-
-    fairlead.enqueue(db, "start")
-    fairlead.enqueue(db, "start")
-
-    with pytest.raises(RuntimeError, match="scheduler 'pod-8' leads"):
-        testing.drain(tasks, database_url)
-    assert [(1,)] == db.execute("SELECT count(*) FROM fairlead.jobs").fetchall()
-
-
-def test_a_drain_refuses_to_run_beside_a_worker(
-    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
-) -> None:
-    """It would claim what the drain has queued."""
-    register(db)
-
-    with pytest.raises(RuntimeError, match=r"worker '.*' is at work .*: stop it first"):
-        testing.drain(tasks, database_url)
-
-
-@pytest.mark.parametrize(
-    "error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, pytest.fail.Exception]
-)
-@pytest.mark.parametrize("kind", ["sync", "async"])
-def test_an_interrupted_attempt_is_handed_back(
-    tasks: fairlead.Tasks,
-    database_url: str,
-    db: Connection[TupleRow],
-    kind: str,
-    error: type[BaseException],
-) -> None:
-    """What is no Exception leaves the drain, and no job stays claimed behind it."""
-    errors = [error("stop")]
-
-    @tasks.handler("sync")
-    def stops(_job: fairlead.Job) -> None:
-        if errors:
-            raise errors.pop()
-
-    @tasks.handler("async")
-    async def stops_too(_job: fairlead.Job) -> None:
-        await asyncio.sleep(0)
-        if errors:
-            raise errors.pop()
-
-    fairlead.enqueue(db, kind)
-    fairlead.enqueue(db, kind)
-
-    with pytest.raises(error):
-        testing.drain(tasks, database_url)
-
-    assert {(None, None)} >= set(db.execute(_HELD).fetchall())
-    assert [("released",)] == db.execute(_ENDED_AS).fetchall()
-    assert [(1, "succeeded")] * 2 == outcomes(testing.drain(tasks, database_url))
 
 
 def test_every_sort_of_handler_runs_in_this_process(

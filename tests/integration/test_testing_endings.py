@@ -118,7 +118,7 @@ def test_an_attempt_that_ended_itself_by_sql_is_no_stale_one(
         if job.payload:
             db.execute("SELECT fairlead.complete(%s, %s, '7')", [job.id, job.token])
         else:
-            db.execute("SELECT fairlead.fail(%s, %s, 'by hand')", [job.id, job.token])
+            db.execute("SELECT fairlead.fail(%s, %s, 'by hand', '0')", [job.id, job.token])
 
     fairlead.enqueue(db, "by_sql", payload=True)
     fairlead.enqueue(db, "by_sql", payload=False)
@@ -127,6 +127,21 @@ def test_an_attempt_that_ended_itself_by_sql_is_no_stale_one(
 
     assert ("succeeded", 7, None) == (completed.outcome, completed.result, completed.error)
     assert ("retried", None, "by hand") == (failed.outcome, failed.result, failed.error)
+
+
+def test_an_attempt_that_failed_itself_by_sql_waits_from_the_instant_reached(
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+) -> None:
+    """As one that the drain has handed back."""
+
+    @tasks.handler("by_sql")
+    def by_sql(job: fairlead.Job) -> None:
+        db.execute("SELECT fairlead.fail(%s, %s, '', '1 hour')", [job.id, job.token])
+
+    start = datetime.now(UTC)
+    fairlead.enqueue(db, "by_sql", run_at=start + HOUR)
+
+    assert 2 == len(testing.drain(tasks, database_url, now=start + 2.5 * HOUR).endings)
 
 
 def test_an_attempt_that_an_open_transaction_holds_is_told(

@@ -1,6 +1,7 @@
 -- testing_promote: make jobs of these queues (null: all) pending that are due, or will have fallen due
---                  by %(now)s: those of the earliest instant to come. Each draws a new place, in the
---                  order of time. Answers their number and how far the instant is ahead of the clock.
+--                  by %(now)s: those of the earliest instant to come, and none that was put off. Each
+--                  draws a new place, in the order of time. Answers their number and how far the
+--                  instant is ahead of the clock.
 -- locks: the leader's row (for share), then jobs rows by the instant (for update, skip locked).
 -- index: jobs_due, jobs_pkey, leaders_pkey
 with lead as materialized (
@@ -16,7 +17,8 @@ with lead as materialized (
     select d.id, d.row, nextval('fairlead.places') as place
     from (
         select j.id, j.ctid as row from fairlead.jobs j
-        where j.run_at <= (select i.at from instant i) and exists (select from lead)
+        where j.run_at <= (select i.at from instant i) and j.id <> all (%(put_off)s::bigint[])
+          and exists (select from lead)
           and (%(queues)s::text[] is null or j.queue = any (%(queues)s::text[]))
         order by j.run_at, j.id limit %(limit)s
         for update skip locked) d

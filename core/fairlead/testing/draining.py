@@ -22,10 +22,11 @@ def drain(
     """Run the jobs that are due in a migrated database, and those that they enqueue in turn.
 
     It acts as a worker of pool `default` and, for the moment, as its scheduler: higher priority
-    first, then in the order they came, one at a time. Retries run as soon as they are due.
-    Handlers run in this process and thread, also with `process=True`; `concurrency` does not
-    matter, and nothing happens at a deadline. Coroutines share one event loop, in another
-    thread if the test is a coroutine itself. A repeat finds nothing more to do.
+    first, then in the order they came, one at a time. What it puts off itself waits for another
+    drain, except for a delay of 0: a back-off takes a random time. Handlers run in this process
+    and thread, also with `process=True`; `concurrency` does not matter, and nothing happens at
+    a deadline. Coroutines share one event loop, in another thread if the test is a coroutine
+    itself. A repeat finds no more than what has fallen due meanwhile.
 
     Args:
         tasks: the application.

@@ -141,11 +141,16 @@ class Store:
         row = self._rows.execute(sql.load("fairlead", "testing_next"), values).fetchone()
         return None if row is None else cast("int", row[0])
 
-    def promote(self) -> bool:
-        """Make pending what is due, or is the next to fall due; whether anything was."""
+    def promote(self, put_off: set[int]) -> bool:
+        """Make pending what is due, or is the next to fall due; whether anything was.
+
+        While time does not pass, that is nothing which this drain has put off: a back-off takes
+        a random time, and whether it is over already must not decide a test.
+        """
         values = {
             "epoch": self._epoch,
             "now": self._now,
+            "put_off": sql.integers(sorted(put_off if self._now is None else ())),
             "queues": self._queues,
             "ahead_seconds": self._ahead_seconds,
             "limit": _SWEEP_MAX,

@@ -33,6 +33,7 @@ class Turns:
         self._sorter = Sorter(tasks.handlers, self)
         self._endings: list[Ended] = []
         self._passed: set[int] = set()
+        self._put_off: set[int] = set()
 
     def run(self, jobs_max: int | None) -> Drained:
         """Take turns until nothing is due, or so many attempts have ended."""
@@ -50,7 +51,7 @@ class Turns:
         """Run the job whose turn it is, or let time pass; False when there is nothing to do."""
         job_id = self._store.following(self._passed)
         if job_id is None:
-            return self._store.promote()
+            return self._store.promote(self._put_off)
         row = self._store.take(job_id)
         if row is None:
             self._passed.add(job_id)
@@ -109,14 +110,22 @@ class Turns:
         if became == "stale":
             return self._not_held(attempt)
         if became == "scheduled":
-            self._store.postpone(attempt.row[0])
+            self._put_it_off(attempt, ending.delay_seconds)
             snoozed = ending.ended_as == "snoozed"
             return "snoozed" if snoozed else "retried", None, ending.error
         return cast("Outcome", became), None, ending.error
 
     def _not_held(self, attempt: Attempt) -> Said:
         """Tell an attempt that had lost its job from one that its handler ended by SQL."""
-        return self._store.on_record(attempt.row) or ("stale", None, None)
+        on_record = self._store.on_record(attempt.row)
+        if on_record is not None and on_record[0] == "retried":
+            self._put_it_off(attempt, None)
+        return on_record or ("stale", None, None)
+
+    def _put_it_off(self, attempt: Attempt, delay_seconds: float | None) -> None:
+        self._store.postpone(attempt.row[0])
+        if delay_seconds != 0:
+            self._put_off.add(attempt.row[0])
 
     # --- the attempts' desk -----------------------------------------------------------------
 
