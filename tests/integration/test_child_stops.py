@@ -290,6 +290,22 @@ def test_waiting_for_a_turn_takes_nothing_from_a_jobs_time(
     becomes(db, job_id, "succeeded")
 
 
+def test_a_job_that_is_cancelled_while_it_waits_for_its_turn_does_not_run(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """A renewal asks for what runs; the child itself asks for what waits behind a bound."""
+    connect().execute("SELECT pg_advisory_lock(1)")
+    (first,) = insert(db, "gated", {"number": 1})
+    running.runs(1)
+    (job_id,) = insert(db, "gated", {"number": 1})
+    becomes(db, job_id, "running")  # claimed, that is
+
+    db.execute("SELECT fairlead.cancel(%s)", [job_id])
+
+    assert "cancelled before it started" == becomes(db, job_id, "cancelled")
+    assert [first] == [entry.job_id for entry in running.running()]
+
+
 @pytest.mark.usefixtures("running")
 def test_starting_a_process_takes_nothing_from_a_jobs_time(db: Connection[TupleRow]) -> None:
     """A process loads the application before the attempt's time begins."""

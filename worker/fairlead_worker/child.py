@@ -33,7 +33,7 @@ from fairlead_worker.finish import Finisher
 from fairlead_worker.gates import Gates
 from fairlead_worker.intake import Intake, Sorter
 from fairlead_worker.lifeline import die_with_parent
-from fairlead_worker.outcome import HandedBack
+from fairlead_worker.outcome import HandedBack, Stop
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
 from fairlead_worker.watch import Watch
@@ -75,7 +75,7 @@ class Child:
             self._slots,
             self._books,
             emptied=self._emptied,
-            lost=self._lost_one,
+            stop=self._stop_soon,
         )
         self._executor = Executor(
             self._loop,
@@ -247,9 +247,13 @@ class Child:
         self._control.say(wire.Alone(job_id, token))
         self._slots.settle([attempt])
 
-    def _lost_one(self, attempt: Attempt) -> None:
-        """Stop an attempt that holds its job no longer; in the finisher's thread."""
-        self._loop.call_soon_threadsafe(self._watch.stop, attempt, "lost")
+    def _stop_soon(self, attempt: Attempt, why: Stop) -> None:
+        """Have an attempt stop; in the finisher's thread."""
+        self._loop.call_soon_threadsafe(self._stop_one, attempt, why)
+
+    def _stop_one(self, attempt: Attempt, why: Stop) -> None:
+        if not self._executor.withdraw(attempt, why):
+            self._watch.stop(attempt, why)
 
 
 def _guarded(work: Callable[[], None]) -> None:

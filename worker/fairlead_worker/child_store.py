@@ -12,7 +12,7 @@ from fairlead.job import Claimed
 from fairlead.sql import integers, load
 from fairlead.store import Connection
 from fairlead_worker.attempt import Attempt
-from fairlead_worker.outcome import Finished, HandedBack
+from fairlead_worker.outcome import Finished, HandedBack, Stop
 
 _PLAIN = Finished("succeeded")
 Key: TypeAlias = tuple[int, int]
@@ -27,8 +27,8 @@ class Claiming:
     pool: str
 
 
-Holding: TypeAlias = dict[int, bool]
-"""Tokens, and whether each still holds its job."""
+Stops: TypeAlias = dict[int, Stop]
+"""Tokens of attempts that are to stop, and why."""
 
 
 def claim(
@@ -125,15 +125,19 @@ def finished(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
     return {cast("int", row[0]) for row in rows}
 
 
-def extend(connection: Connection, extensions: Sequence[tuple[Attempt, float]]) -> Holding:
-    """Move deadlines to at least so many seconds from now."""
+def extend(connection: Connection, extensions: Sequence[tuple[Attempt, float]]) -> Stops:
+    """Move deadlines to at least so many seconds from now; answer what is not to go on."""
     ordered = sorted(extensions, key=lambda each: each[0].row[0])
     values = {
         **_keys([attempt.row[:2] for attempt, _ in ordered]),
         "seconds": [seconds for _, seconds in ordered],
     }
     rows = connection.execute(load("fairlead_worker", "extend"), values).fetchall()
-    return {cast("int", token): bool(holds) for token, holds in rows}
+    return {
+        cast("int", token): "cancelled" if holds else "lost"
+        for token, holds, cancelled in rows
+        if cancelled or not holds
+    }
 
 
 def report(connection: Connection, reports: Iterable[tuple[Attempt, float, str]]) -> None:

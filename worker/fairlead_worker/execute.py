@@ -98,6 +98,16 @@ class Executor:
         self._slots.free.extend(attempt.slot for attempt in waiting)
         return taken + waiting
 
+    def withdraw(self, attempt: Attempt, why: outcome.Stop) -> bool:
+        """End an attempt that waits for its turn, in the loop's thread; tell whether it did."""
+        if not self._gates.withdraw(attempt):
+            return False
+        attempt.ending = outcome.unstarted(why)
+        self._slots.free.append(attempt.slot)
+        self._ended(attempt)
+        self.fill()
+        return True
+
     def _admit(self, slot: int) -> Attempt | None:
         """Take the next attempt into this slot; None when there is none, or it waits there."""
         slots = self._slots

@@ -18,7 +18,7 @@ from fairlead.store import Connection
 from fairlead_worker import child_store
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.books import Books
-from fairlead_worker.outcome import Unsaid
+from fairlead_worker.outcome import Stop, Unsaid
 from fairlead_worker.progress import Reports
 from fairlead_worker.slots import Slots
 from fairlead_worker.write import Writer
@@ -38,7 +38,7 @@ class Finisher:
         slots: what is held; what is written is let go.
         books: counts what is written.
         emptied: called when nothing is held any more.
-        lost: called with an attempt that turns out to have lost its job.
+        stop: called with an attempt that turns out to be cancelled or to have lost its job.
     """
 
     def __init__(
@@ -48,12 +48,12 @@ class Finisher:
         books: Books,
         *,
         emptied: Callable[[], None],
-        lost: Callable[[Attempt], None],
+        stop: Callable[[Attempt, Stop], None],
     ) -> None:
         self._slots = slots
         self._books = books
         self._emptied = emptied
-        self._lost = lost
+        self._stop_attempt = stop
         self._stop = threading.Event()
         self._writer = Writer(open_one, self._stop, books)
         self._ended: list[Attempt] = []
@@ -150,14 +150,15 @@ class Finisher:
         if connection is None:
             return
         try:
-            holding = child_store.extend(connection, extensions)
+            stops = child_store.extend(connection, extensions)
         except psycopg.Error as error:
             self.reports.put_back(extensions)
             self._log.warning("extensions.delayed", why=str(error))
             return
         for attempt, _ in extensions:
-            if not holding.get(attempt.row[1], True):
-                self._lost(attempt)
+            why = stops.get(attempt.row[1])
+            if why is not None:
+                self._stop_attempt(attempt, why)
 
     def _write_progress(self) -> None:
         latest = self.reports.take_latest()

@@ -45,6 +45,15 @@ class Gates:
         with self._lock:
             return tuple(each for waiting in self._waiting.values() for each in waiting)
 
+    def withdraw(self, attempt: Attempt) -> bool:
+        """Take one attempt back; tell whether it waited."""
+        with self._lock:
+            waiting = self._waiting.get(attempt.handler.kind, ())
+            if attempt not in waiting:
+                return False
+            self._waiting[attempt.handler.kind].remove(attempt)
+            return True
+
     def take_waiting(self) -> list[Attempt]:
         """Take back whatever waits."""
         with self._lock:

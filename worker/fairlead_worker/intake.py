@@ -66,7 +66,7 @@ class Sorter:
     def _doomed(self, row: Claimed, handler: Handler, now_us: int) -> Attempt:
         attempt = Attempt(row, handler, self._desk, now_us)
         if row[12] == "cancelled":
-            attempt.ending = outcome.Finished("cancelled", None, "cancelled before it started")
+            attempt.ending = outcome.unstarted("cancelled")
         elif row[12] == "expired":
             attempt.ending = outcome.Finished(
                 "expired", None, "it had not started when it expired"

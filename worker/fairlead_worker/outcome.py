@@ -80,6 +80,17 @@ def completed(ending: Ending | None) -> Ending:
             return Completed(_NOT_COMMITTED)
 
 
+def unstarted(stop: Stop) -> Ending:
+    """Return how an attempt ends that was told to stop before its handler began."""
+    match stop:
+        case "cancelled":
+            return Finished("cancelled", None, "cancelled before it started")
+        case "lost":
+            return Unsaid()
+        case _:
+            return HandedBack("returned")
+
+
 def of_error(error: BaseException, stop: Stop | None, timeout_seconds: float) -> Ending:
     """Return how an attempt ended whose handler raised; `stop` says if it was told to."""
     return Unsaid() if stop == "lost" else _of_error(error, stop, timeout_seconds)

@@ -1,8 +1,8 @@
--- extend: move deadlines of running attempts to at least so many seconds from now. Answers each
---         token with whether it still holds its job. A row that its handler's own transaction has
---         locked keeps its deadline: that handler is about to end.
+-- extend: move deadlines of attempts to at least so many seconds from now. Answers each token with
+--         whether it still holds its job, and whether somebody asked to cancel that. A row that its
+--         handler's own transaction has locked keeps its deadline: that handler is about to end.
 -- locks: work_queue rows by job id (skip locked).
--- index: work_queue_pkey
+-- index: work_queue_pkey, jobs_pkey
 with asked as materialized (
     select a.job_id, a.token, a.seconds
     from unnest(%(ids)s::bigint[], %(tokens)s::bigint[], %(seconds)s::float8[])
@@ -16,8 +16,11 @@ with asked as materialized (
         where w.job_id = any (%(ids)s::bigint[]) and w.token = any (%(tokens)s::bigint[])
         order by w.job_id for update skip locked))
 )
-select a.token, h.held is not null as holds
+select a.token, h.held is not null as holds, c.wanted is not null as cancelled
 from asked a
 left join lateral (
     select true as held from fairlead.work_queue q
     where q.job_id = a.job_id and q.token = a.token offset 0) h on true
+left join lateral (
+    select true as wanted from fairlead.jobs j
+    where j.id = a.job_id and j.cancel_requested_at is not null offset 0) c on true
