@@ -159,7 +159,7 @@ def test_a_worker_that_speaks_only_sql_ends_what_must_not_run(
 ) -> None:
     """A doomed job is ended as that by Fairlead's own statement."""
     queue_one(db)
-    db.execute(change)
+    db.execute(change.encode())
 
     done = run(
         psql,
