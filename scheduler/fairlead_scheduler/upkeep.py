@@ -17,6 +17,7 @@ _PACKAGE = __package__ or ""
 _HOUR_SECONDS = 3600.0
 _MINUTE_SECONDS = 60.0
 _DAYS_AT_ONCE = 3
+_PAGES_AT_ONCE = 256
 
 
 class Upkeep:
@@ -28,7 +29,7 @@ class Upkeep:
         self._connection = connection
         self._settings = settings
         self._epoch = epoch
-        self._progress_id = self._orphan_id = 0
+        self._progress_page = self._orphan_page = 0
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often."""
@@ -86,17 +87,21 @@ class Upkeep:
 
     def forget_progress(self) -> bool:
         """Delete progress of attempts that are over, over some more of the table."""
-        self._progress_id = self._walk(sql.load(_PACKAGE, "forget_progress"), self._progress_id)
-        return self._progress_id > 0
+        statement = sql.load(_PACKAGE, "forget_progress")
+        self._progress_page = self._walk(statement, self._progress_page)
+        return self._progress_page > 0
 
     def forget_orphans(self) -> bool:
         """Delete queued rows whose job is gone, over some more of the table."""
-        self._orphan_id = self._walk(sql.load(_PACKAGE, "forget_orphans"), self._orphan_id)
-        return self._orphan_id > 0
+        statement = sql.load(_PACKAGE, "forget_orphans")
+        self._orphan_page = self._walk(statement, self._orphan_page)
+        return self._orphan_page > 0
 
-    def _walk(self, statement: bytes, after_id: int) -> int:
-        """Do one stretch of a table; returns where the next begins, 0 at the end."""
-        limit = self._settings.sweep_max
-        parameters = {"epoch": self._epoch, "after_id": after_id, "limit": limit}
+    def _walk(self, statement: bytes, page: int) -> int:
+        """Do one stretch of a table; returns where the next begins, 0 at the end.
+
+        By pages and not by ids: an index leads over every row that an open snapshot keeps.
+        """
+        parameters = {"epoch": self._epoch, "page": page, "pages": _PAGES_AT_ONCE}
         row = self._connection.execute(statement, parameters).fetchone()
         return 0 if row is None else int(str(row[0]))

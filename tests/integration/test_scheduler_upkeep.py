@@ -169,7 +169,7 @@ def test_progress_of_attempts_that_are_over_is_deleted(upkeep: Upkeep, db: Datab
     lease = run_one(db)
     db.execute(
         "INSERT INTO fairlead.job_progress (job_id, token, fraction)"
-        " SELECT n, 0, 0.5 FROM generate_series(1000, 1006) n"
+        " SELECT n, 0, 0.5 FROM generate_series(1000, 60000) n"
     )
     db.execute(
         "INSERT INTO fairlead.job_progress (job_id, token, fraction) VALUES (%s, %s, 0.5)",

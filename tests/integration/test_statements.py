@@ -77,16 +77,25 @@ def test_a_services_statement_uses_the_index_that_its_header_names(
     assert () == faults(statement, generic_plan(service, statement), indexes)
 
 
-def test_a_steal_looks_at_no_more_of_work_queue_than_its_stretch(
-    service: Connection[TupleRow],
+@pytest.mark.parametrize(
+    ("name", "table"),
+    [
+        ("steal", "work_queue"),
+        ("forget_orphans", "work_queue"),
+        ("forget_progress", "job_progress"),
+    ],
+)
+def test_a_sweep_of_a_table_looks_at_a_stretch_of_its_pages(
+    service: Connection[TupleRow], name: str, table: str
 ) -> None:
     """Rows that an open snapshot keeps cannot make it outlast the leader's lease."""
-    (steal,) = (each for each in statements("fairlead_scheduler") if each.name == "steal")
+    (sweep,) = (each for each in statements("fairlead_scheduler") if each.name == name)
 
-    plan = generic_plan(service, steal)
+    plan = generic_plan(service, sweep)
 
-    looked = [node for node in nodes(plan) if node.get("Relation Name") == "work_queue"]
-    assert ["Tid Range Scan"] == [node["Node Type"] for node in looked]
+    looked = {node["Node Type"] for node in nodes(plan) if node.get("Relation Name") == table}
+    assert "Tid Range Scan" in looked
+    assert looked <= {"Tid Range Scan", "Tid Scan", "ModifyTable"}
 
 
 @pytest.mark.parametrize("statement", statements("fairlead", "cli"), ids=str)
