@@ -316,6 +316,26 @@ def test_an_attempt_that_is_gone_is_not_run_alone(database_url: str) -> None:
         assert wire.Ended(1, 2) == running.hears(wire.Ended)
 
 
+def test_a_job_that_expires_while_it_waits_to_run_alone_does_not_run(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """It has not started by then, and its time to begin is when it does."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, crashes, expires_at)"
+        " VALUES ('echo', 1, now() + '1 hour')"
+    )
+    (job_id,) = dispatch_all(db)
+    row = db.execute(_LEASE, [register(db), job_id]).fetchone()
+    assert row is not None
+    db.execute("UPDATE fairlead.jobs SET expires_at = now()")
+
+    with lone_child(database_url) as running:
+        running.say(wire.Take(job_id, int(row[0])))
+        running.hears(wire.Ended)
+
+    assert "expired" == ending(db, job_id)[0]
+
+
 def test_a_job_that_died_alone_is_declined_by_a_process_that_has_run_others(
     database_url: str, db: Connection[TupleRow]
 ) -> None:
