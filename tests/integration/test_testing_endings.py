@@ -144,8 +144,12 @@ def test_an_attempt_that_failed_itself_by_sql_waits_from_the_instant_reached(
     assert 2 == len(testing.drain(tasks, database_url, now=start + 2.5 * HOUR).endings)
 
 
+@pytest.mark.parametrize("verdict", [None, fairlead.Retry(), fairlead.Discard()])
 def test_an_attempt_that_an_open_transaction_holds_is_told(
-    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+    tasks: fairlead.Tasks,
+    database_url: str,
+    db: Connection[TupleRow],
+    verdict: Exception | None,
 ) -> None:
     """Completed and not committed: nothing can be written, and the next drain runs it again."""
     left_open: list[psycopg.Connection[TupleRow]] = []
@@ -154,6 +158,8 @@ def test_an_attempt_that_an_open_transaction_holds_is_told(
     def forget(job: fairlead.Job) -> None:
         left_open.append(psycopg.connect(database_url))
         job.complete(left_open[-1])
+        if verdict is not None:
+            raise verdict
 
     fairlead.enqueue(db, "forget")
 

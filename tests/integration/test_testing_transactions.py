@@ -113,12 +113,14 @@ def test_a_handler_shares_the_transaction(tasks: fairlead.Tasks, connect: Connec
     assert ["from the handler"] == ran
 
 
+@pytest.mark.parametrize("autocommit", [True, False])
 def test_a_handler_that_fails_in_the_transaction_loses_its_own_work_alone(
-    tasks: fairlead.Tasks, connect: Connect
+    tasks: fairlead.Tasks,
+    connect: Connect,
+    autocommit: bool,  # noqa: FBT001 - a parameter of the test
 ) -> None:
     """A statement that PostgreSQL refuses is undone with what its handler did before it."""
-    connection = connect(autocommit=False)
-    connection.execute("CREATE TABLE done (id integer PRIMARY KEY)")
+    connection = connect(autocommit=autocommit)
 
     @tasks.handler("insert")
     def insert(job: fairlead.Job[int]) -> None:
@@ -136,14 +138,16 @@ def test_a_handler_that_fails_in_the_transaction_loses_its_own_work_alone(
     def one(_job: fairlead.Job) -> None:
         connection.execute("INSERT INTO done VALUES (1)")
 
-    for kind, payload in (("one", None), ("insert", 2), ("swallow", None)):
-        fairlead.enqueue(connection, kind, payload)
+    with connection.transaction(force_rollback=True):
+        connection.execute("CREATE TABLE done (id integer PRIMARY KEY)")
+        for kind, payload in (("one", None), ("insert", 2), ("swallow", None)):
+            fairlead.enqueue(connection, kind, payload)
 
-    drained = testing.drain(tasks, connection)
+        drained = testing.drain(tasks, connection)
 
-    assert [(1, "succeeded"), (1, "retried"), (1, "succeeded")] == outcomes(drained)
-    assert drained.errors[0].startswith("UniqueViolation: duplicate key")
-    assert [(1,)] == connection.execute("SELECT id FROM done").fetchall()
+        assert [(1, "succeeded"), (1, "retried"), (1, "succeeded")] == outcomes(drained)
+        assert drained.errors[0].startswith("UniqueViolation: duplicate key")
+        assert [(1,)] == connection.execute("SELECT id FROM done").fetchall()
 
 
 def test_an_interruption_leaves_the_transaction_usable(
@@ -195,6 +199,20 @@ def test_a_connection_may_read_its_rows_as_it_likes(
 
         assert 1 == testing.drain(tasks, connection).endings[0].result
         assert () == testing.enqueued(connection)
+
+
+@pytest.mark.parametrize("patience", ["0", "7s"])
+def test_a_transaction_keeps_its_patience(
+    tasks: fairlead.Tasks, connect: Connect, patience: str
+) -> None:
+    """An ending waits for locks for a moment only, and a test's own statements as before."""
+    noting(tasks)
+    connection = connect(autocommit=False)
+    connection.execute(f"SET LOCAL lock_timeout = '{patience}'".encode())
+    fairlead.enqueue(connection, "note", 1)
+
+    assert {"succeeded": 1} == testing.drain(tasks, connection).counts
+    assert (patience,) == connection.execute("SHOW lock_timeout").fetchone()
 
 
 def test_another_isolation_is_refused(tasks: fairlead.Tasks, connect: Connect) -> None:

@@ -204,6 +204,9 @@ def test_cancelling_interrupts_a_coroutine_where_it_waits() -> None:
         return job.cancelled
 
     assert testing.run(own, "stubborn", payload=False, rehearsal=rehearsal) is True
+    late = testing.Rehearsal()
+    assert "done" == testing.run(tasks, "complete", rehearsal=late)
+    late.cancel()  # of nothing that runs
     rehearsal = testing.Rehearsal()
     with pytest.raises(asyncio.CancelledError):
         testing.run(own, "stubborn", payload=True, rehearsal=rehearsal)

@@ -7,7 +7,8 @@ select l.epoch, f.vtag, l.holder, l.lease_until > clock_timestamp() as led,
         where w.dead_at is null and w.pool = %(pool)s and w.name <> %(name)s
           and w.lease_until > now()
         order by w.name limit 1) as worker,
-       current_setting('transaction_isolation') as isolation
+       current_setting('transaction_isolation') as isolation,
+       current_setting('lock_timeout') as lock_timeout
 from fairlead.leaders l
 cross join lateral (
     select c.vtag from fairlead.claim_floors c

@@ -5,7 +5,7 @@ They join whatever transaction the connection is in, and commit where it is in n
 """
 
 from datetime import datetime
-from typing import TypeAlias, cast
+from typing import Literal, TypeAlias, cast
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -53,6 +53,7 @@ class Store:
         self._now = now
         self._ahead_seconds = 0.0
         self._epoch = self._floor = self._worker_id = 0
+        self._lock_timeout = "0"
 
     @property
     def _rows(self) -> Connection:
@@ -75,7 +76,7 @@ class Store:
         values = {"pool": POOL, "name": NAME}
         row = self._rows.execute(sql.load("fairlead", "testing_lead"), values).fetchone()
         assert row is not None
-        epoch, floor, holder, led, worker, isolation = row
+        epoch, floor, holder, led, worker, isolation, lock_timeout = row
         if led:
             raise RuntimeError(
                 f"drain acts as the scheduler, and scheduler {holder!r} leads in this "
@@ -92,6 +93,7 @@ class Store:
                 f"{str(isolation).upper()}: set the connection's isolation_level"
             )
         self._epoch, self._floor = cast("int", epoch), cast("int", floor)
+        self._lock_timeout = str(lock_timeout)
 
     def register(self) -> None:
         """Be a worker."""
@@ -187,9 +189,21 @@ class Store:
         if self._serves():
             child_store.extend(self._rows, [(attempt, by_seconds)])
 
-    def finish(self, attempt: Attempt) -> bool:
-        """End the job for good; whether the attempt held it."""
-        return attempt.row[1] in child_store.finish(self._rows, [attempt])
+    def finish(self, attempt: Attempt) -> Literal["ended", "stale", "locked"]:
+        """End the job for good, unless somebody else holds it; wait for nobody."""
+        keys = {
+            "ids": sql.integers([attempt.row[0]]),
+            "tokens": sql.integers([attempt.row[1]]),
+        }
+        with self._connection.transaction():
+            free = self._rows.execute(sql.load("fairlead_worker", "finish_free"), keys)
+            found = free.fetchone()
+            if found is None or not found[1]:
+                return "stale" if found is None else "locked"
+            child_store.finish(self._rows, [attempt])
+            patience = {"lock_timeout": self._lock_timeout}
+            self._rows.execute(sql.load("fairlead", "testing_patience"), patience)
+        return "ended"
 
     def hand_back(self, attempt: Attempt) -> str:
         """End the attempt and not its job; what became of it."""

@@ -92,18 +92,20 @@ class Turns:
         """Write one ending; answer what became of the attempt."""
         ending = attempt.ending
         if isinstance(ending, Completed):
-            on_record = self._store.on_record(attempt.row)
-            if on_record is not None:
-                return on_record
+            # If the handler has committed, this holds nothing, and the record says so.
             attempt.ending = ending = ending.or_else
         if isinstance(ending, HandedBack):
             return self._hand_back(attempt, ending)
-        held = self._store.finish(attempt)
-        if held and isinstance(ending, Finished):
-            result = ending.result
-            parsed = None if result is None else jsontext.parse("result", result)
-            return ending.outcome, parsed, ending.error
-        return ("succeeded", None, None) if held else self._not_held(attempt)
+        assert ending is None or isinstance(ending, Finished)
+        became = self._store.finish(attempt)
+        if became == "stale":
+            return self._not_held(attempt)
+        if became == "locked":
+            return "locked", None, None if ending is None else ending.error
+        if ending is None:
+            return "succeeded", None, None
+        result = None if ending.result is None else jsontext.parse("result", ending.result)
+        return ending.outcome, result, ending.error
 
     def _hand_back(self, attempt: Attempt, ending: HandedBack) -> Said:
         became = self._store.hand_back(attempt)
