@@ -16,6 +16,7 @@ from psycopg.rows import TupleRow, dict_row
 
 from fairlead import sql
 from fairlead.sql import integers
+from tests.support.children import register
 from tests.support.logins import LogIn
 
 INSERTS = 10_000
@@ -217,11 +218,7 @@ def run(db: Connection[TupleRow]) -> int:
         "UPDATE fairlead.jobs SET run_at = NULL, due_at = run_at WHERE run_at IS NOT NULL"
     )
     db.execute("UPDATE fairlead.leaders SET epoch = 1 WHERE role = 'scheduler'")
-    worker = db.execute(
-        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + interval '1 hour', 1, 'w', 'default') RETURNING id"
-    ).fetchone()
-    assert worker is not None
+    worker = register(db)
     finished = 0
     while ids := [
         int(row[0])
@@ -230,7 +227,7 @@ def run(db: Connection[TupleRow]) -> int:
         )
     ]:
         dispatch(db, ids)
-        finished += finish(db, claim(db, int(worker[0])))
+        finished += finish(db, claim(db, worker))
     return finished
 
 

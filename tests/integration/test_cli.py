@@ -17,6 +17,7 @@ from fairlead.cli import jobs, queues, schedules, show, workers
 from fairlead.cli.session import Row
 from fairlead.migrate import migrations
 from tests.integration.conftest import Fairlead
+from tests.support.children import register
 from tests.support.logins import as_login, login
 
 
@@ -32,20 +33,15 @@ def insert(db: Connection[TupleRow], **columns: object) -> int:
 
 def lease(db: Connection[TupleRow], job: int, *, name: str = "w1") -> int:
     """Make a worker that runs the job, and return the worker's id."""
-    row = db.execute(
-        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + interval '1 hour', 8, %s, 'default') RETURNING id",
-        [name],
-    ).fetchone()
-    assert row is not None
+    worker = register(db, slots=8, name=name)
     db.execute(
         "INSERT INTO fairlead.work_queue (job_id, vtag, estimate_us, epoch, runnable_at,"
         " timeout, band, pool, queue, tenant, worker, token, claimed_at, deadline)"
         " SELECT id, 1, 1, 1, now(), '1 min', 0, 'default', queue, tenant, %s, 7, now(),"
         " now() + interval '1 min' FROM fairlead.jobs WHERE id = %s",
-        [row[0], job],
+        [worker, job],
     )
-    return int(row[0])
+    return worker
 
 
 def fail(db: Connection[TupleRow], job: int) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import Connect
+from tests.support.children import register
 from tests.support.race import (
     Database,
     claim,
@@ -33,13 +34,7 @@ def queued(db: Database, job: int) -> None:
 
 def recent_worker(db: Database, *, lease: str = "1 hour") -> int:
     """Register a worker whose lease ends so long from now."""
-    row = db.execute(
-        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + %s::interval, 100, 'somebody', 'default') RETURNING id",
-        [lease],
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return register(db, slots=100, lease=lease)
 
 
 @pytest.mark.usefixtures("replica")

@@ -15,6 +15,7 @@ from psycopg.rows import TupleRow
 from fairlead.dev.postgres import Server
 from fairlead.sql import integers
 from fairlead.store import SESSION
+from tests.support.children import register
 from tests.support.databases import cloned_database
 from tests.support.statements import Prepared, Statement, prepare, statements
 
@@ -109,12 +110,7 @@ def hot(name: str) -> Statement:
 def take_part(connection: Connection[TupleRow]) -> int:
     """Lead under epoch 1, and return the id of a worker that lives."""
     connection.execute("UPDATE fairlead.leaders SET epoch = 1 WHERE role = 'scheduler'")
-    row = connection.execute(
-        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + interval '1 hour', 100, 'w', 'default') RETURNING id"
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return register(connection, slots=100)
 
 
 def dispatched(scene: Scene) -> dict[str, object]:

@@ -27,12 +27,14 @@ APP = "tests.support.child_app:tasks"
 _EXIT_SECONDS = 10.0
 
 
-def register(db: Connection[TupleRow], *, slots: int = 4, name: str = "tested") -> int:
-    """Insert a worker's row with a lease of an hour and return its id."""
+def register(
+    db: Connection[TupleRow], *, slots: int = 4, name: str = "tested", lease: str = "1 hour"
+) -> int:
+    """Insert the row of a worker whose lease ends so long from now; return its id."""
     row = db.execute(
         "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + '1 hour', %s, %s, 'default') RETURNING id",
-        [slots, name],
+        " VALUES (now() + %s::interval, %s, %s, 'default') RETURNING id",
+        [lease, slots, name],
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -13,6 +13,7 @@ from psycopg import Connection
 from psycopg.rows import DictRow, TupleRow, dict_row
 
 from fairlead.sql import integers, load
+from tests.support import children
 from tests.support.waiting import until
 
 T = TypeVar("T")
@@ -121,12 +122,7 @@ def let_lapse(db: Database, worker: int) -> None:
 
 def register(db: Database) -> int:
     """Register a worker that lives for an hour; return its id."""
-    row = db.execute(
-        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + interval '1 hour', 100, 'racer', 'default') RETURNING id"
-    ).fetchone()
-    assert row is not None
-    return int(row[0])
+    return children.register(db, slots=100, name="racer")
 
 
 def lead(db: Database) -> int:
