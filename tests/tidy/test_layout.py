@@ -18,18 +18,16 @@ LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 # Where decisions live. Each joins the contract in pyproject.toml when its module appears.
 DECISIONS = (
     "core/fairlead/job",
-    "core/fairlead/retry",
-    "scheduler/fairlead_scheduler/cron",
-    "scheduler/fairlead_scheduler/depth",
-    "scheduler/fairlead_scheduler/estimate",
-    "scheduler/fairlead_scheduler/lanes",
-    "scheduler/fairlead_scheduler/policy",
-    "scheduler/fairlead_scheduler/tail",
-    "scheduler/fairlead_scheduler/values",
-    "worker/fairlead_worker/drain",
+    *(
+        f"scheduler/fairlead_scheduler/{name}"
+        for name in (
+            *("books", "calm", "capacity", "cron", "depth", "estimate", "knowledge", "lanes"),
+            *("ledger", "marks", "order", "picks", "policy", "recovery", "streams", "tail"),
+            *("values", "views"),
+        )
+    ),
     "worker/fairlead_worker/outcome",
     "worker/fairlead_worker/pace",
-    "worker/fairlead_worker/registry",
     "autoscaler/fairlead_autoscaler/decide",
 )
 
