@@ -26,6 +26,7 @@ DECISIONS = (
             *("values", "views"),
         )
     ),
+    "worker/fairlead_worker/drain",
     "worker/fairlead_worker/outcome",
     "worker/fairlead_worker/pace",
     "autoscaler/fairlead_autoscaler/decide",
