@@ -38,8 +38,9 @@ def test_a_drain_refuses_to_run_beside_a_scheduler(
     assert {"succeeded": 1} == testing.drain(tasks, database_url).counts
 
 
+@pytest.mark.parametrize("rest", ["pending", "due"])
 def test_a_scheduler_that_starts_meanwhile_is_noticed(
-    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow], rest: str
 ) -> None:
     """Under a new epoch a drain moves nothing, and says so instead of ending quietly."""
     leads = (
@@ -52,11 +53,14 @@ def test_a_scheduler_that_starts_meanwhile_is_noticed(
         db.execute(leads)
 
     fairlead.enqueue(db, "start")
-    fairlead.enqueue(db, "start")
+    left = fairlead.enqueue(db, "start")
+    if rest == "due":
+        db.execute("UPDATE fairlead.jobs SET run_at = now() WHERE id = %s", [left])
 
     with pytest.raises(RuntimeError, match="scheduler 'pod-8' leads"):
         testing.drain(tasks, database_url)
-    assert [(1,)] == db.execute("SELECT count(*) FROM fairlead.jobs").fetchall()
+    found = db.execute("SELECT id, run_at IS NOT NULL FROM fairlead.jobs").fetchall()
+    assert [(left, rest == "due")] == found
 
 
 def test_a_drain_refuses_to_run_beside_a_worker(

@@ -44,6 +44,21 @@ def test_a_retry_that_is_due_runs_in_the_same_drain(
     assert "third time" == drained.endings[-1].result
 
 
+def test_what_fell_due_runs_in_the_order_of_time(
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+) -> None:
+    """As the leader would have made it pending, one after the other."""
+    ran = noting(tasks)
+    for minutes in (1, 3, 2):
+        fairlead.enqueue(db, "note", minutes, run_at=datetime.now(UTC) + HOUR)
+    ago = "UPDATE fairlead.jobs SET run_at = now() - interval '1 min' * payload::text::integer"
+    db.execute(ago)
+
+    testing.drain(tasks, database_url)
+
+    assert [3, 2, 1] == ran
+
+
 def test_a_back_off_ends_in_another_drain_however_short_it_is(
     tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
 ) -> None:
@@ -183,6 +198,24 @@ def test_a_job_that_was_queued_for_a_worker_is_drained_too(
     assert ["queued", "held by the dead"] == ran
 
 
+def test_a_queued_row_whose_job_is_gone_is_dropped(
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+) -> None:
+    """It keeps nobody from being drained."""
+    ran = noting(tasks)
+    fairlead.enqueue(db, "note", "gone")
+    dispatch_all(db)
+    db.execute("DELETE FROM fairlead.jobs")
+    db.execute("UPDATE fairlead.work_queue SET vtag = 0")
+    fairlead.enqueue(db, "note", "here")
+
+    drained = testing.drain(tasks, database_url)
+
+    assert ["here"] == ran
+    assert [(1, "succeeded")] == outcomes(drained)
+    assert [] == db.execute(_HELD).fetchall()
+
+
 def test_a_paused_queue_is_not_drained(
     tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
 ) -> None:
@@ -206,6 +239,8 @@ def test_a_drain_stops_after_so_many_attempts(
     for number in range(3):
         fairlead.enqueue(db, "note", number)
 
+    with pytest.raises(ValueError, match="jobs_max must be at least 1, not 0"):
+        testing.drain(tasks, database_url, jobs_max=0)
     assert 2 == len(testing.drain(tasks, database_url, jobs_max=2).endings)
     assert [0, 1] == ran
     assert [] == db.execute(_HELD).fetchall()

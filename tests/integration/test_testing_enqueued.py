@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, timezone
 import psycopg
 import pytest
 from psycopg import Connection
-from psycopg.rows import TupleRow
+from psycopg.rows import TupleRow, scalar_row
 
 import fairlead
 from fairlead import testing
@@ -21,6 +21,7 @@ TOMORROW = datetime(2100, 1, 2, 3, 4, 5, tzinfo=UTC)
 def test_a_job_is_shown_as_it_was_enqueued(connect: Connect) -> None:
     """Every field that an application sets, before anything is committed."""
     connection = connect(autocommit=False)
+    connection.execute("SET timezone = 'Asia/Kolkata'")
     there = timezone(timedelta(hours=5, minutes=30))
     job_id = fairlead.enqueue(
         connection,
@@ -51,6 +52,7 @@ def test_a_job_is_shown_as_it_was_enqueued(connect: Connect) -> None:
             headers={"trace": "a"},
         ),
     ) == testing.enqueued(connection)
+    assert [UTC] == [each.run_at.tzinfo for each in testing.enqueued(connection) if each.run_at]
     connection.rollback()
     assert () == testing.enqueued(connection)
 
@@ -144,5 +146,7 @@ def test_a_cursor_serves_as_well(db: Connection[TupleRow]) -> None:
         def fetchall(self) -> list[dict[str, object]]:
             return [{"job": row[0]} for row in self._cursor.fetchall()]
 
-    assert ["a"] == [each.kind for each in testing.enqueued(db.cursor())]
+    reading = db.cursor(row_factory=scalar_row).execute("SELECT 'unread'")
+    assert ["a"] == [each.kind for each in testing.enqueued(reading)]
+    assert "unread" == reading.fetchone()
     assert ["a"] == [each.kind for each in testing.enqueued(Mapped())]

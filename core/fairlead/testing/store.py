@@ -131,9 +131,11 @@ class Store:
             "delays": [None for _ in held],
         }
         self._rows.execute(sql.load("fairlead_worker", "hand_back"), returning)
-        ids = sql.integers(job_id for job_id, _ in rows)
-        recalling = {"epoch": self._epoch, "ids": ids}
-        self._rows.execute(sql.load("fairlead_scheduler", "recall"), recalling)
+        self._recall([job_id for job_id, _ in rows])
+
+    def _recall(self, ids: list[int]) -> None:
+        values = {"epoch": self._epoch, "ids": sql.integers(ids)}
+        self._rows.execute(sql.load("fairlead_scheduler", "recall"), values)
 
     # --- one job after another --------------------------------------------------------------
 
@@ -164,7 +166,11 @@ class Store:
         return bool(promoted)
 
     def take(self, job_id: int) -> Claimed | None:
-        """Dispatch and claim a job; None when somebody else holds it."""
+        """Dispatch and claim a job; None when somebody else holds it.
+
+        What is claimed may be another row that was queued, such as one whose job is gone: then
+        this job is pending again.
+        """
         values = {
             "epoch": self._epoch,
             "pool": POOL,
@@ -182,6 +188,8 @@ class Store:
             return None
         who = child_store.Claiming(self._worker_id, POOL)
         claimed = child_store.claim(self._rows, who, limit=1, below_floor=True)
+        if claimed and claimed[0][0] != job_id:
+            self._recall([job_id])
         return claimed[0] if claimed else None
 
     def extend(self, attempt: Attempt, by_seconds: float) -> None:

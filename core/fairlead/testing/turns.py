@@ -51,7 +51,7 @@ class Turns:
         """Run the job whose turn it is, or let time pass; False when there is nothing to do."""
         job_id = self._store.following(self._passed)
         if job_id is None:
-            return self._store.promote(self._put_off)
+            return self._let_time_pass()
         row = self._store.take(job_id)
         if row is None:
             self._passed.add(job_id)
@@ -59,6 +59,13 @@ class Turns:
         else:
             self._work(row)
         return True
+
+    def _let_time_pass(self) -> bool:
+        """Make pending what is due; whether anything is, and not because somebody leads now."""
+        promoted = self._store.promote(self._put_off)
+        if not promoted:
+            self._store.borrow_the_lead()
+        return promoted
 
     def _work(self, row: Claimed) -> None:
         found = self._sorter.sort([row])
