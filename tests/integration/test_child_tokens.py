@@ -9,7 +9,7 @@ from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
 from tests.conftest import Connect
-from tests.support.children import RunningChild, child, lone_child, register
+from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
 
@@ -18,11 +18,6 @@ _STEAL = """
     SELECT became FROM fairlead._end_attempts(
         array[%s]::bigint[], array[%s]::bigint[], array['lost'], array[null::text],
         array[null::interval])
-"""
-_LEASE = """
-    UPDATE fairlead.work_queue SET worker = %s, token = nextval('fairlead.tokens'),
-        claimed_at = now(), deadline = now() + timeout
-    WHERE job_id = %s RETURNING token
 """
 _CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
@@ -281,85 +276,6 @@ def test_a_roll_call_is_answered_with_every_token_that_is_held(
     holds = running.hears(wire.Holds)
     assert 7 == holds.number
     assert {int(token) for (token,) in claimed} == set(holds.tokens)
-
-
-def test_a_job_that_must_run_alone_goes_to_the_parent_and_keeps_its_slot(
-    database_url: str, db: Connection[TupleRow]
-) -> None:
-    """The child hands it over, and has the slot again when it is settled."""
-    db.execute("CREATE TABLE seen (at serial, what text)")
-    worker_id = register(db)
-    with child(database_url, worker_id, concurrency=1) as running:
-        db.execute("INSERT INTO fairlead.jobs (kind, crashes) VALUES ('where', 1)")
-        (job_id,) = dispatch_all(db)
-        alone = running.hears(wire.Alone)
-        (later,) = (insert(db, "echo"),)
-
-        with lone_child(database_url) as own:
-            own.say(wire.Take(job_id, alone.token))
-            assert wire.Ended(job_id, alone.token) == own.hears(wire.Ended)
-            outcome, result, _ = ending(db, job_id)
-            assert "succeeded" == outcome
-            assert isinstance(result, dict)
-            assert own.process.pid == result["pid"]
-
-        assert [] == db.execute(_OUTCOMES, [later]).fetchall()
-        running.say(wire.Settled(alone.job_id, alone.token))
-        assert "succeeded" == ending(db, later)[0]
-
-
-def test_an_attempt_that_is_gone_is_not_run_alone(database_url: str) -> None:
-    """A token that holds nothing runs nothing, and the next one may come."""
-    with lone_child(database_url) as running:
-        running.say(wire.Take(1, 2))
-
-        assert wire.Ended(1, 2) == running.hears(wire.Ended)
-
-
-def test_a_job_that_expires_while_it_waits_to_run_alone_does_not_run(
-    database_url: str, db: Connection[TupleRow]
-) -> None:
-    """It has not started by then, and its time to begin is when it does."""
-    db.execute(
-        "INSERT INTO fairlead.jobs (kind, crashes, expires_at)"
-        " VALUES ('echo', 1, now() + '1 hour')"
-    )
-    (job_id,) = dispatch_all(db)
-    row = db.execute(_LEASE, [register(db), job_id]).fetchone()
-    assert row is not None
-    db.execute("UPDATE fairlead.jobs SET expires_at = now()")
-
-    with lone_child(database_url) as running:
-        running.say(wire.Take(job_id, int(row[0])))
-        running.hears(wire.Ended)
-
-    assert "expired" == ending(db, job_id)[0]
-
-
-def test_a_job_that_died_alone_is_declined_by_a_process_that_has_run_others(
-    database_url: str, db: Connection[TupleRow]
-) -> None:
-    """Only deaths in a fresh process can end it: what others leave behind is not its fault."""
-    worker_id = register(db)
-    keys: list[tuple[int, int]] = []
-    for _ in range(2):
-        db.execute(
-            "INSERT INTO fairlead.jobs (kind, crashes, lone_deaths) VALUES ('where', 1, 1)"
-        )
-        (job_id,) = dispatch_all(db)
-        row = db.execute(_LEASE, [worker_id, job_id]).fetchone()
-        assert row is not None
-        keys.append((job_id, int(row[0])))
-    first, second = keys
-    with lone_child(database_url) as running:
-        running.say(wire.Take(*first))
-        running.hears(wire.Ended)
-        running.say(wire.Take(*second))
-
-        assert wire.Declined(*second) == running.hears(wire.Declined)
-
-    assert "succeeded" == ending(db, first[0])[0]
-    assert [] == db.execute(_OUTCOMES, [second[0]]).fetchall()
 
 
 def test_reports_reach_the_database_while_the_handler_runs(

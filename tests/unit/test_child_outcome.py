@@ -222,7 +222,7 @@ def test_frames_of_fairlead_before_the_handlers_own_are_left_out() -> None:
 def test_an_error_of_fairlead_alone_keeps_its_frames() -> None:
     """A fault of ours is told with where it is."""
     scope: dict[str, object] = {"__name__": "fairlead.job"}
-    exec("def read():\n    raise ValueError('ours')", scope)  # noqa: S102 - as above
+    exec("def read():\n    raise ValueError('ours')", scope)  # noqa: S102 - a frame of Fairlead's
     read = scope["read"]
     assert callable(read)
     with pytest.raises(ValueError, match="ours") as caught:

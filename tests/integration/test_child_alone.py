@@ -1,0 +1,103 @@
+"""A child hands over what must run alone, and another one runs what it is given."""
+
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead_worker import wire
+from tests.support.children import child, lone_child, register
+from tests.support.dispatching import dispatch_all
+from tests.support.waiting import until
+
+_OUTCOMES = "SELECT outcome, result, error FROM fairlead.job_history WHERE id = %s"
+_LEASE = """
+    UPDATE fairlead.work_queue SET worker = %s, token = nextval('fairlead.tokens'),
+        claimed_at = now(), deadline = now() + timeout
+    WHERE job_id = %s RETURNING token
+"""
+
+
+def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
+    """Wait for a job's one ending."""
+    rows = until(
+        lambda: db.execute(_OUTCOMES, [job_id]).fetchall(), what=f"an ending of job {job_id}"
+    )
+    assert 1 == len(rows)
+    return rows[0]
+
+
+def leased(db: Connection[TupleRow], worker_id: int, *, deaths: int = 0) -> tuple[int, int]:
+    """Insert a job that has crashed, and lease it; return its id and token."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, crashes, lone_deaths, expires_at)"
+        " VALUES ('where', 1, %s, now() + '1 hour')",
+        [deaths],
+    )
+    (job_id,) = dispatch_all(db)
+    row = db.execute(_LEASE, [worker_id, job_id]).fetchone()
+    assert row is not None
+    return job_id, int(row[0])
+
+
+def test_a_job_that_must_run_alone_goes_to_the_parent_and_keeps_its_slot(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """The child hands it over, and has the slot again when it is settled."""
+    db.execute("CREATE TABLE seen (at serial, what text)")
+    worker_id = register(db)
+    with child(database_url, worker_id, concurrency=1) as running:
+        db.execute("INSERT INTO fairlead.jobs (kind, crashes) VALUES ('where', 1)")
+        (job_id,) = dispatch_all(db)
+        alone = running.hears(wire.Alone)
+        db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('echo')")
+        (later,) = dispatch_all(db)
+
+        with lone_child(database_url) as own:
+            own.say(wire.Take(job_id, alone.token))
+            assert wire.Ended(job_id, alone.token) == own.hears(wire.Ended)
+            outcome, result, _ = ending(db, job_id)
+            assert "succeeded" == outcome
+            assert isinstance(result, dict)
+            assert own.process.pid == result["pid"]
+
+        assert [] == db.execute(_OUTCOMES, [later]).fetchall()
+        running.say(wire.Settled(alone.job_id, alone.token))
+        assert "succeeded" == ending(db, later)[0]
+
+
+def test_an_attempt_that_is_gone_is_not_run_alone(database_url: str) -> None:
+    """A token that holds nothing runs nothing, and the next one may come."""
+    with lone_child(database_url) as running:
+        running.say(wire.Take(1, 2))
+
+        assert wire.Ended(1, 2) == running.hears(wire.Ended)
+
+
+def test_a_job_that_expires_while_it_waits_to_run_alone_does_not_run(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """It has not started by then, and its time to begin is when it does."""
+    key = leased(db, register(db))
+    db.execute("UPDATE fairlead.jobs SET expires_at = now()")
+
+    with lone_child(database_url) as running:
+        running.say(wire.Take(*key))
+        running.hears(wire.Ended)
+
+    assert "expired" == ending(db, key[0])[0]
+
+
+def test_a_job_that_died_alone_is_declined_by_a_process_that_has_run_others(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """Only deaths in a fresh process can end it: what others leave behind is not its fault."""
+    worker_id = register(db)
+    first, second = (leased(db, worker_id, deaths=1) for _ in range(2))
+    with lone_child(database_url) as running:
+        running.say(wire.Take(*first))
+        running.hears(wire.Ended)
+        running.say(wire.Take(*second))
+
+        assert wire.Declined(*second) == running.hears(wire.Declined)
+
+    assert "succeeded" == ending(db, first[0])[0]
+    assert [] == db.execute(_OUTCOMES, [second[0]]).fetchall()
