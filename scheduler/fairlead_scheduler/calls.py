@@ -55,7 +55,7 @@ class Requests:
         self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
         self.idle = False
-        """Whether nothing has stirred for a while; the loop sets it."""
+        """Whether nothing has stirred for a while."""
         self._call = call
 
     def recall(self, ids: tuple[int, ...]) -> None:
@@ -66,6 +66,14 @@ class Requests:
     def promote_from(self, due_us: int) -> None:
         """Promote what is due from then on, from the next look on: something was seen there."""
         self.due_us.put(due_us)
+        if self.idle:
+            self._call("promote")
+
+    def rest(self, *, idle: bool) -> None:
+        """Sweep less often while nothing stirs, and often again at once when something does."""
+        if self.idle and not idle:
+            self._call("promote")
+        self.idle = idle
 
     def steal(self) -> None:
         """Take back what dead workers hold: one has just been marked."""

@@ -36,6 +36,8 @@ class Chore(NamedTuple):
     """The largest share of the time that it may take: what takes long is done less often."""
     at_once: bool = True
     """Whether to do it first when the term begins, and not a round later."""
+    rest: Callable[[float], float] | None = None
+    """Makes of `every_seconds` how long to rest now, where that varies."""
 
 
 class Hand:
@@ -115,7 +117,8 @@ class Hand:
             self._due[chore.name] = monotonic() + rest
             return
         took = monotonic() - began
-        rest = 0.0 if more else max(chore.every_seconds, took / chore.duty) - took
+        every = chore.rest(chore.every_seconds) if chore.rest else chore.every_seconds
+        rest = 0.0 if more else max(every, took / chore.duty) - took
         self._due[chore.name] = monotonic() + rest
 
 

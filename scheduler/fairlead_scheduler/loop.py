@@ -146,7 +146,7 @@ class Loop:
         now, first_due_us = monotonic(), view.observed.first_due_us
         if self._knowledge.order.in_flight:
             self._stirred_at = now
-        self._requests.idle = now - self._stirred_at > _IDLE_SECONDS
+        self._requests.rest(idle=now - self._stirred_at > _IDLE_SECONDS)
         if not self._requests.idle or not self._settings.database_direct:
             self._workers_seconds = min(self._workers_seconds, _WORKERS_SECONDS)
         if first_due_us is not None:

@@ -7,7 +7,6 @@ was changed is told to the loop.
 from itertools import repeat
 from math import inf
 from queue import SimpleQueue
-from time import monotonic
 from typing import NamedTuple
 
 from psycopg import Cursor
@@ -33,6 +32,8 @@ _TABLE_START = "(0,0)"
 _EXPIRE_SECONDS = 1.0
 _RECALL_SECONDS = 60.0
 _PROMOTE_IDLE_SECONDS = 1.0
+_IDLE_SECONDS = 4.0
+"""With nothing in flight nobody dies under a job, and what expires is not about to start."""
 
 
 class Due(NamedTuple):
@@ -90,7 +91,6 @@ class Sweeps:
         self._bell = bell
         self._metrics = metrics
         self._due, self._expiry = LowWater(), LowWater()
-        self._promote_due = 0.0
         self._next_seconds = inf
         self._steal_pages = steal_pages
         self._stolen_to = _TABLE_START
@@ -108,26 +108,18 @@ class Sweeps:
         """Return what to do and how often; deaths come before what the dead held."""
         return (
             Chore("recall", _RECALL_SECONDS, self.recall),
-            Chore("promote", self._settings.promote_seconds, self.promote_if_due),
-            Chore("mark_dead", _DEATHS_SECONDS, self.mark_dead),
+            Chore(
+                "promote", self._settings.promote_seconds, self.promote, rest=self._promote_rest
+            ),
+            Chore("mark_dead", _DEATHS_SECONDS, self.mark_dead, rest=self._rest),
             Chore("steal", _STEAL_SECONDS, self.steal),
-            Chore("expire", _EXPIRE_SECONDS, self.expire),
+            Chore("expire", _EXPIRE_SECONDS, self.expire, rest=self._rest),
         )
-
-    def promote_if_due(self) -> bool:
-        """Promote, or wait while nothing stirs that could fail and nothing is to fall due."""
-        now = monotonic()
-        lowered = drain(self._requests.due_us)
-        if not lowered and now < self._promote_due and self._requests.idle:
-            return False
-        for instant_us in lowered:
-            self._due.lower(instant_us)
-        more = self.promote()
-        self._promote_due = now + min(_PROMOTE_IDLE_SECONDS, self._next_seconds)
-        return more
 
     def promote(self) -> bool:
         """Make pending what fell due; the rows are heads of their lanes at once."""
+        for instant_us in drain(self._requests.due_us):
+            self._due.lower(instant_us)
         limit, from_us = self._settings.sweep_max, self._due.begin()
         parameters = {"epoch": self._epoch, "from_us": from_us, "limit": limit}
         due = self._promote.execute(sql.load(_PACKAGE, "promote"), parameters).fetchone()
@@ -202,6 +194,15 @@ class Sweeps:
         full = row.ended >= limit
         self._expiry.looked(from_us, row.now_us, reached_us=from_us if full else None)
         return full
+
+    def _rest(self, every_seconds: float) -> float:
+        return _IDLE_SECONDS if self._requests.idle else every_seconds
+
+    def _promote_rest(self, every_seconds: float) -> float:
+        """Rest longer while nothing stirs that could fail and nothing is to fall due."""
+        if not self._requests.idle:
+            return every_seconds
+        return max(every_seconds, min(_PROMOTE_IDLE_SECONDS, self._next_seconds))
 
     def _tell(self, item: News) -> None:
         self._news.put(item)
