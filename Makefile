@@ -50,7 +50,7 @@ test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well
 	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet tests/integration || exit 1; \
 	done
 
-test-lowest: ## run unit, command line and service tests on the lowest versions that pyproject.toml allows
+test-lowest: ## run a part of the tests on the lowest versions that are allowed
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,test]' $$($(PYTHON) -c "$$LOWEST")
 	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(TEST_PROCESSES) tests/unit $(LOWEST_TESTS)

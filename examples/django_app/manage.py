@@ -1,9 +1,11 @@
 """Django's command line for the shop.
 
-fairlead migrate
+PYTHONPATH=examples/django_app fairlead dev --app shop.jobs:tasks
+
+In another terminal, once FAIRLEAD_DATABASE_URL is set:
+
 python examples/django_app/manage.py migrate --run-syncdb
 python examples/django_app/manage.py place_order alice 30
-PYTHONPATH=examples/django_app fairlead-worker --app shop.jobs:tasks
 """
 
 import os

@@ -1,8 +1,10 @@
 """A shop with psycopg alone: an order and its confirmation are one transaction.
 
-fairlead migrate
+PYTHONPATH=examples/plain fairlead dev --app shop:tasks
+
+In another terminal, once FAIRLEAD_DATABASE_URL is set:
+
 python examples/plain/shop.py alice 30
-PYTHONPATH=examples/plain fairlead-worker --app shop:tasks
 """
 
 import os

@@ -1,8 +1,10 @@
 """A shop with SQLAlchemy: jobs are mapped like any table, and join the session's transaction.
 
-    fairlead migrate
+    PYTHONPATH=examples/sqlalchemy_app fairlead dev --app shop:tasks
+
+In another terminal, once FAIRLEAD_DATABASE_URL is set:
+
     python examples/sqlalchemy_app/shop.py alice 30
-    PYTHONPATH=examples/sqlalchemy_app fairlead-worker --app shop:tasks
 
 The model lists the columns that this application sets. The others have defaults in the
 database, and an application may read nothing but `id`. It has a base of its own, so that

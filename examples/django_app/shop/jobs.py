@@ -1,4 +1,4 @@
-"""The shop's handlers, for `fairlead-worker --app shop.jobs:tasks`."""
+"""The shop's handlers, for `--app shop.jobs:tasks`."""
 
 import os
 
