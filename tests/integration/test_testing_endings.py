@@ -108,6 +108,26 @@ def test_an_attempt_that_lost_its_job_is_told(
     assert {"stale": 2} == drained.counts
 
 
+def test_a_completion_that_was_rolled_back_is_a_failure(
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+) -> None:
+    """The handler said that it finishes the job itself, and did not."""
+
+    @tasks.handler("undo")
+    def undo(job: fairlead.Job) -> str:
+        with psycopg.connect(database_url) as connection:
+            job.complete(connection)
+            connection.rollback()
+        return "done"
+
+    fairlead.enqueue(db, "undo")
+
+    (ended,) = testing.drain(tasks, database_url).endings
+
+    assert ("retried", None) == (ended.outcome, ended.result)
+    assert "a transaction that was not committed" in (ended.error or "")
+
+
 def test_an_attempt_that_ended_itself_by_sql_is_no_stale_one(
     tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
 ) -> None:
