@@ -1,5 +1,7 @@
 """Bad arguments and settings: one clear sentence, exit code 2, no traceback."""
 
+import sys
+
 import pytest
 
 from tests.integration.conftest import Fairlead
@@ -48,6 +50,17 @@ def test_bad_arguments_get_one_sentence_and_exit_code_2(
     assert said.startswith("fairlead: ")
     assert 1 == said.count("\n")
     assert says in said
+
+
+def test_a_demo_without_its_extra_is_one_sentence_before_it_starts(
+    fairlead: Fairlead, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The picture is drawn at the end, and what draws it is looked for at the beginning."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+    said = fairlead("demo", "--plot", "picture.svg", code=2)
+
+    assert "fairlead: matplotlib is not installed: pip install 'fairlead[dev]'\n" == said
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ The pods run `fairlead-scheduler` and `fairlead-worker`; these are the same main
 
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 
 import typer
 
@@ -42,7 +43,7 @@ def dev(context: typer.Context) -> None:
     try:
         from fairlead.dev.command import dev as command
     except ModuleNotFoundError as error:
-        raise Problem(_missing(error)) from None
+        raise Problem(_missing(error.name)) from None
     _run_alone("dev", context, command)
 
 
@@ -51,7 +52,9 @@ def demo(context: typer.Context) -> None:
     try:
         from fairlead.demo import demo as command
     except ModuleNotFoundError as error:
-        raise Problem(_missing(error)) from None
+        raise Problem(_missing(error.name)) from None
+    if find_spec("matplotlib") is None:  # imported at the demo's end, because it is slow
+        raise Problem(_missing("matplotlib"))
     _run_alone("demo", context, command)
 
 
@@ -72,5 +75,5 @@ def _run_alone(name: str, context: typer.Context, command: Callable[..., None]) 
         raise typer.Exit(code)
 
 
-def _missing(error: ModuleNotFoundError) -> str:
-    return f"{error.name} is not installed: pip install 'fairlead[dev]'"
+def _missing(module: str | None) -> str:
+    return f"{module} is not installed: pip install 'fairlead[dev]'"
