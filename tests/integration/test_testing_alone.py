@@ -8,6 +8,7 @@ from psycopg.rows import TupleRow
 
 import fairlead
 from fairlead import testing
+from fairlead.dev.postgres import Server
 from tests.support.children import register
 from tests.support.testing_app import noting, outcomes
 
@@ -71,6 +72,12 @@ def test_a_drain_refuses_to_run_beside_a_worker(
 
     with pytest.raises(RuntimeError, match=r"worker '.*' is at work .*: stop it first"):
         testing.drain(tasks, database_url)
+
+
+def test_a_database_without_the_schema_is_told(tasks: fairlead.Tasks, server: Server) -> None:
+    """The first mistake that one makes."""
+    with pytest.raises(RuntimeError, match="no schema fairlead: run fairlead migrate"):
+        testing.drain(tasks, server.url)
 
 
 @pytest.mark.parametrize(

@@ -41,8 +41,8 @@ def drain(
             comes where a job snoozes for 0 seconds each time.
 
     Raises:
-        RuntimeError: a scheduler or a worker is at work in this database, or the transaction
-            is not READ COMMITTED.
+        RuntimeError: a scheduler or a worker is at work in this database, which drain cannot
+            share; the transaction is not READ COMMITTED; or the schema is missing.
         ValueError: `now` has no time zone, or `jobs_max` is below 1.
         TypeError: the connection is neither a URL nor psycopg's synchronous one.
         BaseException: what a handler raises that is no Exception (KeyboardInterrupt,

@@ -70,11 +70,16 @@ class Store:
         """Take the leader's epoch; a repeat finds out whether it still holds.
 
         Raises:
-            RuntimeError: a scheduler or a worker is at work here, or the transaction is not
-                READ COMMITTED.
+            RuntimeError: a scheduler or a worker is at work here, the transaction is not READ
+                COMMITTED, or the database is not migrated.
         """
         values = {"pool": POOL, "name": NAME}
-        row = self._rows.execute(sql.load("fairlead", "testing_lead"), values).fetchone()
+        try:
+            row = self._rows.execute(sql.load("fairlead", "testing_lead"), values).fetchone()
+        except psycopg.errors.UndefinedTable as error:
+            raise RuntimeError(
+                "the database has no schema fairlead: run fairlead migrate"
+            ) from error
         assert row is not None
         epoch, floor, holder, led, worker, isolation, lock_timeout = row
         if led:
