@@ -23,7 +23,10 @@ def configure(log_format: LogFormat = "auto", level: str = "info") -> None:
     renderer: structlog.types.Processor = (
         structlog.processors.JSONRenderer()
         if as_json
-        else structlog.dev.ConsoleRenderer(colors=colours)
+        # Not rich's traceback: it shows each frame's variables, a password among them.
+        else structlog.dev.ConsoleRenderer(
+            colors=colours, exception_formatter=structlog.dev.plain_traceback
+        )
     )
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,

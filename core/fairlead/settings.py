@@ -8,17 +8,22 @@ own variables (`PGHOST`, `PGUSER`, …).
 
 from pathlib import Path
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from fairlead.conninfo import fault
 
 
 class DatabaseSettings(BaseSettings):
     """How to reach PostgreSQL."""
 
-    model_config = SettingsConfigDict(env_prefix="FAIRLEAD_", frozen=True, extra="forbid")
+    model_config = SettingsConfigDict(
+        env_prefix="FAIRLEAD_", frozen=True, extra="forbid", hide_input_in_errors=True
+    )
 
     database_url: str = Field(
         default="",
+        repr=False,
         description="Connection URL or libpq keywords. Empty: `database_url_file`, else "
         "libpq's own variables (PGHOST, PGUSER, ...).",
     )
@@ -43,6 +48,14 @@ class DatabaseSettings(BaseSettings):
         description="Seconds until a connection counts as dead whose other side acknowledges "
         "nothing: its machine or the way there is gone, and nobody said so.",
     )
+
+    @field_validator("database_url")
+    @classmethod
+    def _can_be_read(cls, database_url: str) -> str:
+        wrong = fault(database_url)
+        if wrong is not None:
+            raise ValueError(wrong)
+        return database_url
 
     @model_validator(mode="after")
     def _one_source(self) -> "DatabaseSettings":

@@ -8,7 +8,6 @@ plan sees the table as it is.
 """
 
 import random
-import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Protocol
 
 import psycopg
 
-_PASSWORD = re.compile(r"(://[^:@/\s]*:|password=)[^@\s\"]+")
+from fairlead.conninfo import fault
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
@@ -74,10 +73,11 @@ def conninfo(settings: Address) -> str:
     """Return the connection string, reading the secret's file now.
 
     Raises:
-        Unreachable: the file cannot be read or is empty.
+        Unreachable: the file cannot be read or is empty, or it is no connection string.
     """
     if settings.database_url_file is None:
         return settings.database_url
+    file = f"FAIRLEAD_DATABASE_URL_FILE: {settings.database_url_file}"
     try:
         text = settings.database_url_file.read_text("utf-8").strip()
     except OSError as error:
@@ -85,11 +85,13 @@ def conninfo(settings: Address) -> str:
             f"FAIRLEAD_DATABASE_URL_FILE: cannot read {settings.database_url_file}: "
             f"{error.strerror}; mount the secret there or name another file"
         ) from None
+    except UnicodeError:
+        raise Unreachable(f"{file} is not UTF-8: write the connection URL in UTF-8") from None
     if not text:
-        raise Unreachable(
-            f"FAIRLEAD_DATABASE_URL_FILE: {settings.database_url_file} is empty; "
-            "put the connection URL into it"
-        )
+        raise Unreachable(f"{file} is empty; put the connection URL into it")
+    wrong = fault(text)
+    if wrong is not None:
+        raise Unreachable(f"{file} {wrong}")
     return text
 
 
@@ -158,7 +160,6 @@ def connect_patiently(
     return None
 
 
-def _one_line(error: Exception) -> str:
-    """Put an error into one line; a URL that libpq could not read may hold a password."""
-    said = " ".join(str(error).split()).rstrip(".")
-    return _PASSWORD.sub(r"\1***", said) or type(error).__name__
+def _one_line(error: psycopg.Error) -> str:
+    """Put what the server or the network said into one line."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -12,6 +12,7 @@ from typing import NoReturn
 from pydantic import ValidationError
 
 from fairlead import log
+from fairlead.conninfo import has_password
 from fairlead.health import CannotListen, Health
 from fairlead.service import stopping
 from fairlead.settings import explain
@@ -28,6 +29,10 @@ _FLAGS = (
     "health_host",
     "log_format",
     "log_level",
+)
+_WITHOUT_PASSWORD = (
+    " Without a password here, where every user of the machine can read it: one belongs into "
+    "the file that FAIRLEAD_DATABASE_URL_FILE names."
 )
 _COLLECT_AFTER = (50_000, 50, 100)
 """Lanes and heads make no cycles, and at ten thousand lanes the default of 700 new objects made
@@ -80,15 +85,22 @@ def read_settings(arguments: Sequence[str] | None) -> SchedulerSettings:
     )
     for name in _FLAGS:
         text = SchedulerSettings.model_fields[name].description or ""
+        text += _WITHOUT_PASSWORD if name == "database_url" else ""
         parser.add_argument(
             f"--{name.replace('_', '-')}", dest=name, help=text.replace("%", "%%")
         )
     flags = vars(parser.parse_args(arguments))
     given = {name: value for name, value in flags.items() if value is not None}
     try:
-        return SchedulerSettings.model_validate({**SchedulerSettings().model_dump(), **given})
+        read = SchedulerSettings.model_validate({**SchedulerSettings().model_dump(), **given})
     except ValidationError as error:
         refuse(explain(error))
+    if has_password(given.get("database_url", "")):
+        refuse(
+            "--database-url holds a password, and every user of this machine can see it there: "
+            "put the URL into a file and name that in FAIRLEAD_DATABASE_URL_FILE"
+        )
+    return read
 
 
 def refuse(sentence: str) -> NoReturn:

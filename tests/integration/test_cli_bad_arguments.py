@@ -70,7 +70,7 @@ def test_a_demo_without_its_extra_is_one_sentence_before_it_starts(
         ("FAIRLEAD_CONNECT_TIMEOUT_SECONDS", "soon", "FAIRLEAD_CONNECT_TIMEOUT_SECONDS"),
         ("FAIRLEAD_DATABASE_DIRECT", "perhaps", "(it is 'perhaps')"),
         ("FAIRLEAD_DATABASE_URL_FILE", "/nowhere", "not both"),
-        ("FAIRLEAD_DATABASE_URL", "nonsense", "cannot reach the database"),
+        ("FAIRLEAD_DATABASE_URL", "nonsense", "FAIRLEAD_DATABASE_URL: cannot be read"),
     ],
 )
 def test_bad_settings_get_one_sentence_and_exit_code_2(

@@ -55,3 +55,21 @@ def test_whoever_shows_the_lines_on_a_terminal_can_ask_for_colours(
     monkeypatch.setenv("FORCE_COLOR", "1")
 
     assert "\x1b" in line(capsys, "console")
+
+
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_a_traceback_does_not_show_what_the_variables_held(
+    capsys: pytest.CaptureFixture[str], log_format: log.LogFormat
+) -> None:
+    """A connection URL with its password is a local variable of many a frame."""
+    url = f"postgresql://u:{'x7q'}9kw@h/db"
+    log.configure(log_format)
+
+    try:
+        int(url[:10])
+    except ValueError:
+        log.get("worker.claim").exception("step.failed")
+
+    said = capsys.readouterr().err
+    assert "ValueError: invalid literal" in said
+    assert "x7q9kw" not in said

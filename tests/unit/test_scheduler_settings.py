@@ -79,6 +79,30 @@ def test_a_bad_setting_exits_with_2_and_one_sentence(
     assert 1 == said.count("\n")
 
 
+@pytest.mark.parametrize(
+    "url", ["postgresql://u:x7q9kw@h/db", "postgresql://u:x7q%zz9kw@h/db", "password=x7q9kw"]
+)
+def test_a_password_on_the_command_line_is_refused_and_not_repeated(
+    url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`ps` shows arguments to every user of the machine; a file or a variable it does not."""
+    with pytest.raises(SystemExit) as left:
+        main(["--database-url", url])
+
+    said = capsys.readouterr().err
+    assert (2, 1) == (left.value.code, said.count("\n"))
+    assert said.startswith("fairlead: ")
+    assert "x7q" not in said
+
+
+def test_a_url_without_a_password_may_be_a_flag() -> None:
+    """It tells nobody more than the process list of the server does."""
+    assert (
+        "postgresql://u@h/db"
+        == read_settings(["--database-url", "postgresql://u@h/db"]).database_url
+    )
+
+
 def test_help_names_the_flags(capsys: pytest.CaptureFixture[str]) -> None:
     """Every flag is explained where people look."""
     with pytest.raises(SystemExit) as left:

@@ -9,7 +9,7 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -18,7 +18,7 @@ from typing import Literal
 class Orders:
     """Checked values; `fairlead_worker.settings.WorkerSettings` says what each one means."""
 
-    database_url: str
+    database_url: str = field(repr=False)  # it may hold a password
     database_url_file: Path | None
     database_direct: bool
     connect_timeout_seconds: int
