@@ -108,9 +108,9 @@ class Heads:
         ahead = [head[0] for head in heads if head[0] > tail_id]
         if ahead:
             self._note_ahead(ahead)
-        self._sort(known)
+        self._offer_refill(known)
         if not before:
-            self._touch(known.lane)
+            self._note_changed(known.lane)
 
     def discovered(self, rows: Sequence[Found]) -> None:
         """Take new rows from the tail, ascending by id, each id once.
@@ -132,18 +132,18 @@ class Heads:
                 late.append(row)
             elif not stream.more:
                 if len(stream.ready) >= room:
-                    stream.hear(seq)
-                    self._sort(stream)
+                    stream.note_beyond(seq)
+                    self._offer_refill(stream)
                     continue
                 stream.cursor = seq
                 stream.held += 1
                 self._total += 1
                 stream.ready.append(Head(job_id, seq, hint_us, seen_us))
                 if len(stream.ready) == 1:
-                    stream.lane.turn()
-                    self._touch(stream.lane)
+                    stream.lane.find_front()
+                    self._note_changed(stream.lane)
             else:
-                stream.hear(seq)
+                stream.note_beyond(seq)
         self._tail_id = max(self._tail_id, rows[-1][0])
         if ahead:
             self._ahead = {job_id for job_id in ahead if job_id > self._tail_id}
@@ -162,7 +162,7 @@ class Heads:
             if seq <= stream.cursor:
                 late.setdefault(stream, []).append(Head(job_id, seq, hint_us, seen_us))
             else:
-                self._hear(stream, seq)
+                self._note_beyond(stream, seq)
         for stream, heads in late.items():
             self._insert(stream, heads)
 
@@ -175,13 +175,13 @@ class Heads:
         for job_id, seq, queue, tenant, rank, _, _ in rows:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
             if seq > stream.cursor:
-                self._hear(stream, seq)
+                self._note_beyond(stream, seq)
             elif job_id not in self._in_flight and not (
                 stream.ready and stream.ready[0][1] <= seq
             ):
                 stream.open_gap(seq - 1)
-                self._sort(stream)
-                self._touch(stream.lane)
+                self._offer_refill(stream)
+                self._note_changed(stream.lane)
 
     def put_back(self, stream: Stream, head: Head) -> None:
         """Put a head back that was taken and not dispatched. A repeat changes nothing."""
@@ -199,9 +199,9 @@ class Heads:
         return changed
 
     def ran_low(self, lane: LaneHeads) -> None:
-        """Heed that a lane's `ready` is down to its `mark`."""
+        """Heed that a lane's `ready` is down to its `refill_at`."""
         if lane.front is not None:
-            self._sort(lane.front)
+            self._offer_refill(lane.front)
 
     def taken(self, count: int) -> None:
         """Count heads that were taken, from whichever lanes."""
@@ -224,16 +224,16 @@ class Heads:
             added = stream.merge(late)
             stream.held += added
             self._total += added
-        self._sort(stream)
-        self._touch(stream.lane)
+        self._offer_refill(stream)
+        self._note_changed(stream.lane)
 
     def _not_in_flight(self, heads: Iterable[Head]) -> list[Head]:
         return [head for head in heads if head[0] not in self._in_flight]
 
-    def _hear(self, stream: StreamHeads, seq: int) -> None:
-        stream.hear(seq)
-        self._sort(stream)
-        self._touch(stream.lane)
+    def _note_beyond(self, stream: StreamHeads, seq: int) -> None:
+        stream.note_beyond(seq)
+        self._offer_refill(stream)
+        self._note_changed(stream.lane)
 
     def _add(self, queue: str, tenant: str, rank: int) -> StreamHeads:
         lane = self._lanes.get((queue, tenant))
@@ -248,14 +248,14 @@ class Heads:
         lane.streams.append(stream)
         lane.streams.sort(key=rank_of)
         self._streams[queue, tenant, rank] = stream
-        self._sort(stream)
-        self._touch(lane)
+        self._offer_refill(stream)
+        self._note_changed(lane)
         return stream
 
-    def _sort(self, stream: StreamHeads) -> None:
+    def _offer_refill(self, stream: StreamHeads) -> None:
         """Enter the stream where refills look for it, by how low it has run."""
         held = len(stream.ready)
-        stream.mark = 0
+        stream.refill_at = 0
         if not stream.more:
             self._dry.pop(stream, None)
             self._low.pop(stream, None)
@@ -268,10 +268,10 @@ class Heads:
                 self._low[stream] = None
             else:
                 self._low.pop(stream, None)
-                stream.mark = stream.target // 2
-        stream.lane.turn()
+                stream.refill_at = stream.target // 2
+        stream.lane.find_front()
 
-    def _touch(self, lane: LaneHeads) -> None:
+    def _note_changed(self, lane: LaneHeads) -> None:
         if not lane.changed:
             lane.changed = True
             self._changed.append(lane)

@@ -114,9 +114,7 @@ class Level(Generic[M]):
         if member.key != OUT:
             if cost < 0:
                 self.refunded = min(self.refunded, start)
-            in_flight = member.in_flight
-            key = member.key = (start << 1 | (in_flight > 0)) << INDEX_BITS | member.index
-            heappush(self.ready if in_flight < self.cap * member.weight else self.capped, key)
+            self.put(member)
         elif start > self.top:
             self.top = start
 

@@ -19,16 +19,16 @@ class StreamHeads:
     __slots__ = (
         "asked_after",
         "asked_round",
+        "beyond_seq",
         "cursor",
         "gap",
-        "heard",
         "held",
         "lane",
-        "mark",
         "more",
         "rank",
         "rate",
         "ready",
+        "refill_at",
         "reopened",
         "target",
     )
@@ -42,13 +42,13 @@ class StreamHeads:
         """Above this `seq` and up to the cursor there may be rows that were committed late."""
         self.more = True
         """Whether there may be rows in the database that are not at hand."""
-        self.heard = 0
+        self.beyond_seq = 0
         """The largest `seq` that showed since the last want: its answer may be too old."""
         self.reopened = False
         """Whether a gap was opened since the last want."""
         self.asked_after = NOT_ASKED
         self.target = target
-        self.mark = 0
+        self.refill_at = 0
         """When so few heads are left, refills are told."""
         self.held = 0
         """How many heads there would be if none had been taken since the last refill."""
@@ -81,16 +81,16 @@ class StreamHeads:
         if self.gap == _NO_GAP or after_seq < self.gap:
             self.gap = after_seq
 
-    def hear(self, seq: int) -> None:
+    def note_beyond(self, seq: int) -> None:
         """Say that there is a row beyond the cursor that is not at hand."""
         self.more = True
-        self.heard = max(self.heard, seq)
+        self.beyond_seq = max(self.beyond_seq, seq)
 
     def ask(self, count: int) -> Want:
         """Return what to read next, the gap first."""
         self.asked_after = self.cursor if self.gap == _NO_GAP else min(self.gap, self.cursor)
         self.reopened = False
-        self.heard = 0
+        self.beyond_seq = 0
         return Want(self.key, self.asked_after, count)
 
     def take(self, heads: Sequence[Head], asked: int) -> Sequence[Head]:
@@ -106,7 +106,7 @@ class StreamHeads:
             self.ready.extend(beyond)
         if not self.reopened:
             self.gap = late[-1][1] if late and full and not beyond else _NO_GAP
-        self.more = full or self.reopened or self.heard > self.cursor
+        self.more = full or self.reopened or self.beyond_seq > self.cursor
         self.asked_after = NOT_ASKED
         return late
 
@@ -127,7 +127,7 @@ class StreamHeads:
 class LaneHeads:
     """The streams of one lane, lowest rank (highest priority) first."""
 
-    __slots__ = ("changed", "front", "mark", "queue", "rank", "ready", "streams", "tenant")
+    __slots__ = ("changed", "front", "queue", "rank", "ready", "refill_at", "streams", "tenant")
 
     def __init__(self, queue: str, tenant: str) -> None:
         self.queue = queue
@@ -137,11 +137,11 @@ class LaneHeads:
         self.front: StreamHeads | None = None
         """The stream whose turn it is; None when nothing is pending."""
         self.ready: deque[Head] = deque()
-        """Its heads. Who takes from the left tells `Heads.ran_low` when `mark` are left."""
-        self.mark = 0
+        """Its heads. Who takes from the left tells `Heads.ran_low` when `refill_at` are left."""
+        self.refill_at = 0
         self.rank = 0
 
-    def turn(self) -> None:
+    def find_front(self) -> None:
         """Find the stream whose turn it is.
 
         One that has to be read first is waited for: otherwise each refill of a lane would let a
@@ -150,10 +150,10 @@ class LaneHeads:
         for stream in self.streams:
             if stream.ready or stream.more:
                 self.front, self.ready = stream, stream.ready
-                self.mark, self.rank = stream.mark, stream.rank
+                self.refill_at, self.rank = stream.refill_at, stream.rank
                 return
         self.front = None
-        self.mark = 0
+        self.refill_at = 0
 
 
 def seq_of(head: Head) -> int:

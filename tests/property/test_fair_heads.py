@@ -85,7 +85,7 @@ class Jobs:
             for _ in range(min(take, len(lane.ready))):
                 head = lane.ready.popleft()
                 self.heads.taken(1)
-                if len(lane.ready) <= lane.mark:
+                if len(lane.ready) <= lane.refill_at:
                     self.heads.ran_low(lane)
                 if head.id not in self.in_flight:
                     self.in_flight.add(head.id)

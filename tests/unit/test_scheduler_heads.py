@@ -28,7 +28,7 @@ def take(heads: Heads, lane: LaneHeads) -> int:
     """Take one head, as a plan does, and return its id."""
     job_id = lane.ready.popleft().id
     heads.taken(1)
-    if len(lane.ready) <= lane.mark:
+    if len(lane.ready) <= lane.refill_at:
         heads.ran_low(lane)
     return job_id
 
