@@ -175,34 +175,6 @@ def test_queues_and_tenants_say_what_waits(
     assert "was not paused" in fairlead("resume", "q")
 
 
-def test_a_worker_is_released_by_hand(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
-    """It is dead, its jobs are in the queue again, and no attempt was used up."""
-    job = insert(db, kind="k")
-    worker = lease(db, job)
-
-    assert {"id": worker, "released": 1} == json.loads(
-        fairlead("workers", "release", "w1", "--json")
-    )
-
-    assert ("queued", 0, 0, 0) == db.execute(
-        "SELECT state, attempt, crashes, losses FROM fairlead.job_status"
-    ).fetchone()
-    assert "dead" in fairlead("workers", "list")
-    assert "unknown" in fairlead("workers", "release", "w1", code=1)
-    assert {"id": worker, "released": 0} == json.loads(
-        fairlead("workers", "release", str(worker), "--json")
-    )
-
-
-def test_a_name_of_several_workers_is_not_enough_to_release_one(
-    fairlead: Fairlead, db: Connection[TupleRow]
-) -> None:
-    """The ids are told."""
-    ids = [lease(db, insert(db, kind="k")) for _ in range(2)]
-
-    assert f"give one id of {ids[0]}, {ids[1]}" in fairlead("workers", "release", "w1", code=2)
-
-
 def test_schedules_are_listed_switched_and_removed(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:

@@ -1,6 +1,9 @@
 """`fairlead workers`: list them, and release by hand what a lost one holds."""
 
+import threading
+from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 from typing import Annotated, cast
 
 import typer
@@ -14,6 +17,15 @@ app = typer.Typer(help="Look at worker processes and release lost ones.", no_arg
 
 _BATCH = 1000
 _ID_MAX = 2**63 - 1
+_REST_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What became of a worker's jobs: back in the queue, or held by an open transaction."""
+
+    queued: int
+    held: int
 
 
 def _lease(row: Row) -> str:
@@ -56,6 +68,10 @@ def list_workers(
 def release(
     name_or_id: Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="The worker.")],
     *,
+    wait: Annotated[
+        float,
+        typer.Option(min=0, max=3600, help="Seconds for open transactions that hold its jobs."),
+    ] = 10.0,
     as_json: show.AsJson = False,
 ) -> None:
     """Mark a worker dead and queue its jobs again. That uses up no attempt.
@@ -65,12 +81,18 @@ def release(
     with session() as connection:
         worker = _find(connection, name_or_id)
         ask(connection, "mark_dead", {"id": worker})
-        released = _hand_back(connection, worker)
+        released = _release(connection, worker, wait_seconds=wait)
+    queued, held = released.queued, released.held
     if as_json:
-        show.print_json({"id": worker, "released": released})
+        show.print_json({"id": worker, "released": queued, "held": held})
     else:
         typer.echo(
-            f"worker {worker} is dead; {words.count(released)} jobs are in the queue again"
+            f"worker {worker} is dead; {words.count(queued)} jobs are in the queue again"
+        )
+    if held:
+        raise Failure(
+            f"open transactions still hold {words.count(held)} of its jobs: the scheduler "
+            "takes them back when those end, or run this again"
         )
 
 
@@ -87,12 +109,32 @@ def _find(connection: Connection, name_or_id: str) -> int:
     return int(str(found[0]["id"]))
 
 
-def _hand_back(connection: Connection, worker: int) -> int:
-    """Hand back in batches until a batch finds nothing that is free to be handed back."""
-    total = 0
-    while True:
-        became = ask(connection, "hand_back", {"id": worker, "limit": _BATCH})
-        done = sum(row["became"] != "stale" for row in became)
-        total += done
-        if done == 0:
-            return total
+def _release(connection: Connection, worker: int, *, wait_seconds: float) -> Released:
+    """Hand back all that is free, and so long wait for what open transactions hold."""
+    until = monotonic() + wait_seconds
+    rest = threading.Event()
+    released = _hand_back(connection, worker)
+    queued = released.queued
+    if released.held and wait_seconds:
+        typer.echo(
+            f"open transactions, such as their handlers', hold {words.count(released.held)} of "
+            f"its jobs: waiting {wait_seconds:g} s for those",
+            err=True,
+        )
+    while released.held and monotonic() < until:
+        rest.wait(_REST_SECONDS)
+        released = _hand_back(connection, worker)
+        queued += released.queued
+    return Released(queued, released.held)
+
+
+def _hand_back(connection: Connection, worker: int) -> Released:
+    """Ask once for each of its jobs, a batch at a time."""
+    queued = held = after = 0
+    while became := ask(
+        connection, "hand_back", {"id": worker, "after": after, "limit": _BATCH}
+    ):
+        queued += sum(row["became"] == "queued" for row in became)
+        held += sum(row["became"] == "locked" for row in became)
+        after = max(int(str(row["job_id"])) for row in became)
+    return Released(queued, held)
