@@ -14,6 +14,7 @@ from rich.markup import escape
 from fairlead.dev import account
 from fairlead.dev.binaries import PostgresError
 from fairlead.dev.fleet import Fleet, Program
+from fairlead.dev.lasting import Lasting
 from fairlead.dev.postgres import Server
 from fairlead.migrate import migrate
 from fairlead.service import stopping
@@ -62,13 +63,15 @@ def dev(
             console.print(f"[dim]starting PostgreSQL in {escape(str(folder))}[/]")
             server = stack.enter_context(Server(folder, port=port, settings=_SERVER))
             install(server.url)
+            say = _Printer(console)
             fleet = Fleet(
-                environment=_environment(server.url, console),
-                say=_Printer(console),
-                folder=Path.cwd(),
+                environment=_environment(server.url, console), say=say, folder=Path.cwd()
             )
             console.print(_welcome(server.url))
-            _run(fleet, shape, stop=stop, again=again)
+            try:
+                _run(fleet, shape, Lasting(server, say), stop)
+            finally:
+                _end(fleet, shape, again)
             console.print("[dim]stopped; the data stays for the next time[/]")
     except PostgresError as error:
         console.print(f"fairlead: {error}", markup=False, highlight=False)
@@ -104,12 +107,17 @@ def programs(shape: Shape) -> tuple[Program, ...]:
     )
 
 
-def _run(fleet: Fleet, shape: Shape, *, stop: threading.Event, again: threading.Event) -> None:
-    """Keep the fleet up until asked to stop, then stop workers before the scheduler."""
+def _run(fleet: Fleet, shape: Shape, server: Lasting, stop: threading.Event) -> None:
+    """Keep the fleet and its database up until asked to stop, or until something stays down."""
     for program in programs(shape):
         fleet.start(program)
     while not stop.wait(_WATCH_SECONDS) and not fleet.given_up:
+        server.revive()
         fleet.revive()
+
+
+def _end(fleet: Fleet, shape: Shape, again: threading.Event) -> None:
+    """Stop the workers, then the scheduler; being asked again hurries them."""
     workers = [name for name in fleet.names() if name != "scheduler"]
     fleet.ask(workers)
     hurried = False
