@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+from time import monotonic
 
 import psycopg
 
@@ -11,6 +12,7 @@ from fairlead.store import Connection
 from fairlead_worker import child_store, wire
 from fairlead_worker.child_store import Key
 from fairlead_worker.intake import Intake
+from fairlead_worker.patience import Reminder
 from fairlead_worker.slots import Slots
 
 _AGAIN_SECONDS = 0.2
@@ -51,7 +53,7 @@ class Loner:
         self._next: Key | None = None
         self._held: Key | None = None
         self._count = 0
-        self._log = log.get("worker.alone")
+        self._log, self._reminder = log.get("worker.alone"), Reminder()
 
     # --- called by other threads ------------------------------------------------------------
 
@@ -121,4 +123,6 @@ class Loner:
         self._say(wire.Ended(*key))
 
     def _waits(self, why: str, rest_seconds: float) -> None:
-        self._log.warning("database.waiting", why=why, rest_seconds=round(rest_seconds, 3))
+        if self._reminder.due(why, monotonic()):
+            again = round(rest_seconds, 3)
+            self._log.warning("database.waiting", why=why, again_in_seconds=again)

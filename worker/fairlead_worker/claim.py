@@ -23,6 +23,7 @@ from fairlead_worker.bell import Bell
 from fairlead_worker.child_store import Claiming
 from fairlead_worker.intake import Intake
 from fairlead_worker.pace import Pace
+from fairlead_worker.patience import Reminder
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
 
@@ -79,7 +80,7 @@ class Claimer:
         self._pace = Pace(at=monotonic())
         self._found_at = self._turned_at = 0.0
         self._called = self._hunts = self._said_idle = False
-        self._log = log.get("worker.claim")
+        self._log, self._reminder = log.get("worker.claim"), Reminder()
         slots.wake_claimer = self._wake
 
     # --- called by other threads ------------------------------------------------------------
@@ -128,7 +129,8 @@ class Claimer:
             while not self._stop.is_set():
                 self._step(connection)
         except psycopg.Error as error:
-            self._log.warning("claims.interrupted", why=" ".join(str(error).split()))
+            if self._reminder.due(type(error).__name__, monotonic()):
+                self._log.warning("claims.interrupted", why=" ".join(str(error).split()))
             # The answer to a claim may have been lost: then its jobs are ours and nobody has
             # them.
             self._line.say(wire.Unsure())
@@ -151,7 +153,8 @@ class Claimer:
             self._rest_for_news(connection)
 
     def _wanted(self) -> int:
-        if not self._going.is_set() or len(self._slots.held) > _HELD_MAX:
+        slots = self._slots
+        if slots.hindered or not self._going.is_set() or len(slots.held) > _HELD_MAX:
             return 0
         self._pace = self._pace.after(self._ended(), monotonic())
         return pace.wanted(
@@ -238,4 +241,6 @@ class Claimer:
             self._line.say(wire.Idle())
 
     def _waits(self, why: str, rest_seconds: float) -> None:
-        self._log.warning("database.waiting", why=why, rest_seconds=round(rest_seconds, 3))
+        if self._reminder.due(why, monotonic()):
+            again = round(rest_seconds, 3)
+            self._log.warning("database.waiting", why=why, again_in_seconds=again)

@@ -19,6 +19,7 @@ from fairlead_worker import child_store
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.books import Books
 from fairlead_worker.outcome import Stop, Unsaid
+from fairlead_worker.patience import Reminder
 from fairlead_worker.progress import Reports
 from fairlead_worker.slots import Slots
 from fairlead_worker.write import Writer
@@ -55,7 +56,8 @@ class Finisher:
         self._emptied = emptied
         self._stop_attempt = stop
         self._stop = threading.Event()
-        self._writer = Writer(open_one, self._stop, books)
+        self._writer = Writer(open_one, self._stop, books, slots=slots)
+        self._reminder = Reminder()
         self._ended: list[Attempt] = []
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._ring_at = _NEVER
@@ -125,7 +127,6 @@ class Finisher:
         batch = self._take()
         if not batch:
             return
-        self.total += len(batch)
         unsaid = [each for each in batch if isinstance(each.ending, Unsaid)]
         said = [each for each in batch if each not in unsaid] if unsaid else batch
         written = self._writer.write(said)
@@ -142,10 +143,11 @@ class Finisher:
         count = min(len(self._ended), 2 * BATCH_MAX)
         batch = self._ended[:count]
         del self._ended[:count]
+        self.total += count
         return batch + self._writer.due(monotonic())
 
     def _write_extensions(self) -> None:
-        extensions = self.reports.take_extensions()
+        extensions = [] if self._writer.rests else self.reports.take_extensions()
         connection = self._writer.connected() if extensions else None
         if connection is None:
             return
@@ -153,15 +155,16 @@ class Finisher:
             stops = child_store.extend(connection, extensions)
         except psycopg.Error as error:
             self.reports.put_back(extensions)
-            self._log.warning("extensions.delayed", why=str(error))
+            self._writer.failed(error)
             return
+        self._writer.worked()
         for attempt, _ in extensions:
             why = stops.get(attempt.row[1])
             if why is not None:
                 self._stop_attempt(attempt, why)
 
     def _write_progress(self) -> None:
-        latest = self.reports.take_latest()
+        latest = [] if self._writer.rests else self.reports.take_latest()
         if latest:
             self._try(lambda connection: child_store.report(connection, latest))
 
@@ -178,4 +181,5 @@ class Finisher:
         try:
             write(connection)
         except psycopg.Error as error:
-            self._log.warning("progress.lost", why=str(error))
+            if self._reminder.due(type(error).__name__, monotonic()):
+                self._log.warning("progress.lost", why=str(error))

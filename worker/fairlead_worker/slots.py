@@ -31,6 +31,8 @@ class Slots:
         # Whoever rests says here when to be woken, so that ending a job costs two comparisons.
         self.wake_claimer_at = -1  # or fewer ready attempts
         self.wake_claimer: Callable[[], None] = _nobody
+        self.hindered = False
+        """Whether endings cannot be written, so that nothing more is to be claimed."""
 
     @property
     def busy(self) -> int:
@@ -41,6 +43,16 @@ class Slots:
     def empty(self) -> bool:
         """Whether nothing is held, here or on loan."""
         return not self.held and not self.lent
+
+    def hinder(self) -> None:
+        """Take note that endings cannot be written."""
+        self.hindered = True
+
+    def ease(self) -> None:
+        """Take note that they can be, and have the claimer look. A repeat does nothing."""
+        if self.hindered:
+            self.hindered = False
+            self.wake_claimer()
 
     def take(self, attempts: Iterable[Attempt]) -> None:
         """Begin to hold claimed attempts."""

@@ -2,15 +2,20 @@
 
 Each statement is fenced by tokens, so a batch that met a lost connection or a deadlock is
 sent again as it is. What had been written changes nothing then, and is found on record
-instead of being called stale. An ending that the database refuses is sent alone, and its
-attempt fails with the database's own words.
+instead of being called stale.
+
+An ending that can be stored nowhere, because of what it says, is looked for by halving its
+batch, and its attempt fails with the database's own words. Whatever else keeps an ending from
+being stored, such as a read-only server or a missing partition, says nothing about the job: the
+ending is kept, its job with it, and is sent again over a new connection until it is stored.
+Meanwhile nothing is claimed: what would come of that could not be stored either.
 
 An application may hold a job for as long as its transaction is open, after a cancel for
 example. That delays the ending of this job and, once, by a moment, what is written with it.
 """
 
-import random
 import threading
+from collections import deque
 from collections.abc import Callable
 from time import monotonic
 from typing import cast
@@ -20,21 +25,18 @@ import psycopg
 from fairlead import log, store
 from fairlead.sql import integers, load
 from fairlead.store import Connection
-from fairlead_worker import child_store, outcome
+from fairlead_worker import child_store, fault, outcome
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.books import Books
 from fairlead_worker.outcome import Completed, Finished, HandedBack
+from fairlead_worker.patience import Patience, Reminder
+from fairlead_worker.slots import Slots
 
-_AGAIN_SECONDS = 0.1
 _LOCKED_SECONDS = 0.5
+_KEEP_SECONDS = 60.0
+"""An ending that is kept for long keeps its deadline so far ahead: it is not overdue."""
+_FAILURES_MAX = 24
 _HELD = (psycopg.errors.LockNotAvailable, psycopg.errors.DeadlockDetected)
-_REFUSALS = (
-    psycopg.DataError,
-    psycopg.IntegrityError,
-    psycopg.InternalError,
-    psycopg.NotSupportedError,
-    psycopg.ProgrammingError,
-)
 
 
 class Writer:
@@ -44,23 +46,34 @@ class Writer:
         open_one: opens a connection.
         stop: set when nothing may be written any more.
         books: counts what was written.
+        slots: told whether endings can be written.
     """
 
     def __init__(
-        self, open_one: Callable[[], Connection], stop: threading.Event, books: Books
+        self,
+        open_one: Callable[[], Connection],
+        stop: threading.Event,
+        books: Books,
+        *,
+        slots: Slots,
     ) -> None:
         self._open_one = open_one
         self._stop = stop
         self._books = books
+        self._slots = slots
         self._connection: Connection | None = None
         self._locked: list[tuple[float, Attempt]] = []
         self._wary_of: set[int] = set()
+        self._kept: list[Attempt] = []
+        self._patience, self._reminder = Patience(), Reminder()
         self._log = log.get("worker.finish")
 
     def connected(self) -> Connection | None:
         """Return an open connection, waiting for one; None when told to stop."""
         if self._connection is None or self._connection.closed:
             self._connection = store.connect_patiently(self._open_one, self._stop, self._waits)
+            if not self._patience.failing:
+                self._slots.ease()
         return self._connection
 
     def close(self) -> None:
@@ -69,36 +82,105 @@ class Writer:
             self._connection.close()
 
     def due(self, now: float) -> list[Attempt]:
-        """Return what somebody had locked and may be tried again."""
+        """Return what may be tried again: what somebody had locked, and what was kept."""
         due = [attempt for at, attempt in self._locked if at <= now]
         self._locked = [(at, attempt) for at, attempt in self._locked if at > now]
+        if self._kept and not self.rests:
+            due += self._kept
+            self._kept = []
         return due
 
-    def write(self, batch: list[Attempt]) -> list[Attempt]:
-        """Write endings until all are written; return those that need no more writing.
+    @property
+    def rests(self) -> bool:
+        """Whether something failed a moment ago, so that it is too early to try again."""
+        return self._patience.rests(monotonic())
 
-        The others are locked, and come back through `due`; or it was told to stop.
+    def write(self, batch: list[Attempt]) -> list[Attempt]:
+        """Write endings; return those that need no more writing.
+
+        The others are locked, or cannot be stored for now, and come back through `due`; or it
+        was told to stop.
         """
-        left, written, rest_seconds = batch, list[Attempt](), 0.0
-        while left and not self._stop.wait(rest_seconds):
+        if self.rests:
+            self._kept += batch
+            return []
+        pieces, written, failures = deque([batch]), list[Attempt](), 0
+        why: psycopg.Error | None = None
+        while pieces and not self._stop.is_set():
             connection = self.connected()
             if connection is None:
                 break
+            piece = pieces.popleft()
             try:
-                done, left = self._round(connection, left)
-                written += done
-                rest_seconds = 0.0
-            except _REFUSALS as error:
-                if len(left) == 1:
-                    written += self._refused(left[0], error)
-                    left = []
-                else:
-                    written += [each for one in left for each in self.write([one])]
-                    left = []
+                done, undone = self._round(connection, piece)
             except psycopg.Error as error:
-                self._log.warning("endings.delayed", why=_words(error), count=len(left))
-                rest_seconds = random.uniform(0, _AGAIN_SECONDS)
+                why, failures = error, failures + 1
+                if fault.may_be_of_some(error):
+                    pieces.extend(self._instead(piece, error, failures))
+                else:
+                    self._kept += [each for left in (piece, *pieces) for each in left]
+                    break
+            else:
+                written += done
+                pieces.extend([undone] if undone else [])
+        self._conclude(why)
         return written
+
+    def failed(self, error: psycopg.Error) -> None:
+        """Take note that the database took something not, rest, and connect anew."""
+        whole = not fault.may_be_of_some(error)
+        self._slots.hinder()
+        rest_seconds = self._patience.failed(monotonic())
+        if self._reminder.due(type(error).__name__, monotonic()):
+            tell = self._log.warning if whole else self._log.error
+            tell(
+                "endings.kept",
+                why=_words(error),
+                count=len(self._kept),
+                again_in_seconds=round(rest_seconds, 3),
+            )
+        self.close()
+
+    def _conclude(self, why: psycopg.Error | None) -> None:
+        if why is None or not self._kept:
+            self.worked()
+            return
+        if fault.may_be_of_some(why):
+            self._keep_deadlines()
+        self.failed(why)
+
+    def worked(self) -> None:
+        """Take note that something could be written: unless endings are kept, all is well."""
+        if not self._kept:
+            self._patience.worked()
+            self._reminder.over()
+            self._slots.ease()
+
+    def _keep_deadlines(self) -> None:
+        """Have nobody take what is kept for overdue: it has ended, and must not run again."""
+        connection = self.connected()
+        if connection is not None:
+            try:
+                child_store.extend(connection, [(each, _KEEP_SECONDS) for each in self._kept])
+            except psycopg.Error as error:
+                self._log.debug("deadlines.not_kept", why=_words(error))
+
+    def _instead(
+        self, piece: list[Attempt], error: psycopg.Error, failures: int
+    ) -> tuple[list[Attempt], ...]:
+        """Return what to write instead of what failed: its halves, or other words, or nothing.
+
+        The search for what is to blame is bounded where that may be all of it.
+        """
+        own = fault.is_the_jobs(error)
+        if len(piece) > 1 and (own or failures <= _FAILURES_MAX):
+            alike = sorted(piece, key=_likeness)
+            half = len(alike) // 2
+            return alike[:half], alike[half:]
+        if own and self._reword(piece[0], error):
+            return (piece,)
+        self._kept += piece
+        return ()
 
     def _round(
         self, connection: Connection, batch: list[Attempt]
@@ -154,17 +236,27 @@ class Writer:
         again = monotonic() + _LOCKED_SECONDS
         self._locked += [(again, each) for each in locked]
 
-    def _refused(self, attempt: Attempt, error: psycopg.Error) -> list[Attempt]:
-        """Fail an attempt whose ending the database refuses; give up if it refuses that."""
-        words = outcome.clean(f"its ending could not be stored: {_words(error)}")
+    def _reword(self, attempt: Attempt, error: psycopg.Error) -> bool:
+        """Fail an attempt with the database's words; False when it says as little already."""
+        ending, words = attempt.ending, f"its ending could not be stored: {_words(error)}"
         self._log.error("ending.refused", job=attempt.row[0], why=words)
-        if isinstance(attempt.ending, HandedBack):
-            return [attempt]  # its lease runs out, and the scheduler takes it back
-        attempt.ending = HandedBack("failed", words)
-        return self.write([attempt])
+        if isinstance(ending, HandedBack) and ending.delay_seconds is None:
+            return False
+        ended_as = ending.ended_as if isinstance(ending, HandedBack) else "failed"
+        attempt.ending = HandedBack(ended_as, outcome.clean(words))
+        return True
 
     def _waits(self, why: str, rest_seconds: float) -> None:
-        self._log.warning("database.waiting", why=why, rest_seconds=round(rest_seconds, 3))
+        self._slots.hinder()
+        if self._reminder.due(why, monotonic()):
+            again = round(rest_seconds, 3)
+            self._log.warning("database.waiting", why=why, again_in_seconds=again)
+
+
+def _likeness(attempt: Attempt) -> str:
+    """Return what is alike for endings that one statement writes into one table."""
+    ending = attempt.ending
+    return ending.outcome if isinstance(ending, Finished) else type(ending).__name__
 
 
 def _finish_free(connection: Connection, wary: list[Attempt]) -> tuple[set[int], set[int]]:
