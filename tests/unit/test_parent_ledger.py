@@ -15,7 +15,7 @@ from fairlead_worker.ledger_view import (
     how_it_died,
     overrunners,
 )
-from fairlead_worker.wire import ASYNC, PROCESS, THREAD, Entry
+from fairlead_worker.wire import ASYNC, CANCELLED, PROCESS, THREAD, Entry
 
 
 def entry(token: int, *, deadline_us: int = 1_000_000, flags: int = THREAD) -> Entry:
@@ -70,6 +70,22 @@ def test_an_ending_names_its_attempt_and_says_what_happened() -> None:
     ended = endings((entry(7),), Died(-signal.SIGKILL))
 
     assert (Ending(17, 7, "crashed", "the process that ran it was killed by SIGKILL"),) == ended
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        (THREAD, "timeout: it did not stop within 5 s of its deadline"),
+        (THREAD | CANCELLED, "cancelled: it did not stop within 5 s of being told"),
+    ],
+)
+def test_an_attempt_that_was_killed_says_what_it_did_not_heed(
+    flags: int, expected: str
+) -> None:
+    """A cancelled handler that does not stop has not run into its timeout."""
+    ended = endings((entry(1, flags=flags),), Overran(frozenset({1}), 5.0))
+
+    assert (f"{expected}, so its process was killed",) == tuple(each.error for each in ended)
 
 
 @pytest.mark.parametrize(

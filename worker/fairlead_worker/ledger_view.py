@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from fairlead_worker.wire import PROCESS, Entry
+from fairlead_worker.wire import CANCELLED, PROCESS, Entry
 
 EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
 
@@ -80,16 +80,20 @@ def _ending(entry: Entry, cause: Cause) -> Ending | None:
             error = f"the process that ran it {how_it_died(exit_code)}"
             return Ending(entry.job_id, entry.token, "crashed", error)
         case Overran(tokens, over_seconds) if entry.token in tokens:
-            error = (
-                f"timeout: it did not stop within {over_seconds:g} s of its deadline, "
-                "so its process was killed"
-            )
-            return Ending(entry.job_id, entry.token, "failed", error)
+            return Ending(entry.job_id, entry.token, "failed", _overrun(entry, over_seconds))
         case Overran():
-            error = "another job in its process did not stop at its deadline"
+            error = "another job in its process did not stop when it was told to"
             return Ending(entry.job_id, entry.token, "released", error)
         case Stopped(reason):
             return Ending(entry.job_id, entry.token, "released", reason)
+
+
+def _overrun(entry: Entry, over_seconds: float) -> str:
+    """Say what the attempt did not heed: its deadline, or being cancelled, which moves that."""
+    cancelled = bool(entry.flags & CANCELLED)
+    what, since = ("cancelled", "being told") if cancelled else ("timeout", "its deadline")
+    stayed = f"it did not stop within {over_seconds:g} s of {since}"
+    return f"{what}: {stayed}, so its process was killed"
 
 
 def how_it_died(exit_code: int) -> str:
