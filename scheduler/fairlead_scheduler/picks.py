@@ -129,7 +129,7 @@ class Picks:
             heads = lane.heads
             if len(heads.ready) <= heads.refill_at and self._low(lane, heap):
                 continue
-            # As `Level.put` makes it, with one heap operation instead of two: this is the hot loop.
+            # As `Level.put` makes it, with one heap operation instead of two in the hot loop.
             key = lane.key = (lane.start << 1 | 1) << INDEX_BITS | lane.index
             if behind or lane.in_flight < cap * lane.weight:
                 heapreplace(heap, key)

@@ -137,7 +137,7 @@ class LaneHeads:
         self.front: StreamHeads | None = None
         """The stream whose turn it is; None when nothing is pending."""
         self.ready: deque[Head] = deque()
-        """Its heads. Who takes from the left tells `Heads.ran_low` when `refill_at` are left."""
+        """Its heads. Who takes from the left tells `Heads.ran_low` at `refill_at`."""
         self.refill_at = 0
         self.rank = 0
 
