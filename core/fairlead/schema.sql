@@ -79,6 +79,15 @@ CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
     select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
 $$;
 
+CREATE FUNCTION fairlead._begin_schedule_anew() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.considered_until := clock_timestamp();
+    new.problem := null;
+    return new;
+end $$;
+
 CREATE FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean DEFAULT false) RETURNS TABLE(job_id bigint, token bigint, became text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -115,6 +124,10 @@ begin
                j.crashes + (a.ended_as = 'crashed')::integer as crashes,
                j.losses + (a.ended_as = 'lost')::integer as losses,
                j.lone_deaths + (h.alone and a.ended_as in ('crashed', 'lost'))::integer as lone_deaths,
+               case when a.ended_as = 'crashed' or a.ended_as = 'lost' and (j.losses + 1) % 3 = 0
+                        then true
+                    when h.alone and a.ended_as in ('failed', 'snoozed', 'released') then false
+                    else j.suspect end as suspect,
                least(greatest(coalesce(a.delay, fairlead._backoff(j.attempts)), interval '0'),
                      interval '1000 years') as delay,
                case
@@ -142,7 +155,7 @@ begin
     ), counted as (
         update fairlead.jobs j
         set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
-            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths,
+            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths, suspect = d.suspect,
             last_error = coalesce(d.error, j.last_error), due_at = coalesce(j.due_at, j.created_at),
             run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
         from judged d
@@ -151,7 +164,7 @@ begin
     ), requeued as (
         update fairlead.work_queue q
         set worker = null, token = null, claimed_at = null, deadline = null,
-            alone = d.crashes >= 1 or d.losses >= 3,
+            alone = d.suspect,
             -- Its next wait is counted from here, and not from before it ran.
             runnable_at = case when d.ended_as = 'returned' then q.runnable_at
                                else clock_timestamp() end,
@@ -200,6 +213,7 @@ CREATE TABLE fairlead.job_history (
     claimed_at timestamp with time zone,
     finished_at timestamp with time zone NOT NULL,
     retry_of bigint,
+    retried_as bigint,
     policy_version bigint,
     attempt integer NOT NULL,
     max_attempts integer NOT NULL,
@@ -223,6 +237,8 @@ PARTITION BY LIST (outcome);
 COMMENT ON TABLE fairlead.job_history IS 'One row per ending of a job, with its fencing token; what retry and redrive read.';
 
 COMMENT ON COLUMN fairlead.job_history.token IS 'Null when the job ended without being claimed.';
+
+COMMENT ON COLUMN fairlead.job_history.retried_as IS 'The newest job that repeats it. It stands here and not with that job, whose own ending may be forgotten sooner than this one.';
 
 CREATE SEQUENCE fairlead.places
     START WITH 1
@@ -249,6 +265,7 @@ CREATE TABLE fairlead.jobs (
     lone_deaths integer DEFAULT 0 NOT NULL,
     priority smallint DEFAULT 0 NOT NULL,
     rank smallint GENERATED ALWAYS AS ((- priority)) STORED NOT NULL,
+    suspect boolean DEFAULT false NOT NULL,
     queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
     tenant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
     kind text NOT NULL COLLATE pg_catalog."C",
@@ -284,6 +301,8 @@ COMMENT ON COLUMN fairlead.jobs.losses IS 'Times that its whole worker was lost.
 COMMENT ON COLUMN fairlead.jobs.lone_deaths IS 'Deaths while it ran alone; they lead to quarantine.';
 
 COMMENT ON COLUMN fairlead.jobs.priority IS 'Order inside the tenant''s lane, higher first.';
+
+COMMENT ON COLUMN fairlead.jobs.suspect IS 'Runs alone next: a process died with it, and no attempt alone has ended well since.';
 
 COMMENT ON COLUMN fairlead.jobs.queue IS 'The queue; a queue belongs to exactly one pool of workers.';
 
@@ -376,6 +395,7 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
              j.lone_deaths,
              j.priority,
              j.rank,
+             j.suspect,
              j.queue,
              j.tenant,
              j.kind,
@@ -431,6 +451,7 @@ CREATE FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with ti
 declare
     ids bigint[];
     free bigint[];
+    errors text[];
 begin
     perform fairlead._require_read_committed();
     if not fairlead._leads(my_epoch) then
@@ -453,9 +474,17 @@ begin
         where q.job_id = any (ids) and q.worker is null order by q.job_id
         for update skip locked) l;
     if cardinality(free) > 0 then
+        select array_agg(case
+                   when j.attempts = 0 and j.crashes = 0 and j.losses = 0 and j.last_error is null
+                       then 'it expired while it waited to run'
+                   else 'it expired while it waited to run again'
+                        || coalesce('; before that: ' || nullif(j.last_error, ''), '') end
+               order by j.id),
+               array_agg(j.id order by j.id)
+        into errors, free
+        from fairlead.jobs j where j.id = any (free);
         perform fairlead._end_jobs(
-            free, array_fill('expired'::text, array[cardinality(free)]),
-            array_fill('it had not started when it expired'::text, array[cardinality(free)]));
+            free, array_fill('expired'::text, array[cardinality(free)]), errors);
     end if;
     return coalesce(cardinality(free), 0);
 end $$;
@@ -553,6 +582,77 @@ begin
     end if;
     return query
     delete from fairlead.work_queue q where q.job_id = any (free) returning q.job_id;
+end $$;
+
+CREATE FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+declare
+    looked_max constant integer := 10000;
+    old_ids bigint[];
+    new_ids bigint[];
+    first_at timestamptz;
+    last_at timestamptz;
+begin
+    perform fairlead._require_read_committed();
+    -- One redrive of a queue at a time, so that two cannot wait for each other's dedup keys. The next
+    -- statement's snapshot has all that an earlier one made.
+    perform pg_advisory_xact_lock(hashtextextended('fairlead.redrive ' || _redrive.queue, 0));
+    with looked as materialized (
+        select h.id, h.finished_at, h.tenant, h.kind, h.dedup_key, h.payload is not null as kept
+        from fairlead.job_history_unsuccessful h
+        where h.outcome = 'failed' and h.retried_as is null and h.queue = _redrive.queue
+          and h.finished_at >= _redrive.after_at
+          and (h.finished_at, h.id) > (_redrive.after_at, _redrive.after_id)
+        order by h.finished_at, h.id limit looked_max
+    ), picked as materialized (
+        select l.id, l.finished_at from looked l
+        where l.kept and (_redrive.tenant is null or l.tenant = _redrive.tenant)
+          and (_redrive.kind is null or l.kind = _redrive.kind) and fairlead._sees(l.tenant)
+          and not exists (
+              select from fairlead.jobs k
+              where k.queue = _redrive.queue and k.tenant = l.tenant and k.dedup_key = l.dedup_key
+              offset 0)
+        limit _redrive.jobs_max
+    )
+    select p.ids, p.first_at, p.last_at, e.finished_at, e.id
+    into old_ids, first_at, last_at, reached_at, reached_id
+    from (select array_agg(p.id) as ids, min(p.finished_at) as first_at, max(p.finished_at) as last_at,
+                 count(*) >= _redrive.jobs_max as full from picked p) p
+    left join lateral (
+        (select k.finished_at, k.id from picked k
+         where p.full order by k.finished_at desc, k.id desc limit 1)
+        union all
+        (select l.finished_at, l.id from looked l
+         where not p.full and (select count(*) from looked) = looked_max
+         order by l.finished_at desc, l.id desc limit 1)) e on true;
+    with inserted as (
+        insert into fairlead.jobs (
+            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+            headers, retry_of)
+        select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
+               h.timeout, h.cost_hint, h.headers, h.id
+        from (
+            -- One that is locked is being retried.
+            select * from fairlead.job_history_unsuccessful u
+            where u.id = any (old_ids) and u.finished_at >= first_at and u.finished_at <= last_at
+              and u.outcome = 'failed' and u.retried_as is null
+            order by u.finished_at, u.id
+            for update skip locked) h
+        on conflict do nothing
+        returning id, retry_of
+    )
+    select array_agg(i.retry_of order by i.retry_of), array_agg(i.id order by i.retry_of), count(*)
+    into old_ids, new_ids, made
+    from inserted i;
+    -- Each finds the job that repeats it by its place among the sorted ids.
+    update fairlead.job_history_unsuccessful h
+    set retried_as = new_ids[width_bucket(h.id, old_ids)]
+    where h.id = any (old_ids) and h.finished_at >= first_at and h.finished_at <= last_at
+      and h.outcome = 'failed';
 end $$;
 
 CREATE FUNCTION fairlead._require_read_committed() RETURNS void
@@ -669,7 +769,15 @@ CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFA
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     AS $$
+declare
+    bytes constant integer := octet_length(result::text);
 begin
+    if bytes > 1048576 then
+        raise exception 'fairlead: result is % bytes of JSON, more than 1,048,576',
+            to_char(bytes, 'FM999,999,999,999')
+            using errcode = 'check_violation',
+                  hint = 'Keep it somewhere else, and say in the result where.';
+    end if;
     -- Completion takes work_queue first: its token is the proof of ownership.
     perform from fairlead.work_queue q
     where q.job_id = complete.job_id and q.token = complete.token for update;
@@ -680,7 +788,7 @@ begin
         array[complete.job_id], array['succeeded'], array[null::text], array[result]);
 end $$;
 
-COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit.';
+COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has at most 1 MiB as text.';
 
 CREATE FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) RETURNS timestamp with time zone
     LANGUAGE plpgsql SECURITY DEFINER
@@ -802,34 +910,22 @@ CREATE FUNCTION fairlead.redrive(queue text, tenant text DEFAULT NULL::text, kin
     SET enable_seqscan TO 'off'
     AS $$
 declare
-    made bigint;
+    made bigint := 0;
+    step record;
+    at timestamptz := since;
+    id bigint := 0;
 begin
-    perform fairlead._require_read_committed();
-    -- The next statement's snapshot has every job that an earlier call made.
-    perform pg_advisory_xact_lock(7165163640219131512);
-    insert into fairlead.jobs (
-        queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
-        headers, retry_of)
-    select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
-           h.timeout, h.cost_hint, h.headers, h.id
-    from fairlead.job_history h
-    where h.outcome = 'failed' and h.finished_at >= redrive.since and h.payload is not null
-      and h.queue = redrive.queue
-      and (redrive.tenant is null or h.tenant = redrive.tenant)
-      and (redrive.kind is null or h.kind = redrive.kind)
-      and fairlead._sees(h.tenant)
-      and not exists (select from fairlead.jobs r where r.retry_of = h.id)
-      and not exists (select from fairlead.job_history r where r.retry_of = h.id)
-      and not exists (
-          select from fairlead.jobs k
-          where k.queue = h.queue and k.tenant = h.tenant and k.dedup_key = h.dedup_key)
-    order by h.finished_at limit redrive.jobs_max
-    on conflict do nothing;
-    get diagnostics made = row_count;
+    while made < jobs_max and at is not null loop
+        step := fairlead._redrive(
+            redrive.queue, redrive.tenant, redrive.kind, at, id, (jobs_max - made)::integer);
+        made := made + step.made;
+        at := step.reached_at;
+        id := step.reached_id;
+    end loop;
     return made;
 end $$;
 
-COMMENT ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) IS 'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however often it is called. Answers how many new jobs it made.';
+COMMENT ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) IS 'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however often it is called, for as long as its ending is kept. Answers how many new jobs it made; call it until that is 0.';
 
 CREATE FUNCTION fairlead.resume(queue text, tenant text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -859,7 +955,9 @@ CREATE FUNCTION fairlead.retry(job_id bigint) RETURNS bigint
     AS $$
 declare
     live bigint;
+    wanted bigint := job_id;
     past fairlead.job_history;
+    heir fairlead.job_history;
 begin
     perform fairlead._require_read_committed();
     select j.id into live from fairlead.jobs j
@@ -870,11 +968,22 @@ begin
         perform pg_notify('fairlead_scheduler', '');
         return live;
     end if;
+    -- Whoever else repeats it waits here, and sees in a new snapshot what was made.
     select h.* into past from fairlead.job_history h
-    where h.id = retry.job_id and fairlead._sees(h.tenant) order by h.finished_at desc limit 1;
+    where h.id = retry.job_id and fairlead._sees(h.tenant) order by h.finished_at desc limit 1
+    for update;
     if not found then
         return null;
     end if;
+    heir := past;
+    while heir.retried_as is not null loop
+        select j.id into live from fairlead.jobs j where j.id = heir.retried_as;
+        if found then
+            return live;
+        end if;
+        select h.* into heir from fairlead.job_history h
+        where h.id = heir.retried_as order by h.finished_at desc limit 1;
+    end loop;
     if past.payload is null then
         raise exception 'fairlead: job % cannot be retried: its payload was not kept', job_id
             using errcode = 'FL004';
@@ -886,17 +995,20 @@ begin
         values (past.queue, past.tenant, past.kind, past.payload, past.priority, past.dedup_key,
                 past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id)
         on conflict do nothing returning id into live;
-        if not found then
-            select j.id into live from fairlead.jobs j
-            where j.queue = past.queue and j.tenant = past.tenant and j.dedup_key = past.dedup_key;
+        if found then
+            update fairlead.job_history h set retried_as = live
+            where h.id = past.id and h.outcome = past.outcome and h.finished_at = past.finished_at;
+            return live;
         end if;
+        select j.id into live from fairlead.jobs j
+        where j.queue = past.queue and j.tenant = past.tenant and j.dedup_key = past.dedup_key;
         -- Neither: the holder of the key ended between the two statements, so try the insert again.
         exit when live is not null;
     end loop;
     return live;
 end $$;
 
-COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of, once for each call. When its dedup key is live, the holder of that key is answered. Null when there is no such job. Several in one transaction go by id.';
+COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup key is live, the holder of that key. Null when there is no such job. Several in one transaction go by id.';
 
 CREATE VIEW fairlead._lanes AS
  WITH RECURSIVE lane AS (
@@ -962,6 +1074,7 @@ CREATE TABLE fairlead.job_history_succeeded (
     claimed_at timestamp with time zone,
     finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
     retry_of bigint,
+    retried_as bigint,
     policy_version bigint,
     attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
     max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
@@ -992,6 +1105,7 @@ CREATE TABLE fairlead.job_history_unsuccessful (
     claimed_at timestamp with time zone,
     finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
     retry_of bigint,
+    retried_as bigint,
     policy_version bigint,
     attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
     max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
@@ -1311,9 +1425,9 @@ COMMENT ON COLUMN fairlead.schedules.cron IS 'Five fields, or six with seconds f
 
 COMMENT ON COLUMN fairlead.schedules.timezone IS 'An IANA zone; fire times are local to it.';
 
-COMMENT ON COLUMN fairlead.schedules.missed IS 'Fires missed while no leader ran: skip them, coalesce them into one, or catch_up on each.';
+COMMENT ON COLUMN fairlead.schedules.missed IS 'Fires missed while no leader ran or it was disabled: skip them, coalesce them into one, or catch_up on each.';
 
-COMMENT ON COLUMN fairlead.schedules.enabled IS 'Whether it fires.';
+COMMENT ON COLUMN fairlead.schedules.enabled IS 'Whether it fires. When it is enabled again, missed says what becomes of the fires in between.';
 
 COMMENT ON COLUMN fairlead.schedules.queue IS 'The queue of its jobs, and so on: as in jobs.';
 
@@ -1484,15 +1598,11 @@ CREATE INDEX attempt_errors_job ON fairlead.attempt_errors USING btree (job_id, 
 
 CREATE INDEX job_history_id ON ONLY fairlead.job_history USING btree (id);
 
-CREATE INDEX job_history_retry_of ON ONLY fairlead.job_history USING btree (retry_of) WHERE (retry_of IS NOT NULL);
+CREATE INDEX job_history_redrive ON ONLY fairlead.job_history_unsuccessful USING btree (queue, finished_at, id) WHERE ((outcome = 'failed'::text) AND (retried_as IS NULL));
 
 CREATE INDEX job_history_succeeded_id_idx ON ONLY fairlead.job_history_succeeded USING btree (id);
 
-CREATE INDEX job_history_succeeded_retry_of_idx ON ONLY fairlead.job_history_succeeded USING btree (retry_of) WHERE (retry_of IS NOT NULL);
-
 CREATE INDEX job_history_unsuccessful_id_idx ON ONLY fairlead.job_history_unsuccessful USING btree (id);
-
-CREATE INDEX job_history_unsuccessful_retry_of_idx ON ONLY fairlead.job_history_unsuccessful USING btree (retry_of) WHERE (retry_of IS NOT NULL);
 
 CREATE UNIQUE INDEX jobs_dedup ON fairlead.jobs USING btree (queue, tenant, dedup_key) WHERE (dedup_key IS NOT NULL);
 
@@ -1502,8 +1612,6 @@ CREATE INDEX jobs_expiry ON fairlead.jobs USING btree (expires_at) WHERE (expire
 
 CREATE INDEX jobs_lane ON fairlead.jobs USING btree (queue, tenant, rank, seq) WHERE (run_at IS NULL);
 
-CREATE INDEX jobs_retry_of ON fairlead.jobs USING btree (retry_of) WHERE (retry_of IS NOT NULL);
-
 CREATE INDEX schedule_fires_age ON fairlead.schedule_fires USING btree (fired_at);
 
 CREATE INDEX work_queue_claim_order ON fairlead.work_queue USING btree (pool, band, vtag, job_id);
@@ -1512,15 +1620,13 @@ CREATE INDEX worker_leases_live ON fairlead.worker_leases USING btree (name) WHE
 
 ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_succeeded_id_idx;
 
-ALTER INDEX fairlead.job_history_retry_of ATTACH PARTITION fairlead.job_history_succeeded_retry_of_idx;
-
 ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_unsuccessful_id_idx;
-
-ALTER INDEX fairlead.job_history_retry_of ATTACH PARTITION fairlead.job_history_unsuccessful_retry_of_idx;
 
 CREATE TRIGGER jobs_admit BEFORE INSERT ON fairlead.jobs FOR EACH ROW EXECUTE FUNCTION fairlead._admit_job();
 
 CREATE TRIGGER jobs_wake_scheduler BEFORE INSERT ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._wake_scheduler();
+
+CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.schedules FOR EACH ROW WHEN ((((old.cron IS DISTINCT FROM new.cron) OR (old.timezone IS DISTINCT FROM new.timezone)) AND (NOT (new.considered_until IS DISTINCT FROM old.considered_until)))) EXECUTE FUNCTION fairlead._begin_schedule_anew();
 
 GRANT ALL ON SCHEMA fairlead TO fairlead_scheduler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_enqueue;
@@ -1532,6 +1638,8 @@ REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
@@ -1539,6 +1647,8 @@ GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ende
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
+
+GRANT UPDATE(retried_as) ON TABLE fairlead.job_history TO fairlead;
 
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
@@ -1616,6 +1726,9 @@ REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM P
 REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_scheduler;
 
+REVOKE ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
 
 GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
@@ -1686,7 +1799,10 @@ GRANT UPDATE(full_claim_at) ON TABLE fairlead.claim_floors TO fairlead_worker;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead;
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_admin;
+
+GRANT UPDATE(retried_as) ON TABLE fairlead.job_history_unsuccessful TO fairlead;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;

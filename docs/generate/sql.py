@@ -82,8 +82,10 @@ None may be called by PUBLIC.
   deadlock: PostgreSQL ends one of them.
 * Keep such a transaction short. It delays the ends of the jobs that it holds, which workers try
   to write twice a second, and of no others.
-* `retry` of a finished job makes one more job each time that it is called, unless the job had a
-  dedup key and that is live. `redrive` makes one however often it is called.
+* A finished job has at most one unfinished repeat: `retry` answers it while there is one, and
+  makes a new one when it has ended. `redrive` repeats a failed job once however often it is
+  called: the job remembers that for as long as its own ending is kept. When the repeat fails,
+  it is a failed job of its own, and redriven like the others.
 
 """
 _COLUMNS = """

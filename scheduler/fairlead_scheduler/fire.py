@@ -1,12 +1,12 @@
 """Fire cron schedules: read them, ask `cron` what to do, insert the fires and their jobs.
 
-A schedule that cannot be read or inserted gets a `problem` and delays no other.
+A schedule that cannot be read or inserted gets a `problem` and delays no other. All of them are
+read every few seconds, which costs little; only what changed or fired is planned.
 """
 
 from datetime import UTC, datetime, timedelta
-from heapq import heappop, heappush
+from math import inf
 from time import monotonic
-from typing import NamedTuple
 
 import psycopg
 from psycopg import Cursor
@@ -15,6 +15,7 @@ from psycopg.rows import args_row
 from fairlead import log, sql
 from fairlead.sql import integers
 from fairlead.store import Connection
+from fairlead_scheduler.agenda import Agenda, Schedule
 from fairlead_scheduler.chores import Chore
 from fairlead_scheduler.cron import BadSchedule, Cron, Fires, Missed, decide, parse
 from fairlead_scheduler.metrics import Metrics
@@ -22,29 +23,12 @@ from fairlead_scheduler.settings import SchedulerSettings
 
 _log = log.get("scheduler")
 _PACKAGE = __package__ or ""
-_LOOK_SECONDS = 0.25
 _READ_SECONDS = 2.0
-_FIRES_PER_LOOK = 200
+_READ_SHARE = 0.01
+"""Of the time: ten thousand schedules are read every four seconds or so."""
+_AT_ONCE = 200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-
-
-class Schedule(NamedTuple):
-    """A row of `schedules`."""
-
-    tenant: str
-    name: str
-    cron: str
-    timezone: str
-    missed: Missed
-    enabled: bool
-    considered_us: int
-    now_us: int
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What no other schedule has: the tenant and the name."""
-        return self.tenant, self.name
 
 
 class Schedules:
@@ -62,70 +46,80 @@ class Schedules:
         self._settings = settings
         self._epoch = epoch
         self._metrics = metrics
-        self._read: Cursor[Schedule] = connection.cursor(
-            binary=True, row_factory=args_row(Schedule)
+        self._read: Cursor[tuple[Schedule, int]] = connection.cursor(
+            binary=True, row_factory=args_row(_timed)
         )
-        self._known: dict[tuple[str, str], Schedule] = {}
+        self._agenda = Agenda()
         self._crons: dict[tuple[str, str], Cron | str] = {}
-        self._agenda: list[tuple[int, tuple[str, str]]] = []
         self._read_due = 0.0
         self._ahead_us = 0
         """The database's time less the process's."""
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often."""
-        return (Chore("fire", _LOOK_SECONDS, self.fire),)
+        return (Chore("fire", _READ_SECONDS, self.fire, rest=self._rest),)
 
     def fire(self) -> bool:
-        """Fire what is due, at most 200 schedules at a time; whether there are more."""
+        """Plan what changed and fire what is due, 200 each at most; whether there are more."""
         if monotonic() >= self._read_due:
             self._reread()
-        for _ in range(_FIRES_PER_LOOK):
+        for changed in self._agenda.unplanned(_AT_ONCE):
+            self._plan(changed)
+        for _ in range(_AT_ONCE):
             now_us = self._ahead_us + _process_us()
-            if not self._agenda or self._agenda[0][0] > now_us:
-                return False
-            _, key = heappop(self._agenda)
-            self._consider(self._known[key], now_us)
+            row = self._agenda.due(now_us)
+            if row is None:
+                return self._agenda.next_us == 0
+            self._consider(row, now_us)
         return True
 
+    def _rest(self, _: float) -> float:
+        """Rest until the next fire or the next look at the table."""
+        next_us = self._agenda.next_us
+        ahead_us = inf if next_us is None else next_us - self._ahead_us - _process_us()
+        return max(0.0, min(ahead_us / 1e6, self._read_due - monotonic()))
+
     def _reread(self) -> None:
-        """Read the schedules, and plan each one's next fire."""
+        """Read the schedules, and see which of them changed."""
+        began = monotonic()
         rows = self._read.execute(sql.load(_PACKAGE, "schedules")).fetchall()
-        self._read_due = monotonic() + _READ_SECONDS
         if rows:
-            self._ahead_us = rows[0].now_us - _process_us()
-        self._known = {row.key: row for row in rows}
-        self._agenda = []
-        used: dict[tuple[str, str], Cron | str] = {}
-        for row in rows:
-            key = (row.cron, row.timezone)
-            used[key] = self._crons.get(key) or _parsed(row)
-            self._crons[key] = used[key]
-            self._plan(row)
-        self._crons = used
+            self._ahead_us = rows[0][1] - _process_us()
+        if self._agenda.read(row for row, _ in rows):
+            used = self._agenda.times
+            self._crons = {times: cron for times, cron in self._crons.items() if times in used}
+        now = monotonic()
+        self._read_due = now + max(_READ_SECONDS, (now - began) / _READ_SHARE)
 
     def _plan(self, row: Schedule) -> None:
         """Enter the schedule's next fire in the agenda."""
-        cron = self._crons[row.cron, row.timezone]
-        if not row.enabled:
-            self._pass_over(row)
-        elif isinstance(cron, str):
+        cron = self._cron(row)
+        if isinstance(cron, str):
             self._complain(row, cron)
-        else:
-            fire = next(cron.after(_instant(row.considered_us)), None)
-            if fire is not None:
-                heappush(self._agenda, (_microseconds(fire), row.key))
+            return
+        fire = next(cron.after(_instant(row.considered_us)), None)
+        self._agenda.enter(row, None if fire is None else _microseconds(fire))
+
+    def _cron(self, row: Schedule) -> Cron | str:
+        """Return the expression, or what is wrong with it."""
+        times = (row.cron, row.timezone)
+        if times not in self._crons:
+            self._crons[times] = _parsed(row)
+        return self._crons[times]
 
     def _consider(self, row: Schedule, now_us: int) -> None:
-        """Fire the schedule as its policy says, and plan its next fire."""
-        cron = self._crons[row.cron, row.timezone]
+        """Fire the schedule as its policy says, and plan its next fire.
+
+        One that has changed, or cannot be inserted, is read and tried again.
+        """
+        cron = self._cron(row)
         assert isinstance(cron, Cron)
         considered, now = _instant(row.considered_us), _instant(now_us)
         fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
         if self._insert(row, fires):
-            moved = row._replace(considered_us=_microseconds(fires.considered_until))
-            self._known[row.key] = moved
-            self._plan(moved)
+            self._plan(row._replace(considered_us=_microseconds(fires.considered_until)))
+        else:
+            self._agenda.forget(row.key)
 
     def _insert(self, row: Schedule, fires: Fires) -> bool:
         try:
@@ -150,16 +144,11 @@ class Schedules:
             "name": row.name,
             "cron": row.cron,
             "timezone": row.timezone,
-            "enabled": row.enabled,
             "fires_us": integers(_microseconds(fire) for fire in fires.times),
             "considered_us": _microseconds(fires.considered_until),
         }
         answer = self._connection.execute(sql.load(_PACKAGE, "fire"), parameters).fetchone()
         return answer is not None and answer[0] is True
-
-    def _pass_over(self, row: Schedule) -> None:
-        """Note that nothing is owed for the time that the schedule was disabled."""
-        self._write(row, Fires((), _instant(row.now_us), 0))
 
     def _complain(self, row: Schedule, problem: str) -> None:
         parameters = {
@@ -169,6 +158,18 @@ class Schedules:
             "problem": problem,
         }
         self._connection.execute(sql.load(_PACKAGE, "problem"), parameters)
+
+
+def _timed(
+    tenant: str,
+    name: str,
+    cron: str,
+    timezone: str,
+    missed: Missed,
+    considered_us: int,
+    now_us: int,
+) -> tuple[Schedule, int]:
+    return Schedule(tenant, name, cron, timezone, missed, considered_us), now_us
 
 
 def _parsed(row: Schedule) -> Cron | str:

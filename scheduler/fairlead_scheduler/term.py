@@ -110,12 +110,14 @@ class Term:
             bell=self._bell,
             metrics=self._metrics,
         )
-        schedules = Schedules(sweeping, settings, epoch=epoch, metrics=self._metrics)
+        firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
+        schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
         surveys = Surveys(
             reading, settings, news=self._news, bell=self._bell, metrics=self._metrics
         )
         upkeep = Upkeep(keeping, settings, epoch=epoch)
-        self._hands.hire("sweeps", sweeping, (*sweeps.chores(), *schedules.chores()))
+        self._hands.hire("sweeps", sweeping, sweeps.chores())
+        self._hands.hire("cron", firing, schedules.chores())
         self._hands.hire("surveys", reading, surveys.chores())
         self._hands.hire("upkeep", keeping, upkeep.chores())
 

@@ -28,8 +28,8 @@ def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
 def leased(db: Connection[TupleRow], worker_id: int, *, deaths: int = 0) -> tuple[int, int]:
     """Insert a job that has crashed, and lease it; return its id and token."""
     db.execute(
-        "INSERT INTO fairlead.jobs (kind, crashes, lone_deaths, expires_at)"
-        " VALUES ('where', 1, %s, now() + '1 hour')",
+        "INSERT INTO fairlead.jobs (kind, suspect, lone_deaths, expires_at)"
+        " VALUES ('where', true, %s, now() + '1 hour')",
         [deaths],
     )
     (job_id,) = dispatch_all(db)
@@ -45,7 +45,7 @@ def test_a_job_that_must_run_alone_goes_to_the_parent_and_keeps_its_slot(
     db.execute("CREATE TABLE seen (at serial, what text)")
     worker_id = register(db)
     with child(database_url, worker_id, concurrency=1) as running:
-        db.execute("INSERT INTO fairlead.jobs (kind, crashes) VALUES ('where', 1)")
+        db.execute("INSERT INTO fairlead.jobs (kind, suspect) VALUES ('where', true)")
         (job_id,) = dispatch_all(db)
         alone = running.hears(wire.Alone)
         db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('echo')")
@@ -62,6 +62,26 @@ def test_a_job_that_must_run_alone_goes_to_the_parent_and_keeps_its_slot(
         assert [] == db.execute(_OUTCOMES, [later]).fetchall()
         running.say(wire.Settled(alone.job_id, alone.token))
         assert "succeeded" == ending(db, later)[0]
+
+
+def test_a_job_that_runs_alone_does_not_pass_its_kinds_gate(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """It runs in another child, which bounds the kind for itself; here it keeps nobody out."""
+    worker_id = register(db)
+    with child(database_url, worker_id) as running:
+        db.execute(
+            "INSERT INTO fairlead.jobs (kind, payload, suspect)"
+            " VALUES ('gated', '{\"number\": 1}', true)"
+        )
+        dispatch_all(db)
+        running.hears(wire.Alone)
+        db.execute(
+            "INSERT INTO fairlead.jobs (kind, payload) VALUES ('gated', '{\"number\": 1}')"
+        )
+        (fresh,) = dispatch_all(db)
+
+        assert "succeeded" == ending(db, fresh)[0]
 
 
 def test_an_attempt_that_is_gone_is_not_run_alone(database_url: str) -> None:

@@ -95,7 +95,7 @@ def test_a_stale_handler_cannot_commit_its_work(
     lock.execute("SELECT pg_advisory_lock(1)")
     insert(db, "completes_late", {"number": 1})
     (entry,) = running.runs()
-    db.execute("UPDATE fairlead.jobs SET losses = 5")  # it would run alone
+    db.execute("UPDATE fairlead.jobs SET suspect = true")  # it would run alone
     steal(db, entry)
     db.execute("DELETE FROM fairlead.work_queue")
 

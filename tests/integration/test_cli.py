@@ -150,6 +150,47 @@ def test_failed_jobs_are_redriven_once(fairlead: Fairlead, db: Connection[TupleR
     assert "0 jobs run again" in fairlead("jobs", "redrive", "default")
 
 
+def test_a_redrive_goes_on_behind_what_it_may_not_repeat(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """It looks at each failed job once, and finds those of a kind among ten thousand others."""
+    db.execute("INSERT INTO fairlead.jobs (kind) SELECT 'other' FROM generate_series(1, 10001)")
+    db.execute(
+        "SELECT fairlead._end_jobs(array_agg(id), array_agg('failed'::text)) FROM fairlead.jobs"
+    )
+    for _ in range(2):
+        fail(db, insert(db, kind="k"))
+
+    assert "2 jobs run again" in fairlead("jobs", "redrive", "default", "--kind", "k")
+    assert [(2,)] == db.execute("SELECT count(*) FROM fairlead.jobs").fetchall()
+    db.execute("DELETE FROM fairlead.jobs")
+    assert [(0,)] == db.execute("SELECT fairlead.redrive('default', kind => 'k')").fetchall()
+    assert [(10_000,)] == db.execute(
+        "SELECT fairlead.redrive('default', jobs_max => 10000)"
+    ).fetchall()
+    assert [(1,)] == db.execute("SELECT fairlead.redrive('default')").fetchall()
+
+
+def test_a_list_says_when_it_did_not_look_at_every_job(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Nothing found among the newest does not mean that there is nothing."""
+    fail(db, insert(db, kind="old", queue="a"))
+    db.execute(
+        "INSERT INTO fairlead.job_history (id, created_at, finished_at, attempt, max_attempts,"
+        " crashes, losses, priority, outcome, queue, tenant, kind)"
+        " SELECT 10 + i, now(), now(), 1, 1, 0, 0, 0, 'failed', 'b', '', 'k'"
+        " FROM generate_series(1, 100000) i"
+    )
+
+    said = fairlead("jobs", "list", "--state", "failed", "--queue", "a")
+
+    assert (
+        "no job is like that among the newest 100,000 finished jobs; there are older ones\n"
+        == said
+    )
+
+
 def test_queues_and_tenants_say_what_waits(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:

@@ -24,7 +24,7 @@ def insert_crashed(
 ) -> tuple[int, ...]:
     """Insert and dispatch jobs that ran in a process which died, so that they run alone."""
     ids = fleet.insert(kind, milliseconds, count)
-    db.execute("UPDATE fairlead.jobs SET crashes = 1 WHERE id = ANY (%s)", [list(ids)])
+    db.execute("UPDATE fairlead.jobs SET suspect = true WHERE id = ANY (%s)", [list(ids)])
     dispatch_all(db)
     return ids
 
@@ -80,7 +80,7 @@ def test_a_job_that_waits_to_run_alone_is_not_taken_away_as_overdue(
     insert_crashed(fleet, db, "nap", 4500)
     until(lambda: processes_of(fleet), what="a start")
     (waiting,) = fleet.insert("nap", 1)
-    db.execute("UPDATE fairlead.jobs SET crashes = 1, timeout = '1 s' WHERE id = %s", [waiting])
+    db.execute("UPDATE fairlead.jobs SET suspect = true, timeout = '1 s' WHERE id = %s", [waiting])
     dispatch_all(db)
     until(
         lambda: db.execute(

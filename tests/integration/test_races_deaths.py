@@ -170,6 +170,35 @@ def test_a_job_with_deaths_behind_it_runs_alone(
     assert next_attempt(db).alone
 
 
+@pytest.mark.parametrize("ended_as", ["failed", "snoozed", "released"])
+def test_an_attempt_alone_that_did_not_die_is_the_last_one_alone(
+    db: Database, ended_as: str
+) -> None:
+    """A job with one crash behind it runs *next* alone, and not for ever."""
+    lease = run_one(db)
+    assert "queued" == end(db, lease, "crashed")
+    lease = next_attempt(db)
+    assert lease.alone
+
+    end(db, lease, ended_as)
+
+    let_fall_due(db, lease.job)
+    dispatch(db, promote(db))
+    assert not next_attempt(db).alone
+
+
+def test_losses_that_an_attempt_alone_has_explained_count_no_more(db: Database) -> None:
+    """After an attempt alone it takes three more losses, or one crash."""
+    lease = run_one(db)
+    ran_alone: list[bool] = []
+    for ended_as in ("lost", "lost", "lost", "released", "lost", "lost", "lost", "returned"):
+        end(db, lease, ended_as)
+        lease = next_attempt(db)
+        ran_alone.append(lease.alone)
+
+    assert [False, False, True, False, False, False, True, True] == ran_alone
+
+
 def test_a_job_that_dies_alone_three_times_is_quarantined(db: Database) -> None:
     """Only a death alone counts towards quarantine, and deaths use up no attempt."""
     lease = run_one(db)
@@ -206,7 +235,7 @@ def test_failures_count_apart_from_deaths_and_use_the_attempts_up(db: Database) 
     let_fall_due(db, lease.job)
     dispatch(db, promote(db))
     lease = next_attempt(db)
-    assert (2, True) == (lease.attempt, lease.alone)
+    assert (2, False) == (lease.attempt, lease.alone)
     assert "failed" == end(db, lease, "failed")
 
     assert ("failed",) == places(db, lease.job)

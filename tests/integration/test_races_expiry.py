@@ -1,5 +1,7 @@
 """A job expires only if it has not started, and one that has expired never starts."""
 
+import pytest
+
 from tests.conftest import Connect
 from tests.support.race import (
     Database,
@@ -26,6 +28,36 @@ def expired_job(db: Database) -> int:
     job = insert_one(db)
     let_expire(db, job)
     return job
+
+
+def test_a_job_that_never_ran_expired_while_it_waited_to_run(db: Database) -> None:
+    """The history says why it has ended."""
+    job = expired_job(db)
+
+    assert 1 == answer(db, EXPIRE, 0)
+
+    assert "it expired while it waited to run" == error(db, job)
+
+
+@pytest.mark.parametrize("ended_as", ["failed", "crashed", "lost", "released"])
+def test_a_job_that_expired_after_an_attempt_keeps_its_last_error(
+    db: Database, ended_as: str
+) -> None:
+    """It had run, and what went wrong then is what people look for."""
+    lease = run_one(db)
+    end(db, lease, ended_as)
+    let_expire(db, lease.job)
+
+    assert 1 == answer(db, EXPIRE, 0)
+
+    said = "it expired while it waited to run again; before that: it broke"
+    assert said == error(db, lease.job)
+
+
+def error(db: Database, job: int) -> object:
+    """Return what the history says went wrong."""
+    row = db.execute("SELECT error FROM fairlead.job_history WHERE id = %s", [job]).fetchone()
+    return row and row[0]
 
 
 def test_a_sweep_leaves_a_job_that_is_being_claimed_to_its_worker(

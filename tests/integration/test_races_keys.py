@@ -128,6 +128,68 @@ def test_a_retry_tries_again_when_the_holder_of_its_key_ends_under_its_eyes(
     ).fetchone()
 
 
+def test_a_finished_job_has_one_unfinished_repeat(db: Database) -> None:
+    """A retry answers the live repeat, or what repeats that, and makes a new one after both."""
+    failed = fail_for_good(db)
+    repeat = answer(db, "retry(%s)", failed)
+    assert repeat == answer(db, "retry(%s)", failed)
+
+    finish_now(db, repeat, "failed")
+    second = answer(db, "retry(%s)", repeat)
+    assert second not in {failed, repeat}
+    assert second == answer(db, "retry(%s)", failed)
+
+    finish_now(db, second, "succeeded")
+    assert answer(db, "retry(%s)", failed) not in {failed, repeat, second}
+
+
+def finish_now(db: Database, job: object, outcome: str) -> None:
+    """End a pending job."""
+    db.execute("SELECT fairlead._end_jobs(ARRAY[%s::bigint], ARRAY[%s])", [job, outcome])
+
+
+def test_two_retries_at_once_make_one_job(
+    db: Database, connect: Connect, outwait: Outwait
+) -> None:
+    """The second one waits for the first, and answers what that has made."""
+    first, second = connect(autocommit=False), connect()
+    failed = fail_for_good(db)
+    made = answer(first, "retry(%s)", failed)
+
+    again = outwait(lambda: answer(second, "retry(%s)", failed), waiting=second, holder=first)
+
+    assert made == again
+
+
+@pytest.mark.parametrize("way", ["redrive('default')", "retry(1)"])
+def test_a_job_whose_repeat_is_forgotten_is_not_redriven(db: Database, way: str) -> None:
+    """Successes are kept for 7 days and failures for 30; each is repeated once all the same."""
+    assert 1 == fail_for_good(db)
+    answer(db, way)
+    db.execute(
+        "SELECT fairlead._end_jobs(array_agg(id), ARRAY['succeeded']) FROM fairlead.jobs"
+    )
+    db.execute("DELETE FROM fairlead.job_history WHERE outcome = 'succeeded'")
+
+    assert 0 == answer(db, "redrive('default')")
+
+
+def test_a_redrive_passes_over_a_job_that_is_being_retried(
+    db: Database, connect: Connect
+) -> None:
+    """Somebody repeats it already; the others do not wait for that."""
+    user = connect(autocommit=False)
+    retried, other = fail_for_good(db), fail_for_good(db)
+    answer(user, "retry(%s)", retried)
+
+    assert 1 == answer(db, "redrive('default')")
+    user.commit()
+
+    assert [(retried,), (other,)] == db.execute(
+        "SELECT retry_of FROM fairlead.jobs ORDER BY retry_of"
+    ).fetchall()
+
+
 def test_two_redrives_at_once_repeat_each_job_once(
     db: Database, connect: Connect, outwait: Outwait
 ) -> None:

@@ -32,6 +32,7 @@ MAY_NOT_SET = (
     "crashes",
     "losses",
     "lone_deaths",
+    "suspect",
     "last_error",
 )
 REFUSED_TO_APPLICATIONS = (

@@ -133,24 +133,11 @@ def test_each_fire_is_fired_once_however_often_the_lead_changes(
 )
 def test_missed_fires_follow_the_policy(db: Database, missed: str, expected: int) -> None:
     """Four hours without a leader: skip them, coalesce them into one, or catch up on each."""
-    # Half an hour away from now, so that no fire is on time while the test runs.
-    minute = db.execute("SELECT extract(minute FROM now() + interval '30 min')::int").fetchone()
-    assert minute is not None
-    cron = f"{minute[0]} * * * *"
-    schedule(db, "late", cron, missed=missed, considered="4 hours")
+    schedule(db, "late", hourly(db), missed=missed, considered="4 hours")
     schedule(db, "after it")
 
     fired(db, "after it")
-    until(
-        lambda: (
-            db.execute(
-                "SELECT considered_until > now() - interval '1 min' FROM fairlead.schedules"
-                " WHERE name = 'late'"
-            ).fetchone()
-            == (True,)
-        ),
-        what="the late schedule being considered",
-    )
+    until(lambda: is_considered(db, "late"), what="the late schedule being considered")
 
     assert expected == fires(db, "late")
 
@@ -186,21 +173,81 @@ def test_a_job_that_cannot_be_inserted_is_the_schedules_problem(db: Database) ->
 
 
 @pytest.mark.usefixtures("replica")
-def test_nothing_is_owed_for_the_time_that_a_schedule_was_disabled(db: Database) -> None:
-    """A schedule that is enabled again goes on from there, whatever its policy."""
-    schedule(db, "off", missed="catch_up", considered="1 hour", enabled="false")
-    until(
-        lambda: (
-            db.execute(
-                "SELECT considered_until > now() - interval '1 min' FROM fairlead.schedules"
-            ).fetchone()
-            == (True,)
-        ),
-        what="the disabled time being passed over",
-    )
+@pytest.mark.parametrize(
+    ("missed", "expected"), [("skip", 0), ("coalesce", 1), ("catch_up", 4)]
+)
+def test_what_a_disabled_schedule_missed_is_up_to_its_policy(
+    db: Database, missed: str, expected: int
+) -> None:
+    """Disabled for four hours: nothing fires meanwhile, and then what the policy says."""
+    schedule(db, "off", hourly(db), missed=missed, considered="4 hours", enabled="false")
+    schedule(db, "after it")
+    fired(db, "after it", 3)
     assert 0 == fires(db, "off")
 
-    db.execute("UPDATE fairlead.schedules SET enabled = true")
+    db.execute("UPDATE fairlead.schedules SET enabled = true WHERE name = 'off'")
 
-    fired(db, "off")
-    assert fires(db, "off") < 60
+    until(lambda: is_considered(db, "off"), what="the schedule being considered")
+    assert expected == fires(db, "off")
+
+
+def hourly(db: Database) -> str:
+    """Return an expression that is half an hour away: no fire is on time in the test."""
+    minute = db.execute("SELECT extract(minute FROM now() + interval '30 min')::int").fetchone()
+    assert minute is not None
+    return f"{minute[0]} * * * *"
+
+
+def is_considered(db: Database, name: str) -> bool:
+    """Tell whether a schedule was considered in the last minute."""
+    row = db.execute(
+        "SELECT considered_until > now() - interval '1 min' FROM fairlead.schedules"
+        " WHERE name = %s",
+        [name],
+    ).fetchone()
+    return row == (True,)
+
+
+@pytest.mark.usefixtures("replica")
+@pytest.mark.parametrize("edit", ["cron = '*/5 * * * *'", "timezone = 'Asia/Kolkata'"])
+def test_other_times_of_a_schedule_begin_with_the_edit(db: Database, edit: str) -> None:
+    """A new expression or zone fires nothing of the past, whatever the policy."""
+    schedule(db, "edited", "0 0 1 1 *", missed="catch_up", considered="400 days")
+    fired(db, "edited")
+    before = fires(db, "edited")
+    db.execute("UPDATE fairlead.schedules SET considered_until = now() - interval '20 hours'")
+
+    db.execute(f"UPDATE fairlead.schedules SET {edit}".encode())
+
+    assert is_considered(db, "edited")
+    schedule(db, "after it")
+    fired(db, "after it", 5)
+    assert fires(db, "edited") - before in {0, 1}
+
+
+def test_an_edit_of_anything_else_keeps_what_a_schedule_owes(db: Database) -> None:
+    """Its payload may change while a leader is away, and it may be enabled again."""
+    schedule(db, "edited", missed="catch_up", considered="4 hours")
+
+    db.execute(
+        "UPDATE fairlead.schedules SET cron = cron, kind = 'other', payload = '1',"
+        " enabled = NOT enabled"
+    )
+
+    assert not is_considered(db, "edited")
+
+
+@pytest.mark.usefixtures("replica")
+def test_schedules_that_come_change_and_go_are_noticed(db: Database) -> None:
+    """What has not changed is not planned anew; what has is."""
+    schedule(db, "first", "0 0 1 1 *")
+    schedule(db, "second")
+    fired(db, "second")
+
+    db.execute("UPDATE fairlead.schedules SET cron = %s WHERE name = 'first'", [EVERY_SECOND])
+    db.execute("DELETE FROM fairlead.schedules WHERE name = 'second'")
+    fired(db, "first", 2)
+
+    gone = fires(db, "second")
+    fired(db, "first", 5)
+    assert gone == fires(db, "second")

@@ -55,7 +55,8 @@ STANDS = """
                  WHEN q.job_id IS NOT NULL THEN 'queued'
                  WHEN j.run_at IS NOT NULL THEN 'scheduled'
                  ELSE 'pending' END,
-            j.attempts, j.crashes, j.losses, j.lone_deaths, j.cancel_requested_at IS NOT NULL,
+            j.attempts, j.crashes, j.losses, j.lone_deaths, j.suspect,
+            j.cancel_requested_at IS NOT NULL,
             q.vtag, q.alone, q.token, q.worker)), '[]')
         FROM fairlead.jobs j FULL JOIN fairlead.work_queue q ON q.job_id = j.id
     ), (
@@ -153,18 +154,20 @@ class JobLife(RuleBasedStateMachine):
 
     @rule(number=one)
     def retry(self, number: int) -> None:
-        """Retry a job: a finished one is repeated, unless its key is live."""
+        """Retry a job: a finished one is repeated, unless its repeat or its key is live."""
         (job,) = self.chosen([number])
         answered = answer(self.db, "retry(%s)", job.id)
         holder = self.model.holder(job.key)
         if job.ending is None:
             assert job.id == answered
             job.due = job.state == "scheduled"
+        elif self.model.heir(job).ending is None:
+            assert self.model.heir(job).id == answered
         elif holder:
             assert holder.id == answered
         else:
             assert isinstance(answered, int)
-            self.model.add(Job(answered, job.key, job.max_attempts, retry_of=job.id))
+            self.model.repeat(job, answered)
 
     @rule(jobs_max=st.integers(1, 3))
     def redrive(self, jobs_max: int) -> None:
@@ -177,7 +180,7 @@ class JobLife(RuleBasedStateMachine):
             "SELECT id, retry_of FROM fairlead.jobs WHERE id > %s ORDER BY id", [newest]
         ).fetchall()
         for new, old in rows:
-            self.model.add(Job(new, may[old].key, may[old].max_attempts, retry_of=old))
+            self.model.repeat(may[old], new)
         assert [] == self.model.redrivable()
 
     # The leader.

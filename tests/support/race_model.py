@@ -37,6 +37,7 @@ class Job:
     key: str | None = None
     max_attempts: int = 5
     retry_of: int | None = None
+    retried_as: int | None = None
     state: str = "pending"
     due: bool = False
     expired: bool = False
@@ -45,6 +46,7 @@ class Job:
     crashes: int = 0
     losses: int = 0
     lone_deaths: int = 0
+    suspect: bool = False
     vtag: int | None = None
     alone: bool | None = None
     token: int | None = None
@@ -66,6 +68,7 @@ class Job:
             self.crashes,
             self.losses,
             self.lone_deaths,
+            self.suspect,
             self.cancelling,
             self.vtag,
             self.alone,
@@ -113,7 +116,7 @@ class Model:
         moved = [self.jobs[each] for each in sorted(ids) if self.jobs[each].state == "pending"]
         for job in moved:
             job.state, job.vtag = "queued", vtag
-            job.alone = job.crashes >= 1 or job.losses >= 3
+            job.alone = job.suspect
         return tuple(job.id for job in moved)
 
     def promote(self) -> tuple[int, ...]:
@@ -159,6 +162,10 @@ class Model:
         job.crashes += ended_as == "crashed"
         job.losses += ended_as == "lost"
         job.lone_deaths += bool(job.alone) and ended_as in DEATHS
+        if ended_as == "crashed" or (ended_as == "lost" and job.losses % 3 == 0):
+            job.suspect = True
+        elif job.alone and ended_as in {"failed", "snoozed", "released"}:
+            job.suspect = False
         return self._become(job, ended_as)
 
     def _become(self, job: Job, ended_as: str) -> str:
@@ -178,7 +185,7 @@ class Model:
             return "scheduled"
         self.returned.append(job.id)
         job.state, job.vtag = "queued", max(job.vtag or 0, self.floor)
-        job.alone = job.crashes >= 1 or job.losses >= 3
+        job.alone = job.suspect
         return "queued"
 
     def cancel(self, job: Job) -> str:
@@ -200,9 +207,19 @@ class Model:
 
     def redrivable(self) -> list[Job]:
         """Return the failed jobs that nobody has repeated and whose key is free."""
-        repeated = {job.retry_of for job in self.jobs.values()}
         return [
             job
             for job in self.jobs.values()
-            if job.state == "failed" and job.id not in repeated and not self.holder(job.key)
+            if job.state == "failed" and job.retried_as is None and not self.holder(job.key)
         ]
+
+    def heir(self, job: Job) -> Job:
+        """Return what repeats the job, or repeats that, and so on: the last one."""
+        while job.retried_as is not None:
+            job = self.jobs[job.retried_as]
+        return job
+
+    def repeat(self, job: Job, new: int) -> None:
+        """Remember a job that repeats another one."""
+        job.retried_as = new
+        self.add(Job(new, job.key, job.max_attempts, retry_of=job.id))

@@ -17,6 +17,9 @@ from fairlead.store import Connection
 app = typer.Typer(help="Look at jobs, and cancel or run them again.", no_args_is_help=True)
 
 _BATCH = 1000
+_NONE = "no job is like that"
+_LOOKED_MAX = 100_000
+"""As list_live and list_ended say."""
 _ID_MAX = 2**63 - 1
 
 
@@ -66,12 +69,30 @@ def list_jobs(
 ) -> None:
     """List the newest jobs. Looks at 100,000 unfinished and 100,000 finished ones at most."""
     wanted = {"queue": queue, "tenant": tenant, "kind": kind, "state": state, "limit": limit}
+    sources = _sources(state)
     found: list[Row] = []
+    unseen: list[str] = []
     with session() as connection:
-        for name in _sources(state):
+        for name in sources:
             found += ask(connection, name, wanted)
+        if len(found) < limit:
+            unseen = _unseen(ask(connection, "list_bounds", wanted)[0], sources)
     found.sort(key=lambda row: int(str(row["id"])), reverse=True)
-    show.rows(found[:limit], COLUMNS, as_json=as_json, none="no job is like that")
+    among = " and ".join(unseen)
+    none = f"no job is like that among {among}; there are older ones" if unseen else _NONE
+    show.rows(found[:limit], COLUMNS, as_json=as_json, none=none)
+    if unseen and (found or as_json):
+        typer.echo(f"fairlead: looked at {among}; there are older ones", err=True)
+
+
+def _unseen(bounds: Row, sources: Sequence[str]) -> list[str]:
+    """Name what was looked at up to a bound that left out others."""
+    kinds = (("list_live", "live", "unfinished"), ("list_ended", "ended", "finished"))
+    return [
+        f"the newest {_LOOKED_MAX:,} {called} jobs"
+        for source, column, called in kinds
+        if source in sources and int(str(bounds[column])) > _LOOKED_MAX
+    ]
 
 
 def _sources(state: State | None) -> tuple[str, ...]:
@@ -167,20 +188,23 @@ def redrive(
     as_json: show.AsJson = False,
 ) -> None:
     """Run failed jobs of a queue again. Oldest first, each once however often this is run."""
-    asked = {
-        "queue": queue,
-        "tenant": tenant,
-        "kind": kind,
-        "within": read("--within", within, words.duration),
-    }
+    asked = {"queue": queue, "tenant": tenant, "kind": kind}
     made = 0
     with session() as connection:
-        while made < limit:
-            batch = {**asked, "limit": min(_BATCH, limit - made)}
-            new = int(str(ask(connection, "redrive", batch)[0]["made"]))
-            made += new
-            if new == 0:
-                break
+        since = {"within": read("--within", within, words.duration)}
+        place: Row = {
+            "reached_at": ask(connection, "redrive_since", since)[0]["since"],
+            "reached_id": 0,
+        }
+        while made < limit and place["reached_at"] is not None:
+            batch = {
+                **asked,
+                "after_at": place["reached_at"],
+                "after_id": place["reached_id"],
+                "limit": min(_BATCH, limit - made),
+            }
+            (place,) = ask(connection, "redrive", batch)
+            made += int(str(place["made"]))
     if as_json:
         show.print_json({"made": made})
     else:

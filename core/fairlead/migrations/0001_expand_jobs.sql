@@ -24,6 +24,7 @@ create table fairlead.jobs (
     lone_deaths         integer     not null default 0,
     priority            smallint    not null default 0,
     rank                smallint    not null generated always as (- priority) stored,
+    suspect             boolean     not null default false,
     queue               text        collate "C" not null default 'default',
     tenant              text        collate "C" not null default '',
     kind                text        collate "C" not null,
@@ -73,6 +74,8 @@ comment on column fairlead.jobs.attempts is 'Attempts that ended without ending 
 comment on column fairlead.jobs.crashes is 'Deaths of the process that ran it, beside others.';
 comment on column fairlead.jobs.losses is 'Times that its whole worker was lost.';
 comment on column fairlead.jobs.lone_deaths is 'Deaths while it ran alone; they lead to quarantine.';
+comment on column fairlead.jobs.suspect is
+    'Runs alone next: a process died with it, and no attempt alone has ended well since.';
 comment on column fairlead.jobs.retry_of is 'The finished job that this one repeats.';
 
 -- Admits a row, or refuses it as a CHECK would: same SQLSTATE, a constraint's name that says what is

@@ -11,6 +11,7 @@ create table fairlead.job_history (
     claimed_at     timestamptz,
     finished_at    timestamptz not null,
     retry_of       bigint,
+    retried_as     bigint,
     policy_version bigint,
     attempt        integer     not null,
     max_attempts   integer     not null,
@@ -35,8 +36,14 @@ create table fairlead.job_history_succeeded partition of fairlead.job_history
     for values in ('succeeded') partition by range (finished_at);
 create table fairlead.job_history_unsuccessful partition of fairlead.job_history
     for values in ('failed', 'cancelled', 'expired') partition by range (finished_at);
+-- What redrive walks. What was repeated leaves it.
+create index job_history_redrive on fairlead.job_history_unsuccessful (queue, finished_at, id)
+    where outcome = 'failed' and retried_as is null;
 comment on table fairlead.job_history is
     'One row per ending of a job, with its fencing token; what retry and redrive read.';
+comment on column fairlead.job_history.retried_as is
+    'The newest job that repeats it. It stands here and not with that job, whose own ending may be '
+    'forgotten sooner than this one.';
 comment on column fairlead.job_history.token is 'Null when the job ended without being claimed.';
 
 create table fairlead.attempt_errors (

@@ -56,10 +56,24 @@ comment on table fairlead.schedules is 'Templates of jobs and when to insert the
 comment on column fairlead.schedules.cron is 'Five fields, or six with seconds first.';
 comment on column fairlead.schedules.timezone is 'An IANA zone; fire times are local to it.';
 comment on column fairlead.schedules.missed is
-    'Fires missed while no leader ran: skip them, coalesce them into one, or catch_up on each.';
+    'Fires missed while no leader ran or it was disabled: skip them, coalesce them into one, or '
+    'catch_up on each.';
 comment on column fairlead.schedules.considered_until is
     'Every fire time up to here has been fired or deliberately passed over.';
 comment on column fairlead.schedules.problem is 'Why the leader cannot fire it; null when it can.';
+
+-- Other times begin now: those of the past were never times of this schedule. Whoever sets
+-- considered_until in the same statement has decided that.
+create function fairlead._begin_schedule_anew() returns trigger language plpgsql as $$
+begin
+    new.considered_until := clock_timestamp();
+    new.problem := null;
+    return new;
+end $$;
+create trigger schedules_begin_anew before update of cron, timezone on fairlead.schedules
+    for each row when ((old.cron, old.timezone) is distinct from (new.cron, new.timezone)
+                       and new.considered_until is not distinct from old.considered_until)
+    execute function fairlead._begin_schedule_anew();
 
 create table fairlead.schedule_fires (
     tenant    text        collate "C" not null,

@@ -67,10 +67,19 @@ begin atomic
 end;
 
 -- Finishes the job with its result, in the caller's transaction: the job is done when that commits.
--- A stale token raises FL001, so that the caller's transaction cannot commit. A repeat raises too.
+-- A stale token raises FL001, so that the caller's transaction cannot commit. A repeat raises too. The
+-- result may have 1 MiB as text, which is what reads it.
 create function fairlead.complete(job_id bigint, token bigint, result jsonb default null)
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+    bytes constant integer := octet_length(result::text);
 begin
+    if bytes > 1048576 then
+        raise exception 'fairlead: result is % bytes of JSON, more than 1,048,576',
+            to_char(bytes, 'FM999,999,999,999')
+            using errcode = 'check_violation',
+                  hint = 'Keep it somewhere else, and say in the result where.';
+    end if;
     -- Completion takes work_queue first: its token is the proof of ownership.
     perform from fairlead.work_queue q
     where q.job_id = complete.job_id and q.token = complete.token for update;
@@ -95,7 +104,8 @@ end $$;
 --   snoozed   run again after delay, without using an attempt
 --   returned  it had not started; released: it had, and was cut short; back to the queue unpunished
 --   crashed   the process that ran it died; lost: its whole worker did. Back to the queue, to run
---             alone after one crash or three losses, quarantined after three deaths alone
+--             alone after a crash and after every third loss, until an attempt alone has ended in
+--             another way; quarantined after three deaths alone
 -- Answers what became of each: scheduled, queued, failed, cancelled (a request was waiting), stale
 -- (the token holds nothing), or locked: a transaction that is still open holds the lease, such as
 -- one of its handler; nothing was changed, so ask again. It waits for whoever holds the job itself;
@@ -136,6 +146,10 @@ begin
                j.crashes + (a.ended_as = 'crashed')::integer as crashes,
                j.losses + (a.ended_as = 'lost')::integer as losses,
                j.lone_deaths + (h.alone and a.ended_as in ('crashed', 'lost'))::integer as lone_deaths,
+               case when a.ended_as = 'crashed' or a.ended_as = 'lost' and (j.losses + 1) % 3 = 0
+                        then true
+                    when h.alone and a.ended_as in ('failed', 'snoozed', 'released') then false
+                    else j.suspect end as suspect,
                least(greatest(coalesce(a.delay, fairlead._backoff(j.attempts)), interval '0'),
                      interval '1000 years') as delay,
                case
@@ -163,7 +177,7 @@ begin
     ), counted as (
         update fairlead.jobs j
         set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
-            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths,
+            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths, suspect = d.suspect,
             last_error = coalesce(d.error, j.last_error), due_at = coalesce(j.due_at, j.created_at),
             run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
         from judged d
@@ -172,7 +186,7 @@ begin
     ), requeued as (
         update fairlead.work_queue q
         set worker = null, token = null, claimed_at = null, deadline = null,
-            alone = d.crashes >= 1 or d.losses >= 3,
+            alone = d.suspect,
             -- Its next wait is counted from here, and not from before it ran.
             runnable_at = case when d.ended_as = 'returned' then q.runnable_at
                                else clock_timestamp() end,
@@ -280,88 +294,6 @@ begin
     perform fairlead._end_jobs(array[cancel.job_id], array['cancelled'], array[null::text]);
     return 'cancelled';
 end $$;
-
--- Runs a job again. A scheduled job falls due now and keeps its id; one that is pending, queued or
--- running is left as it is; a finished one is inserted anew with retry_of, or, when its dedup key is
--- live again, the holder of that key is answered. Null when there is no such job.
-create function fairlead.retry(job_id bigint) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
-declare
-    live bigint;
-    past fairlead.job_history;
-begin
-    perform fairlead._require_read_committed();
-    select j.id into live from fairlead.jobs j
-    where j.id = retry.job_id and fairlead._sees(j.tenant) for update;
-    if found then
-        update fairlead.jobs j set run_at = clock_timestamp()
-        where j.id = live and j.run_at > clock_timestamp();
-        perform pg_notify('fairlead_scheduler', '');
-        return live;
-    end if;
-    select h.* into past from fairlead.job_history h
-    where h.id = retry.job_id and fairlead._sees(h.tenant) order by h.finished_at desc limit 1;
-    if not found then
-        return null;
-    end if;
-    if past.payload is null then
-        raise exception 'fairlead: job % cannot be retried: its payload was not kept', job_id
-            using errcode = 'FL004';
-    end if;
-    loop
-        insert into fairlead.jobs (
-            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
-            headers, retry_of)
-        values (past.queue, past.tenant, past.kind, past.payload, past.priority, past.dedup_key,
-                past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id)
-        on conflict do nothing returning id into live;
-        if not found then
-            select j.id into live from fairlead.jobs j
-            where j.queue = past.queue and j.tenant = past.tenant and j.dedup_key = past.dedup_key;
-        end if;
-        -- Neither: the holder of the key ended between the two statements, so try the insert again.
-        exit when live is not null;
-    end loop;
-    return live;
-end $$;
-
--- Retries failed jobs, oldest ending first, at most jobs_max of them, each once however often this is
--- called, also at the same time. One whose dedup key is live is left. Answers how many new jobs it
--- made; call again until it answers 0.
-create function fairlead.redrive(
-    queue text, tenant text default null, kind text default null,
-    since timestamptz default '-infinity', jobs_max integer default 1000
-) returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
-declare
-    made bigint;
-begin
-    perform fairlead._require_read_committed();
-    -- The next statement's snapshot has every job that an earlier call made.
-    perform pg_advisory_xact_lock(7165163640219131512);
-    insert into fairlead.jobs (
-        queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
-        headers, retry_of)
-    select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
-           h.timeout, h.cost_hint, h.headers, h.id
-    from fairlead.job_history h
-    where h.outcome = 'failed' and h.finished_at >= redrive.since and h.payload is not null
-      and h.queue = redrive.queue
-      and (redrive.tenant is null or h.tenant = redrive.tenant)
-      and (redrive.kind is null or h.kind = redrive.kind)
-      and fairlead._sees(h.tenant)
-      and not exists (select from fairlead.jobs r where r.retry_of = h.id)
-      and not exists (select from fairlead.job_history r where r.retry_of = h.id)
-      and not exists (
-          select from fairlead.jobs k
-          where k.queue = h.queue and k.tenant = h.tenant and k.dedup_key = h.dedup_key)
-    order by h.finished_at limit redrive.jobs_max
-    on conflict do nothing;
-    get diagnostics made = row_count;
-    return made;
-end $$;
-
-create index jobs_retry_of on fairlead.jobs (retry_of) where retry_of is not null;
-create index job_history_retry_of on fairlead.job_history (retry_of) where retry_of is not null;
 
 -- Stops new dispatch of a queue, or of one tenant in it, from the scheduler's next tick; what is
 -- queued is recalled within 2 s, what runs finishes. A repeat changes nothing.

@@ -42,12 +42,14 @@ begin
     where e.became not in ('stale', 'locked');
 end $$;
 
--- Ends jobs that were to start before expires_at and have not; what runs is left to finish.
+-- Ends jobs that were to start before expires_at and have not; what runs is left to finish. One that
+-- has run before, and waits to run again, keeps its last error.
 create function fairlead._expire(my_epoch bigint, expired_from timestamptz, jobs_max integer)
 returns integer language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     ids bigint[];
     free bigint[];
+    errors text[];
 begin
     perform fairlead._require_read_committed();
     if not fairlead._leads(my_epoch) then
@@ -70,9 +72,17 @@ begin
         where q.job_id = any (ids) and q.worker is null order by q.job_id
         for update skip locked) l;
     if cardinality(free) > 0 then
+        select array_agg(case
+                   when j.attempts = 0 and j.crashes = 0 and j.losses = 0 and j.last_error is null
+                       then 'it expired while it waited to run'
+                   else 'it expired while it waited to run again'
+                        || coalesce('; before that: ' || nullif(j.last_error, ''), '') end
+               order by j.id),
+               array_agg(j.id order by j.id)
+        into errors, free
+        from fairlead.jobs j where j.id = any (free);
         perform fairlead._end_jobs(
-            free, array_fill('expired'::text, array[cardinality(free)]),
-            array_fill('it had not started when it expired'::text, array[cardinality(free)]));
+            free, array_fill('expired'::text, array[cardinality(free)]), errors);
     end if;
     return coalesce(cardinality(free), 0);
 end $$;

@@ -5,11 +5,13 @@ comment on function fairlead.cancel(bigint) is
     'told), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
 comment on function fairlead.retry(bigint) is
     'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
-    'anew with retry_of, once for each call. When its dedup key is live, the holder of that key is '
-    'answered. Null when there is no such job. Several in one transaction go by id.';
+    'anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup '
+    'key is live, the holder of that key. Null when there is no such job. Several in one transaction '
+    'go by id.';
 comment on function fairlead.redrive(text, text, text, timestamptz, integer) is
     'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however '
-    'often it is called. Answers how many new jobs it made.';
+    'often it is called, for as long as its ending is kept. Answers how many new jobs it made; call it '
+    'until that is 0.';
 comment on function fairlead.pause(text, text) is
     'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is '
     'recalled within 2 s and what runs finishes. A repeat changes nothing.';
@@ -17,7 +19,7 @@ comment on function fairlead.resume(text, text) is
     'Ends a pause that was made with the same arguments; answers whether there was one.';
 comment on function fairlead.complete(bigint, bigint, jsonb) is
     'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token '
-    'raises FL001, so that the transaction cannot commit.';
+    'raises FL001, so that the transaction cannot commit. A result has at most 1 MiB as text.';
 comment on function fairlead.fail(bigint, bigint, text, interval) is
     'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good '
     'when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
@@ -27,6 +29,7 @@ comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
 
 comment on column fairlead.schedules.name is 'What it is called; unique per tenant.';
-comment on column fairlead.schedules.enabled is 'Whether it fires.';
+comment on column fairlead.schedules.enabled is
+    'Whether it fires. When it is enabled again, missed says what becomes of the fires in between.';
 comment on column fairlead.schedules.queue is 'The queue of its jobs, and so on: as in jobs.';
 comment on column fairlead.schedules.expires_in is 'Each job expires this long after its fire time.';

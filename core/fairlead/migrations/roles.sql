@@ -58,7 +58,8 @@ begin
         execute format('alter table %s owner to fairlead_scheduler', part);
     end loop;
     -- Functions that end jobs run as the schema's owner.
-    execute format('grant select, insert on fairlead.job_history to %I', current_user);
+    execute format('grant select, insert, update (retried_as) on fairlead.job_history to %I', current_user);
+    execute format('grant select, update (retried_as) on fairlead.job_history_unsuccessful to %I', current_user);
 exception when insufficient_privilege then
     raise warning 'history partitions belong to %, not to fairlead_scheduler: %', current_user, sqlerrm
         using hint = format('Have an administrator run "grant fairlead_scheduler to %I", then run '
@@ -109,7 +110,7 @@ begin
         'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_admin',
         'grant insert, update, delete on fairlead.tenant_logins to fairlead_admin',
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
-        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead.pause(text, text), fairlead.resume(text, text) to fairlead_admin',
+        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer) to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.

@@ -19,8 +19,7 @@ with lead as materialized (
     select q.job_id from fairlead.work_queue q
     where q.job_id = any (%(ids)s::bigint[]) and q.epoch >= 0
 ), picked as materialized (
-    select j.id, j.queue, j.tenant, j.due_at, j.created_at, j.timeout,
-           j.crashes >= 1 or j.losses >= 3 as alone,
+    select j.id, j.queue, j.tenant, j.due_at, j.created_at, j.timeout, j.suspect,
            width_bucket(j.id, %(ids)s::bigint[]) as place
     from fairlead.jobs j
     where j.id = any (%(ids)s::bigint[]) and j.run_at is null and exists (select from lead)
@@ -34,6 +33,6 @@ select p.id, (%(vtags)s::bigint[])[p.place], (%(estimates_us)s::bigint[])[p.plac
        greatest(coalesce(p.due_at, p.created_at),
                 to_timestamp((%(seen_us)s::bigint[])[p.place] / 1e6)),
        least(coalesce(p.timeout, %(timeout_default)s::interval), %(timeout_max)s::interval),
-       %(band)s, p.alone, %(pool)s, p.queue, p.tenant
+       %(band)s, p.suspect, %(pool)s, p.queue, p.tenant
 from picked p
 returning job_id

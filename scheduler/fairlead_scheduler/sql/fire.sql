@@ -9,7 +9,7 @@ with lead as materialized (
 ), schedule as materialized (
     select s.* from fairlead.schedules s
     where s.tenant = %(tenant)s and s.name = %(name)s and s.cron = %(cron)s and s.timezone = %(timezone)s
-      and s.enabled = %(enabled)s and exists (select from lead)
+      and s.enabled and exists (select from lead)
     for update
 ), fires as (
     insert into fairlead.schedule_fires (tenant, schedule, fire_time)

@@ -1,13 +1,12 @@
--- schedules: every schedule that is enabled, and the disabled ones whose fires have to be passed over,
---            with the instants as microseconds.
+-- schedules: every schedule that is enabled, with the instants as microseconds. What a disabled one
+--            misses is decided when it is enabled again.
 -- locks: none.
 -- index: schedules_pkey
-select s.tenant, s.name, s.cron, s.timezone, s.missed, s.enabled,
+select s.tenant, s.name, s.cron, s.timezone, s.missed,
        (extract(epoch from least(greatest(coalesce(s.considered_until, s.created_at),
                                           '1970-01-01 00:00+00'),
                                  now() + interval '1 year')) * 1e6)::bigint as considered_us,
        (extract(epoch from now()) * 1e6)::bigint as now_us
 from fairlead.schedules s
-where s.tenant >= '' and (s.enabled or coalesce(s.considered_until, s.created_at)
-                                    < now() - interval '1 minute')
+where s.tenant >= '' and s.enabled
 order by s.tenant, s.name

@@ -1,6 +1,8 @@
--- redrive: retry up to %(limit)s failed jobs; answers how many new jobs there are.
--- locks: none of others' rows.
--- index: jobs_retry_of, job_history_retry_of, inside the function.
-select fairlead.redrive(
-    %(queue)s::text, %(tenant)s::text, %(kind)s::text,
-    coalesce(now() - %(within)s::interval, '-infinity'), %(limit)s::integer) as made
+-- redrive: retry up to %(limit)s failed jobs whose endings lie behind a place, oldest first; answers how
+--          many new jobs there are, and the place to go on behind, null at the end.
+-- locks: the endings that it repeats (skip locked), and the queue against other redrives.
+-- index: job_history_redrive, job_history_id, inside the function.
+select r.made, r.reached_at, r.reached_id
+from fairlead._redrive(
+    %(queue)s::text, %(tenant)s::text, %(kind)s::text, %(after_at)s::timestamptz,
+    %(after_id)s::bigint, %(limit)s::integer) r
