@@ -77,6 +77,14 @@ def test_an_application_that_cannot_be_loaded_is_one_sentence_and_exit_code_2(
     assert [] == db.execute("SELECT 1 FROM fairlead.workers WHERE state <> 'dead'").fetchall()
 
 
+def test_an_application_that_cannot_be_loaded_waits_for_no_database(tmp_path: Path) -> None:
+    """A mistake that no database will mend is said at once: one sentence, exit 2."""
+    code, said = refused("postgresql://u@127.0.0.1:1/x", tmp_path, "--app", "nope:tasks")
+
+    assert (2, 1) == (code, len(said)), said
+    assert "nope" in said[0]
+
+
 def test_an_application_that_dies_as_it_loads_is_given_up(
     database_url: str, tmp_path: Path
 ) -> None:
@@ -93,6 +101,7 @@ def test_an_incompatible_schema_is_one_sentence_and_exit_code_2(
     database_url: str, db: Connection[TupleRow], tmp_path: Path
 ) -> None:
     """A schema that only newer code can use is not waited for."""
+    (tmp_path / "shop.py").write_text("import fairlead\n\ntasks = fairlead.Tasks()\n")
     db.execute(
         "INSERT INTO fairlead.schema_versions (version, name, compatible_from)"
         " VALUES (9000, 'future', 9000)"

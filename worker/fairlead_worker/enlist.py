@@ -32,7 +32,7 @@ class Enlistment:
         self._name = name
         self._lease = lease
         self._former: tuple[int, ...] | None = None  # None: look for predecessors
-        self._asked = self._prepares = False
+        self._asked = self._preparing = False
         self._registered: int | None = None  # known here before the parent's loop knows it
         self._log = log.get("worker.enlistment").bind(name=name)
         self.worker_id: int | None = None
@@ -44,9 +44,14 @@ class Enlistment:
 
         It need not wait until this one can work. A repeat does nothing.
         """
-        if not self._prepares and not self.prepared:
-            self._prepares = True
+        if not self.prepares:
+            self._preparing = True
             self._lease.ask(self._prepare)
+
+    @property
+    def prepares(self) -> bool:
+        """Whether that was asked for, since none of the children of a former row lives."""
+        return self._preparing or self.prepared
 
     def enlist(self) -> None:
         """Get a row and a lease, after `prepare`. A repeat does nothing."""
@@ -103,7 +108,7 @@ class Enlistment:
 
     def _prepared(self, former: tuple[int, ...], became: Iterable[Became]) -> None:
         self._former = ()
-        self._prepares = False
+        self._preparing = False
         self.prepared = True
         if former:
             states = Counter(each.became for each in became)

@@ -260,11 +260,12 @@ class Parent:
         self._lease.offer(max(1, self._crew.slots) if serving else 1)
         if not serving:
             self._handbacks.give(self._solo.give_up())
-        elif not self._enlistment.prepared:
-            if not self._everybody():
-                self._enlistment.prepare()
-        else:
+            return
+        if not self._everybody():
+            self._enlistment.prepare()
+        if self._enlistment.prepares:  # an application that cannot be loaded waits for nothing
             self._crew.fill(now)
+        if self._enlistment.prepared:
             self._serve(now)
 
     def _serve(self, now: float) -> None:
