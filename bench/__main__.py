@@ -160,7 +160,7 @@ def _run(given: Arguments) -> int:
     report.show(outcomes, run)
     say(f"written to {report.write(outcomes, run, given.output)}")
     if given.record and not failures:
-        budgets.record(outcomes, run.machine, form=given.form)
+        budgets.record(outcomes, run.machine, postgres=run.postgres, form=given.form)
     missed = report.missed(outcomes)
     return 1 if failures or (given.strict and missed) else 0
 

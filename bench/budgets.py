@@ -78,12 +78,13 @@ def _bar_lines(section: str, bars: Mapping[str, Bar]) -> list[str]:
 def _observed_line(figure: Figure) -> str:
     value: Spread = figure.value
     return (
-        f"{figure.key} = {{ median = {value.median:.4g}, lowest = {value.lowest:.4g}, "
-        f'highest = {value.highest:.4g}, rounds = {value.rounds}, unit = "{figure.unit}" }}'
+        f'{figure.key} = {{ label = "{figure.label}", unit = "{figure.unit}", '
+        f"median = {value.median:.4g}, lowest = {value.lowest:.4g}, "
+        f"highest = {value.highest:.4g}, rounds = {value.rounds} }}"
     )
 
 
-def record(outcomes: Sequence[Outcome], machine: Machine, *, form: str) -> None:
+def record(outcomes: Sequence[Outcome], machine: Machine, *, postgres: str, form: str) -> None:
     """Rewrite the observed part of each outcome's budget file; the bars stay as they are."""
     for outcome in outcomes:
         budget = load(outcome.scenario)
@@ -94,6 +95,7 @@ def record(outcomes: Sequence[Outcome], machine: Machine, *, form: str) -> None:
         lines += [
             "\n[observed_on]",
             f'machine = "{machine.cpu_model}, {machine.cores} cores, {machine.memory_gib} GiB"',
+            f'postgres = "{postgres}"',
             f'python = "{machine.python}"',
             f'commit = "{machine.commit}"',
             f'date = "{machine.date}"',

@@ -38,7 +38,8 @@ class Run:
     failures: tuple[str, ...]
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
+    """Return a figure with as many digits as it is worth."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
@@ -47,7 +48,7 @@ def _number(value: float) -> str:
 def _span(value: Spread) -> str:
     if value.rounds == 1:
         return ""
-    return f"{_number(value.lowest)} .. {_number(value.highest)}"
+    return f"{number(value.lowest)} .. {number(value.highest)}"
 
 
 def _verdict(bar: Bar | None, goal: Bar | None, value: float) -> tuple[str, str]:
@@ -78,7 +79,7 @@ def _add(table: Table, budget: Budget, figure: Figure, first: str) -> None:
         first,
         figure.label,
         bar,
-        f"{_number(figure.value.median)} {figure.unit}",
+        f"{number(figure.value.median)} {figure.unit}",
         _span(figure.value),
         f"[{style}]{verdict}[/]" if style else "",
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from docs.generate import cli, schema, settings, sql
+from docs.generate import cli, performance, schema, settings, sql
 from fairlead.dev.account import state_dir
 from fairlead.dev.binaries import binaries
 from fairlead.dev.postgres import Server
@@ -25,6 +25,7 @@ def main() -> None:
             write(sql.PATH, sql.render(server.url))
     write(cli.PATH, cli.render())
     write(settings.PATH, settings.render())
+    write(performance.PATH, performance.render())
 
 
 def write(path: Path, text: str) -> None:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import cli, settings
+from docs.generate import cli, performance, settings
 from tests.support import tree
 
 
 @pytest.mark.parametrize(
     ("path", "rendered"),
-    [(cli.PATH, cli.render()), (settings.PATH, settings.render())],
+    [(each.PATH, each.render()) for each in (cli, performance, settings)],
     ids=str,
 )
 def test_a_generated_page_is_committed_as_it_is_generated(path: Path, rendered: str) -> None:

@@ -1,0 +1,73 @@
+"""The bars and what was last measured against them, from the budget files."""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypedDict, cast
+
+from bench import budgets
+from bench.report import number
+
+PATH = Path("docs/reference/performance.md")
+
+_HEAD = """# Performance
+
+Written by `python -m docs.generate` from `bench/budgets`, which `python -m bench --record` fills
+on a machine that does nothing else. Server, producers, scheduler and workers share its cores.
+Absolute figures move from machine to machine; a ratio is the median of rounds that took turns in
+one run. [What each case measures](../../bench/README.md). Measure yours with `make bench`.
+"""
+_COLUMNS = """| figure | bar | measured | lowest and highest | |
+| --- | --- | --- | --- | --- |
+"""
+
+
+class _Observed(TypedDict):
+    label: str
+    median: float
+    lowest: float
+    highest: float
+    rounds: int
+    unit: str
+
+
+def render() -> str:
+    """Return the page."""
+    names = sorted(budgets.FOLDER.glob("*.toml"), key=lambda path: int(path.stem[1:]))
+    return "\n".join([_HEAD, *(_section(path) for path in names)])
+
+
+def _section(path: Path) -> str:
+    budget = budgets.load(path.stem)
+    content = tomllib.loads(path.read_text("utf-8"))
+    seen = cast("Mapping[str, _Observed]", content.get("observed", {}))
+    on = cast("Mapping[str, str]", content.get("observed_on", {}))
+    rows = [_row(key, each, budget) for key, each in seen.items()]
+    where = (
+        f"{on['machine']}, PostgreSQL {on['postgres']}, Python {on['python']}, "
+        f"{on['date'][:10]}, commit {on['commit'][:10]}, {on['form']} form.\n"
+        if on
+        else "Not measured yet.\n"
+    )
+    title = f"## {budget.scenario}: {budget.title}\n"
+    return "\n".join(
+        [title, where, _COLUMNS + "\n".join(rows) + "\n"] if rows else [title, where]
+    )
+
+
+def _row(key: str, seen: _Observed, budget: budgets.Budget) -> str:
+    bar, goal = budget.bars.get(key), budget.goals.get(key)
+    verdict = ""
+    if bar is not None:
+        verdict = "met" if bar.met(seen["median"]) else "**missed**"
+    if goal is not None and (bar is None or bar.met(seen["median"])):
+        verdict = "stretch met" if goal.met(seen["median"]) else verdict or "stretch missed"
+    bars = ", ".join(
+        text
+        for text in (bar.text() if bar else "", f"stretch {goal.text()}" if goal else "")
+        if text
+    )
+    measured = f"{number(seen['median'])} {seen['unit']}"
+    around = f"{number(seen['lowest'])} to {number(seen['highest'])}"
+    cells = (seen["label"], bars, measured, around if seen["rounds"] > 1 else "", verdict)
+    return f"| {' | '.join(cells)} |"
