@@ -6,6 +6,9 @@ also finishes the job: the measurement and the job's end are committed together 
 
 import ast
 import os
+import threading
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -16,8 +19,23 @@ from fairlead.sql import load
 tasks = fairlead.Tasks()
 
 
-def _database() -> psycopg.Connection[tuple[object, ...]]:
-    return psycopg.connect(os.environ["FAIRLEAD_DATABASE_URL"])
+class _Mine(threading.local):
+    """What each handler's thread has for itself."""
+
+    session: psycopg.Connection[tuple[object, ...]] | None = None
+
+
+_mine = _Mine()
+
+
+@contextmanager
+def _transaction() -> Generator[psycopg.Connection[tuple[object, ...]]]:
+    """Open a transaction in this thread's session: a new one costs more than most jobs here."""
+    if _mine.session is None or _mine.session.closed:
+        url = os.environ["FAIRLEAD_DATABASE_URL"]
+        _mine.session = psycopg.connect(url, autocommit=True)
+    with _mine.session.transaction():
+        yield _mine.session
 
 
 @tasks.handler("measure", timeout=60)
@@ -34,7 +52,7 @@ def measure(job: fairlead.Job[dict[str, str]]) -> None:
     else:
         nodes = list(ast.walk(tree))
         problem = None
-    with _database() as connection:
+    with _transaction() as connection:
         connection.execute(
             load("fairlead.demo", "measure"),
             {
@@ -58,7 +76,7 @@ def _count(nodes: list[ast.AST], *kinds: type[ast.AST]) -> int:
 @tasks.handler("roll_up", timeout=30)
 def roll_up(job: fairlead.Job) -> None:
     """Sum up one package, as a nightly report would."""
-    with _database() as connection:
+    with _transaction() as connection:
         connection.execute(load("fairlead.demo", "roll_up"), {"package": job.tenant})
         job.complete(connection)
 

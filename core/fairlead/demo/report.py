@@ -1,6 +1,6 @@
 """How the demo ends: what the database says happened, as a table and a picture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -73,43 +73,50 @@ def waits(connection: Connection, began: datetime) -> tuple[Wait, ...]:
     )
 
 
-def small_tenants(totals: dict[str, int]) -> frozenset[str]:
+def small_tenants(totals: Mapping[str, int]) -> frozenset[str]:
     """Return the tenants with few files, beside the big one."""
     return frozenset(name for name, count in totals.items() if count <= _SMALL_FILES_MAX)
 
 
-def table(result: Verdict, waited: Sequence[Wait], totals: dict[str, int]) -> Table:
-    """Lay the result out."""
+def counts(result: Verdict) -> Table:
+    """Lay out what became of the jobs."""
+    out = Table(title="What the database says", show_header=False)
+    out.add_column()
+    out.add_column(justify="right")
+    out.add_row("jobs ended", f"{result.ended:,}")
+    out.add_row("jobs ended a second", f"{result.ended / max(result.seconds, 0.1):,.0f}")
+    out.add_row("lines of Python measured", f"{result.lines:,}")
+    out.add_row("nightly roll-ups fired", f"{result.roll_ups:,}")
+    out.add_row("jobs taken back from the killed", f"{result.recovered:,}")
+    for name, count in (
+        ("jobs lost", result.lost),
+        ("jobs finished twice", result.doubled),
+        ("jobs failed", result.unsuccessful),
+    ):
+        out.add_row(name, f"[{'red' if count else 'green'}]{count}[/]")
+    return out
+
+
+def waiting(waited: Sequence[Wait], totals: Mapping[str, int]) -> Table:
+    """Lay out how long the jobs of each class waited for a slot."""
     biggest = max(totals, key=lambda name: totals[name])
     small = small_tenants(totals)
     measured = [each for each in waited if each.kind == "measure"]
     classes = (
         (f"{len(small)} small packages", [w for w in measured if w.tenant in small]),
-        (f"{biggest}, the big one", [w for w in measured if w.tenant == biggest]),
+        (f"{biggest}, the largest package", [w for w in measured if w.tenant == biggest]),
         ("urgent calls", [w for w in waited if w.kind == "urgent"]),
-        ("reminders, after falling due", [w for w in waited if w.kind == "remind"]),
+        ("reminders, from when they fell due", [w for w in waited if w.kind == "remind"]),
     )
-    out = Table(title="What the database says")
-    out.add_column("")
-    out.add_column("", justify="right")
-    out.add_row("jobs", f"{result.ended:,}")
-    out.add_row("lines of Python measured", f"{result.lines:,}")
-    out.add_row("throughput", f"{result.ended / max(result.seconds, 0.1):,.0f} jobs/s")
-    out.add_row("nightly roll-ups fired", f"{result.roll_ups:,}")
+    out = Table(title="How long a job waited, from when it could run until it started")
+    out.add_column("jobs of")
+    for name in ("jobs", "half under", "99 % under"):
+        out.add_column(name, justify="right")
     for name, these in classes:
         seconds = sorted(w.wait_seconds for w in these)
         if seconds:
-            out.add_row(
-                f"wait p50 / p99: {name}",
-                f"{wait(_quantile(seconds, 0.5))} / {wait(_quantile(seconds, 0.99))}",
-            )
-    out.add_row("taken back from the killed", f"{result.recovered:,}")
-    for name, count in (
-        ("lost", result.lost),
-        ("finished twice", result.doubled),
-        ("failed", result.unsuccessful),
-    ):
-        out.add_row(name, f"[{'red' if count else 'green'}]{count}[/]")
+            half, most = _quantile(seconds, 0.5), _quantile(seconds, 0.99)
+            out.add_row(name, f"{len(seconds):,}", wait(half), wait(most))
     return out
 
 

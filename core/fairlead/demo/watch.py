@@ -110,10 +110,10 @@ def _tenant(name: str, total: int, row: tuple[object, ...] | None) -> Tenant:
 
 
 def line(reading: Reading) -> str:
-    """Say it in one line, for where there is no terminal."""
+    """Say it in one line of at most 80 characters, for where there is no terminal."""
     return (
-        f"{reading.seconds:5.1f} s  {reading.fraction:4.0%}  {reading.ended} ended, "
-        f"{reading.unfinished} left ({reading.queued} queued, {reading.running} running), "
+        f"{reading.seconds:5.1f} s {reading.fraction:4.0%}  {reading.ended} ended, "
+        f"{reading.unfinished} left: {reading.queued} queued, {reading.running} running; "
         f"{reading.leader} leads"
     )
 

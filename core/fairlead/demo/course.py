@@ -1,0 +1,158 @@
+"""The course of one demo: what is inserted, what is killed, and when."""
+
+import random
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event
+from time import monotonic
+
+from rich.console import Console
+
+from fairlead.demo import picture, report
+from fairlead.demo.screen import Show
+from fairlead.demo.sources import Sources
+from fairlead.demo.watch import Reading, read
+from fairlead.dev.fleet import Fleet, Program
+from fairlead.sql import load
+from fairlead.store import Connection
+
+_SCHEDULERS = ("scheduler-a", "scheduler-b")
+_WORKERS = ("worker-1", "worker-2")
+_SLOTS = 2
+_URGENT = 200
+_REMINDERS = 40
+_BURST_AT = 0.25
+_KILL_WORKER_AT = 0.4
+_KILL_LEADER_AT = 0.55
+_UNSCHEDULE_AT = 0.97
+_LOOK_SECONDS = 0.25
+_GIVE_UP_SECONDS = 180.0
+
+
+class Course:
+    """One run, from the first INSERT to the table.
+
+    Args:
+        own: the application's connection.
+        fleet: what is started, killed and revived.
+        work: the files to measure.
+        chance: says which worker is killed.
+    """
+
+    def __init__(
+        self, own: Connection, fleet: Fleet, work: Sources, chance: random.Random
+    ) -> None:
+        self._own = own
+        self._fleet = fleet
+        self._totals = {name: len(paths) for name, paths in work.packages}
+        # The large packages come first, all at once; the small ones one by one beside them.
+        small = report.small_tenants(self._totals)
+        self._coming = [package for package in work.packages if package[0] in small]
+        self._flood = [package for package in work.packages if package[0] not in small]
+        self._chance = chance
+        self._began = monotonic()
+        self._began_at = datetime.now(UTC)
+        self._events: list[tuple[float, str]] = []
+        self._acts: tuple[tuple[float, Callable[[str], None]], ...] = (
+            (_BURST_AT, self._burst),
+            (_KILL_WORKER_AT, self._kill_worker),
+            (_KILL_LEADER_AT, self._kill_leader),
+            (_UNSCHEDULE_AT, self._unschedule),
+        )
+        self._acted = 0
+
+    def begin(self) -> None:
+        """Insert the flood and the nightly roll-ups, then start the fleet."""
+        self._own.execute(load("fairlead.demo", "create"))
+        self._insert(self._flood)
+        self._own.execute(load("fairlead.demo", "schedule"), {"packages": list(self._totals)})
+        for name in _SCHEDULERS:
+            self._fleet.start(Program(name, "fairlead_scheduler.main"))
+        flags = ("--app", "fairlead.demo.app:tasks", "--concurrency", str(_SLOTS))
+        for name in _WORKERS:
+            worker = Program(name, "fairlead_worker.main", (*flags, "--name", name))
+            self._fleet.start(worker)
+        self._began, self._began_at = monotonic(), datetime.now(UTC)
+
+    def run(self, show: Show, stop: Event) -> bool:
+        """Go on until every job has ended; answer whether that came about."""
+        while not stop.wait(_LOOK_SECONDS):
+            self._fleet.revive()
+            reading = self._look()
+            show(reading)
+            if self._is_over(reading):
+                return True
+            if reading.seconds > _GIVE_UP_SECONDS or self._fleet.given_up:
+                return False
+            self._arrive(reading)
+            self._act(reading)
+        return False
+
+    def finish(self, console: Console, plot: Path) -> bool:
+        """Print the tables, draw the picture, answer whether nothing was lost or doubled."""
+        result = report.verdict(self._own)
+        waited = report.waits(self._own, self._began_at)
+        console.print(report.counts(result))
+        console.print(report.waiting(waited, self._totals))
+        picture.draw(plot, waited, self._totals, self._events)
+        console.print(f"the picture is in {plot}", highlight=False, soft_wrap=True)
+        return result.good
+
+    def _look(self) -> Reading:
+        return read(
+            self._own,
+            seconds=monotonic() - self._began,
+            coming=sum(len(paths) for _, paths in self._coming),
+            totals=self._totals,
+            names={self._fleet.pid(name): name for name in self._fleet.names()},
+            events=[f"{seconds:5.1f} s  {what}" for seconds, what in self._events],
+        )
+
+    def _is_over(self, reading: Reading) -> bool:
+        left = reading.unfinished + reading.coming
+        return self._acted == len(self._acts) and left == 0
+
+    def _arrive(self, reading: Reading) -> None:
+        """Insert the next small package, once the fleet is at work."""
+        if reading.ended and self._coming:
+            self._insert([self._coming.pop(0)])
+
+    def _act(self, reading: Reading) -> None:
+        """Do the next act when its share of the jobs has ended and somebody leads."""
+        if self._acted == len(self._acts) or reading.leader not in _SCHEDULERS:
+            return
+        share, act = self._acts[self._acted]
+        if reading.fraction >= share:
+            act(reading.leader)
+            self._acted += 1
+
+    def _insert(self, packages: Sequence[tuple[str, tuple[Path, ...]]]) -> None:
+        pairs = [(name, str(path)) for name, paths in packages for path in paths]
+        self._own.execute(
+            load("fairlead.demo", "enqueue_files"),
+            {"packages": [name for name, _ in pairs], "paths": [path for _, path in pairs]},
+        )
+
+    def _burst(self, _leader: str) -> None:
+        self._own.execute(
+            load("fairlead.demo", "enqueue_urgent"),
+            {"urgent": _URGENT, "reminders": _REMINDERS},
+        )
+        self._note(f"{_URGENT} urgent jobs and {_REMINDERS} reminders inserted")
+
+    def _kill_worker(self, _leader: str) -> None:
+        name = self._chance.choice(_WORKERS)
+        self._fleet.kill(name)
+        self._note(f"{name} killed with SIGKILL")
+
+    def _kill_leader(self, leader: str) -> None:
+        self._fleet.kill(leader)
+        self._note(f"{leader}, the leader, killed with SIGKILL")
+
+    def _unschedule(self, _leader: str) -> None:
+        """End the roll-ups, which would go on for ever."""
+        self._own.execute(load("fairlead.demo", "unschedule"))
+
+    def _note(self, what: str) -> None:
+        self._events.append((monotonic() - self._began, what))

@@ -1,0 +1,43 @@
+"""Where the demo's readings go: a live drawing on a terminal, lines elsewhere."""
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.live import Live
+
+from fairlead.demo.watch import Reading, draw, line
+
+Show = Callable[[Reading], None]
+
+_PLAIN_SECONDS = 2.0
+
+
+@contextmanager
+def screen(console: Console, *, live: bool) -> Generator[Show]:
+    """Yield what shows a reading, and clear the drawing at the end."""
+    if not live:
+        yield _Lines(console)
+        return
+    with Live(console=console, refresh_per_second=4, transient=True) as drawing:
+        yield lambda reading: drawing.update(draw(reading))
+
+
+class _Lines:
+    """Prints a line every two seconds, and each event as it comes."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._events_said = 0
+        self._next_seconds = 0.0
+
+    def __call__(self, reading: Reading) -> None:
+        for event in reading.events[self._events_said :]:
+            self._say(event)
+        self._events_said = len(reading.events)
+        if reading.seconds >= self._next_seconds:
+            self._say(line(reading))
+            self._next_seconds = reading.seconds + _PLAIN_SECONDS
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, highlight=False, soft_wrap=True)

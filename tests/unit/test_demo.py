@@ -1,0 +1,90 @@
+"""What the demo prints fits a terminal, and its work keeps the skew of the packages."""
+
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from fairlead.demo import picture, report, sources
+from fairlead.demo.report import Verdict, Wait
+from fairlead.demo.screen import screen
+from fairlead.demo.watch import Reading, line
+
+
+def reading(*, seconds: float = 0.0, events: tuple[str, ...] = ()) -> Reading:
+    """Return a look at a large run."""
+    return Reading(
+        seconds=seconds,
+        ended=12_345,
+        unfinished=12_345,
+        coming=0,
+        queued=16,
+        running=8,
+        recovered=0,
+        leader="scheduler-a",
+        events=events,
+    )
+
+
+def test_a_progress_line_fits_80_columns() -> None:
+    """Even at the end of a long run of many jobs."""
+    assert 80 >= len(line(reading(seconds=179.9)))
+
+
+def test_without_a_terminal_a_line_comes_every_two_seconds_and_each_event_once() -> None:
+    """Looks are taken more often than anybody wants to read."""
+    out = StringIO()
+    with screen(Console(file=out, width=80), live=False) as show:
+        for seconds in (0.0, 0.5, 1.0, 2.0):
+            show(reading(seconds=seconds, events=("  0.4 s  worker-1 killed",)))
+
+    said = out.getvalue().splitlines()
+    assert ["  0.4 s", "  0.0 s", "  2.0 s"] == [text[:7] for text in said]
+
+
+def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:
+    """A wait is of a job that could run, for the start of its attempt."""
+    out = StringIO()
+    console = Console(file=out, width=80)
+    waited = [
+        Wait("measure", "standard library", 12.3, 20.0),
+        Wait("remind", "caller-1", 0.2, 3.0),
+    ]
+
+    console.print(report.counts(Verdict(10, 0, 0, 0, 9, 1, 12_345_678, 40.0, 148, 10)))
+    console.print(report.waiting(waited, {"standard library": 700, "small": 3}))
+
+    said = out.getvalue()
+    assert "from when it could run until it started" in said
+    assert "standard library, the largest package" in said
+    assert "reminders, from when they fell due" in said
+    assert 80 >= max(map(len, said.splitlines()))
+
+
+def test_less_work_keeps_the_skew() -> None:
+    """Every package stays, and the largest stays far ahead of the smallest."""
+    all_of_it, some = sources.find(bytes_max=10**12), sources.find(bytes_max=5_000_000)
+
+    assert {name for name, _ in all_of_it.packages} == {name for name, _ in some.packages}
+    assert all_of_it.biggest == some.biggest
+    assert len(some.packages[0][1]) > 10 * len(some.packages[-1][1])
+    assert all_of_it.files == some.files + some.left_out
+
+
+def test_the_same_run_gives_the_same_small_picture_without_a_path(tmp_path: Path) -> None:
+    """It stands in the documentation: no date, no random names, nothing of the machine."""
+    waited = [
+        Wait("measure", f"package-{job % 80}", 0.1, job / 100) for job in range(8_000)
+    ] + [Wait("measure", "flood", 0.1, job / 100) for job in range(4_000)]
+    totals = {"flood": 4_000, **{f"package-{number}": 50 for number in range(80)}}
+    first, second = tmp_path / "1.svg", tmp_path / "2.svg"
+
+    for path in (first, second):
+        picture.draw(path, waited, totals, [(20.0, "worker-1 killed with SIGKILL")])
+
+    drawn = first.read_text()
+    assert drawn == second.read_text()
+    assert "worker-1 killed with SIGKILL" in drawn
+    assert len(drawn) < 600_000
+    assert str(Path.home()) not in drawn
+    assert "<dc:date>" not in drawn
