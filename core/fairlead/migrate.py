@@ -135,7 +135,8 @@ def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
 
     The connection must autocommit. Views, grants and, with `rls`, row-level security are set
     anew on every run, so roles that were made later get their rights by running it again. A
-    schema that is newer than this code is left as it is. What an installer without some right
+    schema that is newer than this code is left as it is, and so are views of the same version
+    with columns that this code lacks. What an installer without some right
     could not arrange comes as warnings from the server.
 
     Raises:
@@ -183,10 +184,24 @@ def _has_rls(connection: Connection) -> bool:
 
 def _repeatable(*, rls: bool) -> tuple[str, ...]:
     """Return what is set anew on every run; views first, since grants name them."""
-    texts = [_resource(name) for name in ("views.sql", "comments.sql", "roles.sql")]
+    texts = [_views(), _resource("comments.sql"), _resource("roles.sql")]
     if rls:
         texts.append(_resource("rls.sql"))
     return (*texts, "select fairlead.make_history_partitions();")
+
+
+def _views() -> str:
+    """Return the views, which are left alone where they have columns that this code lacks.
+
+    A newer program of the same schema version may have added some, at their end. Taking them
+    away would break it and whatever people built on them; a rollback runs on them as they are.
+    """
+    return (
+        f"do $run$ begin execute $views$\n{_resource('views.sql')}$views$;\n"
+        "exception when invalid_table_definition then\n"
+        "    raise warning 'the views are newer than this program''s, fit it, and were left as"
+        " they are';\nend $run$;"
+    )
 
 
 def _record(step: Migration) -> str:

@@ -203,6 +203,28 @@ def test_a_newer_schema_is_left_as_it_is(
     assert [(None,)] == db.execute("SELECT to_regclass('fairlead.workers')").fetchall()
 
 
+def test_an_older_programs_migrate_leaves_newer_views_of_the_same_version(
+    db: Connection[TupleRow],
+) -> None:
+    """A rollback finds a column more than it knows: it says so, and sets the rest anew."""
+    row = db.execute("SELECT pg_get_viewdef('fairlead.workers'::regclass)").fetchone()
+    assert row is not None
+    newer = str(row[0]).replace(" AS state", " AS state, w.slots AS later", 1)
+    db.execute(f"CREATE OR REPLACE VIEW fairlead.workers AS {newer}".encode())
+    db.execute("REVOKE SELECT ON fairlead.workers FROM fairlead_worker")
+    said: list[str] = []
+    db.add_notice_handler(lambda notice: said.append(str(notice.message_primary)))
+
+    assert () == migrate(db)
+    db.execute(plan(db).encode())
+
+    sentence = "the views are newer than this program's, fit it, and were left as they are"
+    assert 2 == said.count(sentence)
+    assert [] == db.execute("SELECT later FROM fairlead.workers").fetchall()
+    granted = "SELECT has_table_privilege('fairlead_worker', 'fairlead.workers', 'select')"
+    assert [(True,)] == db.execute(granted).fetchall()
+
+
 def test_peoples_own_views_on_the_public_ones_stay(db: Connection[TupleRow]) -> None:
     """Views are replaced, not dropped."""
     db.execute("CREATE VIEW public.mine AS SELECT id, state FROM fairlead.job_status")
