@@ -327,7 +327,10 @@ CREATE UNLOGGED TABLE fairlead.receipts (
     claimed bigint[],
     ended bigint[],
     run_us bigint[],
-    returned bigint[]
+    returned bigint[],
+    queues text[],
+    kinds text[],
+    outcomes text[]
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
@@ -438,9 +441,18 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
                       JOIN asked a ON ((a.id = g.id)))
                       LEFT JOIN held h ON ((h.job_id = g.id)))
          )
-  INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(h.job_id) AS array_agg,
-             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - h.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) AS array_agg
-            FROM held h
+  INSERT INTO fairlead.receipts (ended, run_us, queues, kinds, outcomes)  SELECT array_agg(h.job_id) FILTER (WHERE (h.job_id IS NOT NULL)) AS array_agg,
+             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - h.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) FILTER (WHERE (h.job_id IS NOT NULL)) AS array_agg,
+             array_agg(g.queue) FILTER (WHERE ((g.id IS NOT NULL) AND (h.claimed_at IS NULL))) AS array_agg,
+             array_agg(g.kind) FILTER (WHERE ((g.id IS NOT NULL) AND (h.claimed_at IS NULL))) AS array_agg,
+             array_agg(g.outcome) FILTER (WHERE ((g.id IS NOT NULL) AND (h.claimed_at IS NULL))) AS array_agg
+            FROM (held h
+              FULL JOIN ( SELECT j.id,
+                     j.queue,
+                     j.kind,
+                     a.outcome
+                    FROM (gone j
+                      JOIN asked a ON ((a.id = j.id)))) g ON ((g.id = h.job_id)))
           HAVING (count(*) > 0);
 END;
 

@@ -177,6 +177,7 @@ class Loop:
         calm.looked(self._now_us, arrived=arrived, planned=len(plan.jobs), stirred=stirred)
         self._metrics.ticks.inc()
         self._metrics.queues.runnable(self._knowledge.runnable)
+        self._metrics.endings.unstarted(view.receipts)
         self._metrics.lag.observe(monotonic() - min(began, self._due))
         seconds = self._settings.tick_seconds
         if self._knowledge.lagging or not view.probed_all:

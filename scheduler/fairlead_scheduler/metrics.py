@@ -7,15 +7,18 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from fairlead.metrics import new_registry
+from fairlead_scheduler.views import Receipt
 
 STATES = ("pending", "queued", "running", "scheduled")
 """The states of an unfinished job."""
+_FOR_GOOD = frozenset({"failed", "cancelled"})
 
-_QUEUES_MAX = 50
-_OTHERS = "(others)"
-"""Stands for the queues beyond the fiftieth; parentheses keep it apart from most names."""
+QUEUES_MAX, KINDS_MAX = 50, 200
+OTHER = "other"
+"""Stands for the queues and kinds beyond those numbers, as in the workers' series."""
 _LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 _BATCHES = (1, 10, 100, 1000, 10_000)
+_READ_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60)
 
 
 class Measured(NamedTuple):
@@ -34,7 +37,9 @@ class Metrics:
     def __init__(self) -> None:
         registry = new_registry("scheduler")
         self.registry: CollectorRegistry = registry
-        self.queues = QueueMetrics(registry)
+        names = Names(registry)
+        self.queues = QueueMetrics(registry, names)
+        self.endings = EndingMetrics(registry, names)
         self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
         self.leader_transitions = Counter(
             "fairlead_leader_transitions", "Take-overs by this process.", registry=registry
@@ -65,11 +70,91 @@ class Metrics:
         )
 
 
-class QueueMetrics:
-    """The series of the queues, which the leader alone shows."""
+class Names:
+    """Which queues and kinds are labels: the first that are seen, so that series are few."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._queues: set[str] = set()
+        self._kinds: set[str] = set()
+        self._dropped = Counter(
+            "fairlead_series_dropped",
+            "Observations counted under `other`, because there are too many queues or kinds.",
+            registry=registry,
+        )
+
+    def queue(self, queue: str) -> str:
+        """Return a queue's label."""
+        return self._admitted(queue, self._queues, QUEUES_MAX)
+
+    def kind(self, kind: str) -> str:
+        """Return a kind's label."""
+        return self._admitted(kind, self._kinds, KINDS_MAX)
+
+    def _admitted(self, name: str, known: set[str], most: int) -> str:
+        if name not in known:
+            if len(known) >= most:
+                self._dropped.inc()
+                return OTHER
+            known.add(name)
+        return name
+
+
+class EndingMetrics:
+    """Counts what ends where no worker can: in SQL, or after its worker was lost.
+
+    The names are those of the workers' series, so that the sum over all processes is the truth.
+    """
+
+    def __init__(self, registry: CollectorRegistry, names: Names) -> None:
+        self._names = names
+        self._finished = Counter(
+            "fairlead_jobs_finished",
+            "Jobs that ended for good, by outcome; here those that no worker ended: they were "
+            "cancelled or expired before they started, or failed with their worker.",
+            ("queue", "kind", "outcome"),
+            registry=registry,
+        )
+        self._attempts = Counter(
+            "fairlead_attempts_ended",
+            "Attempts that ended, by how; here those that the leader took back: lost.",
+            ("queue", "kind", "ended_as"),
+            registry=registry,
+        )
+        self._expirations = Counter(
+            "fairlead_lease_expirations",
+            "Attempts that were taken back from lost workers, or long past their deadline.",
+            ("queue",),
+            registry=registry,
+        )
+
+    def unstarted(self, receipts: Iterable[Receipt]) -> None:
+        """Count jobs that ended without having started."""
+        for receipt in receipts:
+            if receipt.queues:
+                columns = receipt.queues, receipt.kinds or (), receipt.outcomes or ()
+                for queue, kind, outcome in zip(*columns, strict=True):
+                    self._finished.labels(*self._labels(queue, kind), outcome).inc()
+
+    def stolen(
+        self, queues: Iterable[str], kinds: Iterable[str], became: Iterable[str]
+    ) -> None:
+        """Count attempts that were taken back, and the jobs that ended with them."""
+        for queue, kind, state in zip(queues, kinds, became, strict=True):
+            labels = self._labels(queue, kind)
+            self._attempts.labels(*labels, "lost").inc()
+            self._expirations.labels(labels[0]).inc()
+            if state in _FOR_GOOD:
+                self._finished.labels(*labels, state).inc()
+
+    def _labels(self, queue: str, kind: str) -> tuple[str, str]:
+        return self._names.queue(queue), self._names.kind(kind)
+
+
+class QueueMetrics:
+    """The series of the queues, which the leader alone shows."""
+
+    def __init__(self, registry: CollectorRegistry, names: Names) -> None:
+        self._names = names
         self._shown: set[tuple[str, str]] = set()
         self._runnable = Counter(
             "fairlead_jobs_runnable",
@@ -89,18 +174,31 @@ class QueueMetrics:
             ("queue",),
             registry=registry,
         )
+        self._measured_at = Gauge(
+            "fairlead_db_snapshot_timestamp_seconds",
+            "When the queues were measured last; shown by the leader only.",
+            registry=registry,
+        )
+        self._measured_for = Histogram(
+            "fairlead_db_snapshot_duration_seconds",
+            "How long measuring the queues took.",
+            registry=registry,
+            buckets=_READ_SECONDS,
+        )
 
     def runnable(self, queues: Iterable[str]) -> None:
         """Count jobs that became runnable, each by its queue's name."""
         for queue, count in Tally(queues).items():
-            self._runnable.labels(self._label(queue)).inc(count)
+            self._runnable.labels(self._names.queue(queue)).inc(count)
 
-    def show(self, measured: Iterable[Measured]) -> None:
+    def show(self, measured: Iterable[Measured], *, took_seconds: float = 0.0) -> None:
         """Show the queues as measured now; one that is gone since the last time has nothing."""
+        self._measured_at.set_to_current_time()
+        self._measured_for.observe(took_seconds)
         jobs: Tally[tuple[str, str]] = Tally(dict.fromkeys(self._shown, 0))
         oldest = dict.fromkeys((label for label, _ in self._shown), 0.0)
         for queue in measured:
-            label = self._label(queue.queue)
+            label = self._names.queue(queue.queue)
             oldest[label] = max(oldest.get(label, 0.0), queue.oldest_seconds)
             for state in STATES:
                 jobs[label, state] += queue.jobs[state]
@@ -114,10 +212,5 @@ class QueueMetrics:
         """Show no queue any more: another scheduler leads."""
         self._depth.clear()
         self._oldest.clear()
+        self._measured_at.set(0)
         self._shown = set()
-
-    def _label(self, queue: str) -> str:
-        if queue not in self._queues and len(self._queues) >= _QUEUES_MAX:
-            return _OTHERS
-        self._queues.add(queue)
-        return queue

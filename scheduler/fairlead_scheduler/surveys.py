@@ -6,6 +6,7 @@ take is bounded.
 
 from math import inf
 from queue import SimpleQueue
+from time import monotonic
 from typing import NamedTuple
 
 from psycopg import Cursor
@@ -81,8 +82,11 @@ class Surveys:
 
     def gauges(self) -> bool:
         """Measure the queues."""
+        began = monotonic()
         rows = self._gauges.execute(sql.load(_PACKAGE, "gauges")).fetchall()
-        self._metrics.queues.show(self._measured(row) for row in rows)
+        self._metrics.queues.show(
+            (self._measured(row) for row in rows), took_seconds=monotonic() - began
+        )
         return False
 
     def _measured(self, row: QueueGauges) -> Measured:

@@ -61,6 +61,9 @@ class Stolen(NamedTuple):
     """What `steal` answers: what it took, and what the next stretch lies behind."""
 
     ids: list[int]
+    queues: list[str]
+    kinds: list[str]
+    became: list[str]
     behind: str | None
 
 
@@ -183,6 +186,7 @@ class Sweeps:
         if stolen.ids:
             _log.warning("jobs.stolen", count=len(stolen.ids))
             self._metrics.rescued.inc(len(stolen.ids))
+            self._metrics.endings.stolen(stolen.queues, stolen.kinds, stolen.became)
         return stolen.behind is not None or self._died
 
     def expire(self) -> bool:

@@ -46,6 +46,10 @@ class Receipt(NamedTuple):
     ended: list[int] | None
     run_us: list[int] | None
     returned: list[int] | None
+    queues: list[str] | None
+    """Of jobs that ended without having been claimed; their kinds and outcomes come along."""
+    kinds: list[str] | None
+    outcomes: list[str] | None
 
 
 class Fill(NamedTuple):

@@ -86,7 +86,10 @@ create unlogged table fairlead.receipts (
     claimed  bigint[],
     ended    bigint[],
     run_us   bigint[],
-    returned bigint[]
+    returned bigint[],
+    queues   text[],
+    kinds    text[],
+    outcomes text[]
 ) with (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000);
 comment on table fairlead.receipts is
     'Receipts of claims, endings and hand-backs, from which the leader learns real run times.';

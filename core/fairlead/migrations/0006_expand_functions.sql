@@ -60,10 +60,16 @@ begin atomic
                case when a.outcome = 'succeeded' then a.error else coalesce(a.error, g.last_error) end
         from gone g join asked a on a.id = g.id left join held h on h.job_id = g.id
     )
-    insert into fairlead.receipts (ended, run_us)
-    select array_agg(h.job_id),
+    insert into fairlead.receipts (ended, run_us, queues, kinds, outcomes)
+    select array_agg(h.job_id) filter (where h.job_id is not null),
            array_agg(coalesce(extract(epoch from clock_timestamp() - h.claimed_at) * 1e6, 0)::bigint)
-    from held h having count(*) > 0;
+               filter (where h.job_id is not null),
+           array_agg(g.queue) filter (where g.id is not null and h.claimed_at is null),
+           array_agg(g.kind) filter (where g.id is not null and h.claimed_at is null),
+           array_agg(g.outcome) filter (where g.id is not null and h.claimed_at is null)
+    from held h full join (
+        select j.id, j.queue, j.kind, a.outcome from gone j join asked a on a.id = j.id
+    ) g on g.id = h.job_id having count(*) > 0;
 end;
 
 -- Finishes the job with its result, in the caller's transaction: the job is done when that commits.

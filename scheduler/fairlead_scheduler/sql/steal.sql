@@ -1,10 +1,11 @@
 -- steal: take back what dead workers hold, and attempts that are long past their deadline, in a stretch
---        of work_queue's pages behind %(after)s: at most %(limit)s of them. Answers what it took, and
---        what the next stretch is behind, null at the end of the table. What somebody has locked it
---        passes over, and the next round over the table comes back to it.
+--        of work_queue's pages behind %(after)s: at most %(limit)s of them. Answers what it took,
+--        of which queues and kinds, what became of each, and what the next stretch is behind, null at
+--        the end of the table. What somebody has locked it passes over, and the next round over the
+--        table comes back to it.
 -- locks: the leader's row (for share), then as fairlead._end_attempts with skip_locked.
 -- index: none of work_queue: it is read by the place of its rows, so that dead ones cost no more than
---        their pages; worker_leases_pkey
+--        their pages; worker_leases_pkey, jobs_pkey
 with stretch as materialized (
     select s.until, format('(%%s,0)', s.until)::tid as place
     from (select (%(after)s::tid::text::point)[0] + %(pages)s::integer as until) s
@@ -24,8 +25,14 @@ with stretch as materialized (
            max(f.place) as reached, count(*) as jobs
     from found f
 )
-select array(select t.job_id from fairlead._steal(%(epoch)s, l.ids, l.tokens, l.errors) t) as stolen,
+select coalesce(s.ids, '{}') as stolen, coalesce(s.queues, '{}') as queues,
+       coalesce(s.kinds, '{}') as kinds, coalesce(s.became, '{}') as became,
        case when l.jobs >= %(limit)s then l.reached
-            when s.until < pg_relation_size('fairlead.work_queue')
-                           / current_setting('block_size')::bigint then s.place end::text as next
-from listed l cross join stretch s
+            when t.until < pg_relation_size('fairlead.work_queue')
+                           / current_setting('block_size')::bigint then t.place end::text as next
+from listed l cross join stretch t cross join lateral (
+    select array_agg(e.job_id) as ids, array_agg(j.queue) as queues, array_agg(j.kind) as kinds,
+           array_agg(e.became) as became
+    from fairlead._steal(%(epoch)s, l.ids, l.tokens, l.errors) e
+    cross join lateral (
+        select k.queue, k.kind from fairlead.jobs k where k.id = e.job_id offset 0) j) s

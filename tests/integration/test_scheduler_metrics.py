@@ -1,0 +1,71 @@
+"""The leader counts what ends where no worker is."""
+
+from tests.support.race import (
+    Database,
+    cancel,
+    claim_one,
+    insert_one,
+    let_lapse,
+    places,
+    register,
+)
+from tests.support.schedulers import Replica, led, scheduling
+from tests.support.waiting import until
+
+
+def counted(replica: Replica, series: str, **labels: str) -> float:
+    """Return the value of a counter of the default queue; 0 when it is not there."""
+    named = {"queue": "default", **labels}
+    return replica.metrics.registry.get_sample_value(f"fairlead_{series}", named) or 0.0
+
+
+def test_what_sql_cancels_and_what_expires_is_counted_by_the_leader(
+    database_url: str, db: Database
+) -> None:
+    """Jobs that end before they start are on a page as well as those that a worker ends."""
+    with scheduling(database_url) as replica:
+        led(db)
+        queued = insert_one(db)
+        until(lambda: places(db, queued) == ("queued",), what="a dispatch")
+        cancel(db, queued)
+        row = db.execute(
+            "INSERT INTO fairlead.jobs (kind, run_at)"
+            " VALUES ('noop', now() + interval '1 h') RETURNING id"
+        ).fetchone()
+        assert row is not None
+        cancel(db, int(row[0]))
+        db.execute(
+            "INSERT INTO fairlead.jobs (kind, expires_at)"
+            " VALUES ('noop', now() + interval '0.2 s')"
+        )
+
+        def ended(outcome: str) -> float:
+            return counted(replica, "jobs_finished_total", kind="noop", outcome=outcome)
+
+        until(
+            lambda: (ended("cancelled"), ended("expired")) == (2.0, 1.0),
+            what="counting two cancelled jobs and one that expired",
+            seconds=20,
+        )
+        assert 0.0 == counted(replica, "lease_expirations_total")
+
+
+def test_what_the_leader_takes_back_from_a_dead_worker_is_counted(
+    database_url: str, db: Database
+) -> None:
+    """An attempt that was lost with its worker is counted by queue and kind."""
+    with scheduling(database_url) as replica:
+        led(db)
+        worker = register(db)
+        job = insert_one(db)
+        until(lambda: places(db, job) == ("queued",), what="a dispatch")
+        claim_one(db, worker)
+        let_lapse(db, worker)
+
+        until(
+            lambda: counted(replica, "attempts_ended_total", kind="noop", ended_as="lost"),
+            what="counting the lost attempt",
+            seconds=30,
+        )
+        assert 1.0 == counted(replica, "lease_expirations_total")
+        assert ("queued",) == places(db, job)
