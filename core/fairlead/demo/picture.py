@@ -4,17 +4,30 @@
 # - matplotlib's methods take keywords without types.
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.demo.report import Wait, small_tenants
+from fairlead.demo.report import Wait, large_tenants, largest_tenant, small_tenants
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SMALL_COLOUR = "tab:green"
+
+@dataclass(frozen=True, slots=True)
+class Pen:
+    """How the lines of one class of tenants look."""
+
+    colour: str
+    width: float
+    opacity: float
+
+
+_SMALL = Pen("tab:green", 0.8, 0.4)
+_LARGE = Pen("tab:orange", 1.3, 0.8)
+_LARGEST = Pen("tab:blue", 2.2, 1.0)
 _EVENT_COLOUR = "tab:red"
-_POINTS_MAX = 60  # of one line; a picture in a page should load at once
+_POINTS_MAX = 200  # of one line; a picture in a page should load at once
 
 
 def draw(
@@ -29,31 +42,32 @@ def draw(
 
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes = figure.subplots()
-    small = small_tenants(totals)
+    small, large = small_tenants(totals), large_tenants(totals)
     for name, total in totals.items():
         ends = [w.ended_seconds for w in waited if w.tenant == name and w.kind == "measure"]
-        _draw_tenant(axes, name, ends, total, is_small=name in small)
-    axes.plot([], [], color=_SMALL_COLOUR, label=f"{len(small)} small packages")
+        pen = _SMALL if name in small else _LARGE if name in large else _LARGEST
+        _draw_tenant(axes, ends, total, pen)
+    for pen, label in (
+        (_SMALL, f"{len(small)} small packages, arriving one by one"),
+        (_LARGE, f"{len(large)} large packages, there from the start"),
+        (_LARGEST, f"{largest_tenant(totals)}, the largest package"),
+    ):
+        axes.plot([], [], color=pen.colour, linewidth=pen.width, label=label)
     for seconds, what in events:
-        axes.axvline(seconds, color=_EVENT_COLOUR, linestyle=":", linewidth=1)
-        axes.annotate(
-            what, (seconds, 2), rotation=90, fontsize=7, color=_EVENT_COLOUR, ha="right"
-        )
+        _draw_event(axes, seconds, what)
     axes.set_xlabel("seconds since the first jobs were inserted")
     axes.set_ylabel("% of the package's files measured")
     axes.set_title("Small tenants finish early beside a flood")
     axes.set_xlim(left=0)
     axes.set_ylim(0, 102)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(fontsize=7, loc="lower right")
+    axes.legend(fontsize=8, loc="lower right")
     # The same run gives the same file, and letters stay letters.
     with rc_context({"svg.hashsalt": "fairlead", "svg.fonttype": "none"}):
         figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else {})
 
 
-def _draw_tenant(
-    axes: "Axes", name: str, ends: Sequence[float], total: int, *, is_small: bool
-) -> None:
+def _draw_tenant(axes: "Axes", ends: Sequence[float], total: int, pen: Pen) -> None:
     """Draw the share of one tenant's jobs that had ended, against when they did."""
     step = -(-len(ends) // _POINTS_MAX) or 1
     shown = sorted({*range(step - 1, len(ends), step), *range(len(ends))[-1:]})
@@ -61,8 +75,24 @@ def _draw_tenant(
         [0.0, *(ends[index] for index in shown)],
         [0.0, *(100 * (index + 1) / total for index in shown)],
         where="post",
-        linewidth=0.8 if is_small else 1.8,
-        color=_SMALL_COLOUR if is_small else None,
-        alpha=0.35 if is_small else 0.9,
-        label="" if is_small else name,
+        linewidth=pen.width,
+        color=pen.colour,
+        alpha=pen.opacity,
+    )
+
+
+def _draw_event(axes: "Axes", seconds: float, what: str) -> None:
+    """Draw a line when something happened, with what it was on white beside it."""
+    axes.axvline(seconds, color=_EVENT_COLOUR, linestyle=":", linewidth=1)
+    axes.annotate(
+        what,
+        (seconds, 98),
+        xytext=(-3, 0),
+        textcoords="offset points",
+        rotation=90,
+        fontsize=8,
+        color=_EVENT_COLOUR,
+        ha="right",
+        va="top",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1},
     )

@@ -74,8 +74,18 @@ def waits(connection: Connection, began: datetime) -> tuple[Wait, ...]:
 
 
 def small_tenants(totals: Mapping[str, int]) -> frozenset[str]:
-    """Return the tenants with few files, beside the big one."""
+    """Return the tenants with few files."""
     return frozenset(name for name, count in totals.items() if count <= _SMALL_FILES_MAX)
+
+
+def large_tenants(totals: Mapping[str, int]) -> frozenset[str]:
+    """Return the tenants between the small ones and the largest."""
+    return frozenset(totals) - small_tenants(totals) - {largest_tenant(totals)}
+
+
+def largest_tenant(totals: Mapping[str, int]) -> str:
+    """Return the tenant with the most files."""
+    return max(totals, key=lambda name: totals[name])
 
 
 def counts(result: Verdict) -> Table:
@@ -99,12 +109,13 @@ def counts(result: Verdict) -> Table:
 
 def waiting(waited: Sequence[Wait], totals: Mapping[str, int]) -> Table:
     """Lay out how long the jobs of each class waited for a slot."""
-    biggest = max(totals, key=lambda name: totals[name])
-    small = small_tenants(totals)
+    small, large = small_tenants(totals), large_tenants(totals)
+    largest = largest_tenant(totals)
     measured = [each for each in waited if each.kind == "measure"]
     classes = (
         (f"{len(small)} small packages", [w for w in measured if w.tenant in small]),
-        (f"{biggest}, the largest package", [w for w in measured if w.tenant == biggest]),
+        (f"{len(large)} large packages", [w for w in measured if w.tenant in large]),
+        (f"{largest}, the largest package", [w for w in measured if w.tenant == largest]),
         ("urgent calls", [w for w in waited if w.kind == "urgent"]),
         ("reminders, from when they fell due", [w for w in waited if w.kind == "remind"]),
     )

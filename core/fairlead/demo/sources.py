@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STANDARD_LIBRARY = "standard library"
-_BYTES_MAX = 40_000_000  # keeps the run under 90 s on two slow cores
+_BYTES_MAX = 40_000_000  # half a minute on two idle cores, a minute where they are shared
 
 
 @dataclass(frozen=True, slots=True)
