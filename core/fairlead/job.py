@@ -168,9 +168,8 @@ class Job(Generic[PayloadT]):
         """What the job is about, parsed once; changes to it stay in this attempt.
 
         Raises:
-            fairlead.Discard: PostgreSQL accepts it and Python does not (too deep, a number
-            of too
-                many digits). Let it pass: the job fails for good with that sentence.
+            fairlead.Discard: PostgreSQL accepts it and Python does not (too deep, a number of
+                too many digits). Let it pass: the job fails for good with that sentence.
         """
         try:
             return self._payload

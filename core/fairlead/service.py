@@ -1,23 +1,10 @@
-"""Run a step again and again until asked to stop.
-
-Signals set an event; loops do the work. A step returns how long to rest, and a wake only
-shortens the rest: polling is the truth.
-"""
+"""What SIGTERM and SIGINT do to a service: they set an event, and its loops end in order."""
 
 import signal
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import timedelta
 from types import FrameType
-
-Step = Callable[[], timedelta]
-
-
-def run(step: Step, stop: threading.Event) -> None:
-    """Repeat the step until asked to stop, resting as long as it says."""
-    while not stop.is_set():
-        stop.wait(step().total_seconds())
 
 
 @contextmanager

@@ -4,12 +4,10 @@
 mean in a zone is decided here, by one rule that the author of a schedule can keep in mind:
 
 * An expression that names hours (`30 2 * * *`) means times of the local day. Each fires once on
-every
-  day that has it. A time that the clocks jump over fires at the end of the jump, several of
-  them as one; a time that the clocks show twice fires the first time only.
+  every day that has it. A time that the clocks jump over fires at the end of the jump, several
+  of them as one; a time that the clocks show twice fires the first time only.
 * An expression for every hour (`*/15 * * * *`) means elapsed time: it fires whenever the local
-clock
-  shows a matching minute, in an hour that is repeated as well.
+  clock shows a matching minute, in an hour that is repeated as well.
 
 Debian's cron has the same two kinds; it tells them apart by a star in either field, and so
 loses `*/15 2 * * *` on the day that has no such hour.

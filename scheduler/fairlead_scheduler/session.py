@@ -2,8 +2,7 @@
 
 A statement that outlives the lease would hold the leader's row against the take-over, and so
 would a transaction that a frozen process leaves open. Behind PgBouncer sessions are not ours to
-set up:
-there the scheduler's role must carry these settings.
+set up: there the scheduler's role must carry these settings.
 """
 
 import psycopg
