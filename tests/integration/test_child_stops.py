@@ -306,6 +306,22 @@ def test_a_job_that_is_cancelled_while_it_waits_for_its_turn_does_not_run(
     assert [first] == [entry.job_id for entry in running.running()]
 
 
+def test_a_job_that_expires_while_it_waits_for_its_turn_does_not_run(
+    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """It has not started by then; what has started goes on, whenever it expires."""
+    connect().execute("SELECT pg_advisory_lock(1)")
+    (first,) = insert(db, "gated", {"number": 1})
+    running.runs(1)
+    (job_id,) = insert(db, "gated", {"number": 1})
+    becomes(db, job_id, "running")  # claimed, that is
+
+    db.execute("UPDATE fairlead.jobs SET expires_at = now()")
+
+    assert "it had not started when it expired" == becomes(db, job_id, "expired")
+    assert [first] == [entry.job_id for entry in running.running()]
+
+
 @pytest.mark.usefixtures("running")
 def test_starting_a_process_takes_nothing_from_a_jobs_time(db: Connection[TupleRow]) -> None:
     """A process loads the application before the attempt's time begins."""

@@ -252,7 +252,7 @@ class Child:
         self._loop.call_soon_threadsafe(self._stop_one, attempt, why)
 
     def _stop_one(self, attempt: Attempt, why: Stop) -> None:
-        if not self._executor.withdraw(attempt, why):
+        if not self._executor.withdraw(attempt, why) and why != "expired":
             self._watch.stop(attempt, why)
 
 

@@ -133,11 +133,7 @@ def extend(connection: Connection, extensions: Sequence[tuple[Attempt, float]]) 
         "seconds": [seconds for _, seconds in ordered],
     }
     rows = connection.execute(load("fairlead_worker", "extend"), values).fetchall()
-    return {
-        cast("int", token): "cancelled" if holds else "lost"
-        for token, holds, cancelled in rows
-        if cancelled or not holds
-    }
+    return {cast("int", token): cast("Stop", stop) for token, stop in rows if stop is not None}
 
 
 def report(connection: Connection, reports: Iterable[tuple[Attempt, float, str]]) -> None:

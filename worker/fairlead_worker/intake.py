@@ -68,9 +68,7 @@ class Sorter:
         if row[12] == "cancelled":
             attempt.ending = outcome.unstarted("cancelled")
         elif row[12] == "expired":
-            attempt.ending = outcome.Finished(
-                "expired", None, "it had not started when it expired"
-            )
+            attempt.ending = outcome.unstarted("expired")
         else:
             attempt.ending = outcome.unknown_kind(row[4], tuple(self._handlers))
         return attempt

@@ -13,8 +13,8 @@ from fairlead import errors, jsontext
 
 Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "expired"]
 EndedAs: TypeAlias = Literal["failed", "snoozed", "returned", "released", "crashed"]
-Stop: TypeAlias = Literal["cancelled", "timeout", "released", "lost"]
-"""Why a handler was told to stop."""
+Stop: TypeAlias = Literal["cancelled", "timeout", "released", "lost", "expired"]
+"""Why a handler was told to stop; `expired` stops none that has begun."""
 
 ERROR_BYTES_MAX = 4096
 _LAST_FRAMES = 5
@@ -85,6 +85,8 @@ def unstarted(stop: Stop) -> Ending:
     match stop:
         case "cancelled":
             return Finished("cancelled", None, "cancelled before it started")
+        case "expired":
+            return Finished("expired", None, "it had not started when it expired")
         case "lost":
             return Unsaid()
         case _:

@@ -1,6 +1,7 @@
--- extend: move deadlines of attempts to at least so many seconds from now. Answers each token with
---         whether it still holds its job, and whether somebody asked to cancel that. A row that its
---         handler's own transaction has locked keeps its deadline: that handler is about to end.
+-- extend: move deadlines of attempts to at least so many seconds from now. Answers each token with why
+--         its attempt is not to go on: lost, it holds its job no longer; cancelled, somebody asked to;
+--         expired, if it has not begun; null, it is to go on. A row that its handler's own transaction
+--         has locked keeps its deadline: that handler is about to end.
 -- locks: work_queue rows by job id (skip locked).
 -- index: work_queue_pkey, jobs_pkey
 with asked as materialized (
@@ -16,11 +17,12 @@ with asked as materialized (
         where w.job_id = any (%(ids)s::bigint[]) and w.token = any (%(tokens)s::bigint[])
         order by w.job_id for update skip locked))
 )
-select a.token, h.held is not null as holds, c.wanted is not null as cancelled
+select a.token, case when h.held is null then 'lost' else c.stop end as stop
 from asked a
 left join lateral (
     select true as held from fairlead.work_queue q
     where q.job_id = a.job_id and q.token = a.token offset 0) h on true
 left join lateral (
-    select true as wanted from fairlead.jobs j
-    where j.id = a.job_id and j.cancel_requested_at is not null offset 0) c on true
+    select case when j.cancel_requested_at is not null then 'cancelled'
+                when j.expires_at <= now() then 'expired' end as stop
+    from fairlead.jobs j where j.id = a.job_id offset 0) c on true
