@@ -8,11 +8,14 @@ import asyncio
 import json
 import os
 from functools import cache
+from pathlib import Path
 from time import sleep, time
 
 import fairlead
 
 HISTORY_VARIABLE = "CHAOS_HISTORY"
+RELEASED = ".released"
+"""What the name of the file ends with at which `held` handlers end."""
 _STEP_SECONDS = 0.005
 
 tasks = fairlead.Tasks()
@@ -48,6 +51,19 @@ async def nap(job: fairlead.Job) -> None:
     except asyncio.CancelledError:
         note("told", job)
         raise
+    note("finished", job)
+
+
+@tasks.handler("held")
+def held(job: fairlead.Job) -> None:
+    """Wait in a thread until the test lets go."""
+    note("started", job)
+    released = Path(os.environ[HISTORY_VARIABLE] + RELEASED)
+    while not released.exists():
+        if job.cancelled:
+            note("told", job)
+            raise fairlead.Cancelled
+        sleep(_STEP_SECONDS)
     note("finished", job)
 
 

@@ -158,6 +158,10 @@ class Fleet:
         until(lambda: program.said("child.ready"), what=f"{name} being ready", seconds=20)
         return program
 
+    def release(self) -> None:
+        """Let handlers of the kind `held` end, from now on."""
+        self.history_path.with_name(self.history_path.name + app.RELEASED).touch()
+
     def connect(self) -> Connection[TupleRow]:
         """Open a connection of the test's own."""
         return psycopg.connect(self.url, autocommit=True)

@@ -1,4 +1,4 @@
-"""Jobs that run alone share one process, one at a time, as long as it lives."""
+"""Jobs that run alone share a few processes, one at a time in each, and hold up no others."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from tests.chaos.fleet import Fleet, fleet
+from tests.chaos.history import Event
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
 
@@ -16,6 +17,13 @@ from tests.support.waiting import until
 def lone_fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Yield a fleet without a scheduler."""
     with fleet(database_url, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def one_process(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Yield a fleet without a scheduler whose workers have one process for such jobs."""
+    with fleet(database_url, tmp_path, {"FAIRLEAD_LONE_PROCESSES": "1"}) as made:
         yield made
 
 
@@ -34,7 +42,21 @@ def processes_of(fleet: Fleet) -> list[int]:
     return [each.pid for each in fleet.events() if each.event == "started"]
 
 
-def test_fifty_neighbours_of_a_poison_job_share_one_process(
+def starts(fleet: Fleet, jobs: tuple[int, ...]) -> tuple[Event, ...]:
+    """Return the starts of these jobs."""
+    return tuple(
+        each for each in fleet.events() if each.event == "started" and each.job in jobs
+    )
+
+
+def waits_slotless(db: Connection[TupleRow]) -> int:
+    """Return how many more slots the only worker's row tells of than its eight."""
+    row = db.execute("SELECT slots - 8 FROM fairlead.worker_leases").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_fifty_neighbours_of_a_poison_job_share_a_few_processes(
     lone_fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """A process that lives runs the next job that must run alone: no start for each."""
@@ -45,8 +67,50 @@ def test_fifty_neighbours_of_a_poison_job_share_one_process(
     fleet.wait_until_done(20)
 
     pids = processes_of(fleet)
-    assert (50, 1) == (len(pids), len({*pids}))
-    assert worker.family()[-1] in pids
+    assert 50 == len(pids)
+    assert len({*pids}) <= 4
+    assert {*pids} <= {*worker.family()}
+
+
+def test_jobs_that_run_alone_run_side_by_side_and_hold_no_slot_while_they_wait(
+    lone_fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """Four of twelve run at once; on eight slots others start beside them at once."""
+    fleet = lone_fleet
+    fleet.worker(concurrency=8)
+    alone = insert_crashed(fleet, db, "held", 0, 12)
+    until(lambda: len(starts(fleet, alone)) == 4, what="four starts", seconds=30)
+
+    fresh = fleet.insert("held", 0, 5)
+    dispatch_all(db)
+    until(lambda: len(starts(fleet, fresh)) == 4, what="starts in the other four slots")
+    until(lambda: waits_slotless(db) == 8, what="a row that tells of what waits")
+    pids = [each.pid for each in starts(fleet, alone)]
+    fleet.release()
+    fleet.wait_until_done(30)
+
+    assert 4 == len(pids) == len({*pids})
+    assert {"succeeded"} == {each.outcome for each in fleet.ended()}
+    until(lambda: waits_slotless(db) == 0, what="a row of its own slots alone")
+
+
+def test_a_job_that_waits_to_run_alone_is_cancelled_before_the_others_end(
+    lone_fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """It may wait for long; a request ends it as it ends what runs."""
+    fleet = lone_fleet
+    fleet.worker(concurrency=8)
+    alone = insert_crashed(fleet, db, "held", 0, 5)
+    until(lambda: len(starts(fleet, alone)) == 4, what="four starts", seconds=30)
+    (waiting,) = {*alone} - {each.job for each in starts(fleet, alone)}
+
+    db.execute("SELECT fairlead.cancel(%s)", [waiting])
+    until(fleet.ended, what="its end")
+    ended = fleet.ended()
+    fleet.release()
+    fleet.wait_until_done(20)
+
+    assert [(waiting, "cancelled")] == [(each.job, each.outcome) for each in ended]
 
 
 def test_a_poison_job_ends_and_its_neighbours_are_not_punished(
@@ -72,15 +136,17 @@ def test_a_poison_job_ends_and_its_neighbours_are_not_punished(
 
 
 def test_a_job_that_waits_to_run_alone_is_not_taken_away_as_overdue(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    one_process: Fleet, db: Connection[TupleRow]
 ) -> None:
     """Its time begins when it does; until then its own worker keeps it."""
-    fleet = lone_fleet
+    fleet = one_process
     fleet.worker(concurrency=4)
     insert_crashed(fleet, db, "nap", 4500)
     until(lambda: processes_of(fleet), what="a start")
     (waiting,) = fleet.insert("nap", 1)
-    db.execute("UPDATE fairlead.jobs SET suspect = true, timeout = '1 s' WHERE id = %s", [waiting])
+    db.execute(
+        "UPDATE fairlead.jobs SET suspect = true, timeout = '1 s' WHERE id = %s", [waiting]
+    )
     dispatch_all(db)
     until(
         lambda: db.execute(
@@ -103,10 +169,10 @@ def test_a_job_that_waits_to_run_alone_is_not_taken_away_as_overdue(
 
 
 def test_a_job_that_only_waits_when_its_worker_is_lost_has_not_died_alone(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    one_process: Fleet, db: Connection[TupleRow]
 ) -> None:
     """Only a death while it ran alone counts towards quarantine."""
-    fleet = lone_fleet
+    fleet = one_process
     worker = fleet.worker(concurrency=4)
     (runs,) = insert_crashed(fleet, db, "nap", 60_000)
     until(lambda: processes_of(fleet), what="a start")

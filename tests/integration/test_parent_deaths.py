@@ -61,22 +61,50 @@ def test_what_a_dead_child_had_not_started_is_returned_unpunished(
     assert [] == errors(db, waiting)
 
 
-def test_a_job_that_kills_its_process_is_quarantined_and_its_neighbours_finish(
+def test_a_job_that_kills_its_process_is_quarantined_while_its_neighbours_run(
     lone_fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """After one crash it runs alone; three deaths alone end it as failed."""
     fleet = lone_fleet
-    fleet.worker(concurrency=4)
-    neighbours = fleet.insert("nap", 700, 3)
+    worker = fleet.worker(concurrency=4)
+    neighbours = fleet.insert("held", 0, 3)
+    dispatch_all(db)
+    until(lambda: len(fleet.started(worker.family())) == 3, what="three starts")
     (poison,) = fleet.insert("poison", 0)
     dispatch_all(db)
 
-    fleet.wait_until_done(40)
+    until(fleet.ended, what="the end of the poison job", seconds=40)
+    fleet.release()
+    fleet.wait_until_done(20)
 
     outcomes = {each.job: each.outcome for each in fleet.ended()}
     assert {poison: "failed", **dict.fromkeys(neighbours, "succeeded")} == outcomes
     assert ["crashed"] * (1 + 3) == [how for how, _ in errors(db, poison)]
     assert "quarantined" in error_of(db, poison)
+
+
+def test_a_death_does_not_keep_a_worker_from_other_jobs(
+    lone_fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """However long its neighbours run: they wait for their processes without slots."""
+    fleet = lone_fleet
+    worker = fleet.worker(concurrency=8)
+    neighbours = fleet.insert("held", 0, 8)
+    dispatch_all(db)
+    until(lambda: len(fleet.started(worker.family())) == 8, what="eight starts")
+
+    kill_child(worker)
+    fresh = fleet.insert("nap", 1, 20)
+    dispatch_all(db)
+    until(lambda: len(fleet.ended()) == 20, what="the ends of the others", seconds=20)
+    unfinished = fleet.unfinished()
+    fleet.release()
+    fleet.wait_until_done(30)
+
+    assert neighbours == unfinished
+    assert fleet.verdict().clean, fleet.verdict()
+    assert ["crashed"] * 8 == [how for each in neighbours for how, _ in errors(db, each)]
+    assert [] == [how for each in fresh for how, _ in errors(db, each)]
 
 
 def test_a_handler_that_does_not_heed_its_deadline_is_killed_and_its_neighbours_released(

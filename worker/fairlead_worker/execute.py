@@ -121,9 +121,9 @@ class Executor:
         if attempt is None:
             return None
         attempt.slot = slot
-        if attempt.handler.concurrency is not None and not self._gates.enter(attempt):
-            return None
-        return attempt
+        # What runs alone does so in another child, and the gates are each child's own.
+        bounded = attempt.handler.concurrency is not None and attempt.where != "alone"
+        return None if bounded and not self._gates.enter(attempt) else attempt
 
     def _run_in(self, slot: int, attempt: Attempt | None, until_us: int) -> None:
         """Run one attempt after another in this slot, until one waits or the turn is over."""

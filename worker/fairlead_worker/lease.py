@@ -95,6 +95,8 @@ class LeaseThread:
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._log = log.get("worker.lease")
         self.slots = 1  # a row has one at least
+        self.beside = 0
+        """How many attempts are leased that no slot is taken for."""
         self.standing: Standing = None
         self.cancelled: frozenset[int] = frozenset()
         self.renewals = {"renewed": 0, "dead": 0, "failed": 0}
@@ -137,6 +139,15 @@ class LeaseThread:
             self.slots = slots
             self._wake.ring()
 
+    def add(self, beside: int) -> None:
+        """Have it say so many more, for what is leased beside those slots.
+
+        The leader takes what is leased from what the row says: there is room for the rest.
+        """
+        if beside != self.beside:
+            self.beside = beside
+            self._wake.ring()
+
     def hold(self, worker_id: int, since: float, slots: int) -> None:
         """Trust the lease of this row, taken with so many slots by an errand since then."""
         self._told_slots = slots
@@ -177,13 +188,13 @@ class LeaseThread:
 
     def _renew_if_due(self, session: Session) -> None:
         standing, started = self.standing, monotonic()
-        due = started >= self._renew_at or self.slots != self._told_slots
+        due = started >= self._renew_at or self.slots + self.beside != self._told_slots
         if not isinstance(standing, Held) or not due:
             return
         renewal = parent_store.Renewal(
             worker_id=standing.worker_id,
             lease_seconds=self._orders.worker_lease_seconds,
-            slots=self.slots,
+            slots=self.slots + self.beside,
             running=self._running(),
         )
         cancelled = parent_store.renew(session, renewal)

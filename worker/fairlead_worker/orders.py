@@ -27,6 +27,7 @@ class Orders:
     pool: str
     concurrency: int
     processes: int
+    lone_processes: int
     until_empty: bool
     worker_name: str
     pod_uid: str | None

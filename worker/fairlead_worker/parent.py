@@ -38,10 +38,11 @@ from fairlead_worker.ledger_view import (
 )
 from fairlead_worker.orders import Orders
 from fairlead_worker.rollcall import RollCall
-from fairlead_worker.solo import Solo
+from fairlead_worker.solo import Room, Solo
 from fairlead_worker.vigil import Vigil
 
 _CALM_SECONDS, _BRISK_SECONDS = 0.5, 0.05
+_TELL_SECONDS = 1.0
 _LOST_SECONDS_MAX = 1.0
 _STOPPED = Stopped("its worker was stopped before it was done")
 
@@ -65,9 +66,12 @@ class Parent:
         self._lease = LeaseThread(
             orders, name=self._name, running=self._running, news=self._bell
         )
-        self._enlistment = Enlistment(orders, self._name, self._lease)
         self._handbacks = HandBacks(self._lease)
-        self._solo = Solo(self._start_alone)
+        self._enlistment = Enlistment(orders, self._name, self._lease)
+        slots = orders.concurrency * orders.processes
+        lone = min(orders.lone_processes, slots)
+        self._solo = Solo(self._start_alone, Room(processes=lone, places=slots))
+        self._tell_at = 0.0
         self._keep = Keep(orders, self._lease, self._solo.waiting)
         self._rollcall = RollCall(self._lease, self._claiming, self._orphaned)
         self._vigil = Vigil(self._lease)
@@ -105,6 +109,7 @@ class Parent:
         self._handbacks.advance(now)
         self._take_next_step(now)
         self._fill_up(now)
+        self._tell_slotless(now)
         self._hear(_BRISK_SECONDS if self._brisk() else _CALM_SECONDS)
 
     # --- hear -------------------------------------------------------------------------------
@@ -134,7 +139,7 @@ class Parent:
                 case wire.Ended():
                     self._solo.ended(message, monotonic())
                 case wire.Declined():
-                    self._solo.declined(message)
+                    self._solo.declined(message, monotonic())
                 case wire.Holds():
                     self._rollcall.answered(message, child)
                 case wire.Unsure():
@@ -144,7 +149,7 @@ class Parent:
 
     def _note_state(self, child: Child, message: wire.State) -> None:
         match message:
-            case wire.Ready() if child is self._solo.child:
+            case wire.Ready() if child in self._solo.children:
                 child.ready = True
             case wire.Ready():
                 self._crew.ready(child, message)
@@ -172,6 +177,7 @@ class Parent:
             self._fence("it could not be renewed in time")
         else:
             self._pass_cancellations_on(self._lease.cancelled)
+            self._handbacks.give(self._solo.withdraw(self._lease.cancelled))
 
     def _fence(self, why: str) -> None:
         """End every handler: another worker may run their jobs from now on."""
@@ -222,9 +228,10 @@ class Parent:
 
     def _bury(self, child: Child, code: int, now: float) -> None:
         cause, started = child.how_it_ended(), child.running()
-        if child is self._solo.child:
-            self._handbacks.give(self._solo.bury(started, cause))
+        if child in self._solo.children:
+            self._handbacks.give(self._solo.bury(child, started, cause))
         else:
+            self._solo.bereave(child)
             self._handbacks.give(endings(started, cause))
             self._give_up(self._crew.remove(child, code))
         if isinstance(cause, Died | Overran):
@@ -278,6 +285,16 @@ class Parent:
         elif self._crew.slots:
             self._enlistment.enlist()
 
+    def _tell_slotless(self, now: float) -> None:
+        """Have the row say at once that more is held without slots, and later that less is.
+
+        With short jobs this changes all the time, and each change is a renewal.
+        """
+        slotless = self._solo.slotless
+        if slotless > self._lease.beside or now >= self._tell_at:
+            self._tell_at = now + _TELL_SECONDS
+            self._lease.add(slotless)
+
     def _start_alone(self) -> Child:
         child = Child(self._orders, alone=True)
         self._log.info("child.started", pid=child.pid, alone=True)
@@ -325,14 +342,15 @@ class Parent:
     # --- what is asked about it -------------------------------------------------------------
 
     def _everybody(self) -> tuple[Child, ...]:
-        alone = self._solo.child
-        return self._crew.children if alone is None else (*self._crew.children, alone)
+        return (*self._crew.children, *self._solo.children)
 
     def _claiming(self) -> tuple[Child, ...]:
         return tuple(child for child in self._crew.children if child.ready)
 
     def _running(self) -> tuple[tuple[int, int], ...]:
-        return tuple((entry.job_id, entry.token) for entry in self._entries())
+        """Return what runs, and what waits to run alone: both may be cancelled."""
+        running = tuple((entry.job_id, entry.token) for entry in self._entries())
+        return running + self._solo.waiting()
 
     def _entries(self) -> tuple[wire.Entry, ...]:
         return tuple(entry for child in self._everybody() for entry in child.running())

@@ -40,6 +40,14 @@ class WorkerSettings(DatabaseSettings):
         description="Child processes that run handlers. The worker's slots are this many times "
         "`concurrency`.",
     )
+    lone_processes: int = Field(
+        default=4,
+        ge=1,
+        le=128,
+        description="Processes beside these that run jobs alone, one at a time each, because a "
+        "process that ran them has died; as many as are needed, and never more than slots. A "
+        "job that runs alone takes a slot, and one that waits for such a process does not.",
+    )
     until_empty: bool = Field(
         default=False,
         description="Whether to stop when everything is done: nothing of the queues that it "

@@ -1,165 +1,178 @@
-"""Jobs that run alone, one at a time in a child of their own: a process that ran them died.
+"""Jobs that run alone, each in a process that runs nothing else meanwhile: one of theirs died.
 
-The child that claimed such a job hands it over and keeps a slot for it until it is settled. If
-that child dies meanwhile, the job stays here: it is the parent's. While it waits its time has
-not begun, so its deadline is kept ahead of the clock.
+The child that claimed such a job hands it over and lends a slot for it. From then on it is the
+parent's, even if that child dies. A slot stays lent while a job runs that needs one, whichever
+that is; what waits for a process gives its slot back at once, so that other jobs run there.
+Only beyond as many as the worker has slots, what waits keeps them and so holds up claims: where
+processes die faster than that, more jobs would only meet the same end.
 
-The child that runs them lives on: starting one takes as long as loading the application does,
-and the neighbours of one bad job may be many. Only a death, a job that needs a fresh process,
-a certain number of jobs, or a while without any ends it.
+While a job waits its time has not begun, so its deadline is kept ahead of the clock.
 """
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import dataclass, replace
 
 from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
-from fairlead_worker.ledger_view import Cause, Died, Ending, Stopped, endings
+from fairlead_worker.ledger_view import Cause, Died, Ending
 from fairlead_worker.parent_store import Key
-
-JOBS_MAX = 100
-"""How many jobs one process runs: what they leave behind must not add up."""
-IDLE_SECONDS = 10.0
-"""How long it waits for another one."""
-BEGIN_SECONDS = 30.0
-"""How long a job that was given may take to begin: what earlier ones left may be in its way."""
-_RETIRE_SECONDS = 5.0
-_RETIRED = Stopped("the process for jobs that run alone was replaced")
-_REST = timedelta(seconds=5)
+from fairlead_worker.seat import REST, Case, Seat, unbegun
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """A job that runs alone, and the child that keeps a slot for it."""
+class Loan:
+    """A slot that a child lends, by the attempt for which it did."""
 
-    job_id: int
-    token: int
     sender: Child
+    key: Key
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How many jobs run alone at a time, and how many more may wait without slots."""
+
+    processes: int
+    places: int
 
 
 class Solo:
-    """At most one child that runs jobs alone, and the jobs that wait for it.
+    """The processes that run jobs alone, and the jobs that wait for them.
 
     Args:
-        start: starts such a child.
+        start: starts such a process.
+        room: how many there may be.
     """
 
-    def __init__(self, start: Callable[[], Child]) -> None:
-        self._start = start
-        self._waiting: deque[Case] = deque()
-        self._case: Case | None = None
-        self._start_at = self._since = 0.0
-        self._jobs = 0
-        self._retired = False
+    def __init__(self, start: Callable[[], Child], room: Room) -> None:
+        self._start, self._room = start, room
+        self._seats: tuple[Seat, ...] = ()
+        self._waiting: tuple[Case, ...] = ()
+        self._loans: deque[Loan] = deque()
+        self._start_at = 0.0
         self._log = log.get("worker.solo")
-        self.child: Child | None = None
+
+    @property
+    def children(self) -> tuple[Child, ...]:
+        """The processes that there are."""
+        return tuple(seat.child for seat in self._seats)
 
     @property
     def tokens(self) -> frozenset[int]:
         """The attempts that are here, waiting or running."""
-        case = () if self._case is None else (self._case.token,)
-        return frozenset((*case, *(each.token for each in self._waiting)))
+        return frozenset(case.token for case in (*self._running(), *self._waiting))
+
+    @property
+    def slotless(self) -> int:
+        """How many of them no slot is lent for."""
+        return max(0, len(self._running()) + len(self._waiting) - len(self._loans))
 
     def waiting(self) -> tuple[Key, ...]:
-        """Return the attempts that wait, the next one first."""
-        return tuple((each.job_id, each.token) for each in self._waiting)
+        """Return the attempts that wait, the next one first. From any thread."""
+        return tuple(case.key for case in self._waiting)
 
     def take(self, message: wire.Alone, sender: Child) -> None:
-        """Take over an attempt from the child that claimed it."""
-        self._waiting.append(Case(message.job_id, message.token, sender))
+        """Take over an attempt, and a slot, from the child that claimed it."""
+        case = Case(message.job_id, message.token)
+        self._waiting = (*self._waiting, case)
+        self._loans.append(Loan(sender, case.key))
 
     def next(self, now: float, *, untouchable: frozenset[Key] = frozenset()) -> None:
-        """Have the next one run, if none does; start or retire the child as need be.
+        """Have what waits run where there is room; start and retire processes as need be.
 
         What is untouchable has to wait for a moment.
         """
-        child, lasted_seconds = self.child, now - self._since
-        if child is None:
+        for seat in self._seats:
+            seat.check(now, wanted=bool(self._waiting))
+            case = self._choose(seat, untouchable) if seat.free else None
+            if case is not None:
+                self._waiting = tuple(each for each in self._waiting if each is not case)
+                seat.give(case, now)
+        if self._waiting and len(self._seats) < self._room.processes:
             self._begin(now)
-        elif not child.ready or self._retired:
-            return
-        elif self._case is not None:
-            if lasted_seconds >= BEGIN_SECONDS and not child.running():
-                self._log.error("alone.not_begun", job=self._case.job_id, pid=child.pid)
-                self._retire(child)
-        elif self._waiting and self._jobs < JOBS_MAX:
-            if self.waiting()[0] not in untouchable:
-                self._give(child, self._waiting.popleft(), now)
-        elif self._waiting or lasted_seconds >= IDLE_SECONDS:
-            self._retire(child)
+        self._repay()
+
+    def _choose(self, seat: Seat, untouchable: frozenset[Key]) -> Case | None:
+        """Return the first that suits.
+
+        What needs a fresh process goes first in one, so that the one which replaces a process
+        that declined is not used up by others.
+        """
+        needy = tuple(case for case in self._waiting if case.needs_fresh)
+        if seat.fresh:
+            suits = needy or self._waiting
+        else:
+            suits = tuple(case for case in self._waiting if not case.needs_fresh)
+        return next((case for case in suits if case.key not in untouchable), None)
 
     def _begin(self, now: float) -> None:
-        if not self._waiting or now < self._start_at:
+        """Start one process at a time; the last one may be quick enough for all that waits."""
+        if now < self._start_at or any(seat.fresh for seat in self._seats):
             return
         try:
-            self.child = self._start()
+            self._seats = (*self._seats, Seat(self._start(), now))
         except OSError as error:
             self._log.error("child.not_started", why=str(error))
-            self._start_at = now + _REST.total_seconds()
-
-    def _give(self, child: Child, case: Case, now: float) -> None:
-        self._case, self._since = case, now
-        self._jobs += 1
-        child.say(wire.Take(case.job_id, case.token))
-
-    def _retire(self, child: Child) -> None:
-        self._retired = True
-        child.say(wire.Drain())
-        child.end(_RETIRED, within_seconds=_RETIRE_SECONDS)
+            self._start_at = now + REST.total_seconds()
 
     def ended(self, message: wire.Ended, now: float) -> None:
-        """Take note that an attempt has ended in the child."""
-        case = self._case
-        if case is not None and case.token == message.token:
-            self._case, self._since = None, now
-            _settled(case)
+        """Take note that an attempt has ended in its process."""
+        seat = self._seat_of(message.token)
+        if seat is not None:
+            seat.leave(now)
+            self._repay()
 
-    def declined(self, message: wire.Declined) -> None:
-        """Keep an attempt for a fresh child, and end the one that declined it."""
-        case, child = self._case, self.child
-        if case is not None and child is not None and case.token == message.token:
-            self._case = None
-            self._waiting.appendleft(case)
-            self._retire(child)
+    def declined(self, message: wire.Declined, now: float) -> None:
+        """Keep an attempt for a fresh process, and end the one that declined it."""
+        seat = self._seat_of(message.token)
+        if seat is not None and seat.case is not None:
+            self._waiting = (replace(seat.case, needs_fresh=True), *self._waiting)
+            seat.leave(now)
+            seat.retire()
 
-    def bury(self, started: Iterable[wire.Entry], cause: Cause) -> tuple[Ending, ...]:
-        """Take note that the child is dead; return how the attempt ended that it had."""
-        child, case = self.child, self._case
-        self._case = self.child = None
-        self._jobs, self._retired = 0, False
-        if case is None and child is not None and not child.ready and isinstance(cause, Died):
-            case = self._waiting.popleft() if self._waiting else None
-        if case is not None:
-            _settled(case)
-        ended = endings(started, cause)
-        return ended if ended or case is None else _unbegun(case, cause)
+    def bury(
+        self, child: Child, started: Iterable[wire.Entry], cause: Cause
+    ) -> tuple[Ending, ...]:
+        """Take note that one of the processes is dead; return how its attempt ended."""
+        (seat,) = (each for each in self._seats if each.child is child)
+        self._seats = tuple(each for each in self._seats if each is not seat)
+        ended = seat.bury(started, cause)
+        if not child.ready and isinstance(cause, Died) and self._waiting:
+            first, *rest = self._waiting
+            self._waiting = tuple(rest)
+            ended = unbegun(first, cause)
+        self._repay()
+        return ended
 
-    def give_up(self) -> tuple[Ending, ...]:
-        """Return what waits, to be handed back; their slots are free again."""
-        cases = tuple(self._waiting)
-        self._waiting.clear()
-        for case in cases:
-            _settled(case)
+    def bereave(self, sender: Child) -> None:
+        """Take note that a child is dead, and the slots that it has lent with it."""
+        self._loans = deque(loan for loan in self._loans if loan.sender is not sender)
+
+    def withdraw(self, tokens: frozenset[int]) -> tuple[Ending, ...]:
+        """Return those of these attempts that wait, to be handed back."""
+        cases = tuple(case for case in self._waiting if case.token in tokens)
+        self._waiting = tuple(case for case in self._waiting if case.token not in tokens)
+        self._repay()
         return tuple(Ending(case.job_id, case.token, "returned") for case in cases)
 
+    def give_up(self) -> tuple[Ending, ...]:
+        """Return whatever waits, to be handed back."""
+        return self.withdraw(frozenset(case.token for case in self._waiting))
 
-def _unbegun(case: Case, cause: Cause) -> tuple[Ending, ...]:
-    """Return how an attempt ended whose child died before the handler began, or after its end.
+    def _repay(self) -> None:
+        """Give back the slots that are lent beyond what runs, or will as soon as it can."""
+        room, here = self._room, len(self._running()) + len(self._waiting)
+        run = min(here, room.processes)
+        needed = run + max(0, here - run - room.places)
+        while len(self._loans) > needed:
+            loan = self._loans.popleft()
+            loan.sender.say(wire.Settled(*loan.key))
 
-    It is not to blame, but it rests a little after a death, or a machine that cannot start
-    children would try it without end.
-    """
-    match cause:
-        case Died():
-            return (Ending(case.job_id, case.token, "snoozed", None, _REST),)
-        case Stopped():
-            return (Ending(case.job_id, case.token, "returned"),)
-        case _:
-            return ()
+    def _running(self) -> tuple[Case, ...]:
+        return tuple(seat.case for seat in self._seats if seat.case is not None)
 
-
-def _settled(case: Case) -> None:
-    case.sender.say(wire.Settled(case.job_id, case.token))
+    def _seat_of(self, token: int) -> Seat | None:
+        return next(
+            (seat for seat in self._seats if seat.case and seat.case.token == token), None
+        )

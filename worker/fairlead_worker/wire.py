@@ -95,7 +95,10 @@ class Take:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The attempt that the child handed over with `Alone` has ended: its slot is free again."""
+    """The slot is free again that the child lent for this attempt with `Alone`.
+
+    Nothing that runs alone needs it: the attempt may have ended, or waits for its process.
+    """
 
     job_id: int
     token: int
@@ -151,7 +154,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Alone:
-    """A claimed job must run in a process of its own: have it run there, then say `Settled`."""
+    """A claimed job must run in a process of its own; its slot is lent until `Settled`."""
 
     job_id: int
     token: int
