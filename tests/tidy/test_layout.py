@@ -114,6 +114,21 @@ def test_every_decision_is_under_the_contract_that_keeps_it_pure() -> None:
     assert [] == [name for name in here if name not in pure]
 
 
+def test_every_module_of_the_core_has_a_layer() -> None:
+    """The layers say of each whether it stands above or below the services."""
+    contracts = tomllib.loads(tree.text(Path("pyproject.toml")))["tool"]["importlinter"]
+    layers = next(each["layers"] for each in contracts["contracts"] if "layers" in each)
+    placed = {name for layer in layers for name in layer.split(" | ")}
+    here = {
+        f"fairlead.{path.parts[2].removesuffix('.py')}"
+        for path in tree.files(".py")
+        if path.is_relative_to("core/fairlead")
+    }
+
+    # The package itself and the one that holds SQL import nothing that has a layer above.
+    assert here - {"fairlead.__init__", "fairlead.migrations"} <= placed
+
+
 def test_every_folder_with_python_is_type_checked() -> None:
     """Mypy and pyright look at every folder of the tree; only Django's example has no types."""
     tools = tomllib.loads(tree.text(Path("pyproject.toml")))["tool"]
