@@ -21,7 +21,7 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-servers test-lowest demo dev bench bench-long chaos constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long chaos constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
@@ -42,12 +42,15 @@ $(READY):
 test: setup ## run the tests: unit, property, integration, short chaos, tidy, typing
 	$(PYTEST)
 
+test-long: setup ## run the hot statements over a million rows and 300,000 dead ones
+	$(BIN)/python -m pytest tests/integration -m long
+
 test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well
 	@for version in 15 16; do \
 	  $(BIN)/python -c "from fairlead.dev.binaries import binaries; binaries($$version)" 2>/dev/null || \
 	    { echo "PostgreSQL $$version is not here: skipped"; continue; }; \
 	  echo "PostgreSQL $$version:"; \
-	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet tests/integration || exit 1; \
+	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet -m "long or not long" tests/integration || exit 1; \
 	done
 
 test-lowest: ## run a part of the tests on the lowest versions that are allowed
