@@ -31,6 +31,14 @@ _BLOCKS = """
     SELECT pg_stat_get_db_blocks_fetched(oid) FROM pg_database
     WHERE datname = current_database()
 """
+_FAILURES = """
+    INSERT INTO fairlead.job_history (
+        id, created_at, finished_at, attempt, max_attempts, crashes, losses, priority, outcome,
+        queue, tenant, kind, payload)
+    SELECT i, now(), now() - interval '1 hour' + i * interval '1 ms', 1, 1, 0, 0, 0, 'failed',
+           CASE WHEN i % 2 = 0 THEN 'q' ELSE 'other' END, 't' || i % 100, 'k', '{}'
+    FROM generate_series(1, 60000) i
+"""
 _LONG_LANES = """
     INSERT INTO fairlead.jobs (kind, run_at)
     SELECT 'k', CASE WHEN i % 3 = 0 THEN now() + i * interval '1 hour' END
@@ -130,6 +138,27 @@ def test_a_function_planned_over_empty_tables_finds_jobs_by_index_later(
         read = (blocks(session) - before) / 10
 
     assert read < 150
+
+
+@pytest.mark.parametrize(
+    ("call", "made", "most"),
+    [("'q'", 1000, 30_000), ("'q', jobs_max => 10", 10, 1_500), ("'none'", 0, 300)],
+)
+def test_a_redrive_reads_few_buffers_a_job_whatever_else_failed(
+    server: Server, call: str, made: int, most: int
+) -> None:
+    """Neither other queues' failures nor what was repeated before makes it read more."""
+    with cloned_database(server) as url, psycopg.connect(url, autocommit=True) as session:
+        session.execute("ANALYZE")
+        session.execute("SELECT fairlead.redrive('q')")
+        session.execute(_FAILURES)
+        session.execute("SELECT fairlead.redrive('q', jobs_max => 2000)")
+        before = blocks(session)
+
+        answer = session.execute(f"SELECT fairlead.redrive({call})".encode()).fetchone()
+
+        assert (made,) == answer
+        assert blocks(session) - before < most
 
 
 @pytest.mark.parametrize(("view", "most"), [("tenant_stats", 1_010), ("queue_stats", 10_010)])
