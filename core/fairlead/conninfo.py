@@ -24,7 +24,7 @@ def fault(conninfo: str) -> str | None:
     except (ProgrammingError, UnicodeError):
         return f"cannot be read as a connection URL: {_FORM}"
     ports = str(parts.get("port") or "").split(",")
-    if _is_cut_short(conninfo) or not all(port.isdigit() for port in ports if port):
+    if _is_cut_short(conninfo) or not all(port.strip().isdigit() for port in ports if port):
         return f"has an @ or a / that cuts its password off, or no number as its port: {_FORM}"
     return None
 

@@ -70,7 +70,7 @@ def test_a_file_that_is_not_utf_8_is_one_sentence(tmp_path: Path) -> None:
         ("postgresql://u:s%40%2F%25@h:5432/db", True),
         ("postgresql://u:s?cret@h/db", True),
         ("postgresql://u@[::1]:5432,h2:/db?user=a@b&application_name=c/d", False),
-        ("host=h port=5432,5433 password='a@b/c'", True),
+        ("host=h port='5432, 5433' password='a@b/c'", True),
         ("postgresql:///db?host=/run/postgresql&password=p", True),
     ],
 )
