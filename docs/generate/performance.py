@@ -12,10 +12,11 @@ PATH = Path("docs/reference/performance.md")
 
 _HEAD = """# Performance
 
-Written by `python -m docs.generate` from `bench/budgets`, which `python -m bench --record` fills
-on a machine that does nothing else. Server, producers, scheduler and workers share its cores.
-Absolute figures move from machine to machine; a ratio is the median of rounds that took turns in
-one run. [What each case measures](../../bench/README.md). Measure yours with `make bench`.
+Written by `python -m docs.generate` from `bench/budgets`, which `python -m bench --record`
+fills on a machine that does nothing else. Server, producers, scheduler and workers share its
+cores. Absolute figures move from machine to machine; a ratio is the median of rounds that took
+turns in one run. [What each case measures](../../bench/README.md). Measure yours with
+`make bench`.
 """
 _COLUMNS = """| figure | bar | measured | lowest and highest | |
 | --- | --- | --- | --- | --- |
