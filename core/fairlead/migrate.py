@@ -196,8 +196,9 @@ def _views() -> str:
     A newer program of the same schema version may have added some, at their end. Taking them
     away would break it and whatever people built on them; a rollback runs on them as they are.
     """
+    views = _resource("views.sql")
     return (
-        f"do $run$ begin execute $views$\n{_resource('views.sql')}$views$;\n"
+        f"do $run$ begin execute $views$\n{views}$views$;\n"
         "exception when invalid_table_definition then\n"
         "    raise warning 'the views are newer than this program''s, fit it, and were left as"
         " they are';\nend $run$;"
