@@ -1,47 +1,14 @@
-"""How threads reach each other: a bell that ends a rest, and what the loop asks of the others.
+"""What the loop asks of the threads beside it.
 
 The loop's decisions live on one thread; whatever another one has read or changed reaches them
 as a value in a queue.
 """
 
-import os
-import select
 from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 T = TypeVar("T")
-
-
-class Bell:
-    """Something to wait for beside a socket; any thread or signal handler may ring it."""
-
-    def __init__(self) -> None:
-        self._reader, self._writer = os.pipe()
-        os.set_blocking(self._reader, False)
-        os.set_blocking(self._writer, False)
-
-    def ring(self) -> None:
-        """End the present wait, or the next one."""
-        try:
-            os.write(self._writer, b"!")
-        except BlockingIOError:  # it has been rung 65,536 times and not been heard yet
-            return
-
-    def fileno(self) -> int:
-        """Return what to write to in order to ring it."""
-        return self._writer
-
-    def wait(self, seconds: float, beside: int) -> None:
-        """Wait for the bell, for the other file descriptor to have something, or so long."""
-        ready, _, _ = select.select([self._reader, beside], [], [], seconds)
-        if self._reader in ready:
-            os.read(self._reader, 65_536)
-
-    def close(self) -> None:
-        """Give the pipe back; nobody may ring any more."""
-        os.close(self._reader)
-        os.close(self._writer)
 
 
 class Requests:

@@ -13,8 +13,8 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from fairlead import log
+from fairlead.bell import Bell
 from fairlead.store import Connection
-from fairlead_scheduler.calls import Bell
 from fairlead_scheduler.leader import Lead
 
 _log = log.get("scheduler")

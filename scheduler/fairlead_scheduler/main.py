@@ -12,11 +12,11 @@ from typing import NoReturn
 from pydantic import ValidationError
 
 from fairlead import log
+from fairlead.bell import Bell
 from fairlead.conninfo import has_password
 from fairlead.health import CannotListen, Health
 from fairlead.service import stopping
 from fairlead.settings import explain
-from fairlead_scheduler.calls import Bell
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.service import Scheduler, SchemaTooNew
 from fairlead_scheduler.settings import SchedulerSettings
@@ -71,7 +71,7 @@ def run(settings: SchedulerSettings) -> None:
             )
             leaving.enter_context(pages)
         leaving.enter_context(stopping(stop=stop, again=threading.Event()))
-        former = signal.set_wakeup_fd(bell.fileno(), warn_on_full_buffer=False)
+        former = signal.set_wakeup_fd(bell.signal_descriptor(), warn_on_full_buffer=False)
         leaving.callback(signal.set_wakeup_fd, former)
         scheduler.serve()
 

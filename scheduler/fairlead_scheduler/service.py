@@ -11,9 +11,9 @@ from time import monotonic
 import psycopg
 
 from fairlead import log
+from fairlead.bell import Bell
 from fairlead.migrate import schema_state
 from fairlead.store import Connection, Unreachable, connect_patiently
-from fairlead_scheduler.calls import Bell
 from fairlead_scheduler.leader import Lead, take_over
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.session import connect_leader
@@ -130,6 +130,6 @@ class Scheduler:
             lead = take_over(connection, self._settings, holder=self._holder)
             if lead is not None:
                 return lead
-            self._bell.wait(_STANDBY_SECONDS, connection.fileno())
+            self._bell.wait(_STANDBY_SECONDS, beside=connection.fileno())
             notified(connection)
         return None

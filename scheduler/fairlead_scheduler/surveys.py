@@ -13,8 +13,8 @@ from psycopg import Cursor
 from psycopg.rows import args_row
 
 from fairlead import sql
+from fairlead.bell import Bell
 from fairlead.store import Connection
-from fairlead_scheduler.calls import Bell
 from fairlead_scheduler.chores import Chore
 from fairlead_scheduler.metrics import STATES, Measured, Metrics
 from fairlead_scheduler.settings import SchedulerSettings

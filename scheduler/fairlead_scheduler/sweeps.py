@@ -13,9 +13,10 @@ from psycopg import Cursor
 from psycopg.rows import args_row, scalar_row
 
 from fairlead import log, sql
+from fairlead.bell import Bell
 from fairlead.sql import integers
 from fairlead.store import Connection
-from fairlead_scheduler.calls import Bell, Requests, drain
+from fairlead_scheduler.calls import Requests, drain
 from fairlead_scheduler.chores import Chore
 from fairlead_scheduler.marks import LowWater
 from fairlead_scheduler.metrics import Metrics

@@ -10,8 +10,9 @@ from contextlib import ExitStack, closing
 from queue import SimpleQueue
 
 from fairlead import log
+from fairlead.bell import Bell
 from fairlead.store import Connection
-from fairlead_scheduler.calls import Bell, Requests
+from fairlead_scheduler.calls import Requests
 from fairlead_scheduler.chores import Hands
 from fairlead_scheduler.fire import Schedules
 from fairlead_scheduler.knowledge import Knowledge
@@ -78,7 +79,7 @@ class Term:
 
     def _run(self, loop: Loop, connection: Connection) -> None:
         while not self._stop.is_set() and not self._lead.over.is_set():
-            self._bell.wait(loop.step().total_seconds(), connection.fileno())
+            self._bell.wait(loop.step().total_seconds(), beside=connection.fileno())
             if notified(connection):
                 loop.notified()
         self._lead.end("asked to stop")

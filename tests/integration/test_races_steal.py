@@ -6,7 +6,8 @@ from queue import SimpleQueue
 
 import pytest
 
-from fairlead_scheduler.calls import Bell, Requests
+from fairlead.bell import Bell
+from fairlead_scheduler.calls import Requests
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.session import connect_leader
 from fairlead_scheduler.settings import SchedulerSettings

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead_scheduler.calls import Bell
+from fairlead.bell import Bell
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.service import Scheduler
 from fairlead_scheduler.settings import SchedulerSettings
