@@ -21,6 +21,7 @@ from fairlead_worker.bell import Bell
 from fairlead_worker.enlist import Enlistment
 from fairlead_worker.lease import Dead, Held, LeaseThread, Unusable
 from fairlead_worker.orders import Orders
+from fairlead_worker.parent_store import Became
 from fairlead_worker.settings import WorkerSettings
 from tests.conftest import Connect
 from tests.support.waiting import until
@@ -54,7 +55,8 @@ class Worker:
         self.news = Bell()
         self.lease = LeaseThread(orders, name=name, running=lambda: running, news=self.news)
         self.lease.offer(orders.concurrency * orders.processes)
-        self.list = Enlistment(orders, name, self.lease)
+        self.noted: list[Became] = []
+        self.list = Enlistment(orders, name, self.lease, self.noted.extend)
 
     def turn(self) -> None:
         """Do what the parent's loop does with answers and with calls that hang."""

@@ -6,7 +6,7 @@ given to us can have no other living holder.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from time import monotonic
 
@@ -25,12 +25,20 @@ class Enlistment:
         orders: the worker's settings.
         name: the worker's name.
         lease: runs the errands.
+        note: told what became of a predecessor's attempts.
     """
 
-    def __init__(self, orders: Orders, name: str, lease: LeaseThread) -> None:
+    def __init__(
+        self,
+        orders: Orders,
+        name: str,
+        lease: LeaseThread,
+        note: Callable[[Iterable[Became]], None],
+    ) -> None:
         self._orders = orders
         self._name = name
         self._lease = lease
+        self._note = note
         self._former: tuple[int, ...] | None = None  # None: look for predecessors
         self._asked = self._preparing = False
         self._registered: int | None = None  # known here before the parent's loop knows it
@@ -106,13 +114,14 @@ class Enlistment:
 
     # In the parent's loop.
 
-    def _prepared(self, former: tuple[int, ...], became: Iterable[Became]) -> None:
+    def _prepared(self, former: tuple[int, ...], became: tuple[Became, ...]) -> None:
         self._former = ()
         self._preparing = False
         self.prepared = True
         if former:
             states = Counter(each.became for each in became)
             self._log.warning("worker.replaced", workers=list(former), attempts=dict(states))
+            self._note(became)
 
     def _enlisted(self, worker_id: int, slots: int) -> None:
         self.worker_id = worker_id

@@ -52,14 +52,26 @@ class Exposition(Collector):
         self._histograms: dict[str, dict[Labels, tuple[tuple[int, ...], float]]] = {
             name: {} for name in tally.HISTOGRAMS
         }
+        self._told_us: dict[int, float] = {}
+        handbacks.tell = self.add
         self.lease_expirations = 0
         self.child_deaths = 0
         self.draining_since: float | None = None
         self.registry = new_registry("worker")
         self.registry.register(self)
 
+    def hear(self, grown: wire.Tally, pid: int) -> None:
+        """Add what a child has counted: everything that had started in it by now."""
+        self._told_us[pid] = monotonic() * 1e6
+        self.add(grown)
+
+    def bury(self, pid: int, started: Iterable[wire.Entry]) -> list[int]:
+        """Return the tokens, of what ran in a child that died, whose start it had not told."""
+        told_us = self._told_us.pop(pid, 0.0)
+        return [entry.token for entry in started if entry.started_us > told_us]
+
     def add(self, grown: wire.Tally) -> None:
-        """Add what a child has counted."""
+        """Add what was counted."""
         for counted in grown.counters:
             values = self._counters[counted.series]
             values[counted.labels] = values.get(counted.labels, 0) + counted.by
@@ -87,7 +99,7 @@ class Exposition(Collector):
         }
         yield _counter("lease_renewals_total", about, ("result",), results)
         about = "Leases that were lost, so that the worker ended its own handlers."
-        yield _counter("lease_expirations_total", about, (), {(): self.lease_expirations})
+        yield _counter("leases_lost_total", about, (), {(): self.lease_expirations})
 
     def _of_the_slots(self) -> Generator[Metric]:
         pool, running = ("pool",), self._running()

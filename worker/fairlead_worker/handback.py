@@ -1,11 +1,13 @@
 """Hand attempts back to the queue, and keep asking while somebody has them locked.
 
+What is handed back is counted here, by queue and kind: the child that ran it is dead.
+
 A transaction that is still open may hold an attempt, such as one of the very handler whose
 process was killed: the server ends it when it notices. Until then the answer is `locked`.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from functools import partial
 
@@ -15,9 +17,12 @@ from fairlead_worker.lease import LeaseThread, Reply
 from fairlead_worker.ledger_view import Ending
 from fairlead_worker.parent_store import Became
 from fairlead_worker.session import Session
+from fairlead_worker.tally import OTHER, Tally
+from fairlead_worker.wire import Tally as Growth
 
 _AGAIN_SECONDS = 0.5
 _UNTOUCHED = ("stale", "locked")
+_FOR_GOOD = ("failed", "cancelled")
 
 
 class HandBacks:
@@ -34,6 +39,13 @@ class HandBacks:
         self._log = log.get("worker.handback")
         self.pending: frozenset[int] = frozenset()
         self.interrupted: Counter[str] = Counter()
+        self.tell: Callable[[Growth], None] = _nobody
+        self._tally = Tally()
+        self._begun: set[int] = set()
+
+    def begun(self, tokens: Iterable[int]) -> None:
+        """Take note of attempts whose start nobody has counted, before they are handed back."""
+        self._begun.update(tokens)
 
     def give(self, endings: Iterable[Ending]) -> None:
         """Hand attempts back as soon as the database answers."""
@@ -59,18 +71,41 @@ class HandBacks:
     def forget(self) -> None:
         """Ask no more: the lease was lost, and its rows are handed back by other means."""
         self._locked.clear()
+        self._begun.clear()
         self.pending = frozenset()
 
     def note(self, became: Iterable[Became]) -> None:
         """Count and say what was handed back, in the parent's loop."""
-        told = Counter(
-            (each.ending.ended_as, each.became)
-            for each in became
-            if each.became not in _UNTOUCHED
+        seen = tuple(became)
+        touched = tuple(each for each in seen if each.became not in _UNTOUCHED)
+        self._begun.difference_update(
+            each.ending.token for each in seen if each.became == "stale"
         )
+        told = Counter((each.ending.ended_as, each.became) for each in touched)
         for (ended_as, state), count in sorted(told.items()):
             self.interrupted[ended_as] += count
             self._log.info("attempts.ended", ended_as=ended_as, became=state, count=count)
+        if touched:
+            self._lease.ask(partial(self._ask_kinds, touched))
+
+    def _ask_kinds(self, touched: tuple[Became, ...], session: Session) -> Reply:
+        found = parent_store.kinds(session, {each.ending.job_id for each in touched})
+        return partial(self._count, touched, found)
+
+    def _count(self, touched: tuple[Became, ...], found: Mapping[int, tuple[str, str]]) -> None:
+        with self._tally.lock:
+            for each in touched:
+                queue, kind = found.get(each.ending.job_id, (OTHER, OTHER))
+                counts = self._tally.kind(queue, kind)
+                how = each.ending.ended_as
+                counts.ended[how] = counts.ended.get(how, 0) + 1
+                counts.started += each.ending.token in self._begun
+                if each.became in _FOR_GOOD:
+                    counts.finished[each.became] = counts.finished.get(each.became, 0) + 1
+        self._begun.difference_update(each.ending.token for each in touched)
+        growth = self._tally.take()
+        if growth is not None:
+            self.tell(growth)
 
     def _hand_back(self, endings: tuple[Ending, ...], session: Session) -> Reply:
         return partial(self._handed_back, endings, parent_store.hand_back(session, endings))
@@ -91,3 +126,7 @@ class HandBacks:
     ) -> Reply:
         became = parent_store.return_unheld(session, worker_id, claimed_until, keep)
         return partial(self.note, became)
+
+
+def _nobody(_growth: Growth) -> None:
+    """Tell nobody: no page shows it."""

@@ -25,6 +25,7 @@ from fairlead.migrate import schema_state
 from fairlead_worker import parent_store
 from fairlead_worker.bell import Bell
 from fairlead_worker.orders import Orders
+from fairlead_worker.patience import Reminder
 from fairlead_worker.session import Session
 
 _REST_SECONDS_MAX = 5.0
@@ -93,7 +94,7 @@ class LeaseThread:
         self._renew_at = 0.0
         self._told_slots = 0
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
-        self._log = log.get("worker.lease")
+        self._log, self._reminder = log.get("worker.lease"), Reminder()
         self.slots = 1  # a row has one at least
         self.beside = 0
         """How many attempts are leased that no slot is taken for."""
@@ -247,7 +248,9 @@ class LeaseThread:
         raise store.Unreachable(schema.sentence())
 
     def _waiting(self, why: str, rest_seconds: float) -> None:
-        self._log.warning("database.waiting", why=why, again_in_seconds=round(rest_seconds, 2))
+        if self._reminder.due(why, monotonic()):
+            again = round(rest_seconds, 2)
+            self._log.warning("database.waiting", why=why, again_in_seconds=again)
 
     def _failed(self, error: psycopg.Error) -> None:
         """Say it, and rest a little; a call that failed is made again."""
@@ -261,7 +264,8 @@ class LeaseThread:
         if not broken and len(self._errands) > 1:
             self._errands.rotate(-1)
         reason = " ".join(str(error).split()) or type(error).__name__
-        self._log.warning("database.failed", why=reason, connected=not broken)
+        if self._reminder.due(type(error).__name__, monotonic()):
+            self._log.warning("database.failed", why=reason, connected=not broken)
         self._stop.wait(random.uniform(0.02, 0.2) if broken else random.uniform(0.2, 1.0))
 
     def _trust(self, since: float) -> float:

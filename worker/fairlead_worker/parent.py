@@ -67,7 +67,7 @@ class Parent:
             orders, name=self._name, running=self._running, news=self._bell
         )
         self._handbacks = HandBacks(self._lease)
-        self._enlistment = Enlistment(orders, self._name, self._lease)
+        self._enlistment = Enlistment(orders, self._name, self._lease, self._handbacks.note)
         slots = orders.concurrency * orders.processes
         lone = min(orders.lone_processes, slots)
         self._solo = Solo(self._start_alone, Room(processes=lone, places=slots))
@@ -133,7 +133,7 @@ class Parent:
         for message in child.heard():
             match message:
                 case wire.Tally():
-                    self._exposition.add(message)
+                    self._exposition.hear(message, child.pid)
                 case wire.Alone():
                     self._solo.take(message, child)
                 case wire.Ended():
@@ -228,6 +228,7 @@ class Parent:
 
     def _bury(self, child: Child, code: int, now: float) -> None:
         cause, started = child.how_it_ended(), child.running()
+        self._handbacks.begun(self._exposition.bury(child.pid, started))
         if child in self._solo.children:
             self._handbacks.give(self._solo.bury(child, started, cause))
         else:

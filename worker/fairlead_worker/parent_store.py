@@ -141,6 +141,12 @@ def hand_back(session: Session, endings: Iterable[Ending]) -> tuple[Became, ...]
     return tuple(became)
 
 
+def kinds(session: Session, job_ids: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """Return the queue and the kind of jobs, by id."""
+    rows = session.rows(load(ROOM, "kinds"), {"ids": integers(sorted(job_ids))})
+    return {_integer(job_id): (str(queue), str(kind)) for job_id, queue, kind in rows}
+
+
 def return_unheld(
     session: Session, worker_id: int, claimed_until: datetime, keep: frozenset[int]
 ) -> tuple[Became, ...]:
