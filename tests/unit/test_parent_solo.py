@@ -241,6 +241,15 @@ def test_a_process_that_has_had_no_job_for_a_while_ends(stage: Stage) -> None:
     assert wire.Drain() == child.said[-1]
 
 
+def test_a_process_that_took_long_to_load_runs_what_waited_for_it(stage: Stage) -> None:
+    """It had no job for a while, and is wanted all the same."""
+    stage.solo.next(0.0)
+
+    child = stage.ready(now=10 * seat.IDLE_SECONDS)
+
+    assert [wire.Take(1, 101)] == child.said
+
+
 def test_a_job_that_was_declined_is_the_first_one_of_a_fresh_process(stage: Stage) -> None:
     """What an earlier job left behind must not count against one that died alone before."""
     child = stage.ready()
