@@ -13,6 +13,7 @@ import psycopg
 from fairlead import log
 from fairlead.bell import Bell
 from fairlead.migrate import schema_state
+from fairlead.reminder import Reminder
 from fairlead.store import Connection, Unreachable, connect_patiently
 from fairlead_scheduler.leader import Lead, take_over
 from fairlead_scheduler.metrics import Metrics
@@ -23,7 +24,6 @@ from fairlead_scheduler.term import Term, notified
 _log = log.get("scheduler")
 _STANDBY_SECONDS = 0.5
 _SCHEMA_SECONDS = 1.0
-_REMIND_SECONDS = 30.0
 _RECONNECT_SECONDS_MAX = 0.5
 
 
@@ -32,17 +32,14 @@ class SchemaTooNew(Exception):
 
 
 class Waiting:
-    """Says what the process waits for: once, again when that changes, and every 30 s."""
+    """Says what the process waits for, and why nothing goes on."""
 
     def __init__(self) -> None:
-        self._said = ""
-        self._said_at = 0.0
+        self._reminder = Reminder()
 
     def __call__(self, reason: str, _rest_seconds: float = 0.0) -> None:
         """Say it, unless it was said a moment ago."""
-        now = monotonic()
-        if reason != self._said or now - self._said_at >= _REMIND_SECONDS:
-            self._said, self._said_at = reason, now
+        if self._reminder.due(reason, monotonic()):
             _log.warning("scheduler.waiting", reason=reason)
 
 

@@ -14,10 +14,10 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead.bell import Bell
 from fairlead.dev import processes
 from fairlead.dev.postgres import Server
 from fairlead_worker import parent_store
-from fairlead_worker.bell import Bell
 from fairlead_worker.enlist import Enlistment
 from fairlead_worker.lease import Dead, Held, LeaseThread, Unusable
 from fairlead_worker.orders import Orders

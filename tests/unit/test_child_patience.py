@@ -3,8 +3,9 @@
 import psycopg
 import pytest
 
+from fairlead.reminder import REMIND_SECONDS, Reminder
 from fairlead_worker import fault
-from fairlead_worker.patience import REMIND_SECONDS, Patience, Reminder
+from fairlead_worker.patience import Patience
 
 
 def test_rests_grow_to_a_bound_and_differ() -> None:

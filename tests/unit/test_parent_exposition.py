@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import generate_latest
 
+from fairlead.bell import Bell
 from fairlead_worker import tally
-from fairlead_worker.bell import Bell
 from fairlead_worker.exposition import Exposition
 from fairlead_worker.handback import HandBacks
 from fairlead_worker.lease import LeaseThread

@@ -8,11 +8,11 @@ from time import monotonic
 import psycopg
 
 from fairlead import log, store
+from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, wire
 from fairlead_worker.child_store import Key
 from fairlead_worker.intake import Intake
-from fairlead_worker.patience import Reminder
 from fairlead_worker.slots import Slots
 
 _AGAIN_SECONDS = 0.2

@@ -16,14 +16,14 @@ from time import monotonic
 import psycopg
 
 from fairlead import log, store
+from fairlead.bell import Bell
 from fairlead.job import Claimed
+from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, pace, wire
-from fairlead_worker.bell import Bell
 from fairlead_worker.child_store import Claiming
 from fairlead_worker.intake import Intake
 from fairlead_worker.pace import Pace
-from fairlead_worker.patience import Reminder
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
 

@@ -14,12 +14,12 @@ from time import monotonic
 import psycopg
 
 from fairlead import log
+from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.books import Books
 from fairlead_worker.outcome import Stop, Unsaid
-from fairlead_worker.patience import Reminder
 from fairlead_worker.progress import Reports
 from fairlead_worker.slots import Slots
 from fairlead_worker.write import Writer

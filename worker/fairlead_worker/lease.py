@@ -21,11 +21,11 @@ from time import monotonic
 import psycopg
 
 from fairlead import log, store
+from fairlead.bell import Bell
 from fairlead.migrate import schema_state
+from fairlead.reminder import Reminder
 from fairlead_worker import parent_store
-from fairlead_worker.bell import Bell
 from fairlead_worker.orders import Orders
-from fairlead_worker.patience import Reminder
 from fairlead_worker.session import Session
 
 _REST_SECONDS_MAX = 5.0

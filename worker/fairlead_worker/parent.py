@@ -16,9 +16,9 @@ from socket import gethostname
 from time import monotonic
 
 from fairlead import log, service
+from fairlead.bell import Bell
 from fairlead.health import CannotListen, Health
 from fairlead_worker import drain, wire
-from fairlead_worker.bell import Bell
 from fairlead_worker.children import Child
 from fairlead_worker.crew import Crew, Hopeless
 from fairlead_worker.drain import Stage

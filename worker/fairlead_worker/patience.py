@@ -1,11 +1,10 @@
-"""How long to rest while something fails again and again, and when to say so again.
+"""How long to rest while something fails again and again.
 
 Pure but for chance: the caller says what time it is.
 """
 
 import random
 
-REMIND_SECONDS = 30.0
 _REST_SECONDS_FIRST, _REST_SECONDS_MAX = 0.1, 3.0
 
 
@@ -36,22 +35,3 @@ class Patience:
     def rests(self, now: float) -> bool:
         """Tell whether it is too early to try again."""
         return now < self._until
-
-
-class Reminder:
-    """Says what lasts once, again when it changes, and every 30 s."""
-
-    def __init__(self) -> None:
-        self._said: str | None = None
-        self._again_at = 0.0
-
-    def due(self, state: str, now: float) -> bool:
-        """Tell whether to say this now; the caller says it then."""
-        if state == self._said and now < self._again_at:
-            return False
-        self._said, self._again_at = state, now + REMIND_SECONDS
-        return True
-
-    def over(self) -> None:
-        """Forget it: when it comes back, that is news."""
-        self._said = None

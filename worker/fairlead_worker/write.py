@@ -23,13 +23,14 @@ from typing import cast
 import psycopg
 
 from fairlead import log, store
+from fairlead.reminder import Reminder
 from fairlead.sql import integers, load
 from fairlead.store import Connection
 from fairlead_worker import child_store, fault, outcome
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.books import Books
 from fairlead_worker.outcome import Completed, Finished, HandedBack
-from fairlead_worker.patience import Patience, Reminder
+from fairlead_worker.patience import Patience
 from fairlead_worker.slots import Slots
 
 _LOCKED_SECONDS = 0.5
