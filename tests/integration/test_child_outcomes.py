@@ -203,12 +203,16 @@ def test_what_is_not_to_run_ends_without_a_handler(
         db.execute(
             "UPDATE fairlead.jobs SET cancel_requested_at = now() WHERE id = %s", [cancelled]
         )
-        db.execute("UPDATE fairlead.jobs SET expires_at = now() WHERE id = %s", [expired])
+        db.execute(
+            "UPDATE fairlead.jobs SET expires_at = now(), last_error = 'it broke' WHERE id = %s",
+            [expired],
+        )
         db.execute("DELETE FROM fairlead.jobs WHERE id = %s", [gone])
         db.execute("NOTIFY fairlead_work")
 
     assert ("cancelled", None, "cancelled before it started", 1) == ends(db, cancelled)
-    assert ("expired", None, "it had not started when it expired", 1) == ends(db, expired)
+    said = "it expired while it waited to run; before that: it broke"
+    assert ("expired", None, said, 1) == ends(db, expired)
     until(
         lambda: (
             db.execute("SELECT count(*) = 0 FROM fairlead.work_queue").fetchone() == (True,)

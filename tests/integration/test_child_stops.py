@@ -318,7 +318,7 @@ def test_a_job_that_expires_while_it_waits_for_its_turn_does_not_run(
 
     db.execute("UPDATE fairlead.jobs SET expires_at = now()")
 
-    assert "it had not started when it expired" == becomes(db, job_id, "expired")
+    assert "it expired while it waited to run" == becomes(db, job_id, "expired")
     assert [first] == [entry.job_id for entry in running.running()]
 
 

@@ -61,7 +61,7 @@ def test_every_ending_is_told(
         second.result,
     )
     assert (discarded, "failed", "never") == (third.id, third.outcome, third.error)
-    assert (late, "expired", "it had not started when it expired") == (
+    assert (late, "expired", "it expired while it waited to run") == (
         fourth.id,
         fourth.outcome,
         fourth.error,

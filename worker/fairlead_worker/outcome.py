@@ -86,7 +86,7 @@ def unstarted(stop: Stop) -> Ending:
         case "cancelled":
             return Finished("cancelled", None, "cancelled before it started")
         case "expired":
-            return Finished("expired", None, "it had not started when it expired")
+            return Finished("expired", None, "it expired while it waited to run")
         case "lost":
             return Unsaid()
         case _:

@@ -30,6 +30,7 @@ with patience as materialized (
            coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
            j.cost_hint, j.dedup_key, j.headers, e.result::jsonb,
            case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
+                when e.outcome = 'expired' then concat_ws('; before that: ', e.error, j.last_error)
                 else coalesce(e.error, j.last_error) end
     from removed j join released r on r.job_id = j.id join ended e on e.token = r.token
 ), receipt as (
