@@ -1833,6 +1833,7 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.leaders TO fairlead_schedule
 GRANT SELECT,UPDATE ON TABLE fairlead.leaders TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.paused TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
 

@@ -1,5 +1,6 @@
 """A worker that cannot work says so in one sentence; one that must wait waits."""
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -141,6 +142,25 @@ def test_a_worker_runs_until_empty(
 
         assert (0, ()) == (code, made.unfinished())
         assert made.verdict().clean, made.verdict()
+
+
+def test_a_worker_that_runs_until_empty_says_what_it_waits_for(
+    database_url: str, db: Connection[TupleRow], tmp_path: Path
+) -> None:
+    """Jobs of a paused queue are waited for, and not without a word."""
+    db.execute("INSERT INTO fairlead.jobs (queue, kind) VALUES ('mail', 'nap'), ('web', 'nap')")
+    db.execute("SELECT fairlead.pause('mail')")
+    with fleet(database_url, tmp_path) as made:
+        worker = made.worker(more="--until-empty")
+        until(lambda: worker.said("worker.waits_for_others"), what="a word", seconds=20)
+        lines = worker.log.read_text("utf-8").splitlines()
+        db.execute("DELETE FROM fairlead.jobs")
+
+        code = worker.process.wait(20)
+
+    said = [json.loads(line) for line in lines if "waits_for_others" in line]
+    assert [(["mail", "web"], ["mail"])] == [(each["queues"], each["paused"]) for each in said]
+    assert 0 == code
 
 
 def test_a_worker_is_ready_when_it_may_claim_and_not_while_it_stops(

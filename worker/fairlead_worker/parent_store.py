@@ -161,6 +161,12 @@ def unfinished(session: Session) -> bool:
     return bool(session.rows(load(ROOM, "unfinished"), {})[0][0])
 
 
+def awaited(session: Session) -> dict[str, bool]:
+    """Return the queues with something unfinished, at most ten, and whether each is paused."""
+    rows = session.rows(load(ROOM, "awaited"), {})
+    return {str(queue): bool(paused) for queue, paused in rows}
+
+
 def _ending(attempt: Held, ended_as: EndedAs, error: str | None) -> Ending:
     return Ending(attempt.job_id, attempt.token, ended_as, error)
 

@@ -52,8 +52,9 @@ class WorkerSettings(DatabaseSettings):
         default=False,
         description="Whether to stop when everything is done: nothing of the queues that it "
         "serves is pending, queued, running, or waiting to be tried again after an error, a "
-        "crash or a snooze, on whichever worker. Jobs of a paused queue are waited for; what "
-        "the application scheduled for later and has not fallen due is not.",
+        "crash or a snooze, on whichever worker. Jobs of a paused queue are waited for, and "
+        "the log says twice a minute which queues it waits for; what the application scheduled "
+        "for later and has not fallen due is not.",
     )
     worker_name: str = Field(
         default="",

@@ -91,7 +91,7 @@ begin
         'grant insert on fairlead.receipts to fairlead_worker',
         'grant select, insert, update, delete on fairlead.job_progress to fairlead_worker',
         'grant select, update (full_claim_at) on fairlead.claim_floors to fairlead_worker',
-        'grant select on fairlead.leaders, fairlead.workers, fairlead.job_status to fairlead_worker',
+        'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.job_status to fairlead_worker',
         'grant usage on sequence fairlead.tokens to fairlead_worker',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]) to fairlead_worker',
 
