@@ -11,6 +11,11 @@ PREFIX = "fairlead"
 """Every series begins with it."""
 
 
+def kinds_of(allowlist: str) -> frozenset[str]:
+    """Return the kinds that a setting names, separated by commas; none: all are told apart."""
+    return frozenset(each.strip() for each in allowlist.split(",") if each.strip())
+
+
 def new_registry(program: str) -> CollectorRegistry:
     """Return a registry that holds the process's own series and `fairlead_build_info`."""
     registry = CollectorRegistry()

@@ -27,6 +27,7 @@ _FLAGS = (
     "pool",
     "health_port",
     "health_host",
+    "metrics_kind_allowlist",
     "log_format",
     "log_level",
 )
@@ -57,7 +58,8 @@ def run(settings: SchedulerSettings) -> None:
         SchemaTooNew: the schema needs newer code.
         CannotListen: the health pages' port is taken.
     """
-    stop, metrics = threading.Event(), Metrics()
+    stop = threading.Event()
+    metrics = Metrics(kind_allowlist=settings.metrics_kind_allowlist)
     with ExitStack() as leaving:
         bell = Bell()
         leaving.callback(bell.close)

@@ -1,21 +1,21 @@
 """Every series of the scheduler, named once. No tenant is ever a label."""
 
-from collections import Counter as Tally
+import collections
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from fairlead.metrics import new_registry
+from fairlead.metrics import kinds_of, new_registry
 from fairlead_scheduler.views import Receipt
 
 STATES = ("pending", "queued", "running", "scheduled")
 """The states of an unfinished job."""
-_FOR_GOOD = frozenset({"failed", "cancelled"})
-
 QUEUES_MAX, KINDS_MAX = 50, 200
 OTHER = "other"
 """Stands for the queues and kinds beyond those numbers, as in the workers' series."""
+_FOR_GOOD = frozenset({"failed", "cancelled"})
+
 _LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 _BATCHES = (1, 10, 100, 1000, 10_000)
 _READ_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60)
@@ -32,12 +32,16 @@ class Measured(NamedTuple):
 
 
 class Metrics:
-    """The series of one scheduler, over a registry of its own."""
+    """The series of one scheduler, over a registry of its own.
 
-    def __init__(self) -> None:
+    Args:
+        kind_allowlist: the kinds that are told apart, separated by commas; empty: all.
+    """
+
+    def __init__(self, *, kind_allowlist: str = "") -> None:
         registry = new_registry("scheduler")
         self.registry: CollectorRegistry = registry
-        names = Names(registry)
+        names = Names(registry, kinds_of(kind_allowlist))
         self.queues = QueueMetrics(registry, names)
         self.endings = EndingMetrics(registry, names)
         self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
@@ -73,7 +77,8 @@ class Metrics:
 class Names:
     """Which queues and kinds are labels: the first that are seen, so that series are few."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, allowed: frozenset[str]) -> None:
+        self._allowed = allowed
         self._queues: set[str] = set()
         self._kinds: set[str] = set()
         self._dropped = Counter(
@@ -88,6 +93,8 @@ class Names:
 
     def kind(self, kind: str) -> str:
         """Return a kind's label."""
+        if self._allowed and kind not in self._allowed:
+            return OTHER
         return self._admitted(kind, self._kinds, KINDS_MAX)
 
     def _admitted(self, name: str, known: set[str], most: int) -> str:
@@ -188,14 +195,16 @@ class QueueMetrics:
 
     def runnable(self, queues: Iterable[str]) -> None:
         """Count jobs that became runnable, each by its queue's name."""
-        for queue, count in Tally(queues).items():
+        for queue, count in collections.Counter(queues).items():
             self._runnable.labels(self._names.queue(queue)).inc(count)
 
     def show(self, measured: Iterable[Measured], *, took_seconds: float = 0.0) -> None:
         """Show the queues as measured now; one that is gone since the last time has nothing."""
         self._measured_at.set_to_current_time()
         self._measured_for.observe(took_seconds)
-        jobs: Tally[tuple[str, str]] = Tally(dict.fromkeys(self._shown, 0))
+        jobs: collections.Counter[tuple[str, str]] = collections.Counter(
+            dict.fromkeys(self._shown, 0)
+        )
         oldest = dict.fromkeys((label for label, _ in self._shown), 0.0)
         for queue in measured:
             label = self._names.queue(queue.queue)

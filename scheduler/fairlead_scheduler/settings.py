@@ -132,6 +132,11 @@ class SchedulerSettings(DatabaseSettings):
     health_host: str = Field(
         default="", description="Address to serve them on; empty is every address."
     )
+    metrics_kind_allowlist: str = Field(
+        default="",
+        description="Kinds that the metrics tell apart, separated by commas; all others are "
+        "`other`. Empty: the first 200 that are seen.",
+    )
     log_format: LogFormat = Field(
         default="auto", description="json, console, or auto: console on a terminal, else json."
     )

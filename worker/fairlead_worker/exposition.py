@@ -16,7 +16,7 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from fairlead.metrics import PREFIX, new_registry
+from fairlead.metrics import PREFIX, kinds_of, new_registry
 from fairlead_worker import tally, wire
 from fairlead_worker.handback import HandBacks
 from fairlead_worker.lease import LeaseThread
@@ -53,6 +53,7 @@ class Exposition(Collector):
             name: {} for name in tally.HISTOGRAMS
         }
         self._told_us: dict[int, float] = {}
+        self._kinds = kinds_of(orders.metrics_kind_allowlist)
         handbacks.tell = self.add
         self.lease_expirations = 0
         self.child_deaths = 0
@@ -73,13 +74,20 @@ class Exposition(Collector):
     def add(self, grown: wire.Tally) -> None:
         """Add what was counted."""
         for counted in grown.counters:
-            values = self._counters[counted.series]
-            values[counted.labels] = values.get(counted.labels, 0) + counted.by
+            values, labels = self._counters[counted.series], self._allowed(counted.labels)
+            values[labels] = values.get(labels, 0) + counted.by
         for spread in grown.spreads:
             kept = self._histograms[spread.series]
-            counts, total = kept.get(spread.labels, ((0,) * len(spread.buckets), 0.0))
+            labels = self._allowed(spread.labels)
+            counts, total = kept.get(labels, ((0,) * len(spread.buckets), 0.0))
             summed = tuple(a + b for a, b in zip(counts, spread.buckets, strict=True))
-            kept[spread.labels] = (summed, total + spread.sum)
+            kept[labels] = (summed, total + spread.sum)
+
+    def _allowed(self, labels: Labels) -> Labels:
+        """Return labels with a kind that is to be told apart; the kind is the second one."""
+        if not self._kinds or len(labels) < 2 or labels[1] in self._kinds:
+            return labels
+        return (labels[0], tally.OTHER, *labels[2:])
 
     def collect(self) -> Generator[Metric]:
         """Yield every series as it is now."""

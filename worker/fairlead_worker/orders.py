@@ -40,6 +40,7 @@ class Orders:
     overrun_grace_seconds: float
     health_port: int | None
     health_host: str
+    metrics_kind_allowlist: str
     log_format: Literal["auto", "json", "console"]
     log_level: str
 

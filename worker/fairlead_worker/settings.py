@@ -121,6 +121,11 @@ class WorkerSettings(DatabaseSettings):
     health_host: str = Field(
         default="", description="Address of the health port; empty is every one."
     )
+    metrics_kind_allowlist: str = Field(
+        default="",
+        description="Kinds that the metrics tell apart, separated by commas; all others are "
+        "`other`. Empty: the first 200 that are seen.",
+    )
     log_format: Literal["auto", "json", "console"] = Field(
         default="auto", description="`auto` is console on a terminal and json elsewhere."
     )
@@ -187,6 +192,7 @@ def parser() -> ArgumentParser:
         ("--name", "worker_name"),
         ("--grace-seconds", "grace_seconds"),
         ("--health-port", "health_port"),
+        ("--metrics-kind-allowlist", "metrics_kind_allowlist"),
         ("--log-format", "log_format"),
         ("--log-level", "log_level"),
     ):

@@ -1,0 +1,72 @@
+"""The page of metrics names what the programs show, and nothing else."""
+
+import re
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from fairlead_scheduler.metrics import STATES, Measured, Metrics
+from fairlead_worker import tally
+from tests.support import tree
+from tests.support.pages import worker_page
+
+_ROW = re.compile(r"\| `(fairlead_\w+)` \| (\w+) \| ([\w, ]*) ?\| (\S.*) \|")
+_PAGE = (tree.ROOT / "docs/reference/metrics.md").read_text("utf-8")
+_NOT_OURS = frozenset({"le"})
+
+
+def described(program: str) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return the type and the labels of each series in a section of the page."""
+    section = _PAGE.split(f"## {program}\n")[1].split("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    found = [_ROW.fullmatch(line) for line in rows]
+    return {
+        row[1]: (row[2], frozenset(row[3].replace(",", " ").split()))
+        for row in found
+        if row is not None
+    }
+
+
+def shown(registry: CollectorRegistry) -> dict[str, tuple[str, frozenset[str]]]:
+    """Return the type and the labels of each series that a program shows."""
+    return {
+        family.name: (
+            family.type,
+            frozenset(name for each in family.samples for name in each.labels) - _NOT_OURS,
+        )
+        for family in registry.collect()
+        if family.name.startswith("fairlead_")
+    }
+
+
+def busy_scheduler() -> CollectorRegistry:
+    """Return a registry with a sample of every series."""
+    metrics = Metrics()
+    metrics.queues.runnable(["default"])
+    jobs: dict[str, int] = dict.fromkeys(STATES, 1)
+    metrics.queues.show([Measured("default", jobs, 1.0)])
+    metrics.endings.stolen(["default"], ["mail"], ["failed"])
+    return metrics.registry
+
+
+def busy_worker() -> CollectorRegistry:
+    """Return a registry with a sample of every series."""
+    counted = tally.Tally()
+    with counted.lock:
+        kind = counted.kind("default", "mail")
+        kind.started = kind.ended["failed"] = kind.finished["failed"] = 1
+        kind.wait.observe(1)
+        kind.run.observe(1)
+    growth = counted.take()
+    assert growth is not None
+    with worker_page() as page:
+        page.add(growth)
+        return page.registry
+
+
+@pytest.mark.parametrize(
+    ("program", "registry"), [("Worker", busy_worker()), ("Scheduler", busy_scheduler())]
+)
+def test_the_page_of_metrics_is_complete(program: str, registry: CollectorRegistry) -> None:
+    """Each series has a row with its type and labels; each row has a series."""
+    assert shown(registry) == described(program)
