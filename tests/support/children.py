@@ -115,9 +115,9 @@ class RunningChild:
         """Return how far a counter has grown, over all series that begin with these labels."""
         return sum(
             each.by
-            for tally in self.heard
-            if isinstance(tally, wire.Tally)
-            for each in tally.counters
+            for growth in self.heard
+            if isinstance(growth, wire.Growth)
+            for each in growth.counters
             if each.series == series and each.labels[: len(labels)] == labels
         )
 

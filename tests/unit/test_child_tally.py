@@ -16,7 +16,7 @@ def test_what_grew_is_sent_once() -> None:
 
     bounds = HISTOGRAMS["claim_batch_size"].bounds
     spread = wire.Spread("claim_batch_size", (), (*[0] * (len(bounds) - 1), 1, 1), 1001.0)
-    assert wire.Tally((wire.Counted("claim_empty_total", (), 2),), (spread,)) == growth
+    assert wire.Growth((wire.Counted("claim_empty_total", (), 2),), (spread,)) == growth
     assert tally.take() is None
 
 

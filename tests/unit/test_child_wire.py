@@ -19,7 +19,7 @@ TO_CHILD: tuple[wire.ToChild, ...] = (
 )
 TO_PARENT: tuple[wire.ToParent, ...] = (
     wire.Ready(("a", "b")),
-    wire.Tally((wire.Counted("c", ("x",), 1),), (wire.Spread("h", (), (0, 2), 0.5),)),
+    wire.Growth((wire.Counted("c", ("x",), 1),), (wire.Spread("h", (), (0, 2), 0.5),)),
     wire.Alone(1, 2),
     wire.Ended(1, 2),
     wire.Declined(1, 2),

@@ -11,7 +11,7 @@ from fairlead_worker.exposition import Exposition
 from fairlead_worker.handback import HandBacks
 from fairlead_worker.lease import LeaseThread
 from fairlead_worker.settings import WorkerSettings
-from fairlead_worker.wire import Counted, Spread, Tally
+from fairlead_worker.wire import Counted, Growth, Spread
 
 LABELS = ("default", "mail")
 
@@ -32,9 +32,9 @@ def shown(exposition: Exposition) -> list[str]:
     return generate_latest(exposition.registry).decode().splitlines()
 
 
-def grown(by: int, buckets: tuple[int, ...], total: float) -> Tally:
+def grown(by: int, buckets: tuple[int, ...], total: float) -> Growth:
     """Return what a child has counted of one kind."""
-    return Tally(
+    return Growth(
         counters=(Counted("jobs_started_total", LABELS, by),),
         spreads=(Spread("job_wait_seconds", LABELS, buckets, total),),
     )

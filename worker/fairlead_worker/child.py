@@ -23,10 +23,10 @@ from fairlead_worker import wire
 from fairlead_worker.alone import Loner
 from fairlead_worker.apart import Apart
 from fairlead_worker.attempt import Attempt
-from fairlead_worker.books import Books
 from fairlead_worker.child_orders import ChildOrders, read
 from fairlead_worker.claim import Claimer, Line
 from fairlead_worker.control import Control
+from fairlead_worker.counts import Counts
 from fairlead_worker.eager import Loop
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
@@ -66,14 +66,14 @@ class Child:
         ledger = wire.Ledger(orders.ledger_fd, orders.concurrency)
         self._slots = Slots(orders.concurrency, ledger)
         self._tally = Tally()
-        self._books = Books(self._tally, self._control.say)
+        self._counts = Counts(self._tally, self._control.say)
         self._apart = Apart(orders.app)
         gates = Gates()
         self._watch = Watch(self._loop, self._slots, self._give_back, gates.waiting)
         self._finisher = Finisher(
             partial(self._open, "worker endings"),
             self._slots,
-            self._books,
+            self._counts,
             emptied=self._emptied,
             stop=self._stop_soon,
         )
@@ -125,7 +125,7 @@ class Child:
             threading.Thread(target=_guarded, args=(work,), name=name, daemon=True).start()
         self._loop.run_until_complete(self._over)
         self._finisher.stop()
-        self._books.close_second(())
+        self._counts.close_second(())
         self._apart.close()
         self._control.say(wire.Drained())
         if self._slots.held:

@@ -61,7 +61,7 @@ class Exposition(Collector):
         self.registry = new_registry("worker")
         self.registry.register(self)
 
-    def hear(self, grown: wire.Tally, pid: int) -> None:
+    def hear(self, grown: wire.Growth, pid: int) -> None:
         """Add what a child has counted: everything that had started in it by now."""
         self._told_us[pid] = monotonic() * 1e6
         self.add(grown)
@@ -71,7 +71,7 @@ class Exposition(Collector):
         told_us = self._told_us.pop(pid, 0.0)
         return [entry.token for entry in started if entry.started_us > told_us]
 
-    def add(self, grown: wire.Tally) -> None:
+    def add(self, grown: wire.Growth) -> None:
         """Add what was counted."""
         for counted in grown.counters:
             values, labels = self._counters[counted.series], self._allowed(counted.labels)

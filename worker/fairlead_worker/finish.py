@@ -18,7 +18,7 @@ from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store
 from fairlead_worker.attempt import Attempt
-from fairlead_worker.books import Books
+from fairlead_worker.counts import Counts
 from fairlead_worker.outcome import Stop, Unsaid
 from fairlead_worker.progress import Reports
 from fairlead_worker.slots import Slots
@@ -37,7 +37,7 @@ class Finisher:
     Args:
         open_one: opens a connection.
         slots: what is held; what is written is let go.
-        books: counts what is written.
+        counts: counts what is written.
         emptied: called when nothing is held any more.
         stop: called with an attempt that turns out to be cancelled or to have lost its job.
     """
@@ -46,17 +46,17 @@ class Finisher:
         self,
         open_one: Callable[[], Connection],
         slots: Slots,
-        books: Books,
+        counts: Counts,
         *,
         emptied: Callable[[], None],
         stop: Callable[[Attempt, Stop], None],
     ) -> None:
         self._slots = slots
-        self._books = books
+        self._counts = counts
         self._emptied = emptied
         self._stop_attempt = stop
         self._stop = threading.Event()
-        self._writer = Writer(open_one, self._stop, books, slots=slots)
+        self._writer = Writer(open_one, self._stop, counts, slots=slots)
         self._reminder = Reminder()
         self._ended: list[Attempt] = []
         self._bell: SimpleQueue[None] = SimpleQueue()
@@ -105,7 +105,7 @@ class Finisher:
         if monotonic() >= self._tick_at:
             self._tick_at = monotonic() + _TICK_SECONDS
             self._write_progress()
-            self._books.close_second(self._slots.running)
+            self._counts.close_second(self._slots.running)
 
     def _await_work(self) -> None:
         self._rest(1, _LOOK_SECONDS if self._slots.held else _TICK_SECONDS)

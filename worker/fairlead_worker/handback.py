@@ -18,7 +18,7 @@ from fairlead_worker.ledger_view import Ending
 from fairlead_worker.parent_store import Became
 from fairlead_worker.session import Session
 from fairlead_worker.tally import OTHER, Tally
-from fairlead_worker.wire import Tally as Growth
+from fairlead_worker.wire import Growth
 
 _AGAIN_SECONDS = 0.5
 _UNTOUCHED = ("stale", "locked")

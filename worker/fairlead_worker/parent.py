@@ -132,7 +132,7 @@ class Parent:
     def _listen_to(self, child: Child) -> None:
         for message in child.heard():
             match message:
-                case wire.Tally():
+                case wire.Growth():
                     self._exposition.hear(message, child.pid)
                 case wire.Alone():
                     self._solo.take(message, child)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
 
-from fairlead_worker.wire import Counted, Spread
-from fairlead_worker.wire import Tally as Growth
+from fairlead_worker.wire import Counted, Growth, Spread
 
 QUEUES_MAX = 50
 KINDS_MAX = 200

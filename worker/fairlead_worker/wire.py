@@ -144,12 +144,12 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
-    """What was counted since the last tally; about once a second, and not when nothing grew."""
+class Growth:
+    """What was counted since the last one; about once a second, and not when nothing grew."""
 
     counters: tuple[Counted, ...]
     spreads: tuple[Spread, ...]
-    say: Literal["tally"] = "tally"
+    say: Literal["growth"] = "growth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ class Drained:
 
 ToChild = Go | Drain | Release | Cancel | Lost | Take | Settled | Roll
 State = Ready | Idle | Busy | Draining | Drained
-ToParent = State | Tally | Alone | Ended | Declined | Holds | Unsure
+ToParent = State | Growth | Alone | Ended | Declined | Holds | Unsure
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Value = None | bool | int | float | str | tuple["Value", ...] | Counted | Spread
@@ -243,7 +243,7 @@ _TO_CHILD: dict[str, Callable[..., ToChild]] = {
 }
 _TO_PARENT: dict[str, Callable[..., ToParent]] = {
     "ready": Ready,
-    "tally": Tally,
+    "growth": Growth,
     "alone": Alone,
     "ended": Ended,
     "declined": Declined,

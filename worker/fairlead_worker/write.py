@@ -28,7 +28,7 @@ from fairlead.sql import integers, load
 from fairlead.store import Connection
 from fairlead_worker import child_store, fault, outcome
 from fairlead_worker.attempt import Attempt
-from fairlead_worker.books import Books
+from fairlead_worker.counts import Counts
 from fairlead_worker.outcome import Completed, Finished, HandedBack
 from fairlead_worker.patience import Patience
 from fairlead_worker.slots import Slots
@@ -46,7 +46,7 @@ class Writer:
     Args:
         open_one: opens a connection.
         stop: set when nothing may be written any more.
-        books: counts what was written.
+        counts: counts what was written.
         slots: told whether endings can be written.
     """
 
@@ -54,13 +54,13 @@ class Writer:
         self,
         open_one: Callable[[], Connection],
         stop: threading.Event,
-        books: Books,
+        counts: Counts,
         *,
         slots: Slots,
     ) -> None:
         self._open_one = open_one
         self._stop = stop
-        self._books = books
+        self._counts = counts
         self._slots = slots
         self._connection: Connection | None = None
         self._locked: list[tuple[float, Attempt]] = []
@@ -193,16 +193,16 @@ class Writer:
         held, locked = self._finish(connection, finals)
         became = child_store.hand_back(connection, backs) if backs else {}
         if len(held) == len(finals) and not backs and not claimed:
-            self._books.finished(finals)
+            self._counts.finished(finals)
             return finals, []
         stale = [each for each in finals if each.row[1] not in held | locked]
         stale += [each for each in backs if became[each.row[1]] == "stale"]
         unsure = stale + claimed
         on_record = child_store.finished(connection, unsure) if unsure else set[int]()
         good = held | on_record
-        self._books.finished([each for each in finals + claimed if each.row[1] in good])
-        self._books.handed_back(backs, became)
-        self._books.stale([each for each in stale if each.row[1] not in on_record])
+        self._counts.finished([each for each in finals + claimed if each.row[1] in good])
+        self._counts.handed_back(backs, became)
+        self._counts.stale([each for each in stale if each.row[1] not in on_record])
         locked |= {token for token, verdict in became.items() if verdict == "locked"}
         self._set_aside([each for each in finals + backs if each.row[1] in locked])
         undone = [each for each in claimed if each.row[1] not in on_record]

@@ -10,14 +10,14 @@ from fairlead import log
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.outcome import Finished, HandedBack
 from fairlead_worker.tally import OTHER, Kind, Tally
-from fairlead_worker.wire import Tally as Growth
+from fairlead_worker.wire import Growth
 
 _FOR_GOOD = frozenset({"failed", "cancelled"})
 _FAILURES = frozenset({"failed", "crashed"})
 
 
-class Books:
-    """Keeps a child's counts. Used by the finisher's thread alone; the tally may be shared.
+class Counts:
+    """A child's counts. Used by the finisher's thread alone; the tally may be shared.
 
     Args:
         tally: where it counts.
