@@ -266,6 +266,8 @@ def test_a_restarted_worker_releases_its_dead_predecessors_jobs_at_once(
     with working(Worker(orders)) as worker:
         worker.enlist()
 
+    told = [(each.ending.job_id, each.ending.ended_as) for each in worker.noted]
+    assert [(job_id, "lost")] == told
     assert "dead" == state_of(db, former_id)
     assert (None, 1, 0) == queued(db, job_id)
 
