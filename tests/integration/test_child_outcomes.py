@@ -203,15 +203,15 @@ def test_what_is_not_to_run_ends_without_a_handler(
         db.execute(
             "UPDATE fairlead.jobs SET cancel_requested_at = now() WHERE id = %s", [cancelled]
         )
-        db.execute(
-            "UPDATE fairlead.jobs SET expires_at = now(), last_error = 'it broke' WHERE id = %s",
-            [expired],
+        doom = (
+            "UPDATE fairlead.jobs SET expires_at = now(), last_error = 'it broke' WHERE id = %s"
         )
+        db.execute(doom, [expired])
         db.execute("DELETE FROM fairlead.jobs WHERE id = %s", [gone])
         db.execute("NOTIFY fairlead_work")
 
     assert ("cancelled", None, "cancelled before it started", 1) == ends(db, cancelled)
-    said = "it expired while it waited to run; before that: it broke"
+    said = "it expired while it waited to run; before that: broken"
     assert ("expired", None, said, 1) == ends(db, expired)
     until(
         lambda: (

@@ -49,14 +49,14 @@ def list_schedules(*, as_json: show.AsJson = False) -> None:
 
 @app.command("enable")
 def enable(name: Name, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
-    """Let a schedule fire again; what it missed meanwhile is up to its policy."""
+    """Let a schedule fire again; its policy says what of what it missed."""
     key = _change("switch_schedule", name, tenant, enabled=True)
     _say(key, "enabled", as_json=as_json)
 
 
 @app.command("disable")
 def disable(name: Name, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
-    """Keep a schedule from firing; enable says what becomes of what it misses."""
+    """Keep a schedule from firing until it is enabled."""
     key = _change("switch_schedule", name, tenant, enabled=False)
     _say(key, "disabled", as_json=as_json)
 
