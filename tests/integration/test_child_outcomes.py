@@ -211,7 +211,7 @@ def test_what_is_not_to_run_ends_without_a_handler(
         db.execute("NOTIFY fairlead_work")
 
     assert ("cancelled", None, "cancelled before it started", 1) == ends(db, cancelled)
-    said = "it expired while it waited to run; before that: broken"
+    said = "it expired while it waited to run; before that: it broke"
     assert ("expired", None, said, 1) == ends(db, expired)
     until(
         lambda: (

@@ -49,7 +49,7 @@ def list_schedules(*, as_json: show.AsJson = False) -> None:
 
 @app.command("enable")
 def enable(name: Name, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:
-    """Let a schedule fire again; its policy says what of what it missed."""
+    """Let a schedule fire again; what it missed is up to its policy."""
     key = _change("switch_schedule", name, tenant, enabled=True)
     _say(key, "enabled", as_json=as_json)
 
