@@ -441,20 +441,21 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
                       JOIN asked a ON ((a.id = g.id)))
                       LEFT JOIN held h ON ((h.job_id = g.id)))
          )
-  INSERT INTO fairlead.receipts (ended, run_us, queues, kinds, outcomes)  SELECT array_agg(h.job_id) FILTER (WHERE (h.job_id IS NOT NULL)) AS array_agg,
-             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - h.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) FILTER (WHERE (h.job_id IS NOT NULL)) AS array_agg,
-             array_agg(g.queue) FILTER (WHERE ((g.id IS NOT NULL) AND (h.claimed_at IS NULL))) AS array_agg,
-             array_agg(g.kind) FILTER (WHERE ((g.id IS NOT NULL) AND (h.claimed_at IS NULL))) AS array_agg,
-             array_agg(g.outcome) FILTER (WHERE ((g.id IS NOT NULL) AND (h.claimed_at IS NULL))) AS array_agg
-            FROM (held h
-              FULL JOIN ( SELECT j.id,
-                     j.queue,
-                     j.kind,
-                     a.outcome
-                    FROM (gone j
-                      JOIN asked a ON ((a.id = j.id)))) g ON ((g.id = h.job_id)))
+  INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(h.job_id) AS array_agg,
+             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - h.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) AS array_agg
+            FROM held h
           HAVING (count(*) > 0);
 END;
+
+CREATE FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[] DEFAULT NULL::text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into fairlead.receipts (queues, kinds, outcomes)
+    select array_agg(j.queue), array_agg(j.kind), array_agg(_end_unstarted.outcome)
+    from fairlead.jobs j where j.id = any (ids);
+    perform fairlead._end_jobs(ids, array_fill(outcome, array[cardinality(ids)]), errors);
+end $$;
 
 CREATE FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -495,8 +496,7 @@ begin
                array_agg(j.id order by j.id)
         into errors, free
         from fairlead.jobs j where j.id = any (free);
-        perform fairlead._end_jobs(
-            free, array_fill('expired'::text, array[cardinality(free)]), errors);
+        perform fairlead._end_unstarted(free, 'expired', errors);
     end if;
     return coalesce(cardinality(free), 0);
 end $$;
@@ -589,8 +589,7 @@ begin
         where q.job_id = any (mine) and q.worker is null order by q.job_id
         for update skip locked) l;
     if unwanted is not null then
-        perform fairlead._end_jobs(
-            unwanted, array_fill('cancelled'::text, array[cardinality(unwanted)]));
+        perform fairlead._end_unstarted(unwanted, 'cancelled');
     end if;
     return query
     delete from fairlead.work_queue q where q.job_id = any (free) returning q.job_id;
@@ -770,7 +769,7 @@ begin
             return 'requested';
         end if;
     end if;
-    perform fairlead._end_jobs(array[cancel.job_id], array['cancelled'], array[null::text]);
+    perform fairlead._end_unstarted(array[cancel.job_id], 'cancelled');
     return 'cancelled';
 end $$;
 
@@ -1719,6 +1718,8 @@ GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;

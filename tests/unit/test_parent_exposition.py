@@ -5,13 +5,10 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import generate_latest
 
-from fairlead.bell import Bell
 from fairlead_worker import tally
 from fairlead_worker.exposition import Exposition
-from fairlead_worker.handback import HandBacks
-from fairlead_worker.lease import LeaseThread
-from fairlead_worker.settings import WorkerSettings
 from fairlead_worker.wire import Counted, Growth, Spread
+from tests.support.pages import worker_page
 
 LABELS = ("default", "mail")
 
@@ -19,12 +16,8 @@ LABELS = ("default", "mail")
 @pytest.fixture
 def exposition() -> Iterator[Exposition]:
     """Yield the exposition of a worker that has not started."""
-    orders = WorkerSettings(app="shop.jobs:tasks").orders()
-    news = Bell()
-    lease = LeaseThread(orders, name="w", running=tuple, news=news)
-    yield Exposition(orders, lease, HandBacks(lease), tuple)
-    lease.close()
-    news.close()
+    with worker_page() as page:
+        yield page
 
 
 def shown(exposition: Exposition) -> list[str]:

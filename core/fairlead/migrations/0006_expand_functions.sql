@@ -60,17 +60,22 @@ begin atomic
                case when a.outcome = 'succeeded' then a.error else coalesce(a.error, g.last_error) end
         from gone g join asked a on a.id = g.id left join held h on h.job_id = g.id
     )
-    insert into fairlead.receipts (ended, run_us, queues, kinds, outcomes)
-    select array_agg(h.job_id) filter (where h.job_id is not null),
+    insert into fairlead.receipts (ended, run_us)
+    select array_agg(h.job_id),
            array_agg(coalesce(extract(epoch from clock_timestamp() - h.claimed_at) * 1e6, 0)::bigint)
-               filter (where h.job_id is not null),
-           array_agg(g.queue) filter (where g.id is not null and h.claimed_at is null),
-           array_agg(g.kind) filter (where g.id is not null and h.claimed_at is null),
-           array_agg(g.outcome) filter (where g.id is not null and h.claimed_at is null)
-    from held h full join (
-        select j.id, j.queue, j.kind, a.outcome from gone j join asked a on a.id = j.id
-    ) g on g.id = h.job_id having count(*) > 0;
+    from held h having count(*) > 0;
 end;
+
+-- Ends jobs that no worker holds, whose rows the caller holds. No worker counts them, so the leader is
+-- told of which queue and kind they were.
+create function fairlead._end_unstarted(ids bigint[], outcome text, errors text[] default null)
+returns void language plpgsql as $$
+begin
+    insert into fairlead.receipts (queues, kinds, outcomes)
+    select array_agg(j.queue), array_agg(j.kind), array_agg(_end_unstarted.outcome)
+    from fairlead.jobs j where j.id = any (ids);
+    perform fairlead._end_jobs(ids, array_fill(outcome, array[cardinality(ids)]), errors);
+end $$;
 
 -- Finishes the job with its result, in the caller's transaction: the job is done when that commits.
 -- A stale token raises FL001, so that the caller's transaction cannot commit. A repeat raises too. The
@@ -297,7 +302,7 @@ begin
             return 'requested';
         end if;
     end if;
-    perform fairlead._end_jobs(array[cancel.job_id], array['cancelled'], array[null::text]);
+    perform fairlead._end_unstarted(array[cancel.job_id], 'cancelled');
     return 'cancelled';
 end $$;
 

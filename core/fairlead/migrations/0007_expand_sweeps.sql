@@ -81,8 +81,7 @@ begin
                array_agg(j.id order by j.id)
         into errors, free
         from fairlead.jobs j where j.id = any (free);
-        perform fairlead._end_jobs(
-            free, array_fill('expired'::text, array[cardinality(free)]), errors);
+        perform fairlead._end_unstarted(free, 'expired', errors);
     end if;
     return coalesce(cardinality(free), 0);
 end $$;
@@ -112,8 +111,7 @@ begin
         where q.job_id = any (mine) and q.worker is null order by q.job_id
         for update skip locked) l;
     if unwanted is not null then
-        perform fairlead._end_jobs(
-            unwanted, array_fill('cancelled'::text, array[cardinality(unwanted)]));
+        perform fairlead._end_unstarted(unwanted, 'cancelled');
     end if;
     return query
     delete from fairlead.work_queue q where q.job_id = any (free) returning q.job_id;
