@@ -1,8 +1,9 @@
 """Buffers per dispatched job of the scheduler's statements, by EXPLAIN (ANALYZE, BUFFERS).
 
-Selecting is explained with parameters that the scheduler itself has sent, which the server's
-log gives, since how many heads it asks of how many lanes is its decision and decides the cost.
-Dispatching is explained for the next jobs in line. Everything is rolled back.
+Both are explained with parameters that the scheduler itself has sent, which the server's log
+gives: how many heads it asks of how many lanes, and how far apart the jobs lie that it picks,
+are its decisions and decide the cost. What it has dispatched is explained in a copy of the
+database from before. Everything is rolled back.
 """
 
 from __future__ import annotations
@@ -18,22 +19,23 @@ from bench.server import Server
 from fairlead import sql
 
 _PACKAGE = "fairlead_scheduler"
-_BATCH = 500
 _SAMPLES_MAX = 20
 _NAMED = re.compile(rb"%\((\w+)\)s")
 
 
+def _named(name: str, literals: Sequence[str]) -> dict[bytes, str]:
+    """Return literals, which come in the order of the parameters' first use, by their names."""
+    names = dict.fromkeys(_NAMED.findall(sql.load(_PACKAGE, name)))
+    return dict(zip(names, literals, strict=True))
+
+
 def _with_literals(name: str, literals: Sequence[str]) -> bytes:
-    """Put literals, which come in the order of the parameters' first use, into a statement."""
-    query = sql.load(_PACKAGE, name)
-    names = list(dict.fromkeys(_NAMED.findall(query)))
-    values = dict(zip(names, literals, strict=True))
+    """Put literals into a statement."""
+    query, values = sql.load(_PACKAGE, name), _named(name, literals)
     return _NAMED.sub(lambda found: values[found[1]].encode(), query).replace(b"%%", b"%")
 
 
-def _buffers(connection: psycopg.Connection, query: bytes, *, warm_up: bytes) -> int:
-    connection.execute(warm_up)  # catalogs and pages
-    connection.rollback()
+def _buffers(connection: psycopg.Connection, query: bytes) -> int:
     row = connection.execute(b"explain (analyze, buffers, format json) " + query).fetchone()
     connection.rollback()
     assert row is not None
@@ -58,59 +60,42 @@ def select_buffers(connection: psycopg.Connection, sent: Sequence[Sequence[str]]
         found = _heads(connection, query)
         if found:
             heads += found
-            buffers += _buffers(connection, query, warm_up=query)
+            buffers += _buffers(connection, query)
     return buffers / max(1, heads)
 
 
-def _dispatching(ids: Sequence[int], epoch: int) -> bytes:
-    literals: dict[bytes, str] = {
-        b"epoch": str(epoch),
-        b"floor": "0",
-        b"pool": "'default'",
-        b"band": "0::smallint",
-        b"ids": f"'{sql.integers(ids)}'",
-        b"vtags": f"'{sql.integers(range(len(ids)))}'",
-        b"estimates_us": f"'{sql.integers([1000] * len(ids))}'",
-        b"seen_us": f"'{sql.integers([0] * len(ids))}'",
-        b"timeout_default": "'10 min'",
-        b"timeout_max": "'1 hour'",
-    }
-    query = sql.load(_PACKAGE, "dispatch")
-    return _NAMED.sub(lambda found: literals[found[1]].encode(), query)
+def dispatch_buffers(connection: psycopg.Connection, sent: Sequence[Sequence[str]]) -> float:
+    """Return buffers per job of the dispatches that the scheduler sent, on average.
 
-
-def dispatch_buffers(connection: psycopg.Connection) -> float:
-    """Return buffers per job of dispatching the next jobs in line.
-
-    What warms up are others: the rolled back rows of the same jobs would be visited again.
+    The database is one from before, under the epoch that sent them.
     """
-    rows = connection.execute(
-        b"select id from fairlead.jobs j where run_at is null and not exists"
-        b" (select from fairlead.work_queue q where q.job_id = j.id) order by seq limit %s",
-        (2 * _BATCH,),
-    ).fetchall()
-    lead = connection.execute(
-        b"select epoch from fairlead.leaders where role = 'scheduler'"
-    ).fetchone()
-    connection.rollback()
-    assert lead is not None
-    ids = [int(row[0]) for row in rows]
-    measured, others = sorted(ids[:_BATCH]), sorted(ids[_BATCH:])
-    warm_up = _dispatching(others, lead[0])
-    return _buffers(connection, _dispatching(measured, lead[0]), warm_up=warm_up) / len(
-        measured
-    )
+    buffers = jobs = 0
+    for literals in sent[-_SAMPLES_MAX:]:
+        values = _named("dispatch", literals)
+        connection.execute(
+            b"update fairlead.leaders set epoch = %s where role = 'scheduler'",
+            (values[b"epoch"].strip("'"),),
+        )
+        connection.commit()
+        buffers += _buffers(connection, _with_literals("dispatch", literals))
+        jobs += values[b"ids"].count(",") + 1
+    return buffers / max(1, jobs)
 
 
-def scheduler_buffers(server: Server, database: str, first: int) -> dict[str, float]:
+def scheduler_buffers(
+    server: Server, database: str, *, before: str, first: int
+) -> dict[str, float]:
     """Return buffers per job of the statements that select and that dispatch.
 
-    `first` is where the server's log stood before the scheduler's parameters were logged.
+    `first` is where the server's log stood before the scheduler's parameters were logged, and
+    `before` a copy of the database from then.
     """
     last = statement_log.position(server)
-    sent = statement_log.parameters(server.log, first, last, "refill")
-    with psycopg.connect(server.dsn(database)) as connection:
-        found = {"dispatch": dispatch_buffers(connection)}
-        if sent:
-            found["select"] = select_buffers(connection, sent)
-        return found
+    refills = statement_log.parameters(server.log, first, last, "refill")
+    dispatches = statement_log.parameters(server.log, first, last, "dispatch")
+    with psycopg.connect(server.dsn(before)) as connection:
+        found = {"dispatch": dispatch_buffers(connection, dispatches)}
+    if refills:
+        with psycopg.connect(server.dsn(database)) as connection:
+            found["select"] = select_buffers(connection, refills)
+    return found

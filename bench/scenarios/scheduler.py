@@ -59,12 +59,16 @@ def _under_load(context: Context, dsn: str) -> tuple[list[live.Window], float, M
 def _plans(context: Context, dsn: str) -> dict[str, float]:
     """Run for a moment with parameters logged, then explain what was sent."""
     server = context.server
+    before = f"{_DATABASE}_before"
+    server.create_database(before, _DATABASE)
     statement_log.switch_on(server, _DATABASE, with_parameters=True)
     first = statement_log.position(server)
     with live.running(context.fairlead, dsn) as running:
         live.warm_up(running, _LOGGED_JOBS)
     statement_log.switch_off(server, _DATABASE)
-    return explain.scheduler_buffers(server, _DATABASE, first)
+    found = explain.scheduler_buffers(server, _DATABASE, before=before, first=first)
+    server.drop_database(before)
+    return found
 
 
 def _at_rest(context: Context) -> float:
