@@ -1625,7 +1625,7 @@ CREATE INDEX jobs_lane ON fairlead.jobs USING btree (queue, tenant, rank, seq) W
 
 CREATE INDEX schedule_fires_age ON fairlead.schedule_fires USING btree (fired_at);
 
-CREATE INDEX work_queue_claim_order ON fairlead.work_queue USING btree (pool, band, vtag, job_id);
+CREATE INDEX work_queue_claim_order ON fairlead.work_queue USING btree (pool, band, vtag, job_id) WHERE (band >= 0);
 
 CREATE INDEX worker_leases_live ON fairlead.worker_leases USING btree (name) WHERE (dead_at IS NULL);
 

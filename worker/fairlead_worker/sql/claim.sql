@@ -1,7 +1,8 @@
 -- claim: lease up to %(limit)s queued jobs of the pool to one worker, in claim order.
 -- locks: the worker's live row (for share, so that a death or a drain mark cannot be missed), then
 --        work_queue rows in claim order (skip locked).
--- index: work_queue_claim_order, from the floor on; jobs_pkey for what is returned.
+-- index: work_queue_claim_order, from the floor on, which asks for its condition on band; jobs_pkey for
+--        what is returned.
 with me as materialized (
     select w.id from fairlead.worker_leases w
     where w.id = %(worker)s and w.dead_at is null for share
@@ -9,7 +10,7 @@ with me as materialized (
     select q.place
     from fairlead.claim_floors f cross join lateral (
         select w.ctid as place from fairlead.work_queue w
-        where w.pool = %(pool)s and w.band = f.band and w.worker is null
+        where w.pool = %(pool)s and w.band = f.band and w.band >= 0 and w.worker is null
           and w.vtag >= case when %(below_floor)s then -1 else f.vtag end
         order by w.vtag, w.job_id limit %(limit)s
         for update skip locked) q
