@@ -98,7 +98,7 @@ _COLUMNS = """
     ORDER BY a.attnum
 """
 # Those of jobs stand in the function that admits its rows (ADR 0011).
-_CHECKS = """
+CHECKS = """
     SELECT conname::text FROM pg_constraint
     WHERE conrelid = %(table)s::regclass AND contype = 'c'
     UNION ALL
@@ -138,7 +138,7 @@ def render(url: str) -> str:
 def _table(connection: psycopg.Connection[tuple[object, ...]], table: str) -> str:
     name = f"fairlead.{table}"
     columns = connection.execute(_COLUMNS, [name, True]).fetchall()
-    checks = [str(row[0]) for row in connection.execute(_CHECKS, {"table": name})]
+    checks = [str(row[0]) for row in connection.execute(CHECKS, {"table": name})]
     rows = [
         (f"`{column}`", kind, _code(default), about) for column, kind, default, about in columns
     ]

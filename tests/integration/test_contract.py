@@ -6,19 +6,10 @@ import pytest
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 
+from docs.generate.sql import CHECKS
 from tests.conftest import Background, Connect
 from tests.support.waiting import blocked
 
-# Those of jobs stand in the function that admits its rows.
-_CHECKS = """
-    SELECT conname::text FROM pg_constraint
-    WHERE conrelid = %(table)s::regclass AND contype = 'c'
-    UNION ALL
-    SELECT (regexp_matches(p.prosrc, '''(\\w+_(?:is|are)_\\w+)''', 'g'))[1]
-    FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid
-    WHERE t.tgrelid = %(table)s::regclass
-    ORDER BY 1
-"""
 _DEEP = '{"a":' * 500 + "1" + "}" * 500
 
 # For each constraint a column and what it refuses, as an application would write it.
@@ -261,7 +252,7 @@ def test_every_constraint_is_tried_and_says_what_it_wants(
     db: Connection[TupleRow], table: str, tried: dict[str, object]
 ) -> None:
     """No bound is without a test, and each name reads as a sentence."""
-    names = [str(row[0]) for row in db.execute(_CHECKS, {"table": f"fairlead.{table}"})]
+    names = [str(row[0]) for row in db.execute(CHECKS, {"table": f"fairlead.{table}"})]
 
     assert sorted(tried) == names
     assert [] == [
