@@ -1,6 +1,5 @@
 """Endings that the database does not take for a while are kept, and no job runs again."""
 
-import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +10,7 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
 from tests.support.children import RunningChild, child, register
-from tests.support.dispatching import dispatch_all
+from tests.support.dispatching import insert
 from tests.support.waiting import until
 
 _ENDINGS = "fairlead worker endings"
@@ -23,17 +22,6 @@ def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChil
     db.execute("CREATE TABLE seen (at serial, what text)")
     with child(database_url, register(db)) as started:
         yield started
-
-
-def insert(db: Connection[TupleRow], kind: str, payload: object = None) -> int:
-    """Insert and dispatch one job."""
-    row = db.execute(
-        "INSERT INTO fairlead.jobs (kind, payload) VALUES (%s, %s::jsonb) RETURNING id",
-        [kind, json.dumps(payload)],
-    ).fetchone()
-    assert row is not None
-    dispatch_all(db)
-    return int(row[0])
 
 
 def said(running: RunningChild, event: str) -> list[str]:

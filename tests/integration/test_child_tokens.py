@@ -1,6 +1,5 @@
 """Endings are fenced: what a lost connection, a thief or a handler did is told apart."""
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -10,7 +9,7 @@ from psycopg.rows import TupleRow
 from fairlead_worker import wire
 from tests.conftest import Connect
 from tests.support.children import RunningChild, child, register
-from tests.support.dispatching import dispatch_all
+from tests.support.dispatching import dispatch_all, insert
 from tests.support.waiting import until
 
 _OUTCOMES = "SELECT outcome, result, error FROM fairlead.job_history WHERE id = %s"
@@ -31,17 +30,6 @@ def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChil
     db.execute("CREATE TABLE seen (at serial, what text)")
     with child(database_url, register(db)) as started:
         yield started
-
-
-def insert(db: Connection[TupleRow], kind: str, payload: object = None) -> int:
-    """Insert and dispatch one job."""
-    row = db.execute(
-        "INSERT INTO fairlead.jobs (kind, payload) VALUES (%s, %s::jsonb) RETURNING id",
-        [kind, json.dumps(payload)],
-    ).fetchone()
-    assert row is not None
-    dispatch_all(db)
-    return int(row[0])
 
 
 def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:

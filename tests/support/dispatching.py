@@ -1,5 +1,7 @@
 """Dispatch by hand, for tests that want no scheduler."""
 
+import json
+
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -29,3 +31,14 @@ def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tupl
     if wake:
         connection.execute("NOTIFY fairlead_work")
     return tuple(int(row[0]) for row in moved)
+
+
+def insert(db: Connection[TupleRow], kind: str, payload: object = None) -> int:
+    """Insert and dispatch one job."""
+    row = db.execute(
+        "INSERT INTO fairlead.jobs (kind, payload) VALUES (%s, %s::jsonb) RETURNING id",
+        [kind, json.dumps(payload)],
+    ).fetchone()
+    assert row is not None
+    dispatch_all(db)
+    return int(row[0])
