@@ -41,6 +41,20 @@ def test_a_killed_server_recovers_what_was_committed_on_the_same_port(
         assert (1,) == connection.execute("SELECT number FROM kept").fetchone()
 
 
+def test_a_folders_url_stays_unless_its_port_is_taken(own_server: Server) -> None:
+    """What people have exported still works after the next start."""
+    url, port = own_server.url, own_server.port
+    own_server.stop()
+
+    with Server(own_server.data_dir) as again:
+        assert url == again.url
+    with (
+        socket.create_server(("127.0.0.1", port)),
+        Server(own_server.data_dir) as elsewhere,
+    ):
+        assert port != elsewhere.port
+
+
 def test_a_kill_ends_the_servers_children_too(own_server: Server) -> None:
     """No backend outlives a killed postmaster."""
     with psycopg.connect(own_server.url) as connection:

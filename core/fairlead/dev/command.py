@@ -37,8 +37,27 @@ class Shape:
     grace_seconds: int
 
 
+def _names_an_attribute(app: str) -> str:
+    """Refuse before anything starts what no worker could load."""
+    module, _, attribute = app.partition(":")
+    if not module or not attribute:
+        raise typer.BadParameter(f"'{app}' must be module:attribute, such as shop.jobs:tasks")
+    return app
+
+
+App = Annotated[
+    str, typer.Option(help="Your tasks, as module:attribute.", callback=_names_an_attribute)
+]
+Port = Annotated[
+    int | None,
+    typer.Option(
+        min=1, max=65535, help="The database's port; else the last one or a free one."
+    ),
+]
+
+
 def dev(
-    app: Annotated[str, typer.Option(help="Your tasks, as module:attribute.")],
+    app: App,
     workers: Annotated[int, typer.Option(min=1, max=32, help="Worker processes.")] = 2,
     concurrency: Annotated[int, typer.Option(min=1, help="Slots of each child process.")] = 10,
     processes: Annotated[int, typer.Option(min=1, help="Child processes of each worker.")] = 1,
@@ -48,9 +67,7 @@ def dev(
     data_dir: Annotated[
         Path | None, typer.Option(help="Where the database lives; it survives restarts.")
     ] = None,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="The database's port; else a free one.")
-    ] = None,
+    port: Port = None,
 ) -> None:
     """Run PostgreSQL, a scheduler and workers on this machine until Ctrl-C."""
     console = Console(stderr=True, soft_wrap=True)
@@ -78,7 +95,8 @@ def dev(
         raise typer.Exit(2) from None
     if fleet.given_up:
         console.print(
-            f"fairlead: {', '.join(fleet.given_up)} did not stay up; its last lines say why",
+            f"fairlead: {', '.join(fleet.given_up)} did not stay up; "
+            f"{'its' if len(fleet.given_up) == 1 else 'their'} last lines say why",
             markup=False,
         )
         raise typer.Exit(2)

@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import re
 import shutil
 import subprocess
 from collections import deque
@@ -58,6 +59,13 @@ def made_with(data_dir: Path) -> int | None:
     """Return the major version of the server that made the folder; None: there is none yet."""
     version = data_dir / "PG_VERSION"
     return int(version.read_text()) if version.exists() else None
+
+
+def former_port(data_dir: Path) -> int | None:
+    """Return the port of the server that ran on the folder last; None: there was none."""
+    options = data_dir / "postmaster.opts"
+    port = re.search(r'"port=(\d+)"', options.read_text()) if options.exists() else None
+    return None if port is None else int(port[1])
 
 
 def initialise(data_dir: Path, bin_dir: Path, who: Account) -> None:

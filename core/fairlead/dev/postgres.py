@@ -54,7 +54,8 @@ class Server:
         data_dir: the cluster's folder; its parent holds its lock and must exist.
         bin_dir: the programs' folder; None takes the version that the data was made with,
             else what `binaries()` prefers.
-        port: None draws a free one, kept for the life of this object.
+        port: None takes that of the folder's last server, so that its URL stays, or a free one
+            where that is taken; it is kept for the life of this object.
         settings: server settings by name, over the defaults.
     """
 
@@ -217,7 +218,8 @@ class Server:
 
     def _launch(self, bin_dir: Path) -> None:
         if self._port is None:
-            self._port = _free_port()
+            former = datafolder.former_port(self.data_dir)
+            self._port = former if former and _is_free(former) else _free_port()
         elif not _is_free(self._port):
             raise PostgresError(
                 f"port {self._port} is taken: choose another one, or stop what listens on it"
