@@ -61,6 +61,24 @@ def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:
     assert 80 >= max(map(len, said.splitlines()))
 
 
+def test_the_result_in_json_says_what_the_tables_say() -> None:
+    """Programs read the same numbers, waits in seconds."""
+    result = Verdict(10, 0, 1, 0, 9, 1, 12_345_678, 40.0, 148, 10)
+    waited = [Wait("measure", "flood", seconds, 20.0) for seconds in (0.5, 1.5, 2.5)]
+
+    said = report.as_json(result, waited, {"flood": 700, "small": 3})
+
+    assert (False, 1, 0) == (said["good"], said["doubled"], said["lost"])
+    assert [
+        {
+            "jobs_of": "flood, the largest package",
+            "jobs": 3,
+            "p50_seconds": 1.5,
+            "p99_seconds": 2.5,
+        }
+    ] == said["waits"]
+
+
 def test_less_work_keeps_the_skew() -> None:
     """Every package stays, and the largest stays far ahead of the smallest."""
     all_of_it, some = sources.find(bytes_max=10**12), sources.find(bytes_max=5_000_000)

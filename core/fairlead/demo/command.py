@@ -3,6 +3,7 @@
 import random
 import tempfile
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
 from typing import Annotated
@@ -43,11 +44,15 @@ def demo(
     plain: Annotated[
         bool, typer.Option("--plain", help="Progress lines instead of the live view.")
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the result as JSON; the rest is on stderr.")
+    ] = False,
 ) -> None:
     """Measure the Python source on this machine with a fleet, and kill parts of it midway."""
-    console = Console()
+    console = Console(stderr=as_json)
+    how = _How(live=console.is_terminal and not plain, as_json=as_json)
     try:
-        good = _demo(console, plot=plot, seed=seed, live=console.is_terminal and not plain)
+        good = _demo(console, how, plot=plot, seed=seed)
     except PostgresError as error:
         Console(stderr=True, soft_wrap=True).print(
             f"fairlead: {error}", markup=False, highlight=False
@@ -56,7 +61,15 @@ def demo(
     raise typer.Exit(0 if good else 1)
 
 
-def _demo(console: Console, *, plot: Path, seed: int, live: bool) -> bool:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _How:
+    """How the run is shown, and its result."""
+
+    live: bool
+    as_json: bool
+
+
+def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
     stop, again = Event(), Event()
     with ExitStack() as stack:
         stack.enter_context(stopping(stop=stop, again=again))
@@ -76,12 +89,12 @@ def _demo(console: Console, *, plot: Path, seed: int, live: bool) -> bool:
         stack.callback(lambda: fleet.end(fleet.names(), seconds=10.0))
         course = Course(own, fleet, work, random.Random(seed))
         course.begin()
-        with screen(console, live=live) as show:
+        with screen(console, live=how.live) as show:
             ended = course.run(show, stop)
         if not ended:
             console.print(f"the demo was stopped or did not end; {_tail(folder / 'fleet.log')}")
             return False
-        return course.finish(console, plot)
+        return course.finish(console, plot, as_json=how.as_json)
 
 
 def _about(work: sources.Sources) -> str:

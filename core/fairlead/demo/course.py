@@ -1,5 +1,6 @@
 """The course of one demo: what is inserted, what is killed, and when."""
 
+import json
 import random
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -7,6 +8,7 @@ from pathlib import Path
 from threading import Event
 from time import monotonic
 
+import typer
 from rich.console import Console
 
 from fairlead.demo import picture, report
@@ -89,12 +91,18 @@ class Course:
             self._act(reading)
         return False
 
-    def finish(self, console: Console, plot: Path) -> bool:
-        """Print the tables, draw the picture, answer whether nothing was lost or doubled."""
+    def finish(self, console: Console, plot: Path, *, as_json: bool) -> bool:
+        """Print the tables, draw the picture, answer whether nothing was lost or doubled.
+
+        With `as_json` one object on standard output says what the tables would.
+        """
         result = report.verdict(self._own)
         waited = report.waits(self._own, self._began_at)
-        console.print(report.counts(result))
-        console.print(report.waiting(waited, self._totals))
+        if as_json:
+            typer.echo(json.dumps(report.as_json(result, waited, self._totals), indent=2))
+        else:
+            console.print(report.counts(result))
+            console.print(report.waiting(waited, self._totals))
         picture.draw(plot, waited, self._totals, self._events)
         console.print(f"the picture is in {plot}", highlight=False, soft_wrap=True)
         return result.good

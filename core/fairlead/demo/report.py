@@ -1,7 +1,7 @@
 """How the demo ends: what the database says happened, as a table and a picture."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import datetime
 
 from rich.table import Table
@@ -109,6 +109,36 @@ def counts(result: Verdict) -> Table:
 
 def waiting(waited: Sequence[Wait], totals: Mapping[str, int]) -> Table:
     """Lay out how long the jobs of each class waited for a slot."""
+    out = Table(title="How long a job waited, from when it could run until it started")
+    out.add_column("jobs of")
+    for name in ("jobs", "half under", "99 % under"):
+        out.add_column(name, justify="right")
+    for each in _classes(waited, totals):
+        half, most = wait(each.p50_seconds), wait(each.p99_seconds)
+        out.add_row(each.jobs_of, f"{each.jobs:,}", half, most)
+    return out
+
+
+def as_json(
+    result: Verdict, waited: Sequence[Wait], totals: Mapping[str, int]
+) -> dict[str, object]:
+    """Return what the tables say as one JSON object."""
+    classes = [asdict(each) for each in _classes(waited, totals)]
+    return {**asdict(result), "good": result.good, "waits": classes}
+
+
+@dataclass(frozen=True, slots=True)
+class _Class:
+    """How long the jobs of some tenants waited for a slot."""
+
+    jobs_of: str
+    jobs: int
+    p50_seconds: float
+    p99_seconds: float
+
+
+def _classes(waited: Sequence[Wait], totals: Mapping[str, int]) -> Iterator[_Class]:
+    """Sum up the waits of each class of jobs that there are any of."""
     small, large = small_tenants(totals), large_tenants(totals)
     largest = largest_tenant(totals)
     measured = [each for each in waited if each.kind == "measure"]
@@ -119,16 +149,11 @@ def waiting(waited: Sequence[Wait], totals: Mapping[str, int]) -> Table:
         ("urgent calls", [w for w in waited if w.kind == "urgent"]),
         ("reminders, from when they fell due", [w for w in waited if w.kind == "remind"]),
     )
-    out = Table(title="How long a job waited, from when it could run until it started")
-    out.add_column("jobs of")
-    for name in ("jobs", "half under", "99 % under"):
-        out.add_column(name, justify="right")
     for name, these in classes:
         seconds = sorted(w.wait_seconds for w in these)
         if seconds:
             half, most = _quantile(seconds, 0.5), _quantile(seconds, 0.99)
-            out.add_row(name, f"{len(seconds):,}", wait(half), wait(most))
-    return out
+            yield _Class(name, len(seconds), half, most)
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
