@@ -18,8 +18,9 @@ _HEAD = """# The command line
 Written by `python -m docs.generate` from the commands themselves.
 
 `fairlead` finds its database by `FAIRLEAD_DATABASE_URL`, or by the file that
-`FAIRLEAD_DATABASE_URL_FILE` names, or by libpq's own variables. Whatever prints takes
-`--json`. A `+` behind a number says that counting stopped there.
+`FAIRLEAD_DATABASE_URL_FILE` names, or by libpq's own variables. Whatever answers takes
+`--json`; `dev`, `scheduler` and `worker` go on and log instead. A `+` behind a number says that
+counting stopped there.
 
 Exit codes: 0 done; 1 the answer is bad news (`check` found errors, a job is unknown); 2 it
 could not be carried out, and one sentence says why: a wrong argument or setting, no database, a
@@ -40,17 +41,18 @@ def render() -> str:
         if words in (["worker"], ["scheduler"]):
             sections.append(_PASSED_ON.format(name=words[0]))
         else:
-            sections.append(f"## fairlead {' '.join(words)}\n\n```text\n{_help(words)}\n```\n")
+            title = " ".join(["fairlead", *words])
+            sections.append(f"## {title}\n\n```text\n{_help(words)}\n```\n")
     return "\n".join(sections)
 
 
 def _commands() -> list[list[str]]:
     groups = {group.name: group.typer_instance for group in app.registered_groups}
-    found: list[list[str]] = [[str(command.name)] for command in app.registered_commands]
+    found: list[list[str]] = [[], *([str(command.name)] for command in app.registered_commands)]
     for name, group in groups.items():
         assert name is not None
         assert group is not None
-        found += [[name, str(command.name)] for command in group.registered_commands]
+        found += [[name], *([name, str(each.name)] for each in group.registered_commands)]
     assert get_command(app) is not None
     return sorted(found)
 

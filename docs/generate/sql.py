@@ -145,7 +145,7 @@ def _table(connection: psycopg.Connection[tuple[object, ...]], table: str) -> st
     return (
         f"## Table {table}\n\nThe columns that an application may set.\n\n"
         + _grid(("column", "type", "default", "what it means"), rows)
-        + "\nBounds, each a CHECK of that name:\n\n"
+        + "\nBounds. A row that breaks one is refused as a CHECK of that name refuses it:\n\n"
         + "".join(f"* `{check}`: {bound(check)}\n" for check in checks)
     )
 

@@ -146,8 +146,8 @@ def test_failed_jobs_are_redriven_once(fairlead: Fairlead, db: Connection[TupleR
     assert {"made": 2} == json.loads(
         fairlead("jobs", "redrive", "default", "--limit", "2", "--json")
     )
-    assert "1 jobs run again" in fairlead("jobs", "redrive", "default", "--within", "1h")
-    assert "0 jobs run again" in fairlead("jobs", "redrive", "default")
+    assert "runs 1 job again\n" == fairlead("jobs", "redrive", "default", "--within", "1h")
+    assert "runs no job again\n" == fairlead("jobs", "redrive", "default")
 
 
 def test_a_redrive_goes_on_behind_what_it_may_not_repeat(
@@ -161,7 +161,7 @@ def test_a_redrive_goes_on_behind_what_it_may_not_repeat(
     for _ in range(2):
         fail(db, insert(db, kind="k"))
 
-    assert "2 jobs run again" in fairlead("jobs", "redrive", "default", "--kind", "k")
+    assert "runs 2 jobs again\n" == fairlead("jobs", "redrive", "default", "--kind", "k")
     assert [(2,)] == db.execute("SELECT count(*) FROM fairlead.jobs").fetchall()
     db.execute("DELETE FROM fairlead.jobs")
     assert [(0,)] == db.execute("SELECT fairlead.redrive('default', kind => 'k')").fetchall()
@@ -262,7 +262,9 @@ def test_top_prints_one_line_a_look_where_there_is_no_terminal(
 
     assert 2 == len(lines)
     assert "pending 1 queued 0 running 0" in lines[1]
-    assert {"queues", "workers", "counters"} == set(json.loads(fairlead("top", "--json")))
+    assert {"queues", "workers", "counters", "rates"} == set(
+        json.loads(fairlead("top", "--json"))
+    )
 
 
 def test_tops_counters_begin_at_nothing(fairlead: Fairlead) -> None:

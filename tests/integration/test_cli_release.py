@@ -72,7 +72,7 @@ def test_what_a_transaction_holds_is_waited_for_and_counted_once(
         said, complaint = releasing.communicate(timeout=30)
 
     assert ("", 0) == (complaint, releasing.returncode)
-    assert f"worker {worker} is dead; 1 jobs are in the queue again\n" == said
+    assert f"worker {worker} is dead; put 1 job back into the queue\n" == said
 
 
 def test_a_transaction_that_stays_open_is_not_waited_for_for_ever(

@@ -69,6 +69,11 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
         words.duration(text)
 
 
+def test_a_number_of_jobs_is_said_with_its_noun() -> None:
+    """One job is not one jobs."""
+    assert ["no job", "1 job", "2,000 jobs"] == [words.jobs(each) for each in (0, 1, 2000)]
+
+
 def test_an_instant_without_a_zone_is_utc() -> None:
     """No reader's zone changes what a command means."""
     zone = timezone(timedelta(hours=1))
@@ -91,12 +96,13 @@ def test_what_would_steer_a_terminal_is_escaped() -> None:
         ("jobs_queue_is_1_to_128_bytes", "queue must be 1 to 128 bytes"),
         (
             "jobs_headers_are_an_object_of_at_most_8_kib",
-            "headers must be an object of at most 8 kib",
+            "headers must be an object of at most 8 KiB",
         ),
         (
             "schedules_timezone_is_known",
-            "timezone must be known",
+            "timezone must be one that PostgreSQL knows, such as Europe/Berlin",
         ),
+        ("an_applications_own", "the constraint an_applications_own must hold"),
     ],
 )
 def test_a_constraints_name_reads_as_a_demand(constraint: str, said: str) -> None:

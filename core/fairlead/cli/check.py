@@ -4,17 +4,17 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from pydantic import ValidationError
-from pydantic_settings import BaseSettings
-from rich.text import Text
 
-from fairlead.check import Finding, judge, read
 from fairlead.cli import show
 from fairlead.cli.session import session
-from fairlead.settings import DatabaseSettings, problems
+
+if TYPE_CHECKING:
+    from pydantic_settings import BaseSettings
+
+    from fairlead.check import Finding
 
 # Read by the development server and by the tests, and by no settings class.
 _OTHER_NAMES = {"FAIRLEAD_POSTGRES_BIN"}
@@ -32,27 +32,43 @@ def check(
     as_json: show.AsJson = False,
 ) -> None:
     """Check settings, database, schema and fleet. Exit code 1: errors; 2: it could not look."""
-    findings = list(_settings(os.environ))
-    with session() as connection:
-        findings += judge(read(connection), here=datetime.now(UTC))
+    from fairlead.check import judge, read
+
+    findings = list(dict.fromkeys(_settings(os.environ)))
+    try:
+        with session() as connection:
+            findings += judge(read(connection), here=datetime.now(UTC))
+    finally:
+        # Without a database too: a variable that is spelt wrong may be why there is none.
+        _report(findings, quiet=quiet, as_json=as_json)
+    if any(found.severity == "error" for found in findings):
+        raise typer.Exit(1)
+
+
+def _report(findings: "Iterable[Finding]", *, quiet: bool, as_json: bool) -> None:
     shown = [found for found in findings if not quiet or found.severity != "ok"]
     if as_json:
         show.print_json([asdict(found) for found in shown])
     else:
         _print(shown)
-    if any(found.severity == "error" for found in findings):
-        raise typer.Exit(1)
 
 
-def _print(findings: Iterable[Finding]) -> None:
+def _print(findings: "Iterable[Finding]") -> None:
+    from rich.text import Text
+
     console = show.console()
     for found in findings:
         label = Text(f"{found.severity:8}", style=_STYLES[found.severity])
         console.print(label + Text(f"{found.subject}: {found.sentence}"), soft_wrap=True)
 
 
-def _settings(environment: Mapping[str, str]) -> Iterable[Finding]:
+def _settings(environment: Mapping[str, str]) -> "Iterable[Finding]":
     """Judge the services' settings as this environment has them."""
+    from pydantic import ValidationError
+
+    from fairlead.check import Finding
+    from fairlead.settings import problems
+
     known = set(_OTHER_NAMES)
     for service in services():
         known |= {f"FAIRLEAD_{name.upper()}" for name in service.model_fields}
@@ -74,8 +90,9 @@ def _settings(environment: Mapping[str, str]) -> Iterable[Finding]:
         )
 
 
-def services() -> tuple[type[BaseSettings], ...]:
+def services() -> "tuple[type[BaseSettings], ...]":
     """Return the settings of every program."""
+    from fairlead.settings import DatabaseSettings
     from fairlead_scheduler.settings import SchedulerSettings
     from fairlead_worker.settings import WorkerSettings
 

@@ -4,15 +4,17 @@ import json
 import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Annotated, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from fairlead.cli import show, words
 from fairlead.cli.problem import Problem
 from fairlead.cli.session import session
-from fairlead.client import NewJob, enqueue_many
 from fairlead.jsontext import Json
+
+if TYPE_CHECKING:
+    from fairlead.client import NewJob
 
 T = TypeVar("T")
 
@@ -25,7 +27,10 @@ Priority = Annotated[
     int, typer.Option(min=-100, max=100, help="Order in the tenant's lane, higher first.")
 ]
 RunAt = Annotated[
-    str | None, typer.Option(help="Not before this instant, such as 2026-11-21T09:30+01:00.")
+    str | None,
+    typer.Option(
+        help="Not before this instant, such as 2026-11-21T09:30+01:00; UTC without a zone."
+    ),
 ]
 Delay = Annotated[
     str | None, typer.Option("--in", help="Not before this long from now: 90s, 5m, 2h.")
@@ -69,6 +74,8 @@ def insert_job(  # noqa: PLR0913 - each is a column of the table
     as_json: show.AsJson = False,
 ) -> None:
     """Insert one job and print its id."""
+    from fairlead.client import NewJob
+
     if run_at is not None and delay is not None:
         raise Problem(f"--run-at {run_at} and --in {delay} are both given: keep one of them")
     starts = read("--run-at", run_at, words.instant)
@@ -91,12 +98,19 @@ def insert_job(  # noqa: PLR0913 - each is a column of the table
     _insert(job, as_json=as_json)
 
 
-def _insert(job: NewJob, *, as_json: bool) -> None:
+def _insert(job: "NewJob", *, as_json: bool) -> None:
+    from psycopg.errors import InsufficientPrivilege
+
+    from fairlead.client import enqueue_many
+
     with session() as connection:
         try:
             ids = enqueue_many(connection, [job])
         except ValueError as error:
             raise Problem(str(error)) from None
+        except InsufficientPrivilege as error:
+            said = error.diag.message_primary
+            raise Problem(f"{said}: log in as a member of fairlead_enqueue") from None
     if as_json:
         show.print_json({"id": ids[0] if ids else None})
     elif ids:

@@ -9,6 +9,21 @@ from fairlead.settings import explain
 from fairlead.store import Unreachable
 
 _TABLES = ("jobs", "schedules", "worker_leases", "job_history", "job_progress")
+_DEMANDS = {
+    "missed_is_skip_coalesce_or_catch_up": "missed must be skip, coalesce or catch_up",
+    "timezone_is_known": "timezone must be one that PostgreSQL knows, such as Europe/Berlin",
+    "headers_are_nested_at_most_500_deep_numbers_below_1e4000": (
+        "headers must be nested at most 500 deep, and their numbers below 1e4000"
+    ),
+    "headers_are_nested_500_deep_numbers_below_1e4000": (
+        "headers must be nested at most 500 deep, and their numbers below 1e4000"
+    ),
+    "payload_is_at_most_1_mib_and_numbers_below_1e4000": (
+        "payload must be at most 1 MiB and its numbers below 1e4000"
+    ),
+}
+"""What a constraint demands, where its name, which has a limit, reads badly."""
+_VALUE_SHOWN_MAX = 40
 
 
 def sentence(error: Exception) -> str | None:
@@ -32,9 +47,11 @@ def _of_the_database(error: psycopg.Error) -> str:
     said = said.removeprefix("fairlead: ")
     match error:
         case errors.CheckViolation() if error.diag.constraint_name:
-            return f"refused: {bound(error.diag.constraint_name)}"
+            return f"refused: {bound(error.diag.constraint_name)}{_value(error.diag)}"
         case errors.InsufficientPrivilege():
-            return f"{said}: log in as a member of fairlead_admin, or as the schema's owner"
+            who = "a member of fairlead_admin, or as the schema's owner"
+            who = "the owner of the database" if "for database" in said else who
+            return f"{said}: log in as {who}"
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
             return f"{said}: the schema is not this version's, run `fairlead migrate`"
         case errors.LockNotAvailable():
@@ -49,12 +66,25 @@ def _of_the_database(error: psycopg.Error) -> str:
 def bound(constraint: str) -> str:
     """Say what a constraint demands: their names are written to be read.
 
-    `jobs_priority_is_between_minus_100_and_100`: priority is between minus 100 and 100.
+    `jobs_priority_is_between_minus_100_and_100`: priority must be between minus 100 and 100.
     """
     for table in _TABLES:
         constraint = constraint.removeprefix(f"{table}_")
+    if constraint in _DEMANDS:
+        return _DEMANDS[constraint]
     field, verb, rest = constraint.partition("_is_")
     if not verb:
         field, verb, rest = constraint.partition("_are_")
-    demand = f"{verb.strip('_')} {rest.replace('_', ' ')}"
-    return f"{field} {demand.replace('is ', 'must be ', 1).replace('are ', 'must be ', 1)}"
+    if not verb:
+        return f"the constraint {constraint} must hold"
+    demand = rest.replace("_", " ").replace(" kib", " KiB").replace(" mib", " MiB")
+    return f"{field} must be {demand}"
+
+
+def _value(diag: errors.Diagnostic) -> str:
+    """Say what the field was, where the error's detail says so as `priority is '101'.` does."""
+    field, _, value = (diag.message_detail or "").removesuffix(".").partition(" is ")
+    if not value or field != diag.column_name:
+        return ""
+    shown = value if len(value) <= _VALUE_SHOWN_MAX else value[: _VALUE_SHOWN_MAX - 1] + "…"
+    return f" (it is {shown})"

@@ -1,15 +1,15 @@
 """`fairlead migrate` and `fairlead version`."""
 
-from importlib.metadata import version as version_of
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import psycopg
 import typer
 
 from fairlead.cli import show
 from fairlead.cli.problem import Problem
 from fairlead.cli.session import reached
-from fairlead.migrate import migrate, migrations, plan, schema_state
+
+if TYPE_CHECKING:
+    from psycopg.errors import Diagnostic
 
 
 def add_to(app: typer.Typer) -> None:
@@ -30,13 +30,19 @@ def run_migrations(
     as_json: show.AsJson = False,
 ) -> None:
     """Install or upgrade the schema. Safe to repeat, and to run from many places."""
+    from fairlead.migrate import migrate, plan, schema_state
+
     with reached() as connection:
         if plan_only:
-            typer.echo(plan(connection, rls=rls), nl=False)
+            planned = plan(connection, rls=rls)
+            if as_json:
+                show.print_json({"plan": planned})
+            else:
+                typer.echo(planned, nl=False)
             return
         warnings: list[str] = []
 
-        def keep(said: psycopg.errors.Diagnostic) -> None:
+        def keep(said: "Diagnostic") -> None:
             if said.severity_nonlocalized == "WARNING":
                 warnings.append(
                     ". ".join(filter(None, (said.message_primary, said.message_hint)))
@@ -63,6 +69,10 @@ def run_migrations(
 
 def show_version(*, as_json: show.AsJson = False) -> None:
     """Print the versions of this program and of the schema it needs."""
+    from importlib.metadata import version as version_of
+
+    from fairlead.migrate import migrations
+
     found = {"version": version_of("fairlead"), "schema": migrations()[-1].version}
     if as_json:
         show.print_json(found)

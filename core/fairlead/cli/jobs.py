@@ -3,16 +3,17 @@
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from psycopg.errors import InsufficientPrivilege
 
 from fairlead.cli import show, words
 from fairlead.cli.enqueue import read
 from fairlead.cli.problem import Failure
 from fairlead.cli.session import Row, ask, session
-from fairlead.store import Connection
+
+if TYPE_CHECKING:
+    from fairlead.store import Connection
 
 app = typer.Typer(help="Look at jobs, and cancel or run them again.", no_args_is_help=True)
 
@@ -124,8 +125,10 @@ def show_job(
         show.rows(attempts, _ATTEMPTS, as_json=False, none="")
 
 
-def _attempts(connection: Connection, job_id: int) -> list[Row]:
+def _attempts(connection: "Connection", job_id: int) -> list[Row]:
     """Return what went wrong, oldest first; an application's login sees only the job itself."""
+    from psycopg.errors import InsufficientPrivilege
+
     try:
         found = ask(connection, "show_attempts", {"id": job_id})
     except InsufficientPrivilege:
@@ -136,7 +139,7 @@ def _attempts(connection: Connection, job_id: int) -> list[Row]:
 _ATTEMPTS = (
     show.number("attempt", "attempt"),
     show.text("ended as", "ended_as"),
-    show.Column("at", lambda row: f"{row['at']:%Y-%m-%d %H:%M:%S}"),
+    show.Column("at", lambda row: f"{row['at']:%Y-%m-%d %H:%M:%S%z}"),
     show.text("error", "error", empty=""),
 )
 
@@ -208,4 +211,4 @@ def redrive(
     if as_json:
         show.print_json({"made": made})
     else:
-        typer.echo(f"{words.count(made)} jobs run again")
+        typer.echo(f"runs {words.jobs(made)} again")

@@ -9,6 +9,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 from typer.exceptions import TyperException
@@ -24,7 +25,6 @@ from fairlead.cli import (
     top,
     workers,
 )
-from fairlead.cli.failure import sentence
 from fairlead.cli.problem import Failure
 
 app = typer.Typer(
@@ -36,6 +36,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        install.show_version()
+        raise typer.Exit
+
+
+@app.callback()
+def fairlead(
+    *,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="As `version`."),
+    ] = False,
+) -> None:
+    """Take what stands before the command."""
+
+
 install.add_to(app)
 services.add_to(app)
 enqueue.add_to(app)
@@ -71,6 +90,9 @@ def run(arguments: Sequence[str]) -> int:
     except TyperException as error:
         return _usage(error, arguments)
     except Exception as error:
+        # Slow to import, and most commands go well.
+        from fairlead.cli.failure import sentence
+
         said = sentence(error)
         if said is None:
             raise
@@ -81,22 +103,28 @@ def run(arguments: Sequence[str]) -> int:
 
 def _usage(error: TyperException, arguments: Sequence[str]) -> int:
     """Say what is wrong with the arguments; without any, the help is what was asked for."""
-    words = [word for word in arguments if not word.startswith("-")]
     said = error.format_message()
     if said.startswith("Usage:"):
         typer.echo(said)
         return 2
-    said = f"{_with_value(said, arguments)} (see `{_help_of(words)}`)"
+    said = f"{_with_value(said, arguments)} (see `{_help_of(arguments)}`)"
     typer.echo(f"fairlead: {said}", err=True)
     return 2
 
 
-def _help_of(words: Sequence[str]) -> str:
+def _help_of(arguments: Sequence[str]) -> str:
     """Return the command whose help lists what is allowed."""
-    groups = {group.name for group in app.registered_groups}
-    known = {command.name for command in app.registered_commands} | groups
-    named = [words[0]] if words and words[0] in known else []
-    return " ".join(["fairlead", *named, "--help"])
+    named = ["fairlead"]
+    inside: typer.Typer | None = app
+    for word in arguments:
+        if inside is None:
+            break
+        groups = {group.name: group.typer_instance for group in inside.registered_groups}
+        if word not in groups.keys() | {each.name for each in inside.registered_commands}:
+            break
+        named.append(word)
+        inside = groups.get(word)
+    return " ".join([*named, "--help"])
 
 
 def _with_value(said: str, arguments: Sequence[str]) -> str:

@@ -38,6 +38,7 @@ def _counted(row: Row, field: str) -> str:
 
 
 PENDING = show.Column("pending", lambda row: _counted(row, "pending"), right=True)
+PAUSED = show.Column("", lambda row: "paused" if row["paused"] else "")
 
 QUEUE_COLUMNS = (
     show.text("queue", "queue"),
@@ -47,7 +48,7 @@ QUEUE_COLUMNS = (
     show.Column("scheduled", lambda row: _counted(row, "scheduled"), right=True),
     show.number("tenants", "tenants"),
     waiting("oldest_pending_at"),
-    show.Column("", lambda row: "paused" if row["paused"] else ""),
+    PAUSED,
 )
 TENANT_COLUMNS = (
     show.text("queue", "queue"),
@@ -56,6 +57,7 @@ TENANT_COLUMNS = (
     show.number("queued", "queued"),
     show.number("running", "running"),
     waiting("oldest_pending_at"),
+    PAUSED,
 )
 
 

@@ -9,7 +9,7 @@ from fairlead.cli import show, words
 from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, ask, session
 
-app = typer.Typer(help="Look at cron schedules and switch them.", no_args_is_help=True)
+app = typer.Typer(help="Look at cron schedules and switch them. Without a command: list them.")
 
 Name = Annotated[str, typer.Argument(help="The schedule's name.")]
 Tenant = Annotated[
@@ -39,12 +39,29 @@ COLUMNS = (
 )
 
 
+@app.callback(invoke_without_command=True)
+def schedules(context: typer.Context, *, as_json: show.AsJson = False) -> None:
+    """List schedules, unless a command says what else to do."""
+    if context.invoked_subcommand is None:
+        list_schedules(as_json=as_json)
+    elif as_json:
+        raise Problem("--json belongs behind the command: `fairlead schedules list --json`")
+
+
 @app.command("list")
-def list_schedules(*, as_json: show.AsJson = False) -> None:
-    """List every schedule."""
+def list_schedules(
+    *,
+    tenant: Annotated[str | None, typer.Option(help="Only this tenant.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 1000,
+    as_json: show.AsJson = False,
+) -> None:
+    """List schedules by name."""
     with session() as connection:
-        found = ask(connection, "schedules")
-    show.rows(found, COLUMNS, as_json=as_json, none="there is no schedule")
+        found = ask(connection, "schedules", {"tenant": tenant, "limit": limit + 1})
+    none = "there is no schedule" if tenant is None else f"tenant '{tenant}' has no schedule"
+    show.rows(found[:limit], COLUMNS, as_json=as_json, none=none)
+    if len(found) > limit:
+        typer.echo(f"fairlead: there are more than {limit:,}: give --limit", err=True)
 
 
 @app.command("enable")

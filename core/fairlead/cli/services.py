@@ -35,7 +35,7 @@ def worker(context: typer.Context) -> None:
     from fairlead_worker.main import main
 
     _become("fairlead worker", context)
-    main()
+    raise typer.Exit(main())
 
 
 def dev(context: typer.Context) -> None:

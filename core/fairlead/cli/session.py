@@ -1,28 +1,35 @@
-"""The command line's one connection, and rows whose values are found by name."""
+"""The command line's one connection, and rows whose values are found by name.
+
+psycopg and pydantic take longer to import than most commands take to run. So no module of the
+command line imports them, or rich, before a command needs them.
+"""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-
-from psycopg.rows import dict_row
-from pydantic import ValidationError
+from typing import TYPE_CHECKING
 
 from fairlead import sql
 from fairlead.cli.problem import Problem
-from fairlead.migrate import schema_state
-from fairlead.settings import DatabaseSettings, explain
-from fairlead.store import Connection, connect
+
+if TYPE_CHECKING:
+    from fairlead.settings import DatabaseSettings
+    from fairlead.store import Connection
 
 Row = dict[str, object]
 
 _PACKAGE = "fairlead.cli"
 
 
-def settings() -> DatabaseSettings:
+def settings() -> "DatabaseSettings":
     """Return where the database is.
 
     Raises:
         Problem: a setting is wrong.
     """
+    from pydantic import ValidationError
+
+    from fairlead.settings import DatabaseSettings, explain
+
     try:
         return DatabaseSettings()
     except ValidationError as error:
@@ -30,24 +37,28 @@ def settings() -> DatabaseSettings:
 
 
 @contextmanager
-def reached() -> Generator[Connection]:
+def reached() -> "Generator[Connection]":
     """Connect, whatever schema there is.
 
     Raises:
         Unreachable: with one sentence that says why.
     """
+    from fairlead.store import connect
+
     with connect(settings(), name="cli") as connection:
         yield connection
 
 
 @contextmanager
-def session() -> Generator[Connection]:
+def session() -> "Generator[Connection]":
     """Connect to a database whose schema fits this code.
 
     Raises:
         Unreachable: with one sentence that says why.
         Problem: the schema does not fit; the sentence says what to do.
     """
+    from fairlead.migrate import schema_state
+
     with reached() as connection:
         state = schema_state(connection)
         if not state.fits:
@@ -56,9 +67,11 @@ def session() -> Generator[Connection]:
 
 
 def ask(
-    connection: Connection, name: str, parameters: Mapping[str, object] | None = None
+    connection: "Connection", name: str, parameters: Mapping[str, object] | None = None
 ) -> list[Row]:
     """Run one statement of `fairlead/cli/sql` and return its rows by column name."""
+    from psycopg.rows import dict_row
+
     with connection.cursor(row_factory=dict_row) as cursor:
         cursor.execute(sql.load(_PACKAGE, name), parameters)
         return cursor.fetchall()

@@ -5,16 +5,16 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from rich import box
-from rich.cells import cell_len
-from rich.console import Console
-from rich.table import Table
 
 from fairlead.cli import words
 from fairlead.cli.session import Row
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 LONGEST_CELL = 60
 _PIPE_WIDTH = 200
@@ -44,8 +44,12 @@ def number(title: str, field: str) -> Column:
     )
 
 
-def table(rows: Sequence[Row], columns: Sequence[Column], *, width: int) -> Table:
+def table(rows: Sequence[Row], columns: Sequence[Column], *, width: int) -> "Table":
     """Lay rows out in a terminal's width: numbers stay whole, long texts give way."""
+    from rich import box
+    from rich.cells import cell_len
+    from rich.table import Table
+
     cells = [[column.says(row) for column in columns] for row in rows]
     widths = [
         max(cell_len(cell) for cell in (column.title, *(line[place] for line in cells)))
@@ -72,8 +76,10 @@ def fitted(widths: Sequence[int], columns: Sequence[Column], *, width: int) -> t
     return tuple(rooms)
 
 
-def console() -> Console:
+def console() -> "Console":
     """Return the console of standard output; what a pipe gets is not cut."""
+    from rich.console import Console
+
     width = None if sys.stdout.isatty() else _PIPE_WIDTH
     return Console(highlight=False, markup=False, emoji=False, width=width)
 
@@ -86,7 +92,7 @@ def rows(found: Sequence[Row], columns: Sequence[Column], *, as_json: bool, none
         target = console()
         target.print(table(found, columns, width=target.width))
     else:
-        console().print(none)
+        typer.echo(none)
 
 
 def fields(row: Row) -> None:
@@ -100,7 +106,7 @@ def fields(row: Row) -> None:
 
 def print_json(value: object) -> None:
     """Print one JSON value: instants in ISO form, durations in seconds."""
-    console().out(json.dumps(value, default=_plain, indent=2))
+    typer.echo(json.dumps(value, default=_plain, indent=2))
 
 
 def _plain(value: object) -> object:

@@ -1,20 +1,23 @@
 """`fairlead top`: what the fleet does now, again and again, until Ctrl-C."""
 
+import sys
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.console import Group, RenderableType
-from rich.live import Live
-from rich.text import Text
 
 from fairlead.cli import show, words
 from fairlead.cli.queues import QUEUE_COLUMNS
 from fairlead.cli.session import Row, ask, session
 from fairlead.cli.workers import COLUMNS as WORKER_COLUMNS
-from fairlead.store import Connection
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from fairlead.store import Connection
 
 _ROWS_MAX = 15
 
@@ -43,31 +46,49 @@ def top(
     ] = None,
     as_json: show.AsJson = False,
 ) -> None:
-    """Watch queues, workers and rates. Without a terminal: one line a look."""
-    console = show.console()
-    rest = threading.Event()
+    """Watch queues, workers and rates. Without a terminal: one line a look.
+
+    With --json it looks once, unless --count says how often.
+    """
     with session() as connection:
-        before = after = look(connection)
         if as_json:
-            show.print_json(_as_json(before, after))
-            return
-        if not console.is_terminal:
-            console.print(line(before, after), soft_wrap=True)
-            while count is None or (count := count - 1) > 0:
-                rest.wait(every)
-                before, after = after, look(connection)
-                console.print(line(before, after), soft_wrap=True)
-            return
-        with Live(
-            picture(before, after, width=console.width), console=console, auto_refresh=False
-        ) as live:
-            while count is None or (count := count - 1) > 0:
-                rest.wait(every)
-                before, after = after, look(connection)
-                live.update(picture(before, after, width=console.width), refresh=True)
+            for before, after in looks(connection, every, count or 1):
+                show.print_json(_as_json(before, after))
+        elif sys.stdout.isatty():
+            _draw(looks(connection, every, count))
+        else:
+            for before, after in looks(connection, every, count):
+                typer.echo(line(before, after))
 
 
-def look(connection: Connection) -> Sight:
+def looks(
+    connection: "Connection", every_seconds: float, count: int | None
+) -> Iterator[tuple[Sight, Sight]]:
+    """Yield so many looks, None is without end, each behind the one before it.
+
+    The first one has itself before it.
+    """
+    rest = threading.Event()
+    before = look(connection)
+    yield before, before
+    while count is None or (count := count - 1) > 0:
+        rest.wait(every_seconds)
+        after = look(connection)
+        yield before, after
+        before = after
+
+
+def _draw(pairs: Iterator[tuple[Sight, Sight]]) -> None:
+    """Draw each look over the last one."""
+    from rich.live import Live
+
+    console = show.console()
+    with Live(console=console, auto_refresh=False) as live:
+        for before, after in pairs:
+            live.update(picture(before, after, width=console.width), refresh=True)
+
+
+def look(connection: "Connection") -> Sight:
     """Read the moment."""
     return Sight(
         tuple(ask(connection, "queues")),
@@ -122,8 +143,11 @@ def _clock(sight: Sight) -> str:
     return f"{cast('datetime', sight.counters['now']):%H:%M:%S}"
 
 
-def picture(before: Sight, after: Sight, *, width: int) -> RenderableType:
+def picture(before: Sight, after: Sight, *, width: int) -> "RenderableType":
     """Lay the moment out for a terminal: the first queues and workers, and the rates."""
+    from rich.console import Group
+    from rich.text import Text
+
     hidden = len(after.queues) - _ROWS_MAX, len(after.workers) - _ROWS_MAX
     return Group(
         Text(f"{_clock(after)}  {rates(before, after)}"),
@@ -136,4 +160,14 @@ def picture(before: Sight, after: Sight, *, width: int) -> RenderableType:
 
 
 def _as_json(before: Sight, after: Sight) -> dict[str, object]:
-    return {"queues": after.queues, "workers": after.workers, "counters": before.counters}
+    growth = {
+        "inserted_a_second": rate(before, after, "inserted"),
+        "started_a_second": rate(before, after, "started"),
+        "ended_a_second": rate(before, after, "succeeded", "unsuccessful"),
+    }
+    return {
+        "queues": after.queues,
+        "workers": after.workers,
+        "counters": after.counters,
+        "rates": growth,
+    }

@@ -39,6 +39,11 @@ def count(number: int, *, or_more: bool = False) -> str:
     return f"{number:,}{'+' if or_more else ''}"
 
 
+def jobs(number: int) -> str:
+    """Say how many jobs: `no job`, `1 job`, `2 jobs`."""
+    return {0: "no job", 1: "1 job"}.get(number, f"{number:,} jobs")
+
+
 def printable(text: str) -> str:
     """Escape what would steer a terminal: a queue may be called anything."""
     return "".join(

@@ -4,16 +4,18 @@ import threading
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from fairlead.cli import show, words
 from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, ask, session
-from fairlead.store import Connection
 
-app = typer.Typer(help="Look at worker processes and release lost ones.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from fairlead.store import Connection
+
+app = typer.Typer(help="Look at workers and release lost ones. Without a command: list them.")
 
 _BATCH = 1000
 _ID_MAX = 2**63 - 1
@@ -48,6 +50,15 @@ COLUMNS = (
     show.Column("up", _up, right=True),
     show.Column("lease ends in", _lease, right=True),
 )
+
+
+@app.callback(invoke_without_command=True)
+def workers(context: typer.Context, *, as_json: show.AsJson = False) -> None:
+    """List workers, unless a command says what else to do."""
+    if context.invoked_subcommand is None:
+        list_workers(as_json=as_json)
+    elif as_json:
+        raise Problem("--json belongs behind the command: `fairlead workers list --json`")
 
 
 @app.command("list")
@@ -86,9 +97,7 @@ def release(
     if as_json:
         show.print_json({"id": worker, "released": queued, "held": held})
     else:
-        typer.echo(
-            f"worker {worker} is dead; {words.count(queued)} jobs are in the queue again"
-        )
+        typer.echo(f"worker {worker} is dead; put {words.jobs(queued)} back into the queue")
     if held:
         raise Failure(
             f"open transactions still hold {words.count(held)} of its jobs: the scheduler "
@@ -96,7 +105,7 @@ def release(
         )
 
 
-def _find(connection: Connection, name_or_id: str) -> int:
+def _find(connection: "Connection", name_or_id: str) -> int:
     number = int(name_or_id) if name_or_id.isascii() and name_or_id.isdigit() else None
     if number is not None and number > _ID_MAX:
         raise Problem(f"NAME_OR_ID {name_or_id} is too large for an id: see `workers list`")
@@ -109,7 +118,7 @@ def _find(connection: Connection, name_or_id: str) -> int:
     return int(str(found[0]["id"]))
 
 
-def _release(connection: Connection, worker: int, *, wait_seconds: float) -> Released:
+def _release(connection: "Connection", worker: int, *, wait_seconds: float) -> Released:
     """Hand back all that is free, and so long wait for what open transactions hold."""
     until = monotonic() + wait_seconds
     rest = threading.Event()
@@ -128,7 +137,7 @@ def _release(connection: Connection, worker: int, *, wait_seconds: float) -> Rel
     return Released(queued, released.held)
 
 
-def _hand_back(connection: Connection, worker: int) -> Released:
+def _hand_back(connection: "Connection", worker: int) -> Released:
     """Ask once for each of its jobs, a batch at a time."""
     queued = held = after = 0
     while became := ask(

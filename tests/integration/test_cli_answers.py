@@ -1,0 +1,145 @@
+"""What commands answer in JSON, in part, and where there is no database."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.cli.program import run
+from tests.integration.conftest import Fairlead
+from tests.support.logins import as_login, login
+
+
+def test_a_plan_is_told_as_json_too(fairlead: Fairlead) -> None:
+    """Whatever answers takes --json."""
+    plan = json.loads(fairlead("migrate", "--plan", "--json"))["plan"]
+
+    assert fairlead("migrate", "--plan") == plan
+
+
+def test_top_prints_an_object_a_look(fairlead: Fairlead) -> None:
+    """With --json it looks once, or as often as was asked for, and says the rates."""
+    said = fairlead("top", "--json", "--every", "0.1", "--count", "2")
+
+    first, end = json.JSONDecoder().raw_decode(said)
+    second = json.loads(said[end:])
+    assert first["counters"]["now"] < second["counters"]["now"]
+    assert dict.fromkeys(
+        ("inserted_a_second", "started_a_second", "ended_a_second"), 0.0
+    ) == second.pop("rates")
+
+
+def test_a_list_of_schedules_says_when_there_are_more(
+    fairlead: Fairlead, db: Connection[TupleRow], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A limit hides nothing without a word."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (name, tenant, cron, kind)"
+        " SELECT 's', t, '0 3 * * *', 'k' FROM unnest(ARRAY['a', 'b', 'c']) t"
+    )
+
+    of_b = json.loads(fairlead("schedules", "list", "--tenant", "b", "--json"))
+    of_d = fairlead("schedules", "list", "--tenant", "d")
+    code = run(["schedules", "list", "--limit", "2", "--json"])
+    limited = capsys.readouterr()
+
+    assert ["b"] == [row["tenant"] for row in of_b]
+    assert "tenant 'd' has no schedule\n" == of_d
+    assert (0, ["a", "b"]) == (code, [row["tenant"] for row in json.loads(limited.out)])
+    assert "fairlead: there are more than 2: give --limit\n" == limited.err
+
+
+def test_groups_that_list_do_so_without_a_command(fairlead: Fairlead) -> None:
+    """`fairlead schedules` and `fairlead workers` are what people type first."""
+    assert "there is no schedule\n" == fairlead("schedules")
+    assert [] == json.loads(fairlead("schedules", "--json"))
+    assert "no worker has registered\n" == fairlead("workers")
+    assert [] == json.loads(fairlead("workers", "--json"))
+
+
+def test_a_check_without_a_database_still_looks_at_the_settings(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A variable that is spelt wrong may be why there is none; each fault is said once."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://u@127.0.0.1:1/x")
+    monkeypatch.setenv("FAIRLEAD_DATABSE_URL", "postgresql://u@127.0.0.1/x")
+    monkeypatch.setenv("FAIRLEAD_LOG_FORMAT", "xml")
+
+    code = run(["check"])
+
+    said = capsys.readouterr()
+    assert 2 == code
+    assert "nothing reads FAIRLEAD_DATABSE_URL: check the spelling" in said.out
+    assert said.out.count("FAIRLEAD_LOG_FORMAT: ") == said.out.count("(it is 'xml')") == 1
+    assert said.err.startswith("fairlead: cannot reach the database")
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["worker", "--app", "jobs"], "app must be module:attribute"),
+        (["worker", "--slots", "5"], "--slots"),
+        (["scheduler", "--health-port", "x"], "FAIRLEAD_HEALTH_PORT"),
+        (["scheduler", "--slots", "5"], "--slots"),
+    ],
+)
+def test_a_service_that_cannot_start_exits_2(words: list[str], says: str) -> None:
+    """As `fairlead worker` and `fairlead-worker` alike: a supervisor looks at the code."""
+    done = subprocess.run(
+        [sys.executable, "-m", "fairlead.cli", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+    assert (2, 1) == (done.returncode, done.stderr.count("\n")), done.stderr
+    assert done.stderr.startswith("fairlead: ")
+    assert says in done.stderr
+
+
+def test_a_login_that_may_not_enqueue_is_told_which_role_may(
+    fairlead: Fairlead, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Running jobs is one right, and inserting them another."""
+    with login(database_url, "fairlead_worker") as name:
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+
+        said = fairlead("enqueue", "k", code=2)
+
+    assert said.endswith(": log in as a member of fairlead_enqueue\n")
+
+
+def test_a_login_that_may_not_migrate_is_told_who_may(
+    fairlead: Fairlead,
+    db: Connection[TupleRow],
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Making a schema is the right of the database's owner."""
+    with login(database_url, "fairlead_enqueue") as name:
+        db.execute("DROP SCHEMA fairlead CASCADE")
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+
+        assert fairlead("migrate", code=2).endswith(": log in as the owner of the database\n")
+
+
+def test_a_pause_is_shown_with_the_tenants_that_it_stops(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Of a whole queue, or of one tenant in it."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (queue, tenant, kind)"
+        " VALUES ('q', 'a', 'k'), ('q', 'b', 'k'), ('r', 'a', 'k')"
+    )
+    fairlead("pause", "q", "--tenant", "a")
+    fairlead("pause", "r")
+
+    found = json.loads(fairlead("tenants", "--json"))
+
+    paused = {(row["queue"], row["tenant"]): row["paused"] for row in found}
+    assert {("q", "a"): True, ("q", "b"): False, ("r", "a"): True} == paused
+    assert 2 == fairlead("tenants").count("paused")
