@@ -1,6 +1,7 @@
 """Handlers, and every way in which one can end.
 
-Run them with `fairlead dev --app examples.plain.jobs:tasks`.
+Run them with `fairlead dev --app examples.plain.jobs:tasks`. `python -m examples.plain.jobs`
+makes the table that `book` writes to.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import os
 import urllib.error
 import urllib.request
 from http import HTTPStatus
+from pathlib import Path
 from typing import TypedDict
 
 import psycopg
@@ -120,3 +122,13 @@ def book(job: fairlead.Job[Booking]) -> None:
             [job.id, job.payload["account"], job.payload["cents"]],
         )
         job.complete(connection, {"booked": job.payload["cents"]})
+
+
+def main() -> None:
+    """Make the table of the bookings."""
+    with psycopg.connect(os.environ["FAIRLEAD_DATABASE_URL"]) as connection:
+        connection.execute(Path(__file__).with_name("tables.sql").read_bytes())
+
+
+if __name__ == "__main__":
+    main()

@@ -9,7 +9,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.support import tree
+from examples.plain import jobs
 from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
@@ -44,9 +44,12 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture
-def worker(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
-    """Yield a child that runs the example."""
-    db.execute((tree.ROOT / "examples/plain/tables.sql").read_bytes())
+def worker(
+    database_url: str, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[RunningChild]:
+    """Yield a child that runs the example, whose table it has made itself."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", database_url)
+    jobs.main()
     with child(database_url, register(db), app="examples.plain.jobs:tasks") as running:
         yield running
 
