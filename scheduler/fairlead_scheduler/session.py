@@ -23,6 +23,21 @@ def connect_leader(settings: SchedulerSettings, *, name: str) -> Connection:
     return _connect(settings, name, statement_seconds=_statement_seconds(settings))
 
 
+def connect_loop(settings: SchedulerSettings, *, name: str) -> Connection:
+    """Open a session like a leader's whose commits do not wait for the disk.
+
+    A dispatch that a crash of the server undoes leaves its jobs pending, and whatever was done
+    with them: a claim's commit waits for all that was written before it.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    seconds = _statement_seconds(settings)
+    return _connect(
+        settings, name, statement_seconds=seconds, more=(b"synchronous_commit = off",)
+    )
+
+
 def connect_reader(settings: SchedulerSettings, *, name: str) -> Connection:
     """Open a session for long reads, which hold nothing that the next leader needs.
 

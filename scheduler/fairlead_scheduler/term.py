@@ -19,7 +19,12 @@ from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.loop import Loop
 from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.session import connect_leader, connect_reader, connect_upkeep
+from fairlead_scheduler.session import (
+    connect_leader,
+    connect_loop,
+    connect_reader,
+    connect_upkeep,
+)
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store, read_lanes, read_newest, read_queued
 from fairlead_scheduler.surveys import Surveys
@@ -68,7 +73,7 @@ class Term:
             leaving.callback(self._lead.release)
             self._lead.keep(self._bell.ring)
             reading = leaving.enter_context(closing(connect_reader(settings, name="surveys")))
-            looping = leaving.enter_context(closing(connect_leader(settings, name="loop")))
+            looping = leaving.enter_context(closing(connect_loop(settings, name="loop")))
             loop = self._loop(looping, begin(reading, settings))
             self._hire(leaving, reading)
             leaving.callback(self._hands.join)

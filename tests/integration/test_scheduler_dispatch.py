@@ -1,9 +1,12 @@
 """Whatever way a job becomes pending, the leader finds it and puts it into work_queue."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
+from fairlead_scheduler.session import connect_leader, connect_loop
+from fairlead_scheduler.settings import SchedulerSettings
 from tests.conftest import Connect
 from tests.support.children import register
 from tests.support.race import (
@@ -35,6 +38,25 @@ def queued(db: Database, job: int) -> None:
 def recent_worker(db: Database, *, lease: str = "1 hour") -> int:
     """Register a worker whose lease ends so long from now."""
     return register(db, slots=100, lease=lease)
+
+
+def test_only_the_loop_does_not_wait_for_the_disk(database_url: str, db: Database) -> None:
+    """What a crash of the server may undo is a dispatch, and nothing that others build on."""
+    settings = SchedulerSettings(database_url=database_url)
+    with (
+        closing(connect_loop(settings, name="loop")) as loop,
+        closing(connect_leader(settings, name="sweeps")) as sweeps,
+    ):
+        (default,) = db.execute("SHOW synchronous_commit").fetchall()[0]
+        asked = [
+            session.execute(
+                "SELECT setting, source = 'session' FROM pg_settings"
+                " WHERE name = 'synchronous_commit'"
+            ).fetchone()
+            for session in (loop, sweeps)
+        ]
+
+    assert [("off", True), (default, False)] == asked
 
 
 @pytest.mark.usefixtures("replica")
