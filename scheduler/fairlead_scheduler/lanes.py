@@ -81,7 +81,10 @@ class Heads:
             stream.adapt(self._round, self._settings)
             wants.append(stream.ask(min(stream.target, fair_share)))
             budget -= wants[-1].limit
-        for stream in islice(self._low, streams_max - len(wants) if budget > 0 else 0):
+        for stream in islice(self._low, streams_max - len(wants)):
+            # To look at thousands in each tick would cost more than the dispatch.
+            if budget <= 0:
+                break
             stream.adapt(self._round, self._settings)
             count = min(stream.target - len(stream.ready), budget)
             if count > 0:

@@ -281,6 +281,27 @@ def test_a_lane_that_drains_slowly_gets_fewer_heads() -> None:
     assert held <= 32
 
 
+def test_a_lane_is_left_alone_while_the_budget_is_spent() -> None:
+    """Ten thousand that run low, looked at in every tick, would cost more than the dispatch."""
+    heads = Heads(HeadsSettings(first=10, lowest=2, budget=31))
+    heads.swept([Found(n, n, "q", name, 0, None, None) for n, name in ((1, "a"), (2, "b"))])
+    heads.swept([Found(100, 100, "q", "c", 0, None, None)])
+    for want in heads.wants(10):
+        heads.filled(want.stream, read(*range(100, 100 + want.limit)), want.limit)
+    *low, full = heads.take_changed()
+    for lane in (*low, *low, *low, *low, *low):
+        take(heads, lane)
+    heads.missed([Found(n, n, "q", "c", 0, None, None) for n in range(14)])
+    assert 30 == heads.total
+
+    for _ in range(100):
+        assert [1] == [want.limit for want in heads.wants(10)]
+    while full.ready:
+        take(heads, full)
+
+    assert {"a", "b"} <= {want.stream[1] for want in heads.wants(10)}
+
+
 def test_streams_that_ran_dry_are_read_first() -> None:
     """Ordered by need."""
     heads = Heads(HeadsSettings(first=4, lowest=4))
