@@ -22,5 +22,8 @@ def load(package: str, name: str) -> bytes:
 
 
 def integers(values: Iterable[int | None]) -> str:
-    """Return an array literal, which costs a tenth of what psycopg's list dumper costs."""
-    return "{" + ",".join(["NULL" if value is None else str(value) for value in values]) + "}"
+    """Return an array literal, which costs a tenth of what psycopg's list dumper costs.
+
+    Nothing writes many integers faster than a list's own text.
+    """
+    return "{" + repr(list(values))[1:-1].replace("None", "NULL") + "}"

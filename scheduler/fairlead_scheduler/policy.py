@@ -8,6 +8,7 @@ at dispatch, so nothing is rewritten when an estimate or a policy changes.
 """
 
 from collections.abc import Collection, Container, Iterable, Sequence
+from operator import itemgetter
 
 from fairlead_scheduler import recovery
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
@@ -115,7 +116,7 @@ class FairOrder:
             ledger.floor = lowest
         self._touch(job[0] for job in picks.jobs)
         heads.taken(len(picks.jobs) + len(picks.doubtful))
-        jobs = tuple(sorted(picks.jobs))
+        jobs = tuple(sorted(picks.jobs, key=itemgetter(0)))
         return Plan(jobs, ledger.floor, tuple(picks.doubtful), len(jobs) - within)
 
     def refused(self, ids: Iterable[int]) -> None:
