@@ -38,9 +38,10 @@ class Depth:
     def target(self, *, free_slots: int, slots: int, mean_us: int, round_us: int) -> int:
         """Return the depth; call it once for each `observed`.
 
-        It doubles when workers found nothing though there was work, and shrinks by a
-        sixteenth towards its measure when they did not; it is never more than workers could
-        use up in four ticks, nor than the ceiling.
+        It doubles when workers found nothing though there was work, and shrinks towards its
+        measure when they did not, by half within a second: what ran dry once does so again,
+        and rows that wait cost quiet tenants nothing. It is never more than workers could use
+        up in four ticks, nor than the ceiling.
 
         Args:
             free_slots: Slots of live workers that run nothing.
@@ -54,7 +55,7 @@ class Depth:
             self._spare = max(2 * self._spare, measure)
             self._ran_dry = False
         else:
-            self._spare = max(self._spare - max(1.0, self._spare / 16), measure)
+            self._spare = max(self._spare - max(1.0, self._spare / 128), measure)
         useful = max(4 * slots * round_us / max(1, mean_us), settings.lowest)
         self._spare = min(self._spare, useful, settings.ceiling)
         return min(free_slots + round(self._spare), settings.ceiling)

@@ -52,12 +52,12 @@ def test_it_doubles_when_the_queue_ran_dry_while_claims_came() -> None:
 
 
 def test_it_shrinks_smoothly() -> None:
-    """A quiet tick costs a sixteenth at most."""
+    """A quiet tick costs a hundredth at most."""
     depth = Depth()
     (deep,) = after(depth, ticks=9, claims=40, unclaimed=0)[-1:]
-    targets = after(depth, ticks=300, claims=1, unclaimed=5, begin=10)
+    targets = after(depth, ticks=1000, claims=1, unclaimed=5, begin=10)
 
-    assert targets[0] >= deep * 15 // 16 - 1
+    assert targets[0] >= deep * 99 // 100 - 1
     assert sorted(targets, reverse=True) == targets
     assert targets[-1] <= 10
 
