@@ -1,21 +1,32 @@
 """The application that the chaos tests run: its handlers write down every start and finish.
 
 Each event is one line, appended by one write to a file that all processes share, so that it
-stands there even when the process is killed a moment later.
+stands there even when the process is killed a moment later. The kinds in `BOOKS` do their work,
+a row in a table, and finish their job in one transaction of their own.
 """
 
 import asyncio
 import json
 import os
+from collections.abc import Generator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from time import sleep, time
 
+import psycopg
+
 import fairlead
+from tests.chaos.records import EFFECT
 
 HISTORY_VARIABLE = "CHAOS_HISTORY"
 RELEASED = ".released"
 """What the name of the file ends with at which `held` handlers end."""
+BOOKS = frozenset({"book", "book_async", "book_apart"})
+APART = frozenset({"book_apart", "crunch"})
+"""The kinds whose handlers run in processes of their own."""
+SESSIONS = "chaos handler"
+"""The name of the handlers' own connections."""
 _STEP_SECONDS = 0.005
 
 tasks = fairlead.Tasks()
@@ -33,6 +44,21 @@ def note(event: str, job: fairlead.Job) -> None:
     os.write(_history(), json.dumps(line).encode() + b"\n")
 
 
+@contextmanager
+def noted(job: fairlead.Job) -> Generator[None]:
+    """Write down that an attempt started, and that it finished, was refused or told to stop."""
+    note("started", job)
+    try:
+        yield
+    except (asyncio.CancelledError, fairlead.Cancelled):
+        note("told", job)
+        raise
+    except fairlead.StaleToken:
+        note("refused", job)
+        raise
+    note("finished", job)
+
+
 def seconds_of(job: fairlead.Job) -> float:
     """Return how long the job is to take."""
     payload = job.payload
@@ -45,47 +71,77 @@ def seconds_of(job: fairlead.Job) -> float:
 @tasks.handler("nap")
 async def nap(job: fairlead.Job) -> None:
     """Wait on the event loop."""
-    note("started", job)
-    try:
+    with noted(job):
         await asyncio.sleep(seconds_of(job))
-    except asyncio.CancelledError:
-        note("told", job)
-        raise
-    note("finished", job)
 
 
 @tasks.handler("held")
 def held(job: fairlead.Job) -> None:
     """Wait in a thread until the test lets go."""
-    note("started", job)
     released = Path(os.environ[HISTORY_VARIABLE] + RELEASED)
-    while not released.exists():
-        if job.cancelled:
-            note("told", job)
-            raise fairlead.Cancelled
-        sleep(_STEP_SECONDS)
-    note("finished", job)
+    with noted(job):
+        while not released.exists():
+            job.raise_if_cancelled()
+            sleep(_STEP_SECONDS)
+
+
+def _grind(job: fairlead.Job) -> None:
+    with noted(job):
+        until = time() + seconds_of(job)
+        while time() < until:
+            job.raise_if_cancelled()
+            sleep(_STEP_SECONDS)
 
 
 @tasks.handler("grind")
 def grind(job: fairlead.Job) -> None:
     """Work in a thread, and look now and then whether to stop."""
-    note("started", job)
-    until = time() + seconds_of(job)
-    while time() < until:
-        if job.cancelled:
-            note("told", job)
-            raise fairlead.Cancelled
-        sleep(_STEP_SECONDS)
-    note("finished", job)
+    _grind(job)
+
+
+@tasks.handler("crunch", process=True)
+def crunch(job: fairlead.Job) -> None:
+    """Work in a process of its own, and look now and then whether to stop."""
+    _grind(job)
 
 
 @tasks.handler("deaf")
 def deaf(job: fairlead.Job) -> None:
     """Work in a thread that heeds nothing."""
-    note("started", job)
-    sleep(seconds_of(job))
-    note("finished", job)
+    with noted(job):
+        sleep(seconds_of(job))
+
+
+def _book(job: fairlead.Job) -> None:
+    url = os.environ["FAIRLEAD_DATABASE_URL"]
+    with noted(job), psycopg.connect(url, application_name=SESSIONS) as connection:
+        connection.execute(EFFECT, [job.id, job.token])
+        sleep(seconds_of(job))
+        job.complete(connection)
+
+
+@tasks.handler("book")
+def book(job: fairlead.Job) -> None:
+    """Work and finish the job in one transaction, in a thread that heeds nothing."""
+    _book(job)
+
+
+@tasks.handler("book_apart", process=True)
+def book_apart(job: fairlead.Job) -> None:
+    """Do what `book` does in a process of its own."""
+    _book(job)
+
+
+@tasks.handler("book_async")
+async def book_async(job: fairlead.Job) -> None:
+    """Do what `book` does on the event loop, where it is cancelled when told to stop."""
+    url = os.environ["FAIRLEAD_DATABASE_URL"]
+    connect = psycopg.AsyncConnection.connect
+    with noted(job):
+        async with await connect(url, application_name=SESSIONS) as connection:
+            await connection.execute(EFFECT, [job.id, job.token])
+            await asyncio.sleep(seconds_of(job))
+            await job.complete(connection)
 
 
 @tasks.handler("hog")
@@ -101,3 +157,10 @@ def poison(job: fairlead.Job) -> None:
     """Kill the process that runs it."""
     note("started", job)
     os.abort()
+
+
+@tasks.handler("k")
+def read(job: fairlead.Job) -> None:
+    """Read all that the job brings; its kind is the one that generated rows have."""
+    with noted(job):
+        _ = job.payload, job.headers

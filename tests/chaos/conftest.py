@@ -28,6 +28,7 @@ def chance(request: pytest.FixtureRequest) -> random.Random:
 def some_fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Yield a fleet over a database on the tests' common server."""
     with fleet(database_url, tmp_path) as made:
+        made.record()
         yield made
 
 
@@ -35,4 +36,5 @@ def some_fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
 def own_fleet(own_server: Server, tmp_path: Path) -> Iterator[Fleet]:
     """Yield a fleet over a durable server that the test may kill."""
     with fleet(own_server.url, tmp_path) as made:
+        made.record()
         yield made

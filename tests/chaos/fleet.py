@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,8 +16,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead.dev import processes
-from tests.chaos import app, history
-from tests.chaos.history import Ended, Event, Verdict
+from tests.chaos import app, history, records
+from tests.chaos.history import Ended, Event, Found, Verdict
 from tests.support.tree import ROOT
 from tests.support.waiting import until
 
@@ -37,6 +37,8 @@ SETTINGS = {
     "FAIRLEAD_OVERRUN_GRACE_SECONDS": "1",
     "FAIRLEAD_LOG_FORMAT": "json",
 }
+_SOURCES = os.pathsep.join(str(ROOT / each) for each in ("", "core", "scheduler", "worker"))
+"""A checkout runs its own code, whichever one is installed."""
 _STOP_SECONDS = 20.0
 _LOG_LINES = 60
 SEED_VARIABLE = "FAIRLEAD_TEST_CHAOS_SEED"
@@ -63,8 +65,12 @@ class Program:
         return self.process.pid
 
     def family(self) -> tuple[int, ...]:
-        """Return its id and those of its living children."""
-        return (self.pid, *processes.children(self.pid))
+        """Return its id, and those of its living children and of theirs."""
+        living = processes.living().values()
+        found = [self.pid]
+        for pid in found:
+            found += [each.pid for each in living if each.parent == pid]
+        return tuple(found)
 
     def kill(self) -> tuple[int, ...]:
         """End it with SIGKILL, and answer which processes that took with it."""
@@ -83,9 +89,25 @@ class Program:
         """Let it and its children go on."""
         send(signal.SIGCONT, self.family())
 
+    @contextmanager
+    def frozen(self) -> Generator[None]:
+        """Have it stopped within the block, so that others take what comes."""
+        self.freeze()
+        try:
+            yield
+        finally:
+            self.thaw()
+
     def kill_child(self, chance: random.Random) -> None:
         """End one of its children with SIGKILL."""
         os.kill(chance.choice(processes.children(self.pid)), signal.SIGKILL)
+
+    def kill_grandchild(self, chance: random.Random) -> bool:
+        """End one of the processes that handlers have for themselves; tell if there was one."""
+        found = sorted({*self.family()} - {self.pid, *processes.children(self.pid)})
+        if found:
+            send(signal.SIGKILL, [chance.choice(found)])
+        return bool(found)
 
     def stop(self) -> int:
         """Ask it to stop and return its exit code."""
@@ -106,6 +128,11 @@ class Fleet:
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     programs: list[Program] = field(default_factory=list[Program])
     inserted: set[int] = field(default_factory=set[int])
+    booked: set[int] = field(default_factory=set[int])
+    """Those of the inserted jobs that end in their handlers' own transactions."""
+    apart: set[int] = field(default_factory=set[int])
+    """Those whose handlers run in processes of their own."""
+    recorded: bool = False
 
     @property
     def history_path(self) -> Path:
@@ -122,15 +149,18 @@ class Fleet:
             each for each in self.events() if each.event == "started" and each.pid in pids
         )
 
-    def start(self, name: str, module: str, *arguments: str) -> Program:
-        """Start a program; a name that was used before goes on with its log."""
+    def start(self, name: str, module: str, *arguments: str, url: str = "") -> Program:
+        """Start a program; a name that was used before goes on with its log.
+
+        `url` is another way to the same database.
+        """
         log = self.folder / f"{name}.log"
         environment = {
             **os.environ,
             **SETTINGS,
             **self.environment,
-            "FAIRLEAD_DATABASE_URL": self.url,
-            "PYTHONPATH": str(ROOT),
+            "FAIRLEAD_DATABASE_URL": url or self.url,
+            "PYTHONPATH": _SOURCES,
             app.HISTORY_VARIABLE: str(self.history_path),
         }
         with log.open("ab") as output:
@@ -146,9 +176,9 @@ class Fleet:
         self.programs.append(program)
         return program
 
-    def scheduler(self, name: str = "scheduler") -> Program:
+    def scheduler(self, name: str = "scheduler", *, url: str = "") -> Program:
         """Start a scheduler."""
-        return self.start(name, "fairlead_scheduler.main")
+        return self.start(name, "fairlead_scheduler.main", url=url)
 
     def worker(self, name: str = "worker", *, concurrency: int = 8, more: str = "") -> Program:
         """Start a worker and wait until it may claim; `more` is further arguments."""
@@ -177,7 +207,15 @@ class Fleet:
             ).fetchall()
         ids = tuple(int(row[0]) for row in rows)
         self.inserted.update(ids)
+        for kinds, jobs in ((app.BOOKS, self.booked), (app.APART, self.apart)):
+            jobs.update(ids if kind in kinds else ())
         return ids
+
+    def record(self) -> None:
+        """Have the database write down effects and dispatches from now on."""
+        with self.connect() as connection:
+            records.begin(connection)
+        self.recorded = True
 
     def await_starts(self, jobs: Sequence[int], count: int) -> None:
         """Wait until so many of these jobs have started: an instant amid the work."""
@@ -220,14 +258,29 @@ class Fleet:
 
     def verdict(self) -> Verdict:
         """Judge what has happened so far."""
-        unfinished = self.unfinished()
-        return history.judge(
-            self.events(), inserted=self.inserted, ended=self.ended(), unfinished=unfinished
+        found = Found(
+            inserted=self.inserted,
+            unfinished=self.unfinished(),
+            ended=self.ended(),
+            booked=self.booked,
         )
+        if self.recorded:
+            with self.connect() as connection:
+                effects, usurped = records.effects(connection), records.usurped(connection)
+            found = replace(found, effects=effects, usurped=usurped)
+        return history.judge(self.events(), found)
 
-    def recovery_seconds(self, pids: tuple[int, ...], died_at: float) -> float:
-        """Return how long what these processes ran took to start elsewhere."""
-        return history.slowest_recovery_seconds(self.events(), pids=pids, died_at=died_at)
+    def recovery_seconds(
+        self, pids: tuple[int, ...], died_at: float, *, resets: Collection[float] = ()
+    ) -> float:
+        """Return how long what these processes ran took to start elsewhere.
+
+        What needs a process of its own is not timed: that loads the application first.
+        """
+        timed = [each for each in self.events() if each.job not in self.apart]
+        return history.slowest_recovery_seconds(
+            timed, pids=pids, died_at=died_at, ended=self.ended(), resets=resets
+        )
 
     def first_start(self, jobs: Collection[int]) -> float:
         """Return when the first of these jobs started; infinity when none has."""
@@ -243,6 +296,11 @@ class Fleet:
     def told(self, pids: tuple[int, ...]) -> set[int]:
         """Return the jobs whose handlers in these processes were told to stop."""
         return {each.job for each in self.events() if each.event == "told" and each.pid in pids}
+
+    def refused(self, pids: tuple[int, ...]) -> set[int]:
+        """Return the jobs that these processes were not allowed to finish any more."""
+        events = self.events()
+        return {each.job for each in events if each.event == "refused" and each.pid in pids}
 
     def finishers(self, jobs: Collection[int]) -> set[str]:
         """Return the names of the workers that ended these jobs."""
@@ -280,21 +338,23 @@ class Fleet:
         return int(rows[0][0]) if rows else None
 
     def connection_kinds(self) -> set[str]:
-        """Return the names of the fleet's connections."""
+        """Return the names of the fleet's connections, and of its handlers' own."""
         rows = self._rows(
             "SELECT DISTINCT application_name FROM pg_stat_activity"
-            " WHERE application_name LIKE 'fairlead %%' AND datname = current_database()",
-            [],
+            " WHERE (application_name LIKE 'fairlead %%' OR application_name = %s)"
+            " AND datname = current_database()",
+            [app.SESSIONS],
         )
         return {str(row[0]) for row in rows}
 
-    def terminate(self, kind: str) -> None:
-        """End every connection of a name."""
-        self._rows(
+    def terminate(self, kind: str) -> int:
+        """End every connection of a name; return how many there were."""
+        ended = self._rows(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE application_name = %s AND datname = current_database()",
             [kind],
         )
+        return len(ended)
 
     def _rows(self, query: str, values: list[object]) -> list[TupleRow]:
         with self.connect() as connection:

@@ -1,10 +1,12 @@
 """What the handlers wrote down, and the verdict over it."""
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.chaos.records import Effect
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +33,23 @@ class Ended:
 class Verdict:
     """What went wrong, by job; nothing may be in any of these.
 
-    `lost` jobs are nowhere. `twice` ended more than once. `stale` ended by an attempt that was
-    not the last one, so that an old attempt's write was applied, or that a completed job ran
-    again. `unseen` succeeded without a handler that finished.
+    `lost` jobs are nowhere. `twice` ended more than once, or their work was done twice.
+    `stale` ended by an attempt that was not the last one, so that an old attempt's write was
+    applied, or that a completed job ran again; or the work of an attempt stands that did not
+    end its job. `unseen` succeeded without a handler that finished, or without its work.
+    `usurped` were dispatched by a leader that led no more.
     """
 
     lost: tuple[int, ...]
     twice: tuple[int, ...]
     stale: tuple[int, ...]
     unseen: tuple[int, ...]
+    usurped: tuple[int, ...]
 
     @property
     def clean(self) -> bool:
         """Whether nothing went wrong."""
-        return not (self.lost or self.twice or self.stale or self.unseen)
+        return not (self.lost or self.twice or self.stale or self.unseen or self.usurped)
 
 
 def read(path: Path) -> tuple[Event, ...]:
@@ -54,52 +59,70 @@ def read(path: Path) -> tuple[Event, ...]:
     return tuple(Event(**json.loads(line)) for line in path.read_text("utf-8").splitlines())
 
 
-def judge(
-    events: Iterable[Event],
-    *,
-    inserted: Iterable[int],
-    ended: Iterable[Ended],
-    unfinished: Iterable[int],
-) -> Verdict:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the database says at the end.
+
+    `booked` jobs are those whose handlers do their work in the transaction that ends the job;
+    `effects` is that work, and `usurped` what was dispatched by a leader that led no more.
+    """
+
+    inserted: Collection[int]
+    ended: Collection[Ended]
+    unfinished: Collection[int]
+    booked: Collection[int] = frozenset()
+    effects: Collection[Effect] = ()
+    usurped: tuple[int, ...] = ()
+
+
+def judge(events: Iterable[Event], found: Found) -> Verdict:
     """Compare what ran with what the database says: pure."""
     last_token: dict[int, int] = defaultdict(int)
-    finished: set[tuple[int, int]] = set()
+    done: set[tuple[int, int]] = {(each.job, each.token) for each in found.effects}
     for event in events:
         if event.event == "started":
             last_token[event.job] = max(last_token[event.job], event.token)
-        elif event.event == "finished":
-            finished.add((event.job, event.token))
-    endings: dict[int, list[Ended]] = defaultdict(list)
-    for ending in ended:
-        endings[ending.job].append(ending)
-    everywhere = {*endings, *unfinished}
-    succeeded = [
-        ending for each in endings.values() for ending in each if ending.outcome == "succeeded"
-    ]
+        elif event.event == "finished" and event.job not in found.booked:
+            done.add((event.job, event.token))
+    succeeded = [each for each in found.ended if each.outcome == "succeeded"]
+    ending = {(each.job, each.token) for each in succeeded}
+    everywhere = {each.job for each in found.ended} | {*found.unfinished}
     return Verdict(
-        lost=tuple(sorted({*inserted} - everywhere)),
-        twice=tuple(sorted(job for job, each in endings.items() if len(each) > 1)),
-        stale=tuple(
-            sorted(each.job for each in succeeded if each.token != last_token[each.job])
-        ),
-        unseen=tuple(
-            sorted(
-                each.job for each in succeeded if (each.job, each.token or 0) not in finished
-            )
-        ),
+        lost=_sorted({*found.inserted} - everywhere),
+        twice=_repeated(found.ended) + _repeated(found.effects),
+        stale=_sorted(each.job for each in succeeded if each.token != last_token[each.job])
+        + _sorted(each.job for each in found.effects if (each.job, each.token) not in ending),
+        unseen=_sorted(each.job for each in succeeded if (each.job, each.token) not in done),
+        usurped=found.usurped,
     )
 
 
+def _repeated(each_of: Iterable[Ended | Effect]) -> tuple[int, ...]:
+    counts = Counter(each.job for each in each_of)
+    return _sorted(job for job, count in counts.items() if count > 1)
+
+
+def _sorted(jobs: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(jobs))
+
+
 def slowest_recovery_seconds(
-    events: Iterable[Event], *, pids: Iterable[int], died_at: float
+    events: Iterable[Event],
+    *,
+    pids: Iterable[int],
+    died_at: float,
+    ended: Iterable[Ended] = (),
+    resets: Collection[float] = (),
 ) -> float:
     """Return how long it took until what the dead processes ran had started elsewhere.
 
-    Infinity when one of the jobs did not start again; 0 when they ran nothing.
+    Infinity when one of the jobs did not start again; 0 when they ran nothing. It counts from
+    the death, or from the last of the `resets` before the start: a take-over, for example.
     """
     dead = {*pids}
     seen = tuple(events)
     done = {(each.job, each.token) for each in seen if each.event == "finished"}
+    done |= {(each.job, each.token or 0) for each in ended}
     cut_short = {
         each.job: each.token
         for each in seen
@@ -110,10 +133,8 @@ def slowest_recovery_seconds(
     }
     slowest = 0.0
     for job, token in cut_short.items():
-        again = (
-            each.at - died_at
-            for each in seen
-            if each.event == "started" and each.job == job and each.token > token
-        )
-        slowest = max(slowest, min(again, default=float("inf")))
+        starts = (each for each in seen if each.event == "started" and each.job == job)
+        again = min((each.at for each in starts if each.token > token), default=float("inf"))
+        since = max((at for at in resets if died_at <= at <= again), default=died_at)
+        slowest = max(slowest, again - since)
     return slowest

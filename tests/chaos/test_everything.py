@@ -2,13 +2,16 @@
 
 import os
 import random
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic
+from time import monotonic, time
 
 import pytest
 
 from fairlead.dev.postgres import Server
+from tests.chaos import records
+from tests.chaos.app import BOOKS
 from tests.chaos.fleet import LEASE_SECONDS, Fleet, Program
 from tests.support.waiting import until
 
@@ -31,11 +34,17 @@ class Misfortunes:
         self._server = server
         self._chance = chance
         self._started = 0
+        self.deaths: list[tuple[tuple[int, ...], float]] = []
+        """The processes of each worker that was killed, and when."""
+        self.ends: list[float] = []
+        """When each misfortune was over."""
+        self.happened = Counter[str]()
         self._schedulers = [self._scheduler() for _ in range(_SCHEDULERS)]
         self._workers = [self._worker() for _ in range(_WORKERS)]
-        self.kinds: tuple[Callable[[], None], ...] = (
+        self._kinds: tuple[Callable[[], None], ...] = (
             self.kill_a_worker,
             self.kill_a_child,
+            self.kill_a_process,
             self.freeze_a_worker,
             self.stop_a_worker,
             self.kill_a_scheduler,
@@ -44,9 +53,21 @@ class Misfortunes:
             self.kill_the_server,
         )
 
+    def happen(self) -> None:
+        """Let one of them happen."""
+        kind = self._chance.choice(self._kinds)
+        kind()
+        self.ends.append(time())
+        self.happened[kind.__name__] += 1
+
+    def stop_all(self) -> None:
+        """Ask every program to stop."""
+        for program in (*self._workers, *self._schedulers):
+            assert 0 == program.stop(), program.name
+
     def kill_a_worker(self) -> None:
         """End one with SIGKILL and start another."""
-        self._drawn(self._workers).kill()
+        self.deaths.append((self._drawn(self._workers).kill(), time()))
         self._workers.append(self._worker())
 
     def kill_a_child(self) -> None:
@@ -55,6 +76,10 @@ class Misfortunes:
         until(lambda: len(worker.family()) > 1, what="a child", seconds=30)
         with suppress(ProcessLookupError):  # it died by itself, a moment ago
             worker.kill_child(self._chance)
+
+    def kill_a_process(self) -> None:
+        """End a process that a handler has for itself with SIGKILL, if there is one."""
+        self._chance.choice(self._workers).kill_grandchild(self._chance)
 
     def freeze_a_worker(self) -> None:
         """Stop one for less or more than its lease, and let it go on."""
@@ -112,9 +137,30 @@ def begin_some(fleet: Fleet, chance: random.Random) -> None:
     until(lambda: len(fleet.unfinished()) < _BACKLOG, what="the end of most jobs", seconds=60)
     jobs = fleet.insert("nap", chance.randrange(1, 60), chance.randrange(50, 300))
     jobs += fleet.insert("grind", chance.randrange(1, 30), chance.randrange(5, 60))
+    jobs += fleet.insert("crunch", chance.randrange(1, 100), chance.randrange(1, 10))
+    for kind in sorted(BOOKS):
+        jobs += fleet.insert(kind, chance.randrange(1, 60), chance.randrange(1, 15))
+        jobs += fleet.insert(kind, chance.randrange(500, 3000), 1)
     jobs += fleet.insert("nap", chance.randrange(500, 3000), chance.randrange(1, 4))
     jobs += fleet.insert("deaf", chance.randrange(500, 2500), 1)
     fleet.await_starts(jobs, chance.randrange(1, len(jobs) // 2))
+
+
+def report(fleet: Fleet, misfortunes: Misfortunes) -> str:
+    """Say what happened, and what came of it."""
+    with fleet.connect() as connection:
+        resets = (*records.take_overs(connection), *misfortunes.ends)
+        effects = len(records.effects(connection))
+    slowest = [fleet.recovery_seconds(*death, resets=resets) for death in misfortunes.deaths]
+    outcomes = Counter(each.outcome for each in fleet.ended())
+    events = Counter(each.event for each in fleet.events())
+    return (
+        f"{misfortunes.happened.total()} misfortunes: {dict(misfortunes.happened)}\n"
+        f"{len(fleet.inserted)} jobs: {dict(outcomes)}\n"
+        f"{len(fleet.booked)} in their handlers' own transactions, {effects} effects\n"
+        f"handlers' events: {dict(events)}\n"
+        f"recovery after {len(slowest)} deaths: {max(slowest, default=0.0):.2f} s at most"
+    )
 
 
 @pytest.mark.long
@@ -124,14 +170,14 @@ def test_nothing_is_lost_whatever_fails(
 ) -> None:
     """0 lost, 0 finished twice, 0 stale writes applied, over minutes of every misfortune."""
     misfortunes = Misfortunes(own_fleet, own_server, chance)
-    over, happened = monotonic() + _LONG_SECONDS, 0
+    over = monotonic() + _LONG_SECONDS
     while monotonic() < over:
         begin_some(own_fleet, chance)
-        chance.choice(misfortunes.kinds)()
-        happened += 1
+        misfortunes.happen()
 
     own_fleet.wait_until_done(120)
+    misfortunes.stop_all()
 
+    print(report(own_fleet, misfortunes))  # noqa: T201 - a person wants to know
     assert own_fleet.verdict().clean, own_fleet.verdict()
-    assert happened > 0
-    print(f"{happened} misfortunes, {len(own_fleet.inserted)} jobs")  # noqa: T201 - a person wants to know
+    assert misfortunes.happened.total() > 0

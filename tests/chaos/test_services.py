@@ -2,10 +2,14 @@
 
 import random
 import signal
+from functools import partial
 from time import time
+from urllib.parse import urlsplit
 
 from fairlead.dev import processes
 from fairlead.dev.postgres import Server
+from tests.chaos import records
+from tests.chaos.app import SESSIONS
 from tests.chaos.fleet import (
     LEASE_SECONDS,
     RECOVERY_SECONDS,
@@ -14,9 +18,18 @@ from tests.chaos.fleet import (
     alive,
     send,
 )
+from tests.chaos.relay import relaying
+from tests.support.schedulers import led
 from tests.support.waiting import until
 
 TAKE_OVER_SECONDS = 4.0
+KINDS = {
+    *(f"fairlead scheduler {name}" for name in ("lead", "loop", "sweeps")),
+    *(f"fairlead scheduler {name}" for name in ("surveys", "upkeep", "cron")),
+    *(f"fairlead worker {name}" for name in ("one", "claims", "endings")),
+    SESSIONS,
+}
+"""Every kind of connection: a leader's, those of a worker called one, and its handlers'."""
 
 
 def leading(fleet: Fleet, schedulers: list[Program]) -> Program:
@@ -53,7 +66,7 @@ def test_a_killed_leader_is_followed_within_four_seconds(
 def test_a_frozen_leader_changes_nothing_when_it_thaws(
     some_fleet: Fleet, chance: random.Random
 ) -> None:
-    """A zombie leader's plans are refused, and it stands by again."""
+    """A zombie leader dispatches nothing any more, and it stands by again."""
     fleet = some_fleet
     schedulers = [fleet.scheduler("first")]
     leader = leading(fleet, schedulers)
@@ -61,16 +74,57 @@ def test_a_frozen_leader_changes_nothing_when_it_thaws(
     fleet.worker()
     fleet.await_starts(fleet.insert("nap", 20, 200), chance.randrange(1, 100))
 
+    with fleet.connect() as db:
+        epoch = led(db)
     leader.freeze()
     late = fleet.insert("nap", 20, 50)
     until(lambda: fleet.first_start(late) < float("inf"), what="a dispatch", seconds=10)
     leader.thaw()
     more = fleet.insert("nap", 20, 100)
+    until(lambda: leader.said("scheduler.led"), what="the end of its term")
     fleet.wait_until_done(20)
 
     assert fleet.verdict().clean, fleet.verdict()
-    assert 100 == len({each.job for each in fleet.events() if each.job in more})
+    with fleet.connect() as db:
+        epochs = records.epochs(db)
+    assert all(each > epoch for job in late + more for each in epochs[job])
     assert leader.process.poll() is None
+
+
+def test_a_plan_that_arrives_after_the_take_over_changes_nothing(some_fleet: Fleet) -> None:
+    """What a frozen leader had sent is refused by its epoch, though its jobs still wait."""
+    fleet = some_fleet
+    port = urlsplit(fleet.url).port
+    assert port is not None
+    with relaying(port) as relay, fleet.connect() as db:
+        through = fleet.url.replace(f":{port}/", f":{relay.port}/")
+        frozen = fleet.scheduler("frozen", url=through)
+        leading(fleet, [frozen])
+        epoch = led(db)
+        other = fleet.scheduler("other")
+        relay.hold(b"fairlead_scheduler: dispatch")
+        jobs = fleet.insert("nap", 20, 50)
+        until(relay.holds.is_set, what="a plan on its way")
+        frozen.freeze()
+        # The next leader leaves these jobs where the plan looks for them.
+        db.execute("SELECT fairlead.pause('default')")
+        leading(fleet, [other])
+
+        relay.let_go()
+        until(lambda: b"INSERT 0 " in relay.answer, what="an answer to the plan")
+        frozen.thaw()
+        until(lambda: frozen.said("scheduler.led"), what="the end of its term")
+
+        assert b"INSERT 0 0\0" in relay.answer
+        assert [] == db.execute("SELECT job_id FROM fairlead.work_queue").fetchall()
+        assert other.pid == fleet.leader_pid()
+        db.execute("SELECT fairlead.resume('default')")
+        fleet.worker()
+        fleet.wait_until_done(20)
+        assert fleet.verdict().clean, fleet.verdict()
+        epochs = records.epochs(db)
+        assert all(each > epoch for job in jobs for each in epochs[job])
+        assert frozen.process.poll() is None
 
 
 def test_a_server_that_is_killed_under_load_loses_nothing(
@@ -83,6 +137,7 @@ def test_a_server_that_is_killed_under_load_loses_nothing(
     fleet.worker("two")
     for _ in range(2):
         jobs = fleet.insert("nap", 30, 150) + fleet.insert("grind", 300, 20)
+        jobs += fleet.insert("book", 100, 20) + fleet.insert("book_apart", 100, 4)
         fleet.await_starts(jobs, chance.randrange(1, 80))
         own_server.kill()
         own_server.start()
@@ -130,17 +185,23 @@ def test_a_server_that_freezes_costs_leases_and_no_job(
 def test_terminated_connections_cost_no_job_an_attempt(
     some_fleet: Fleet, chance: random.Random
 ) -> None:
-    """pg_terminate_backend on every kind of connection, twice: no lease and no job is lost."""
+    """pg_terminate_backend on every kind of connection: no lease and no job is lost.
+
+    A handler whose own connection is cut fails as others do, and its work is undone.
+    """
     fleet = some_fleet
     fleet.scheduler()
-    fleet.worker()
-    kinds = until(fleet.connection_kinds, what="connections")
-    until(lambda: len(fleet.connection_kinds()) >= 5, what="every kind of connection")
-    for kind in chance.sample(sorted(fleet.connection_kinds() | kinds) * 2, k=10):
+    fleet.worker("one")
+    fleet.insert("nap", 10)
+    fleet.insert("book_async", 8000, 2)
+    until(lambda: fleet.connection_kinds() == KINDS, what="every kind of connection")
+    for kind in chance.sample(sorted(KINDS), k=len(KINDS)):
         fleet.await_starts(fleet.insert("nap", 30, 30), chance.randrange(1, 20))
-        fleet.terminate(kind)
+        fleet.insert("book", 200, 10)
+        until(partial(fleet.terminate, kind), what=f"cutting {kind}")
 
     fleet.wait_until_done(30)
 
     assert fleet.verdict().clean, fleet.verdict()
+    assert {"succeeded"} == {each.outcome for each in fleet.ended()}
     assert [] == fleet.errors("lost") + fleet.errors("crashed")

@@ -10,11 +10,22 @@ import pytest
 from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, Program, alive, send
 from tests.support.waiting import until
 
+_MIXTURE = (
+    ("nap", 40, 60),
+    ("grind", 15, 60),
+    ("nap", 400, 16),
+    ("book", 30, 30),
+    ("book_async", 200, 16),
+    ("book_apart", 100, 3),
+    ("crunch", 200, 3),
+)
+"""Kinds, with how many milliseconds a job takes and how many jobs there are at most."""
+
 
 def begin_a_mixture(fleet: Fleet, chance: random.Random) -> None:
-    """Insert short and longer jobs of both kinds, and wait until some have started."""
+    """Insert short and longer jobs of every kind, and wait until some have started."""
     jobs: tuple[int, ...] = ()
-    for kind, milliseconds, most in (("nap", 40, 60), ("grind", 15, 60), ("nap", 400, 16)):
+    for kind, milliseconds, most in _MIXTURE:
         jobs += fleet.insert(kind, milliseconds, chance.randrange(most // 3, most))
     fleet.await_starts(jobs, chance.randrange(1, len(jobs)))
 

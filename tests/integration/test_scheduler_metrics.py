@@ -63,9 +63,12 @@ def test_what_the_leader_takes_back_from_a_dead_worker_is_counted(
         let_lapse(db, worker)
 
         until(
-            lambda: counted(replica, "attempts_ended_total", kind="noop", ended_as="lost"),
+            lambda: counted(replica, "lease_expirations_total"),
             what="counting the lost attempt",
             seconds=30,
         )
+        assert 1.0 == counted(replica, "attempts_ended_total", kind="noop", ended_as="lost")
         assert 1.0 == counted(replica, "lease_expirations_total")
+        rescued = replica.metrics.registry.get_sample_value("fairlead_jobs_rescued_total")
+        assert 1.0 == rescued
         assert ("queued",) == places(db, job)

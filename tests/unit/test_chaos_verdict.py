@@ -2,9 +2,32 @@
 
 import pytest
 
-from tests.chaos.history import Ended, Event, Verdict, judge, slowest_recovery_seconds
+from tests.chaos.history import (
+    Ended,
+    Event,
+    Found,
+    Verdict,
+    judge,
+    slowest_recovery_seconds,
+)
+from tests.chaos.records import Effect
 
-CLEAN = Verdict(lost=(), twice=(), stale=(), unseen=())
+CLEAN = Verdict(lost=(), twice=(), stale=(), unseen=(), usurped=())
+ENDED = Ended(1, 6, "succeeded")
+
+
+def found(
+    *ended: Ended, effects: tuple[Effect, ...] | None = None, usurped: tuple[int, ...] = ()
+) -> Found:
+    """Return what the database says of one job; with effects, it is one that is booked."""
+    return Found(
+        inserted=(1,),
+        ended=ended,
+        unfinished=(),
+        booked=() if effects is None else (1,),
+        effects=effects or (),
+        usurped=usurped,
+    )
 
 
 def ran(job: int, token: int, *, finished: bool = True, at: float = 0.0) -> tuple[Event, ...]:
@@ -17,23 +40,27 @@ def test_a_job_that_was_cut_short_and_run_again_is_clean() -> None:
     """Only the last attempt ends a job."""
     events = (*ran(1, 5, finished=False), *ran(1, 6))
 
-    assert judge(events, inserted=[1], ended=[Ended(1, 6, "succeeded")], unfinished=[]) == CLEAN
+    assert judge(events, found(ENDED)) == CLEAN
+    assert judge(events, found(ENDED, effects=(Effect(1, 6),))) == CLEAN
 
 
 @pytest.mark.parametrize(
-    ("events", "ended", "expected"),
+    ("events", "said", "expected"),
     [
-        (ran(1, 5), (), "lost"),
-        (ran(1, 5), (Ended(1, 5, "succeeded"),) * 2, "twice"),
-        ((*ran(1, 5), *ran(1, 6)), (Ended(1, 5, "succeeded"),), "stale"),
-        (ran(1, 5, finished=False), (Ended(1, 5, "succeeded"),), "unseen"),
+        (ran(1, 6), found(), "lost"),
+        (ran(1, 6), found(ENDED, ENDED), "twice"),
+        (ran(1, 6), found(ENDED, effects=(Effect(1, 6),) * 2), "twice"),
+        ((*ran(1, 6), *ran(1, 7)), found(ENDED), "stale"),
+        (ran(1, 6), found(ENDED, effects=(Effect(1, 5),)), "stale"),
+        (ran(1, 6), found(Ended(1, 6, "failed"), effects=(Effect(1, 6),)), "stale"),
+        (ran(1, 6, finished=False), found(ENDED), "unseen"),
+        (ran(1, 6), found(ENDED, effects=()), "unseen"),
+        (ran(1, 6), found(ENDED, usurped=(1,)), "usurped"),
     ],
 )
-def test_each_wrong_is_seen(
-    events: tuple[Event, ...], ended: tuple[Ended, ...], expected: str
-) -> None:
-    """Lost, ended twice, ended by an old attempt, ended without having run."""
-    verdict = judge(events, inserted=[1], ended=ended, unfinished=[])
+def test_each_wrong_is_seen(events: tuple[Event, ...], said: Found, expected: str) -> None:
+    """Lost, done twice, ended by an old attempt or leader, ended without having run."""
+    verdict = judge(events, said)
 
     assert not verdict.clean
     assert (1,) == getattr(verdict, expected)
@@ -50,3 +77,23 @@ def test_recovery_is_the_slowest_restart_of_what_the_dead_process_ran() -> None:
     )
 
     assert 2.5 == slowest_recovery_seconds(events, pids=[105], died_at=12.0)
+
+
+def test_recovery_counts_from_the_last_thing_that_failed() -> None:
+    """Within a lease and a while of the death or the take-over, whichever is last."""
+    events = (*ran(2, 5, finished=False, at=10.0), Event("started", 2, 8, 17.0, 200))
+
+    def slowest(*resets: float, ended: tuple[Ended, ...] = ()) -> float:
+        return slowest_recovery_seconds(
+            events, pids=[105], died_at=12.0, resets=resets, ended=ended
+        )
+
+    assert [5.0, 5.0, 3.0] == [slowest(11.0), slowest(18.0), slowest(13.0, 14.0, 18.0)]
+    assert 0.0 == slowest(ended=(Ended(2, 5, "succeeded"),))
+
+
+def test_recovery_is_endless_when_a_job_does_not_start_again() -> None:
+    """A job that was cut short and started nowhere else is not recovered."""
+    events = ran(2, 5, finished=False, at=10.0)
+
+    assert float("inf") == slowest_recovery_seconds(events, pids=[105], died_at=12.0)
