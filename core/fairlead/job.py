@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Generic, Protocol, TypeAlias, cast, overload
+from typing import Generic, NamedTuple, Protocol, cast, overload
 
 from fairlead import errors, jsontext, sql
 from fairlead.jsontext import Json
@@ -19,29 +19,33 @@ if sys.version_info >= (3, 13):
 else:
     from typing_extensions import TypeVar
 
-Claimed: TypeAlias = tuple[
-    int,  # 0 id
-    int,  # 1 token
-    str,  # 2 queue
-    str,  # 3 tenant
-    str,  # 4 kind
-    str,  # 5 payload, as JSON text
-    str | None,  # 6 headers, as JSON text
-    int,  # 7 attempt
-    int,  # 8 max_attempts
-    float,  # 9 timeout_seconds
-    bool,  # 10 alone
-    float,  # 11 waited_seconds
-    str | None,  # 12 doomed
-]
-"""A row of `claim`, in the order of its columns."""
-
 PayloadT = TypeVar("PayloadT", default=Json)
 ResultT = TypeVar("ResultT", default=object)
 
 EXTENSION_SECONDS_MAX = 30 * 86_400.0
 _NOTE_CHARACTERS_MAX = 1000
 _STALE_SQLSTATE = "FL001"
+
+
+class Claimed(NamedTuple):
+    """A row of `claim`: its columns, in their order.
+
+    `payload` and `headers` are JSON text. `doomed` says why the job is not to run; mostly None.
+    """
+
+    job_id: int
+    token: int
+    queue: str
+    tenant: str
+    kind: str
+    payload: str
+    headers: str | None
+    attempt: int
+    max_attempts: int
+    timeout_seconds: float
+    alone: bool
+    waited_seconds: float
+    doomed: str | None
 
 
 class Attempt(Protocol):
@@ -131,37 +135,37 @@ class Job(Generic[PayloadT]):
     @property
     def id(self) -> int:
         """The job's id."""
-        return self._row[0]
+        return self._row.job_id
 
     @property
     def token(self) -> int:
         """The fencing token of this attempt: it grows from claim to claim."""
-        return self._row[1]
+        return self._row.token
 
     @property
     def queue(self) -> str:
         """The queue it came through."""
-        return self._row[2]
+        return self._row.queue
 
     @property
     def tenant(self) -> str:
         """Whose job it is; empty when nobody said."""
-        return self._row[3]
+        return self._row.tenant
 
     @property
     def kind(self) -> str:
         """The name of its handler."""
-        return self._row[4]
+        return self._row.kind
 
     @property
     def attempt(self) -> int:
         """Which attempt this is, from 1."""
-        return self._row[7]
+        return self._row.attempt
 
     @property
     def max_attempts(self) -> int:
         """How many attempts may fail before the job has failed for good."""
-        return self._row[8]
+        return self._row.max_attempts
 
     @property
     def payload(self) -> PayloadT:
@@ -174,7 +178,7 @@ class Job(Generic[PayloadT]):
         try:
             return self._payload
         except AttributeError:
-            self._payload = cast("PayloadT", _parse("payload", self._row[5]))
+            self._payload = cast("PayloadT", _parse("payload", self._row.payload))
             return self._payload
 
     @property
@@ -187,7 +191,7 @@ class Job(Generic[PayloadT]):
         try:
             return self._headers
         except AttributeError:
-            text = self._row[6]
+            text = self._row.headers
             parsed = {} if text is None else _parse("headers", text)
             self._headers = parsed if isinstance(parsed, dict) else {}
             return self._headers

@@ -7,6 +7,8 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead.job import Claimed
+from fairlead.sql import load
 from fairlead_worker import wire
 from tests.conftest import Connect
 from tests.support.children import RunningChild, child, register
@@ -40,6 +42,19 @@ def number(db: Connection[TupleRow], query: LiteralString) -> int:
     row = db.execute(query).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def test_a_claim_and_a_lone_start_answer_the_columns_that_a_job_is_read_by(
+    db: Connection[TupleRow],
+) -> None:
+    """A row is read by its columns' names, and made by their places."""
+    who = {"worker": 0, "pool": "default", "limit": 1, "below_floor": False}
+
+    claim = db.execute(load("fairlead_worker", "claim"), who)
+    begin = db.execute(load("fairlead_worker", "begin_alone"), {"job_id": 1, "token": 1})
+
+    assert [*Claimed._fields] == [each.name for each in claim.description or ()]
+    assert [*Claimed._fields, "died_alone"] == [each.name for each in begin.description or ()]
 
 
 def test_long_jobs_are_claimed_as_slots_become_free(

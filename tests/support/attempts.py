@@ -15,18 +15,18 @@ def claimed(
     doomed: str | None = None,
 ) -> Claimed:
     """Return a row as `claim` answers it."""
-    return (
-        job_id,
-        token,
-        "default",
-        "",
-        kind,
-        payload,
-        headers,
-        1,
-        5,
-        timeout_seconds,
-        alone,
-        0.25,
-        doomed,
+    return Claimed(
+        job_id=job_id,
+        token=token,
+        queue="default",
+        tenant="",
+        kind=kind,
+        payload=payload,
+        headers=headers,
+        attempt=1,
+        max_attempts=5,
+        timeout_seconds=timeout_seconds,
+        alone=alone,
+        waited_seconds=0.25,
+        doomed=doomed,
     )

@@ -50,7 +50,7 @@ def slots() -> Slots:
 
 def tokens(held: Iterable[Attempt]) -> list[int]:
     """Return the attempts' tokens."""
-    return [attempt.row[1] for attempt in held]
+    return [attempt.token for attempt in held]
 
 
 def test_an_attempt_is_held_from_its_claim_until_its_ending_is_written(slots: Slots) -> None:

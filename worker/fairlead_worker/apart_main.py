@@ -90,7 +90,7 @@ class Server:
         """Run one handler after another, for ever."""
         while True:
             line = self._inbox.get()
-            row = cast("Claimed", tuple(cast("list[Json]", line["row"])))
+            row = Claimed._make(cast("list[Json]", line["row"]))
             remote = Remote(self._socket, cast("float", line["left_seconds"]))
             self._current = remote
             ending = self._run(row, remote)
@@ -98,13 +98,13 @@ class Server:
             remote.say({"say": "ended", "ending": to_line(ending)})
 
     def _run(self, row: Claimed, remote: Remote) -> Ending | None:
-        handler = self._handlers.get(row[4])
+        handler = self._handlers.get(row.kind)
         if handler is None:
-            return outcome.unknown_kind(row[4], tuple(self._handlers))
+            return outcome.unknown_kind(row.kind, tuple(self._handlers))
         try:
             return outcome.of_value(handler.run(Job(row, remote)))
         except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
-            return outcome.of_error(error, remote.stop, row[9])
+            return outcome.of_error(error, remote.stop, row.timeout_seconds)
 
 
 def main() -> int:

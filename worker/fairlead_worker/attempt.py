@@ -42,16 +42,19 @@ class Attempt:
         "ended_us",
         "ending",
         "handler",
+        "job_id",
         "row",
         "slot",
         "started_us",
         "stop",
         "task",
+        "token",
         "where",
     )
 
     def __init__(self, row: Claimed, handler: Handler, desk: Desk, arrived_us: int) -> None:
         self.row = row
+        self.job_id, self.token = row.job_id, row.token  # read more often than all the rest
         self.handler = handler
         self.desk = desk
         self.arrived_us = arrived_us
@@ -64,15 +67,20 @@ class Attempt:
         self.completed = self.counted = False
 
     @property
+    def key(self) -> tuple[int, int]:
+        """The job's id and the token: what fences every statement about it."""
+        return self.job_id, self.token
+
+    @property
     def timeout_seconds(self) -> float:
         """The least of what the row and the handler allow."""
-        of_row, of_handler = self.row[9], self.handler.timeout_seconds
+        of_row, of_handler = self.row.timeout_seconds, self.handler.timeout_seconds
         return of_row if of_handler is None or of_row < of_handler else of_handler
 
     @property
     def waited_seconds(self) -> float:
         """From falling due to the handler's start."""
-        return self.row[11] + (self.started_us - self.arrived_us) / 1e6
+        return self.row.waited_seconds + (self.started_us - self.arrived_us) / 1e6
 
     # --- what fairlead.Job asks for ---------------------------------------------------------
 

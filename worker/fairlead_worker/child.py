@@ -242,7 +242,7 @@ class Child:
 
     def _lend(self, attempt: Attempt) -> None:
         """Hand an attempt to the parent, which runs it alone; its slot stays taken."""
-        job_id, token = attempt.row[:2]
+        job_id, token = attempt.key
         self._slots.lent[job_id, token] = attempt.slot
         self._control.say(wire.Alone(job_id, token))
         self._slots.settle([attempt])

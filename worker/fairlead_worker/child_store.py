@@ -6,6 +6,7 @@ other. A repeat of an ending is harmless: its token holds nothing any more.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import TypeAlias, cast
 
 from fairlead.job import Claimed
@@ -15,6 +16,7 @@ from fairlead_worker.attempt import Attempt
 from fairlead_worker.outcome import Finished, HandedBack, Stop
 
 _PLAIN = Finished("succeeded")
+_BY_JOB_ID = attrgetter("job_id")
 Key: TypeAlias = tuple[int, int]
 """A job's id and the attempt's token."""
 
@@ -39,7 +41,7 @@ def claim(
         load("fairlead_worker", "claim"),
         {"worker": who.worker_id, "pool": who.pool, "limit": limit, "below_floor": below_floor},
     ).fetchall()
-    return cast("list[Claimed]", rows)
+    return [Claimed._make(row) for row in rows]
 
 
 def take_turn(connection: Connection, pool: str) -> bool:
@@ -63,7 +65,8 @@ def begin_alone(connection: Connection, key: Key) -> Lone | None:
     ).fetchone()
     if found is None:
         return None
-    return Lone(cast("Claimed", found[:-1]), bool(found[-1]))
+    *row, died_alone = found
+    return Lone(Claimed._make(row), bool(died_alone))
 
 
 def drop_orphans(connection: Connection, keys: Iterable[Key]) -> None:
@@ -77,11 +80,11 @@ def finish(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
     Attempts without an ending, or with `Finished`. A batch of plain successes, which most are,
     is three arrays of numbers.
     """
-    ordered = sorted(attempts, key=_job_id)
+    ordered = sorted(attempts, key=_BY_JOB_ID)
     endings = [attempt.ending for attempt in ordered]
     values: dict[str, object] = {
-        "ids": integers([attempt.row[0] for attempt in ordered]),
-        "tokens": integers([attempt.row[1] for attempt in ordered]),
+        "ids": integers([attempt.job_id for attempt in ordered]),
+        "tokens": integers([attempt.token for attempt in ordered]),
         "run_us": integers([attempt.ended_us - attempt.started_us for attempt in ordered]),
         "outcomes": None,
         "results": None,
@@ -102,11 +105,11 @@ def hand_back(connection: Connection, attempts: Iterable[Attempt]) -> dict[int, 
     Raises:
         psycopg.Error: nothing of it has happened.
     """
-    ordered = sorted(attempts, key=_job_id)
+    ordered = sorted(attempts, key=_BY_JOB_ID)
     said = [each.ending for each in ordered if isinstance(each.ending, HandedBack)]
     assert len(said) == len(ordered)
     values = {
-        **_keys([attempt.row[:2] for attempt in ordered]),
+        **_keys([attempt.key for attempt in ordered]),
         "ended_as": [each.ended_as for each in said],
         "errors": [each.error for each in said],
         "delays": [
@@ -120,16 +123,16 @@ def hand_back(connection: Connection, attempts: Iterable[Attempt]) -> dict[int, 
 def finished(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
     """Return the tokens of those attempts whose ending is on record."""
     rows = connection.execute(
-        load("fairlead_worker", "finished"), _keys([attempt.row[:2] for attempt in attempts])
+        load("fairlead_worker", "finished"), _keys([attempt.key for attempt in attempts])
     ).fetchall()
     return {cast("int", row[0]) for row in rows}
 
 
 def extend(connection: Connection, extensions: Sequence[tuple[Attempt, float]]) -> Stops:
     """Move deadlines to at least so many seconds from now; answer what is not to go on."""
-    ordered = sorted(extensions, key=lambda each: each[0].row[0])
+    ordered = sorted(extensions, key=lambda each: each[0].job_id)
     values = {
-        **_keys([attempt.row[:2] for attempt, _ in ordered]),
+        **_keys([attempt.key for attempt, _ in ordered]),
         "seconds": [seconds for _, seconds in ordered],
     }
     rows = connection.execute(load("fairlead_worker", "extend"), values).fetchall()
@@ -138,9 +141,9 @@ def extend(connection: Connection, extensions: Sequence[tuple[Attempt, float]]) 
 
 def report(connection: Connection, reports: Iterable[tuple[Attempt, float, str]]) -> None:
     """Keep the progress of attempts that still hold their jobs."""
-    ordered = sorted(reports, key=lambda each: each[0].row[0])
+    ordered = sorted(reports, key=lambda each: each[0].job_id)
     values = {
-        **_keys([attempt.row[:2] for attempt, _, _ in ordered]),
+        **_keys([attempt.key for attempt, _, _ in ordered]),
         "fractions": [fraction for _, fraction, _ in ordered],
         "notes": [note for _, _, note in ordered],
     }
@@ -149,12 +152,8 @@ def report(connection: Connection, reports: Iterable[tuple[Attempt, float, str]]
 
 def forget_reports(connection: Connection, attempts: Iterable[Attempt]) -> None:
     """Delete the progress of attempts that have ended."""
-    keys = _keys([attempt.row[:2] for attempt in attempts])
+    keys = _keys([attempt.key for attempt in attempts])
     connection.execute(load("fairlead_worker", "forget_progress"), keys)
-
-
-def _job_id(attempt: Attempt) -> int:
-    return attempt.row[0]
 
 
 def _keys(keys: Iterable[Key]) -> dict[str, object]:

@@ -45,7 +45,7 @@ class Counts:
         """Count attempts that ended without a word on their jobs, and those that ended them."""
         with self._tally.lock:
             for attempt in attempts:
-                ending, verdict = attempt.ending, became.get(attempt.row[1], "locked")
+                ending, verdict = attempt.ending, became.get(attempt.token, "locked")
                 if isinstance(ending, HandedBack) and verdict not in {"locked", "stale"}:
                     kind = self._ran(attempt)
                     how = ending.ended_as
@@ -60,7 +60,7 @@ class Counts:
         for attempt in attempts:
             self._tally.count("stale_writes_total")
             self._log.warning(
-                "attempt.stale", job=attempt.row[0], token=attempt.row[1], kind=attempt.row[4]
+                "attempt.stale", job=attempt.job_id, token=attempt.token, kind=attempt.row.kind
             )
 
     def close_second(self, running: Iterable[Attempt | None]) -> None:
@@ -75,13 +75,13 @@ class Counts:
 
     def _tell_failure(self, attempt: Attempt, became: str) -> None:
         """Log the first line of an error; the database has the rest."""
-        row, ending = attempt.row, attempt.ending
+        ending = attempt.ending
         error = ending.error if isinstance(ending, Finished | HandedBack) else None
         self._log.warning(
             "attempt.failed",
-            job=row[0],
-            kind=row[4],
-            attempt=row[7],
+            job=attempt.job_id,
+            kind=attempt.row.kind,
+            attempt=attempt.row.attempt,
             became=became,
             error=(error or "").split("\n", 1)[0],
         )
@@ -89,11 +89,11 @@ class Counts:
     def _started(self, attempt: Attempt) -> Kind:
         row = attempt.row
         known = attempt.handler.kind != ""
-        kind = self._tally.kind(row[2], row[4] if known else OTHER)
+        kind = self._tally.kind(row.queue, row.kind if known else OTHER)
         if not attempt.counted and attempt.started_us:
             attempt.counted = True
             kind.started += 1
-            kind.wait.observe(row[11] + (attempt.started_us - attempt.arrived_us) / 1e6)
+            kind.wait.observe(attempt.waited_seconds)
         return kind
 
     def _ran(self, attempt: Attempt) -> Kind:

@@ -221,9 +221,7 @@ class Executor:
         if attempt.stop is not None:
             attempt.ending = _of_error(CancelledError(), attempt)
             return False
-        seconds, limit = attempt.row[9], attempt.handler.timeout_seconds
-        if limit is not None and limit < seconds:
-            seconds = limit
+        seconds = attempt.timeout_seconds
         attempt.started_us = now_us = monotonic_ns() // 1000
         attempt.deadline_us = now_us + int(seconds * 1e6)
         if now_us - attempt.arrived_us > LATE_US:

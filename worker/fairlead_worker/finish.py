@@ -159,7 +159,7 @@ class Finisher:
             return
         self._writer.worked()
         for attempt, _ in extensions:
-            why = stops.get(attempt.row[1])
+            why = stops.get(attempt.token)
             if why is not None:
                 self._stop_attempt(attempt, why)
 

@@ -50,27 +50,26 @@ class Sorter:
         to_run = found.to_run
         handlers, desk = self._handlers, self._desk
         for row in rows:
-            handler = handlers.get(row[4])
-            doomed = row[12]
-            if handler is not None and doomed is None:
+            handler = handlers.get(row.kind)
+            if handler is not None and row.doomed is None:
                 attempt = Attempt(row, handler, desk, now_us)
-                if row[10]:
+                if row.alone:
                     attempt.where = "alone"
                 to_run.append(attempt)
-            elif doomed == "gone":
-                found.orphans.append(row[:2])
+            elif row.doomed == "gone":
+                found.orphans.append((row.job_id, row.token))
             else:
                 found.ended.append(self._doomed(row, handler or NOBODY, now_us))
         return found
 
     def _doomed(self, row: Claimed, handler: Handler, now_us: int) -> Attempt:
         attempt = Attempt(row, handler, self._desk, now_us)
-        if row[12] == "cancelled":
+        if row.doomed == "cancelled":
             attempt.ending = outcome.unstarted("cancelled")
-        elif row[12] == "expired":
+        elif row.doomed == "expired":
             attempt.ending = outcome.unstarted("expired")
         else:
-            attempt.ending = outcome.unknown_kind(row[4], tuple(self._handlers))
+            attempt.ending = outcome.unknown_kind(row.kind, tuple(self._handlers))
         return attempt
 
 

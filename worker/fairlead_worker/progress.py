@@ -38,16 +38,16 @@ class Reports:
 
     def report(self, attempt: Attempt, fraction: float, note: str) -> None:
         """Keep the latest progress of an attempt."""
-        self._latest[attempt.row[1]] = (attempt, fraction, note)
+        self._latest[attempt.token] = (attempt, fraction, note)
 
     def take_extensions(self) -> list[tuple[Attempt, float]]:
         """Return what was extended, the longest per attempt."""
         longest: dict[int, tuple[Attempt, float]] = {}
         while self._extensions:
             attempt, seconds = self._extensions.popleft()
-            former = longest.get(attempt.row[1])
+            former = longest.get(attempt.token)
             if former is None or former[1] < seconds:
-                longest[attempt.row[1]] = (attempt, seconds)
+                longest[attempt.token] = (attempt, seconds)
         return list(longest.values())
 
     def put_back(self, extensions: list[tuple[Attempt, float]]) -> None:
@@ -57,14 +57,14 @@ class Reports:
     def take_latest(self) -> list[tuple[Attempt, float, str]]:
         """Return the progress that is new, of attempts that have not ended."""
         taken = [self._latest.pop(token) for token in tuple(self._latest)]
-        current = [each for each in taken if each[0].row[1] in self._slots.held]
-        self._reported.update(attempt.row[1] for attempt, _, _ in current)
+        current = [each for each in taken if each[0].token in self._slots.held]
+        self._reported.update(attempt.token for attempt, _, _ in current)
         return current
 
     def take_ended(self, attempts: list[Attempt]) -> list[Attempt]:
         """Return those of the ended attempts whose progress was written."""
         if not self._reported:
             return []
-        ended = [attempt for attempt in attempts if attempt.row[1] in self._reported]
-        self._reported.difference_update(attempt.row[1] for attempt in ended)
+        ended = [attempt for attempt in attempts if attempt.token in self._reported]
+        self._reported.difference_update(attempt.token for attempt in ended)
         return ended

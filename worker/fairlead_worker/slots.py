@@ -56,22 +56,22 @@ class Slots:
 
     def take(self, attempts: Iterable[Attempt]) -> None:
         """Begin to hold claimed attempts."""
-        self.held.update((attempt.row[1], attempt) for attempt in attempts)
+        self.held.update((attempt.token, attempt) for attempt in attempts)
 
     def settle(self, attempts: Iterable[Attempt]) -> None:
         """End to hold attempts whose endings are written."""
         for attempt in attempts:
-            self.held.pop(attempt.row[1], None)
+            self.held.pop(attempt.token, None)
 
     def note(self, attempt: Attempt, flags: int) -> None:
         """Write the ledger's record before the handler starts; the id last: it counts."""
         first = attempt.slot * CELLS
         cells = self.cells
-        cells[first + 1] = attempt.row[1]
+        cells[first + 1] = attempt.token
         cells[first + 2] = attempt.started_us
         cells[first + 3] = attempt.deadline_us
         cells[first + 4] = flags
-        cells[first] = attempt.row[0]
+        cells[first] = attempt.job_id
         self.running[attempt.slot] = attempt
 
     def renote(self, attempt: Attempt, flags: int = 0) -> None:

@@ -195,19 +195,19 @@ class Writer:
         if len(held) == len(finals) and not backs and not claimed:
             self._counts.finished(finals)
             return finals, []
-        stale = [each for each in finals if each.row[1] not in held | locked]
-        stale += [each for each in backs if became[each.row[1]] == "stale"]
+        stale = [each for each in finals if each.token not in held | locked]
+        stale += [each for each in backs if became[each.token] == "stale"]
         unsure = stale + claimed
         on_record = child_store.finished(connection, unsure) if unsure else set[int]()
         good = held | on_record
-        self._counts.finished([each for each in finals + claimed if each.row[1] in good])
+        self._counts.finished([each for each in finals + claimed if each.token in good])
         self._counts.handed_back(backs, became)
-        self._counts.stale([each for each in stale if each.row[1] not in on_record])
+        self._counts.stale([each for each in stale if each.token not in on_record])
         locked |= {token for token, verdict in became.items() if verdict == "locked"}
-        self._set_aside([each for each in finals + backs if each.row[1] in locked])
-        undone = [each for each in claimed if each.row[1] not in on_record]
-        done = [each for each in finals + backs if each.row[1] not in locked]
-        done += [each for each in claimed if each.row[1] in on_record]
+        self._set_aside([each for each in finals + backs if each.token in locked])
+        undone = [each for each in claimed if each.token not in on_record]
+        done = [each for each in finals + backs if each.token not in locked]
+        done += [each for each in claimed if each.token in on_record]
         return done, _undo(undone)
 
     def _finish(
@@ -218,7 +218,7 @@ class Writer:
         Waiting for a job that somebody holds would delay all the others: so what was locked
         once is never waited for again.
         """
-        wary = [each for each in finals if each.row[1] in self._wary_of]
+        wary = [each for each in finals if each.token in self._wary_of]
         brisk = [each for each in finals if each not in wary] if wary else finals
         held, locked = set[int](), set[int]()
         try:
@@ -229,7 +229,7 @@ class Writer:
         if wary:
             ended, locked = _finish_free(connection, wary)
             held |= ended
-            self._wary_of = self._wary_of.difference(each.row[1] for each in wary) | locked
+            self._wary_of = self._wary_of.difference(each.token for each in wary) | locked
         return held, locked
 
     def _set_aside(self, locked: list[Attempt]) -> None:
@@ -240,7 +240,7 @@ class Writer:
     def _reword(self, attempt: Attempt, error: psycopg.Error) -> bool:
         """Fail an attempt with the database's words; False when it says as little already."""
         ending, words = attempt.ending, f"its ending could not be stored: {_words(error)}"
-        self._log.error("ending.refused", job=attempt.row[0], why=words)
+        self._log.error("ending.refused", job=attempt.job_id, why=words)
         if isinstance(ending, HandedBack) and ending.delay_seconds is None:
             return False
         ended_as = ending.ended_as if isinstance(ending, HandedBack) else "failed"
@@ -263,7 +263,7 @@ def _likeness(attempt: Attempt) -> str:
 def _finish_free(connection: Connection, wary: list[Attempt]) -> tuple[set[int], set[int]]:
     """End those of the jobs that nobody else holds; return their tokens, and the others'."""
     with connection.transaction():
-        keys = sorted(each.row[:2] for each in wary)
+        keys = sorted(each.key for each in wary)
         rows = connection.execute(
             load("fairlead_worker", "finish_free"),
             {
@@ -272,7 +272,7 @@ def _finish_free(connection: Connection, wary: list[Attempt]) -> tuple[set[int],
             },
         ).fetchall()
         free = {cast("int", token) for token, is_free in rows if is_free}
-        ours = [each for each in wary if each.row[1] in free]
+        ours = [each for each in wary if each.token in free]
         held = child_store.finish(connection, ours) if ours else set[int]()
     return held, {cast("int", token) for token, is_free in rows if not is_free}
 

@@ -124,20 +124,20 @@ def run(
         ValueError: the payload, or what the handler returned, is not JSON.
     """
     handler = _handler(tasks, kind)
-    row: Claimed = (
-        1,
-        1,
-        queue,
-        tenant,
-        kind,
-        jsontext.encode("payload", {} if payload is None else payload),
-        None if headers is None else jsontext.encode("headers", headers),
-        attempt,
-        max(5, attempt),
-        min(handler.timeout_seconds or _TIMEOUT_SECONDS, _TIMEOUT_SECONDS),
-        False,
-        0.0,
-        None,
+    row = Claimed(
+        job_id=1,
+        token=1,
+        queue=queue,
+        tenant=tenant,
+        kind=kind,
+        payload=jsontext.encode("payload", {} if payload is None else payload),
+        headers=None if headers is None else jsontext.encode("headers", headers),
+        attempt=attempt,
+        max_attempts=max(5, attempt),
+        timeout_seconds=min(handler.timeout_seconds or _TIMEOUT_SECONDS, _TIMEOUT_SECONDS),
+        alone=False,
+        waited_seconds=0.0,
+        doomed=None,
     )
     return _stored(_rehearse(handler, row, rehearsal or Rehearsal()))
 
@@ -159,7 +159,7 @@ def _stored(result: object) -> Json:
 
 def _rehearse(handler: Handler, row: Claimed, rehearsal: Rehearsal) -> object:
     job = Job(row, rehearsal)
-    rehearsal.begin(row[9])
+    rehearsal.begin(row.timeout_seconds)
     with Caller() as caller:
         if handler.runs_on == "loop":
             coroutine = cast("Coroutines", handler.run)(job)

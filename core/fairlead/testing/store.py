@@ -193,7 +193,7 @@ class Store:
             return None
         who = child_store.Claiming(self._worker_id, POOL)
         claimed = child_store.claim(self._rows, who, limit=1, below_floor=True)
-        if claimed and claimed[0][0] != job_id:
+        if claimed and claimed[0].job_id != job_id:
             self._recall([job_id])
         return claimed[0] if claimed else None
 
@@ -205,8 +205,8 @@ class Store:
     def finish(self, attempt: Attempt) -> Literal["ended", "stale", "locked"]:
         """End the job for good, unless somebody else holds it; wait for nobody."""
         keys = {
-            "ids": sql.integers([attempt.row[0]]),
-            "tokens": sql.integers([attempt.row[1]]),
+            "ids": sql.integers([attempt.job_id]),
+            "tokens": sql.integers([attempt.token]),
         }
         with self._connection.transaction():
             free = self._rows.execute(sql.load("fairlead_worker", "finish_free"), keys)
@@ -220,7 +220,7 @@ class Store:
 
     def hand_back(self, attempt: Attempt) -> str:
         """End the attempt and not its job; what became of it."""
-        return child_store.hand_back(self._rows, [attempt])[attempt.row[1]]
+        return child_store.hand_back(self._rows, [attempt])[attempt.token]
 
     def release(self, attempt: Attempt) -> None:
         """Hand back an attempt that was interrupted, if the connection still serves."""
@@ -230,11 +230,11 @@ class Store:
 
     def drop_orphan(self, row: Claimed) -> None:
         """Forget a claimed row whose job is gone."""
-        child_store.drop_orphans(self._rows, [row[:2]])
+        child_store.drop_orphans(self._rows, [(row.job_id, row.token)])
 
     def on_record(self, row: Claimed) -> tuple[Outcome, jsontext.Json, str | None] | None:
         """Return how an attempt has ended by its handler's own doing, if it has."""
-        values = {"job_id": row[0], "token": row[1]}
+        values = {"job_id": row.job_id, "token": row.token}
         found = self._rows.execute(sql.load("fairlead", "testing_ending"), values).fetchone()
         if found is None:
             return None

@@ -132,9 +132,9 @@ class Turns:
         return on_record or ("stale", None, None)
 
     def _put_it_off(self, attempt: Attempt, delay_seconds: float | None) -> None:
-        self._store.postpone(attempt.row[0])
+        self._store.postpone(attempt.job_id)
         if delay_seconds != 0:
-            self._put_off.add(attempt.row[0])
+            self._put_off.add(attempt.job_id)
 
     # --- the attempts' desk -----------------------------------------------------------------
 
@@ -150,11 +150,11 @@ class Turns:
 
 def _ended(row: Claimed, outcome: Outcome, result: Json, error: str | None) -> Ended:
     return Ended(
-        id=row[0],
-        kind=row[4],
-        queue=row[2],
-        tenant=row[3],
-        attempt=row[7],
+        id=row.job_id,
+        kind=row.kind,
+        queue=row.queue,
+        tenant=row.tenant,
+        attempt=row.attempt,
         outcome=outcome,
         result=result,
         error=error,
