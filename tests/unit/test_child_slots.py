@@ -48,6 +48,13 @@ def slots() -> Slots:
         os.close(descriptor)
 
 
+def entered(slots: Slots) -> int:
+    """Take a free slot."""
+    slot = slots.enter()
+    assert slot is not None
+    return slot
+
+
 def tokens(held: Iterable[Attempt]) -> list[int]:
     """Return the attempts' tokens."""
     return [attempt.token for attempt in held]
@@ -59,7 +66,7 @@ def test_an_attempt_is_held_from_its_claim_until_its_ending_is_written(slots: Sl
     slots.take([one, two])
     one.slot = 1
     slots.note(one, wire.ASYNC)
-    slots.clear(one)
+    slots.over(one)
 
     assert [101, 102] == list(slots.held)
     assert not slots.empty
@@ -71,10 +78,57 @@ def test_an_attempt_is_held_from_its_claim_until_its_ending_is_written(slots: Sl
 
 
 def test_a_loan_keeps_a_child_from_being_empty(slots: Slots) -> None:
-    """A job that runs alone elsewhere still takes a slot here."""
-    slots.lent[1, 101] = 0
+    """A job that runs alone elsewhere still takes a slot here, until it is repaid."""
+    (one,) = attempts(1, handler())
+    slots.ready.append(one)
+    assert one is slots.next(entered(slots))
+    slots.lend(one)
 
-    assert not slots.empty
+    assert (False, 1) == (slots.empty, slots.busy)
+    assert [True, False] == [slots.repay(one.key), slots.repay(one.key)]
+    assert (True, 0) == (slots.empty, slots.busy)
+
+
+def test_a_slot_goes_from_one_attempt_to_the_next_and_is_free_when_there_is_none(
+    slots: Slots,
+) -> None:
+    """At any time a slot is free, or the property of one attempt."""
+    one, two = attempts(2, handler())
+    slots.ready.extend([one, two])
+    slot = entered(slots)
+
+    assert [one, two] == [slots.next(slot), slots.next(slot)]
+    assert [slot, slot, 1] == [one.slot, two.slot, slots.free]
+    assert slots.next(slot) is None
+    assert 2 == slots.free
+
+
+def test_an_attempt_waits_at_its_gate_in_the_slot_that_it_keeps(slots: Slots) -> None:
+    """Whoever leaves the gate returns who goes on, in a slot of its own."""
+    one, two = attempts(2, handler(concurrency=1))
+    slots.ready.extend([one, two])
+
+    assert [one, None] == [slots.next(entered(slots)), slots.next(entered(slots))]
+    assert slots.enter() is None
+    assert (two,) == slots.waiting()
+    assert two is slots.over(one)
+    assert one.slot != two.slot
+    assert slots.next(one.slot) is None
+    assert 1 == slots.free
+
+
+def test_what_will_not_start_gives_its_slot_back(slots: Slots) -> None:
+    """Withdrawn or taken back: what waits at a gate has a slot, what is ready has none."""
+    one, two, three = attempts(3, handler(concurrency=1))
+    slots.ready.extend([one, two, three])
+    for _ in range(2):
+        slots.next(entered(slots))
+
+    assert [False, True] == [slots.withdraw(each) for each in (one, two)]
+    assert slots.next(entered(slots)) is None
+    assert 0 == slots.free
+    assert [three] == slots.take_unstarted()
+    assert 1 == slots.free
 
 
 def test_a_new_deadline_reaches_the_ledger_only_while_the_attempt_runs(slots: Slots) -> None:

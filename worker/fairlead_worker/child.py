@@ -30,7 +30,6 @@ from fairlead_worker.counts import Counts
 from fairlead_worker.eager import Loop
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
-from fairlead_worker.gates import Gates
 from fairlead_worker.intake import Intake, Sorter
 from fairlead_worker.lifeline import die_with_parent
 from fairlead_worker.outcome import HandedBack, Stop
@@ -68,8 +67,7 @@ class Child:
         self._tally = Tally()
         self._counts = Counts(self._tally, self._control.say)
         self._apart = Apart(orders.app)
-        gates = Gates()
-        self._watch = Watch(self._loop, self._slots, self._give_back, gates.waiting)
+        self._watch = Watch(self._loop, self._slots, self._give_back)
         self._finisher = Finisher(
             partial(self._open, "worker endings"),
             self._slots,
@@ -80,7 +78,6 @@ class Child:
         self._executor = Executor(
             self._loop,
             self._slots,
-            gates,
             ended=self._finisher.ended,
             apart=self._apart.run,
             lend=self._lend,
@@ -165,9 +162,7 @@ class Child:
             case wire.Cancel(jobs):
                 self._watch.stop_tokens([token for _, token in jobs], "cancelled")
             case wire.Settled(job_id, token):
-                slot = self._slots.lent.pop((job_id, token), None)
-                if slot is not None:
-                    self._slots.free.append(slot)
+                if self._slots.repay((job_id, token)):
                     self._executor.fill()
                     self._claimer.look()
             case _:
@@ -205,7 +200,7 @@ class Child:
     def _return_unstarted(self) -> None:
         self._claims_stopped = self._draining = True
         self._control.say(wire.Draining())
-        self._give_back(self._executor.unstarted())
+        self._give_back(self._slots.take_unstarted())
         self._finish_if_empty()
 
     def _emptied(self) -> None:
@@ -242,10 +237,9 @@ class Child:
 
     def _lend(self, attempt: Attempt) -> None:
         """Hand an attempt to the parent, which runs it alone; its slot stays taken."""
-        job_id, token = attempt.key
-        self._slots.lent[job_id, token] = attempt.slot
-        self._control.say(wire.Alone(job_id, token))
-        self._slots.settle([attempt])
+        self._slots.lend(attempt)
+        self._control.say(wire.Alone(*attempt.key))
+        self._slots.settle([attempt])  # not before: a roll call would find that nobody has it
 
     def _stop_soon(self, attempt: Attempt, why: Stop) -> None:
         """Have an attempt stop; in the finisher's thread."""

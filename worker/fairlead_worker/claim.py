@@ -158,7 +158,7 @@ class Claimer:
             return 0
         self._pace = self._pace.after(self._ended(), monotonic())
         return pace.wanted(
-            free=len(self._slots.free), ready=len(self._slots.ready), ahead=self._pace.ahead
+            free=self._slots.free, ready=len(self._slots.ready), ahead=self._pace.ahead
         )
 
     def _claim(self, connection: Connection, count: int, *, turn: bool) -> int:

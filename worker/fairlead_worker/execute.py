@@ -2,7 +2,9 @@
 
 The way of a job through here is the hot path. A coroutine gets a task with an empty context
 that begins at once; a function gets a thread that waits for work at a queue that makes no
-future. Whoever ends a job starts the next one in its slot, so that a full child wakes nobody.
+future. Whoever ends a job starts the next one in its slot, so that a full child wakes nobody:
+`_run_on` after a coroutine that never waited, `_on_loop` after one that did, `_work` after a
+function. Whose a slot is, only `Slots` decides.
 """
 
 import threading
@@ -19,7 +21,6 @@ from fairlead.tasks import Coroutines
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.eager import Loop
-from fairlead_worker.gates import Gates
 from fairlead_worker.slots import Slots
 from fairlead_worker.wire import ASYNC, PROCESS, THREAD
 
@@ -37,7 +38,6 @@ class Executor:
     Args:
         loop: where coroutines run; `fill` runs in its thread.
         slots: what is ready, and where it may run.
-        gates: bound what runs of one kind.
         ended: takes an attempt that has ended, from any thread.
         apart: runs an attempt in a process of its own, where it calls back to note the start;
             blocks until it has an ending.
@@ -49,7 +49,6 @@ class Executor:
         self,
         loop: Loop,
         slots: Slots,
-        gates: Gates,
         *,
         ended: Takes,
         apart: Callable[[Attempt, Callable[[], bool]], None],
@@ -62,7 +61,6 @@ class Executor:
         self._apart = apart
         self._lend = lend
         self._filled = filled
-        self._gates = gates
         self._inbox: SimpleQueue[Attempt] = SimpleQueue()
         self._resting: deque[None] = deque()
         self._threads = 0
@@ -70,14 +68,9 @@ class Executor:
     def fill(self) -> None:
         """Start ready attempts in free slots; a repeat does nothing more."""
         self._filled()
-        ready, free = self._slots.ready, self._slots.free
-        until_us = monotonic_ns() // 1000 + TURN_US
-        while ready:
-            try:
-                slot = free.pop()
-            except IndexError:
-                return
-            self._run_in(slot, self._admit(slot), until_us)
+        slots, until_us = self._slots, monotonic_ns() // 1000 + TURN_US
+        while slots.ready and (slot := slots.enter()) is not None:
+            self._run_on(slots.next(slot), until_us)
             if monotonic_ns() // 1000 > until_us:
                 self._loop.call_soon(self.fill)
                 return
@@ -86,58 +79,28 @@ class Executor:
         """Have `fill` called; from any thread."""
         self._loop.call_soon_threadsafe(self.fill)
 
-    def unstarted(self) -> list[Attempt]:
-        """Take back whatever has not started, in the loop's thread."""
-        taken: list[Attempt] = []
-        while self._slots.ready:
-            try:
-                taken.append(self._slots.ready.popleft())
-            except IndexError:
-                break
-        waiting = self._gates.take_waiting()
-        self._slots.free.extend(attempt.slot for attempt in waiting)
-        return taken + waiting
-
     def withdraw(self, attempt: Attempt, why: outcome.Stop) -> bool:
         """End an attempt that waits for its turn, in the loop's thread; tell whether it did."""
-        if not self._gates.withdraw(attempt):
+        if not self._slots.withdraw(attempt):
             return False
         attempt.ending = outcome.unstarted(why)
-        self._slots.free.append(attempt.slot)
         self._ended(attempt)
         self.fill()
         return True
 
-    def _admit(self, slot: int) -> Attempt | None:
-        """Take the next attempt into this slot; None when there is none, or it waits there."""
-        slots = self._slots
-        try:
-            attempt = slots.ready.popleft()
-        except IndexError:
-            slots.free.append(slot)
-            attempt = None
-        if len(slots.ready) <= slots.wake_claimer_at:
-            slots.wake_claimer()
-        if attempt is None:
-            return None
-        attempt.slot = slot
-        # What runs alone does so in another child, and the gates are each child's own.
-        bounded = attempt.handler.concurrency is not None and attempt.where != "alone"
-        return None if bounded and not self._gates.enter(attempt) else attempt
-
-    def _run_in(self, slot: int, attempt: Attempt | None, until_us: int) -> None:
-        """Run one attempt after another in this slot, until one waits or the turn is over."""
+    def _run_on(self, attempt: Attempt | None, until_us: int) -> None:
+        """Run an attempt and others after it in its slot, until one waits or time is up."""
         while attempt is not None:
             self._start(attempt)
             if attempt.where != "loop" or not attempt.ended_us:
                 return
             if attempt.ended_us > until_us:
-                self._slots.free.append(slot)
+                self._slots.leave(attempt)
                 return
-            attempt = self._admit(slot)
+            attempt = self._slots.next(attempt.slot)
 
-    def _go_on(self, slot: int, attempt: Attempt) -> None:
-        self._run_in(slot, attempt, monotonic_ns() // 1000 + TURN_US)
+    def _go_on(self, attempt: Attempt) -> None:
+        self._run_on(attempt, monotonic_ns() // 1000 + TURN_US)
         if self._slots.ready and self._slots.free:
             self.fill_soon()
 
@@ -165,9 +128,9 @@ class Executor:
                 attempt.ending = _of_error(error, attempt)
         self._over(attempt)
         if attempt.task is not None:  # it waited, so nobody goes on in its slot but us
-            following = self._admit(attempt.slot)
+            following = self._slots.next(attempt.slot)
             if following is not None:
-                self._loop.call_soon(self._go_on, attempt.slot, following)
+                self._loop.call_soon(self._go_on, following)
 
     # --- threads ----------------------------------------------------------------------------
 
@@ -204,13 +167,13 @@ class Executor:
 
     def _following(self, slot: int) -> Attempt | None:
         """Return the next attempt if a thread runs it; start any other, or free the slot."""
-        attempt = self._admit(slot)
+        attempt = self._slots.next(slot)
         if attempt is None:
             if self._slots.ready:  # it came between the look and the freeing
                 self.fill_soon()
             return None
         if attempt.where in {"loop", "alone"}:
-            self._loop.call_soon_threadsafe(self._go_on, attempt.slot, attempt)
+            self._loop.call_soon_threadsafe(self._go_on, attempt)
             return None
         return attempt
 
@@ -234,11 +197,9 @@ class Executor:
         if attempt.completed:
             attempt.ending = outcome.completed(attempt.ending)
         self._ended(attempt)
-        self._slots.clear(attempt)
-        if attempt.handler.concurrency is not None:
-            waiter = self._gates.leave(attempt)
-            if waiter is not None:
-                self._loop.call_soon_threadsafe(self._go_on, waiter.slot, waiter)
+        waiter = self._slots.over(attempt)
+        if waiter is not None:
+            self._loop.call_soon_threadsafe(self._go_on, waiter)
 
 
 def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:

@@ -28,7 +28,6 @@ class Watch:
         loop: the event loop.
         slots: what runs and what is ready.
         give_back: takes attempts that did not start.
-        waiting: what has a slot and waits for its turn in it.
     """
 
     def __init__(
@@ -36,12 +35,10 @@ class Watch:
         loop: AbstractEventLoop,
         slots: Slots,
         give_back: Callable[[Iterable[Attempt]], None],
-        waiting: Callable[[], tuple[Attempt, ...]],
     ) -> None:
         self._loop = loop
         self._slots = slots
         self._give_back = give_back
-        self._waiting = waiting
         self._looking = False
         self._keep_at_us = 0
 
@@ -70,7 +67,7 @@ class Watch:
 
     def _keep(self) -> None:
         """Move the deadlines of what waits for its turn: its time has not begun."""
-        for attempt in self._waiting():
+        for attempt in self._slots.waiting():
             attempt.desk.extend(attempt, attempt.timeout_seconds)
 
     def _stale(self, arrived_until_us: int) -> list[Attempt]:
