@@ -10,6 +10,7 @@ from psycopg.rows import TupleRow
 from fairlead.job import Claimed
 from fairlead.sql import load
 from fairlead_worker import wire
+from fairlead_worker.ledger import ASYNC, THREAD
 from tests.conftest import Connect
 from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all
@@ -102,15 +103,15 @@ def test_functions_and_coroutines_share_the_slots(
     insert(db, "echo", 5)
     entries = running.runs(4)
 
-    assert [wire.ASYNC] * 2 + [wire.THREAD] * 2 == sorted(entry.flags for entry in entries)
-    coroutines = [each for each in entries if each.flags == wire.ASYNC]
+    assert [ASYNC] * 2 + [THREAD] * 2 == sorted(entry.flags for entry in entries)
+    coroutines = [each for each in entries if each.flags == ASYNC]
     running.say(wire.Cancel(tuple((each.job_id, each.token) for each in coroutines)))
     until(lambda: number(db, _LEFT) <= 14, what="two cancelled jobs")
     rest = until(
         lambda: found if len(found := running.running()) == 4 else None,
         what="four running jobs",
     )
-    others = [each for each in rest if each.flags == wire.ASYNC]
+    others = [each for each in rest if each.flags == ASYNC]
     running.say(wire.Cancel(tuple((each.job_id, each.token) for each in others)))
     lock.close()
     until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")

@@ -8,6 +8,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
+from fairlead_worker.ledger import ASYNC, CANCELLED, THREAD, Entry
 from tests.conftest import Connect
 from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all
@@ -55,7 +56,7 @@ def seen(db: Connection[TupleRow], what: str) -> None:
     )
 
 
-def key(entry: wire.Entry) -> tuple[int, int]:
+def key(entry: Entry) -> tuple[int, int]:
     """Return an attempt's job id and token."""
     return entry.job_id, entry.token
 
@@ -66,7 +67,7 @@ def test_a_coroutine_is_cancelled_when_its_job_is(
     """Cancellation of a running job reaches its handler, and ends the job as cancelled."""
     (job_id,) = insert(db, "forever")
     (entry,) = running.runs()
-    assert wire.ASYNC == entry.flags
+    assert ASYNC == entry.flags
 
     running.say(wire.Cancel((key(entry),)))
 
@@ -99,9 +100,7 @@ def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
 
     def overdue() -> bool:
         (told,) = running.running()
-        return (
-            told.flags == wire.THREAD | wire.CANCELLED and told.deadline_us < entry.deadline_us
-        )
+        return told.flags == THREAD | CANCELLED and told.deadline_us < entry.deadline_us
 
     until(overdue, what="a deadline that has passed")
 

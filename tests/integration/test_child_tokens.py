@@ -7,6 +7,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
+from fairlead_worker.ledger import Entry
 from tests.conftest import Connect
 from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all, insert
@@ -49,7 +50,7 @@ def writes_are_over(running: RunningChild, db: Connection[TupleRow]) -> None:
     assert (0,) == db.execute("SELECT count(worker) FROM fairlead.work_queue").fetchone()
 
 
-def steal(db: Connection[TupleRow], entry: wire.Entry) -> None:
+def steal(db: Connection[TupleRow], entry: Entry) -> None:
     """Take a running attempt away, as the leader does after a worker's death."""
     assert ("queued",) == db.execute(_STEAL, [entry.job_id, entry.token]).fetchone()
 

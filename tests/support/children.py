@@ -18,6 +18,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
+from fairlead_worker.ledger import Entry, Ledger, new_ledger
 from tests.support import tree
 from tests.support.waiting import until
 
@@ -54,8 +55,8 @@ class RunningChild:
     ) -> None:
         """Start the process."""
         ours, theirs = socket.socketpair()
-        descriptor = wire.make(concurrency)
-        self._ledger = wire.Ledger(descriptor, concurrency)
+        descriptor = new_ledger(concurrency)
+        self._ledger = Ledger(descriptor, concurrency)
         command = [sys.executable, "-m", "fairlead_worker.child", "--app", app]
         command += ["--pool", "default", "--concurrency", str(concurrency)]
         command += ["--log-format", "json"]
@@ -100,11 +101,11 @@ class RunningChild:
 
         return until(said, what=f"{kind.__name__} from the child; its log: {self.log[-5:]}")
 
-    def running(self) -> tuple[wire.Entry, ...]:
+    def running(self) -> tuple[Entry, ...]:
         """Return what the ledger says that runs."""
         return self._ledger.read()
 
-    def runs(self, count: int = 1) -> tuple[wire.Entry, ...]:
+    def runs(self, count: int = 1) -> tuple[Entry, ...]:
         """Wait until so many attempts run at once, and return them."""
         return until(
             lambda: self.running() if len(self.running()) == count else None,

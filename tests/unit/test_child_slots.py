@@ -7,10 +7,10 @@ import pytest
 
 import fairlead
 from fairlead.tasks import Handler
-from fairlead_worker import wire
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.gates import Gates
 from fairlead_worker.intake import Sorter
+from fairlead_worker.ledger import ASYNC, CANCELLED, THREAD, Ledger, new_ledger
 from fairlead_worker.slots import Slots
 from fairlead_worker.watch import overdue
 from tests.support.attempts import claimed
@@ -41,9 +41,9 @@ def attempts(count: int, run_by: Handler) -> list[Attempt]:
 @pytest.fixture
 def slots() -> Slots:
     """Return two slots with a ledger."""
-    descriptor = wire.make(2)
+    descriptor = new_ledger(2)
     try:
-        return Slots(2, wire.Ledger(descriptor, 2))
+        return Slots(2, Ledger(descriptor, 2))
     finally:
         os.close(descriptor)
 
@@ -65,7 +65,7 @@ def test_an_attempt_is_held_from_its_claim_until_its_ending_is_written(slots: Sl
     one, two = attempts(2, handler())
     slots.take([one, two])
     one.slot = 1
-    slots.note(one, wire.ASYNC)
+    slots.note(one, ASYNC)
     slots.over(one)
 
     assert [101, 102] == list(slots.held)
@@ -136,14 +136,14 @@ def test_a_new_deadline_reaches_the_ledger_only_while_the_attempt_runs(slots: Sl
     one, two = attempts(2, handler())
     for attempt in (one, two):
         attempt.slot = 0
-        slots.note(attempt, wire.THREAD)
+        slots.note(attempt, THREAD)
     one.deadline_us = two.deadline_us = 5
 
-    slots.renote(one, wire.CANCELLED)
-    assert [wire.THREAD, 0] == [slots.cells[4], slots.cells[3]]
+    slots.renote(one, CANCELLED)
+    assert [THREAD, 0] == [slots.cells[4], slots.cells[3]]
 
-    slots.renote(two, wire.CANCELLED)
-    assert [wire.THREAD | wire.CANCELLED, 5] == [slots.cells[4], slots.cells[3]]
+    slots.renote(two, CANCELLED)
+    assert [THREAD | CANCELLED, 5] == [slots.cells[4], slots.cells[3]]
 
 
 def test_attempts_past_their_deadline_are_overdue_until_they_are_told() -> None:

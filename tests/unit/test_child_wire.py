@@ -6,6 +6,7 @@ from array import array
 import pytest
 
 from fairlead_worker import wire
+from fairlead_worker.ledger import ASYNC, CELLS, Entry, Ledger, new_ledger
 
 TO_CHILD: tuple[wire.ToChild, ...] = (
     wire.Go(7),
@@ -59,19 +60,15 @@ def test_what_is_no_message_is_refused(line: bytes) -> None:
 
 def test_a_ledger_shows_what_runs_through_another_mapping_of_it() -> None:
     """A record counts while its job id is set, and survives whoever wrote it."""
-    descriptor = wire.make(3)
-    writer, reader = wire.Ledger(descriptor, 3), wire.Ledger(descriptor, 3)
+    descriptor = new_ledger(3)
+    writer, reader = Ledger(descriptor, 3), Ledger(descriptor, 3)
     os.close(descriptor)
 
-    writer.cells[wire.CELLS : 2 * wire.CELLS] = memoryview(
-        array("q", (7, 8, 9, 10, wire.ASYNC))
-    )
+    writer.cells[CELLS : 2 * CELLS] = memoryview(array("q", (7, 8, 9, 10, ASYNC)))
 
-    entry = wire.Entry(
-        slot=1, job_id=7, token=8, started_us=9, deadline_us=10, flags=wire.ASYNC
-    )
+    entry = Entry(slot=1, job_id=7, token=8, started_us=9, deadline_us=10, flags=ASYNC)
     assert (entry,) == reader.read()
 
-    writer.cells[wire.CELLS] = 0
+    writer.cells[CELLS] = 0
 
     assert () == reader.read()

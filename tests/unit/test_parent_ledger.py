@@ -4,6 +4,7 @@ import signal
 
 import pytest
 
+from fairlead_worker.ledger import ASYNC, CANCELLED, PROCESS, THREAD, Entry
 from fairlead_worker.ledger_view import (
     Cause,
     Died,
@@ -15,7 +16,6 @@ from fairlead_worker.ledger_view import (
     how_it_died,
     overrunners,
 )
-from fairlead_worker.wire import ASYNC, CANCELLED, PROCESS, THREAD, Entry
 
 
 def entry(token: int, *, deadline_us: int = 1_000_000, flags: int = THREAD) -> Entry:

@@ -6,12 +6,11 @@ import pytest
 
 from fairlead_worker import seat, wire
 from fairlead_worker.children import Child
+from fairlead_worker.ledger import THREAD, Entry
 from fairlead_worker.ledger_view import Cause, Died, Ending, Fenced, Stopped
 from fairlead_worker.solo import Room, Solo
 
-STARTED = wire.Entry(
-    slot=0, job_id=1, token=101, started_us=1, deadline_us=2, flags=wire.THREAD
-)
+STARTED = Entry(slot=0, job_id=1, token=101, started_us=1, deadline_us=2, flags=THREAD)
 STOPPED = Stopped("it was time")
 
 
@@ -21,7 +20,7 @@ class Said(Child):
     def __init__(self) -> None:
         self.ready = False
         self.said: list[wire.ToChild] = []
-        self.runs: tuple[wire.Entry, ...] = ()
+        self.runs: tuple[Entry, ...] = ()
         self.ends: list[float] = []
 
     @property
@@ -33,7 +32,7 @@ class Said(Child):
         """Note it."""
         self.said.append(message)
 
-    def running(self) -> tuple[wire.Entry, ...]:
+    def running(self) -> tuple[Entry, ...]:
         """Return what it was made to run."""
         return self.runs
 
@@ -71,7 +70,7 @@ class Stage:
         self.solo.next(now)
         return child
 
-    def bury(self, started: tuple[wire.Entry, ...], cause: Cause) -> tuple[Ending, ...]:
+    def bury(self, started: tuple[Entry, ...], cause: Cause) -> tuple[Ending, ...]:
         """Let the process die that was started last."""
         return self.solo.bury(self.children[-1], started, cause)
 
@@ -299,7 +298,7 @@ def test_a_job_that_has_begun_may_take_its_time(stage: Stage) -> None:
     ],
 )
 def test_a_death_is_counted_only_for_a_job_that_had_started(
-    stage: Stage, started: tuple[wire.Entry, ...], cause: Cause, expected: list[str]
+    stage: Stage, started: tuple[Entry, ...], cause: Cause, expected: list[str]
 ) -> None:
     """What waits behind it is not to blame, and is run by the next process."""
     stage.ready()

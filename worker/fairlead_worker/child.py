@@ -31,6 +31,7 @@ from fairlead_worker.eager import Loop
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.intake import Intake, Sorter
+from fairlead_worker.ledger import Ledger
 from fairlead_worker.lifeline import die_with_parent
 from fairlead_worker.outcome import HandedBack, Stop
 from fairlead_worker.slots import Slots
@@ -62,7 +63,7 @@ class Child:
         self._control = Control(orders.control_fd)
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._draining = self._claims_stopped = self._said_ready = False
-        ledger = wire.Ledger(orders.ledger_fd, orders.concurrency)
+        ledger = Ledger(orders.ledger_fd, orders.concurrency)
         self._slots = Slots(orders.concurrency, ledger)
         self._tally = Tally()
         self._counts = Counts(self._tally, self._control.say)
@@ -166,7 +167,7 @@ class Child:
                     self._executor.fill()
                     self._claimer.look()
             case _:
-                self._log.error("message.unexpected", message=message.say)
+                self._log.error("message.unexpected", message=type(message).__name__)
 
     def _end_unwritten(self) -> None:
         """Tell every handler that its job is lost, and end: the lease or the parent is gone."""

@@ -18,6 +18,7 @@ from time import monotonic
 
 from fairlead import log
 from fairlead_worker import wire
+from fairlead_worker.ledger import Entry, Ledger, new_ledger
 from fairlead_worker.ledger_view import Cause, Died
 from fairlead_worker.orders import Orders
 
@@ -44,10 +45,10 @@ class Child:
         self.cause: Cause | None = None  # why the parent ends it
         self.kill_at: float | None = None
         slots = 1 if alone else orders.concurrency
-        descriptor = wire.make(slots)
+        descriptor = new_ledger(slots)
         ours, theirs = socket.socketpair()
         try:
-            self._ledger = wire.Ledger(descriptor, slots)
+            self._ledger = Ledger(descriptor, slots)
             self._process = subprocess.Popen(
                 _command(orders, theirs.fileno(), descriptor, alone=alone),
                 pass_fds=[theirs.fileno(), descriptor],
@@ -81,7 +82,7 @@ class Child:
         """Whether messages wait until the socket takes them."""
         return bool(self._outbox)
 
-    def running(self) -> tuple[wire.Entry, ...]:
+    def running(self) -> tuple[Entry, ...]:
         """Return the attempts that run in it, or ran when it died."""
         return self._ledger.read()
 

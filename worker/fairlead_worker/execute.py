@@ -21,8 +21,8 @@ from fairlead.tasks import Coroutines
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.eager import Loop
+from fairlead_worker.ledger import ASYNC, PROCESS, THREAD
 from fairlead_worker.slots import Slots
-from fairlead_worker.wire import ASYNC, PROCESS, THREAD
 
 Takes: TypeAlias = Callable[[Attempt], None]
 

@@ -20,6 +20,7 @@ from fairlead.metrics import PREFIX, kinds_of, new_registry
 from fairlead_worker import tally, wire
 from fairlead_worker.handback import HandBacks
 from fairlead_worker.lease import LeaseThread
+from fairlead_worker.ledger import Entry
 from fairlead_worker.orders import Orders
 
 Labels = tuple[str, ...]
@@ -40,7 +41,7 @@ class Exposition(Collector):
         orders: Orders,
         lease: LeaseThread,
         handbacks: HandBacks,
-        running: Callable[[], tuple[wire.Entry, ...]],
+        running: Callable[[], tuple[Entry, ...]],
     ) -> None:
         self._orders = orders
         self._lease = lease
@@ -66,7 +67,7 @@ class Exposition(Collector):
         self._told_us[pid] = monotonic() * 1e6
         self.add(grown)
 
-    def bury(self, pid: int, started: Iterable[wire.Entry]) -> list[int]:
+    def bury(self, pid: int, started: Iterable[Entry]) -> list[int]:
         """Return the tokens, of what ran in a child that died, whose start it had not told."""
         told_us = self._told_us.pop(pid, 0.0)
         return [entry.token for entry in started if entry.started_us > told_us]

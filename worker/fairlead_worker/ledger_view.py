@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from fairlead_worker.wire import CANCELLED, PROCESS, Entry
+from fairlead_worker.ledger import CANCELLED, PROCESS, Entry
 
 EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
 

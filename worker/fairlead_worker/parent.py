@@ -27,6 +27,7 @@ from fairlead_worker.exposition import Exposition
 from fairlead_worker.handback import HandBacks
 from fairlead_worker.keep import Keep
 from fairlead_worker.lease import Dead, Held, LeaseThread, Unusable
+from fairlead_worker.ledger import CANCELLED, Entry
 from fairlead_worker.ledger_view import (
     Died,
     Fenced,
@@ -197,7 +198,7 @@ class Parent:
             jobs = tuple(
                 (entry.job_id, entry.token)
                 for entry in child.running()
-                if entry.token in cancelled and not entry.flags & wire.CANCELLED
+                if entry.token in cancelled and not entry.flags & CANCELLED
             )
             if jobs:
                 child.say(wire.Cancel(jobs))
@@ -353,7 +354,7 @@ class Parent:
         running = tuple((entry.job_id, entry.token) for entry in self._entries())
         return running + self._solo.waiting()
 
-    def _entries(self) -> tuple[wire.Entry, ...]:
+    def _entries(self) -> tuple[Entry, ...]:
         return tuple(entry for child in self._everybody() for entry in child.running())
 
     def _ready(self) -> bool:

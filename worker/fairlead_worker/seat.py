@@ -12,6 +12,7 @@ from datetime import timedelta
 from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
+from fairlead_worker.ledger import Entry
 from fairlead_worker.ledger_view import Cause, Died, Ending, Stopped, endings
 from fairlead_worker.parent_store import Key
 
@@ -96,7 +97,7 @@ class Seat:
         """Take note that it has its job no longer."""
         self.case, self._since = None, now
 
-    def bury(self, started: Iterable[wire.Entry], cause: Cause) -> tuple[Ending, ...]:
+    def bury(self, started: Iterable[Entry], cause: Cause) -> tuple[Ending, ...]:
         """Return how the job ended that it had when it died."""
         ended = endings(started, cause)
         return ended if ended or self.case is None else unbegun(self.case, cause)

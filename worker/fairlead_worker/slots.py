@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable
 
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.gates import Gates
-from fairlead_worker.wire import CELLS, Ledger
+from fairlead_worker.ledger import CELLS, Ledger
 
 
 class Slots:

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
+from fairlead_worker.ledger import Entry
 from fairlead_worker.ledger_view import Cause, Died, Ending
 from fairlead_worker.parent_store import Key
 from fairlead_worker.seat import REST, Case, Seat, unbegun
@@ -131,9 +132,7 @@ class Solo:
             seat.leave(now)
             seat.retire()
 
-    def bury(
-        self, child: Child, started: Iterable[wire.Entry], cause: Cause
-    ) -> tuple[Ending, ...]:
+    def bury(self, child: Child, started: Iterable[Entry], cause: Cause) -> tuple[Ending, ...]:
         """Take note that one of the processes is dead; return how its attempt ended."""
         (seat,) = (each for each in self._seats if each.child is child)
         self._seats = tuple(each for each in self._seats if each is not seat)

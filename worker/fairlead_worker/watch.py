@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 from time import monotonic_ns
 
 from fairlead_worker.attempt import Attempt
+from fairlead_worker.ledger import CANCELLED
 from fairlead_worker.outcome import Stop
 from fairlead_worker.slots import Slots
-from fairlead_worker.wire import CANCELLED
 
 LOOK_SECONDS = 0.05
 READY_SECONDS_MAX = 0.5

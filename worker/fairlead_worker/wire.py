@@ -1,9 +1,7 @@
-"""What a worker's parent and its children say to each other: JSON lines, and the ledger.
+"""What a worker's parent and its children say to each other, as JSON lines.
 
 The parent starts a child by exec and leaves it two descriptors: one end of a Unix socket
-pair, on which both sides write one JSON object per line, and the ledger, a piece of shared
-memory in which the child notes each job before its handler starts. The ledger survives the
-child, so that after a SIGKILL the parent still knows what had been started.
+pair, on which both sides write one JSON object per line, and the `ledger`.
 
     python -m fairlead_worker.child --app module:attribute --pool P --concurrency N
         --control-fd F --ledger-fd F [--alone] [--log-format auto|json|console]
@@ -33,12 +31,9 @@ standard error when the application cannot be loaded.
 """
 
 import json
-import mmap
-import os
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar, get_args
 
 # --- parent to child -------------------------------------------------------------------------
 
@@ -48,14 +43,11 @@ class Go:
     """The worker has a row and its lease holds: claim under this id."""
 
     worker_id: int
-    say: Literal["go"] = "go"
 
 
 @dataclass(frozen=True, slots=True)
 class Drain:
     """Claim no more, return what has not started, finish what runs, say `Drained`, exit."""
-
-    say: Literal["drain"] = "drain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,22 +58,17 @@ class Release:
     was cut short; the parent releases it, since only a dead process certainly runs nothing.
     """
 
-    say: Literal["release"] = "release"
-
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
     """Somebody asked for these attempts, pairs of job id and token, to end as cancelled."""
 
     jobs: tuple[tuple[int, int], ...]
-    say: Literal["cancel"] = "cancel"
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
     """The lease is gone: tell every handler, write nothing more, exit within a second."""
-
-    say: Literal["lost"] = "lost"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,6 @@ class Take:
 
     job_id: int
     token: int
-    say: Literal["take"] = "take"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +88,6 @@ class Settled:
 
     job_id: int
     token: int
-    say: Literal["settled"] = "settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +95,6 @@ class Roll:
     """Say which tokens you hold, as of a moment at which no claim of yours is under way."""
 
     number: int
-    say: Literal["roll"] = "roll"
 
 
 # --- child to parent -------------------------------------------------------------------------
@@ -121,7 +105,6 @@ class Ready:
     """The application is loaded and the database was reached once; `Go` may come."""
 
     kinds: tuple[str, ...]
-    say: Literal["ready"] = "ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +132,6 @@ class Growth:
 
     counters: tuple[Counted, ...]
     spreads: tuple[Spread, ...]
-    say: Literal["growth"] = "growth"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +140,6 @@ class Alone:
 
     job_id: int
     token: int
-    say: Literal["alone"] = "alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +148,6 @@ class Ended:
 
     job_id: int
     token: int
-    say: Literal["ended"] = "ended"
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +156,6 @@ class Declined:
 
     job_id: int
     token: int
-    say: Literal["declined"] = "declined"
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,42 +164,31 @@ class Holds:
 
     number: int
     tokens: tuple[int, ...]
-    say: Literal["holds"] = "holds"
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
     """Nothing is held, everything is written, and a claim found nothing."""
 
-    say: Literal["idle"] = "idle"
-
 
 @dataclass(frozen=True, slots=True)
 class Busy:
     """A claim found something after `Idle`."""
-
-    say: Literal["busy"] = "busy"
 
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
     """The answer to a claim was lost with its connection: call the roll, nobody may hold it."""
 
-    say: Literal["unsure"] = "unsure"
-
 
 @dataclass(frozen=True, slots=True)
 class Draining:
     """No claim is under way and none will be: what is dispatched from now on is for others."""
 
-    say: Literal["draining"] = "draining"
-
 
 @dataclass(frozen=True, slots=True)
 class Drained:
     """All that can be written is written; the child exits now."""
-
-    say: Literal["drained"] = "drained"
 
 
 ToChild = Go | Drain | Release | Cancel | Lost | Take | Settled | Roll
@@ -231,28 +199,12 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Value = None | bool | int | float | str | tuple["Value", ...] | Counted | Spread
 Message = TypeVar("Message")
 
+# On the line a message has its class's name.
 _TO_CHILD: dict[str, Callable[..., ToChild]] = {
-    "go": Go,
-    "drain": Drain,
-    "release": Release,
-    "cancel": Cancel,
-    "lost": Lost,
-    "take": Take,
-    "settled": Settled,
-    "roll": Roll,
+    kind.__name__.lower(): kind for kind in get_args(ToChild)
 }
 _TO_PARENT: dict[str, Callable[..., ToParent]] = {
-    "ready": Ready,
-    "growth": Growth,
-    "alone": Alone,
-    "ended": Ended,
-    "declined": Declined,
-    "holds": Holds,
-    "idle": Idle,
-    "busy": Busy,
-    "unsure": Unsure,
-    "draining": Draining,
-    "drained": Drained,
+    kind.__name__.lower(): kind for kind in get_args(ToParent)
 }
 _COUNTED: Callable[..., Counted] = Counted
 _SPREAD: Callable[..., Spread] = Spread
@@ -292,14 +244,15 @@ def from_child(line: bytes) -> ToParent:
 
 def _line(message: ToChild | ToParent) -> bytes:
     # Not pydantic's: it alone would take a tenth of the memory that a parent may have.
-    return json.dumps(asdict(message), separators=(",", ":")).encode() + b"\n"
+    said = {"say": type(message).__name__.lower(), **asdict(message)}
+    return json.dumps(said, separators=(",", ":")).encode() + b"\n"
 
 
 def _message(line: bytes, kinds: Mapping[str, Callable[..., Message]]) -> Message:
     try:
         said: dict[str, Json] = json.loads(line)
-        make = kinds[str(said["say"])]
-        return make(**{name: _value(each) for name, each in said.items()})
+        make = kinds[str(said.pop("say"))]
+        return make(**{field: _value(each) for field, each in said.items()})
     except (ValueError, KeyError, TypeError, AttributeError):
         raise Garbled(line) from None
 
@@ -309,78 +262,5 @@ def _value(each: Json) -> Value:
         return tuple(_value(part) for part in each)
     if isinstance(each, dict):
         make = _COUNTED if "by" in each else _SPREAD
-        return make(**{name: _value(part) for name, part in each.items()})
+        return make(**{field: _value(part) for field, part in each.items()})
     return each
-
-
-# --- the ledger ------------------------------------------------------------------------------
-
-CELLS = 5
-"""64-bit cells per record: job id (0: the slot is free), token, started, deadline, flags."""
-
-ASYNC = 1  # runs on the event loop
-THREAD = 2  # runs in a thread, which nobody can stop
-PROCESS = 4  # runs in a process that the child itself can end
-CANCELLED = 8  # was told to end because somebody cancelled the job
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A started attempt; times are microseconds of CLOCK_MONOTONIC, shared by all processes."""
-
-    slot: int
-    job_id: int
-    token: int
-    started_us: int
-    deadline_us: int
-    flags: int
-
-
-class Ledger:
-    """One record per slot, in memory that parent and child share.
-
-    A record counts while its job id is set. The child writes the id last and clears it first;
-    a reader takes a record only when its id and token are the same before and after.
-
-    Args:
-        descriptor: what `make` returned, inherited through exec.
-        slots: how many records there are: the child's concurrency.
-    """
-
-    def __init__(self, descriptor: int, slots: int) -> None:
-        self.cells = memoryview(mmap.mmap(descriptor, slots * CELLS * 8)).cast("q")
-        self._slots = slots
-
-    def read(self) -> tuple[Entry, ...]:
-        """Return what runs, or ran when the child died."""
-        found = (self._entry(slot) for slot in range(self._slots))
-        return tuple(entry for entry in found if entry is not None)
-
-    def _entry(self, slot: int) -> Entry | None:
-        first = slot * CELLS
-        job_id, token, started_us, deadline_us, flags = self.cells[first : first + CELLS]
-        if job_id == 0 or [job_id, token] != self.cells[first : first + 2].tolist():
-            return None
-        return Entry(
-            slot=slot,
-            job_id=job_id,
-            token=token,
-            started_us=started_us,
-            deadline_us=deadline_us,
-            flags=flags,
-        )
-
-
-def make(slots: int) -> int:
-    """Return a new descriptor of an empty ledger; the caller closes it.
-
-    It is memory without a name where the system has such, so that a read-only file system and a
-    crash leave nothing to think about.
-    """
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("fairlead-ledger")
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
-    os.truncate(descriptor, slots * CELLS * 8)
-    return descriptor
