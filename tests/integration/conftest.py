@@ -1,12 +1,19 @@
-"""What tests on a server may ask for beside the databases: the command line."""
+"""What tests on a server may ask for beside the databases: the command line and programs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from fairlead.cli.program import run
-from tests.conftest import Background
+from tests.chaos import fleet as programs
+from tests.chaos.fleet import Fleet
+from tests.conftest import Background, Connect
+from tests.support import child_app
+from tests.support.children import RunningChild, child, register
 from tests.support.race import Database, Outwait, halted
 
 T = TypeVar("T")
@@ -28,6 +35,29 @@ def fairlead(
         return said.out if code == 0 else said.err
 
     return run_one
+
+
+@pytest.fixture
+def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
+    """Yield a child that claims, with four slots."""
+    db.execute("CREATE TABLE seen (at serial, what text)")
+    with child(database_url, register(db)) as started:
+        yield started
+
+
+@pytest.fixture
+def lock(connect: Connect) -> Connection[TupleRow]:
+    """Return the connection for which some handlers wait until it is closed."""
+    holder = connect()
+    holder.execute(child_app.HOLD)
+    return holder
+
+
+@pytest.fixture
+def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Yield a fleet without a program."""
+    with programs.fleet(database_url, tmp_path) as made:
+        yield made
 
 
 @pytest.fixture

@@ -4,25 +4,14 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
-from tests.support.children import child, lone_child, register
-from tests.support.dispatching import dispatch_all
-from tests.support.waiting import until
+from tests.support.children import child, ending, endings, lone_child, register
+from tests.support.dispatching import dispatch_all, insert
 
-_OUTCOMES = "SELECT outcome, result, error FROM fairlead.job_history WHERE id = %s"
 _LEASE = """
     UPDATE fairlead.work_queue SET worker = %s, token = nextval('fairlead.tokens'),
         claimed_at = now(), deadline = now() + timeout
     WHERE job_id = %s RETURNING token
 """
-
-
-def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
-    """Wait for a job's one ending."""
-    rows = until(
-        lambda: db.execute(_OUTCOMES, [job_id]).fetchall(), what=f"an ending of job {job_id}"
-    )
-    assert 1 == len(rows)
-    return rows[0]
 
 
 def leased(db: Connection[TupleRow], worker_id: int, *, deaths: int = 0) -> tuple[int, int]:
@@ -48,8 +37,7 @@ def test_a_job_that_must_run_alone_goes_to_the_parent_and_keeps_its_slot(
         db.execute("INSERT INTO fairlead.jobs (kind, suspect) VALUES ('where', true)")
         (job_id,) = dispatch_all(db)
         alone = running.hears(wire.Alone)
-        db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('echo')")
-        (later,) = dispatch_all(db)
+        later = insert(db, "echo")
 
         with lone_child(database_url) as own:
             own.say(wire.Take(job_id, alone.token))
@@ -59,7 +47,7 @@ def test_a_job_that_must_run_alone_goes_to_the_parent_and_keeps_its_slot(
             assert isinstance(result, dict)
             assert own.process.pid == result["pid"]
 
-        assert [] == db.execute(_OUTCOMES, [later]).fetchall()
+        assert not endings(db, later)
         running.say(wire.Settled(alone.job_id, alone.token))
         assert "succeeded" == ending(db, later)[0]
 
@@ -70,16 +58,10 @@ def test_a_job_that_runs_alone_does_not_pass_its_kinds_gate(
     """It runs in another child, which bounds the kind for itself; here it keeps nobody out."""
     worker_id = register(db)
     with child(database_url, worker_id) as running:
-        db.execute(
-            "INSERT INTO fairlead.jobs (kind, payload, suspect)"
-            " VALUES ('gated', '{\"number\": 1}', true)"
-        )
+        db.execute("INSERT INTO fairlead.jobs (kind, suspect) VALUES ('gated', true)")
         dispatch_all(db)
         running.hears(wire.Alone)
-        db.execute(
-            "INSERT INTO fairlead.jobs (kind, payload) VALUES ('gated', '{\"number\": 1}')"
-        )
-        (fresh,) = dispatch_all(db)
+        fresh = insert(db, "gated")
 
         assert "succeeded" == ending(db, fresh)[0]
 
@@ -120,4 +102,4 @@ def test_a_job_that_died_alone_is_declined_by_a_process_that_has_run_others(
         assert wire.Declined(*second) == running.hears(wire.Declined)
 
     assert "succeeded" == ending(db, first[0])[0]
-    assert [] == db.execute(_OUTCOMES, [second[0]]).fetchall()
+    assert not endings(db, second[0])

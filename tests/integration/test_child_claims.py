@@ -1,6 +1,5 @@
 """What a child claims: as much as there is room for, from where it may, and not a job more."""
 
-from collections.abc import Iterator
 from typing import LiteralString
 
 import pytest
@@ -11,31 +10,12 @@ from fairlead.job import Claimed
 from fairlead.sql import load
 from fairlead_worker import wire
 from fairlead_worker.ledger import ASYNC, THREAD
-from tests.conftest import Connect
-from tests.support.children import RunningChild, child, register
-from tests.support.dispatching import dispatch_all
+from tests.support.children import RunningChild, child, key, register
+from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
 _CLAIMED = "SELECT count(worker) FROM fairlead.work_queue"
 _LEFT = "SELECT count(*) FROM fairlead.jobs"
-
-
-@pytest.fixture
-def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
-    """Yield a child that claims, with four slots."""
-    db.execute("CREATE TABLE seen (at serial, what text)")
-    with child(database_url, register(db)) as started:
-        yield started
-
-
-def insert(db: Connection[TupleRow], kind: str, count: int) -> None:
-    """Insert and dispatch jobs that wait for lock 1, if they wait at all."""
-    db.execute(
-        "INSERT INTO fairlead.jobs (kind, payload)"
-        " SELECT %s, '{\"number\": 1}' FROM generate_series(1, %s)",
-        [kind, count],
-    )
-    dispatch_all(db)
 
 
 def number(db: Connection[TupleRow], query: LiteralString) -> int:
@@ -59,13 +39,10 @@ def test_a_claim_and_a_lone_start_answer_the_columns_that_a_job_is_read_by(
 
 
 def test_long_jobs_are_claimed_as_slots_become_free(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """Claims never exceed the free slots of long jobs."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-
-    insert(db, "waits", 20)
+    insert_many(db, "waits", 20)
 
     running.runs(4)
     assert 4 == number(db, _CLAIMED)
@@ -73,15 +50,15 @@ def test_long_jobs_are_claimed_as_slots_become_free(
     until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")
 
 
+@pytest.mark.usefixtures("lock")
 def test_what_was_claimed_ahead_of_a_long_job_goes_back(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """Prefetched jobs do not wait behind long ones: others may have them."""
-    connect().execute("SELECT pg_advisory_lock(1)")
     db.execute("ALTER SEQUENCE fairlead.places RESTART")
 
-    insert(db, "echo", 3000)
-    insert(db, "waits", 300)
+    insert_many(db, "echo", 3000)
+    insert_many(db, "waits", 300)
 
     until(lambda: number(db, _LEFT) == 300, what="the end of the short jobs", seconds=20)
     running.runs(4)
@@ -92,27 +69,25 @@ def test_what_was_claimed_ahead_of_a_long_job_goes_back(
 
 
 def test_functions_and_coroutines_share_the_slots(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """Concurrency counts all that runs, wherever it runs."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    insert(db, "waits", 2)
-    insert(db, "forever", 4)
-    insert(db, "where", 5)
-    insert(db, "echo", 5)
+    insert_many(db, "waits", 2)
+    insert_many(db, "forever", 4)
+    insert_many(db, "where", 5)
+    insert_many(db, "echo", 5)
     entries = running.runs(4)
 
     assert [ASYNC] * 2 + [THREAD] * 2 == sorted(entry.flags for entry in entries)
     coroutines = [each for each in entries if each.flags == ASYNC]
-    running.say(wire.Cancel(tuple((each.job_id, each.token) for each in coroutines)))
+    running.say(wire.Cancel(tuple(key(each) for each in coroutines)))
     until(lambda: number(db, _LEFT) <= 14, what="two cancelled jobs")
     rest = until(
         lambda: found if len(found := running.running()) == 4 else None,
         what="four running jobs",
     )
     others = [each for each in rest if each.flags == ASYNC]
-    running.say(wire.Cancel(tuple((each.job_id, each.token) for each in others)))
+    running.say(wire.Cancel(tuple(key(each) for each in others)))
     lock.close()
     until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")
 
@@ -122,7 +97,7 @@ def test_thousands_of_short_jobs_each_end_once(
     running: RunningChild, db: Connection[TupleRow], kind: str
 ) -> None:
     """No job is lost between ready, running and written, and none ends twice."""
-    insert(db, kind, 5000)
+    insert_many(db, kind, 5000)
 
     until(lambda: number(db, _LEFT) == 0, what="the end of all jobs", seconds=30)
 
@@ -157,14 +132,12 @@ def test_a_row_below_the_floor_is_claimed_within_moments(
 
 
 def test_a_child_says_when_it_has_nothing_to_do(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """Idle is said once all is written and a claim found nothing, busy at the next claim."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
     running.hears(wire.Idle)
 
-    insert(db, "waits", 1)
+    insert(db, "waits")
 
     running.hears(wire.Busy)
     running.runs()
@@ -193,7 +166,7 @@ def test_a_dead_worker_claims_nothing(database_url: str, db: Connection[TupleRow
     db.execute("UPDATE fairlead.worker_leases SET dead_at = now() WHERE id = %s", [dead])
     with child(database_url, dead) as dying:
         dying.hears(wire.Idle)
-        insert(db, "echo", 5)
+        insert_many(db, "echo", 5)
         with child(database_url, live):
             until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")
 

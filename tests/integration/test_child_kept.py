@@ -1,27 +1,18 @@
 """Endings that the database does not take for a while are kept, and no job runs again."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
 
-from tests.support.children import RunningChild, child, register
+from tests.support.children import RunningChild
 from tests.support.dispatching import insert
 from tests.support.waiting import until
 
 _ENDINGS = "fairlead worker endings"
-
-
-@pytest.fixture
-def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
-    """Yield a child that claims."""
-    db.execute("CREATE TABLE seen (at serial, what text)")
-    with child(database_url, register(db)) as started:
-        yield started
 
 
 def said(running: RunningChild, event: str) -> list[str]:

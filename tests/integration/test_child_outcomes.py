@@ -1,35 +1,15 @@
 """Every way in which a handler can end, on a real child and a real server."""
 
-import json
-from collections.abc import Iterator
-
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.support.children import RunningChild, child, register
-from tests.support.dispatching import dispatch_all
+from tests.support.children import RunningChild
+from tests.support.dispatching import dispatch_all, insert
 from tests.support.waiting import until
 
-_INSERT = "INSERT INTO fairlead.jobs (kind, payload) VALUES (%s, %s::jsonb) RETURNING id"
 _ADMIT_ALL = "ALTER TABLE fairlead.jobs DISABLE TRIGGER jobs_admit"
 _STATUS = "SELECT state, result, error, attempt FROM fairlead.job_status WHERE id = %s"
-
-
-@pytest.fixture
-def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
-    """Yield a child that claims."""
-    db.execute("CREATE TABLE seen (at serial, what text)")
-    with child(database_url, register(db)) as started:
-        yield started
-
-
-def run(db: Connection[TupleRow], kind: str, payload: object = None) -> int:
-    """Insert and dispatch one job."""
-    row = db.execute(_INSERT, [kind, json.dumps(payload)]).fetchone()
-    assert row is not None
-    dispatch_all(db)
-    return int(row[0])
 
 
 def ends(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
@@ -48,16 +28,16 @@ def test_a_jobs_result_is_what_its_handler_returned(db: Connection[TupleRow]) ->
     """Return value → result."""
     payload = {"to": ["a", None, 1.5, "世界"], "deep": {"er": True}}
 
-    assert ("succeeded", payload, None, 1) == ends(db, run(db, "echo", payload))
-    assert ("succeeded", None, None, 1) == ends(db, run(db, "echo", None))
+    assert ("succeeded", payload, None, 1) == ends(db, insert(db, "echo", payload))
+    assert ("succeeded", None, None, 1) == ends(db, insert(db, "echo", None))
 
 
 def test_functions_run_in_threads_and_in_processes_of_their_own(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """`def` handlers run in a thread pool, CPU-bound ones in a process when asked."""
-    thread = ends(db, run(db, "where"))[1]
-    first, second = ends(db, run(db, "where_apart"))[1], ends(db, run(db, "where_apart"))[1]
+    thread = ends(db, insert(db, "where"))[1]
+    first, second = (ends(db, insert(db, "where_apart"))[1] for _ in range(2))
 
     assert {"pid": running.process.pid, "thread": "handlers", "attempt": 1} == thread
     assert isinstance(first, dict)
@@ -82,7 +62,7 @@ def test_a_failed_attempt_is_retried_and_its_error_is_kept(
     db: Connection[TupleRow], payload: str, error: str
 ) -> None:
     """Exception → retry with back-off; whatever is raised, the child lives on."""
-    job_id = run(db, "raises", payload)
+    job_id = insert(db, "raises", payload)
 
     state, _, last_error, attempt = ends(db, job_id)
 
@@ -94,13 +74,13 @@ def test_a_failed_attempt_is_retried_and_its_error_is_kept(
         [job_id],
     ).fetchall()
     assert [("failed", 1, last_error)] == noted
-    assert "succeeded" == ends(db, run(db, "echo"))[0]
+    assert "succeeded" == ends(db, insert(db, "echo"))[0]
 
 
 @pytest.mark.usefixtures("running")
 def test_a_job_whose_attempts_are_used_up_has_failed(db: Connection[TupleRow]) -> None:
     """Exception → failed when attempts are used up."""
-    job_id = run(db, "raises", "error")
+    job_id = insert(db, "raises", "error")
     db.execute("UPDATE fairlead.jobs SET max_attempts = 2 WHERE id = %s", [job_id])
     ends(db, job_id)
 
@@ -116,7 +96,7 @@ def test_a_job_whose_attempts_are_used_up_has_failed(db: Connection[TupleRow]) -
 def test_retry_and_snooze_say_when_and_discard_says_never(db: Connection[TupleRow]) -> None:
     """`Retry` uses an attempt, `Snooze` does not, `Discard` fails for good."""
     hour = "SELECT run_at - now() BETWEEN '59 minutes' AND '61 minutes', attempts"
-    retried, snoozed = run(db, "raises", "retry"), run(db, "raises", "snooze")
+    retried, snoozed = insert(db, "raises", "retry"), insert(db, "raises", "snooze")
     ends(db, retried)
     ends(db, snoozed)
 
@@ -126,7 +106,7 @@ def test_retry_and_snooze_say_when_and_discard_says_never(db: Connection[TupleRo
     assert (True, 0) == db.execute(
         hour + " FROM fairlead.jobs WHERE id = %s", [snoozed]
     ).fetchone()
-    assert ("failed", None, "no such user", 1) == ends(db, run(db, "raises", "discard"))
+    assert ("failed", None, "no such user", 1) == ends(db, insert(db, "raises", "discard"))
 
 
 @pytest.mark.usefixtures("running")
@@ -142,7 +122,7 @@ def test_a_result_that_cannot_be_stored_fails_the_job_with_a_sentence(
     db: Connection[TupleRow], payload: str, sentence: str
 ) -> None:
     """A value that JSON cannot encode fails the attempt for good: it would do so again."""
-    state, result, error, _ = ends(db, run(db, "returns", payload))
+    state, result, error, _ = ends(db, insert(db, "returns", payload))
 
     assert ("failed", None) == (state, result)
     assert str(error).startswith(sentence)
@@ -152,7 +132,7 @@ def test_an_unknown_kind_fails_with_the_kinds_that_there_are(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """Unknown kind → clear failure, not a crash loop."""
-    state, _, error, attempt = ends(db, run(db, "ecko"))
+    state, _, error, attempt = ends(db, insert(db, "ecko"))
 
     assert ("failed", 1) == (state, attempt)
     assert str(error).startswith("no handler for kind 'ecko'; this application has: asks, ")
@@ -179,13 +159,13 @@ def test_a_payload_that_python_cannot_hold_fails_its_job_and_no_other(
 
     assert "failed" == state
     assert str(error).startswith("payload cannot be read: ")
-    assert "succeeded" == ends(db, run(db, "echo"))[0]
+    assert "succeeded" == ends(db, insert(db, "echo"))[0]
 
 
 @pytest.mark.usefixtures("running")
 def test_no_job_sees_what_another_left_in_its_context(db: Connection[TupleRow]) -> None:
     """Every job starts with a clean context."""
-    found = [ends(db, run(db, "context"))[1] for _ in range(5)]
+    found = [ends(db, insert(db, "context"))[1] for _ in range(5)]
 
     assert [0] * 5 == found
 

@@ -1,41 +1,16 @@
 """How a child stops: one handler, all that has not started, everything, or nothing more."""
 
-import json
-from collections.abc import Iterator
-
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
-from fairlead_worker.ledger import ASYNC, CANCELLED, THREAD, Entry
-from tests.conftest import Connect
-from tests.support.children import RunningChild, child, register
-from tests.support.dispatching import dispatch_all
+from fairlead_worker.ledger import ASYNC, CANCELLED, THREAD
+from tests.support.children import RunningChild, key
+from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
 _STATUS = "SELECT state, error FROM fairlead.job_status WHERE id = %s"
-
-
-@pytest.fixture
-def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
-    """Yield a child that claims."""
-    db.execute("CREATE TABLE seen (at serial, what text)")
-    with child(database_url, register(db)) as started:
-        yield started
-
-
-def insert(
-    db: Connection[TupleRow], kind: str, payload: object = None, count: int = 1
-) -> list[int]:
-    """Insert and dispatch jobs."""
-    rows = db.execute(
-        "INSERT INTO fairlead.jobs (kind, payload)"
-        " SELECT %s, %s::jsonb FROM generate_series(1, %s) RETURNING id",
-        [kind, json.dumps(payload), count],
-    ).fetchall()
-    dispatch_all(db)
-    return [int(row[0]) for row in rows]
 
 
 def becomes(db: Connection[TupleRow], job_id: int, state: str) -> str:
@@ -56,16 +31,20 @@ def seen(db: Connection[TupleRow], what: str) -> None:
     )
 
 
-def key(entry: Entry) -> tuple[int, int]:
-    """Return an attempt's job id and token."""
-    return entry.job_id, entry.token
+def one_behind_another(running: RunningChild, db: Connection[TupleRow]) -> tuple[int, int]:
+    """Return a job that runs, and one that is claimed and waits for its turn behind it."""
+    first = insert(db, "gated")
+    running.runs(1)
+    second = insert(db, "gated")
+    becomes(db, second, "running")  # claimed, that is
+    return first, second
 
 
 def test_a_coroutine_is_cancelled_when_its_job_is(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """Cancellation of a running job reaches its handler, and ends the job as cancelled."""
-    (job_id,) = insert(db, "forever")
+    job_id = insert(db, "forever")
     (entry,) = running.runs()
     assert ASYNC == entry.flags
 
@@ -80,7 +59,7 @@ def test_a_function_is_told_when_its_job_is_cancelled(
     running: RunningChild, db: Connection[TupleRow], kind: str
 ) -> None:
     """A thread and a process see `job.cancelled`."""
-    (job_id,) = insert(db, kind)
+    job_id = insert(db, kind)
     (entry,) = running.runs()
 
     running.say(wire.Cancel((key(entry),)))
@@ -88,12 +67,12 @@ def test_a_function_is_told_when_its_job_is_cancelled(
     assert "cancelled while it ran" == becomes(db, job_id, "cancelled")
 
 
+@pytest.mark.usefixtures("lock")
 def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """The ledger's deadline moves to now, so that the parent ends what does not heed."""
-    connect().execute("SELECT pg_advisory_lock(1)")
-    insert(db, "waits", {"number": 1})
+    insert(db, "waits")
     (entry,) = running.runs()
 
     running.say(wire.Cancel((key(entry),)))
@@ -106,12 +85,10 @@ def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
 
 
 def test_a_handler_that_ends_well_after_it_was_told_to_stop_has_succeeded(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """Its token still holds, and its work is done."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    (job_id,) = insert(db, "waits", {"number": 1})
+    job_id = insert(db, "waits")
     (entry,) = running.runs()
     running.say(wire.Cancel((key(entry),)))
 
@@ -125,7 +102,7 @@ def test_an_attempt_ends_at_its_deadline(
     running: RunningChild, db: Connection[TupleRow], kind: str
 ) -> None:
     """The decorator's timeout shortens the row's; a process that does not heed is killed."""
-    (job_id,) = insert(db, kind)
+    job_id = insert(db, kind)
 
     assert "timeout: it ran longer than 0.2 s" in becomes(db, job_id, "scheduled")
     assert running.process.poll() is None
@@ -143,12 +120,10 @@ def test_the_rows_timeout_counts_when_it_is_shorter(
 
 
 def test_a_drain_returns_what_has_not_started_and_finishes_what_runs(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """Stop claiming → return what has not started → finish → say so → exit."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    gated = insert(db, "gated", {"number": 1}, count=3)
+    gated = insert_many(db, "gated", 3)
     running.runs(1)
     until(
         lambda: db.execute("SELECT count(worker) FROM fairlead.work_queue").fetchone() == (3,),
@@ -170,17 +145,15 @@ def test_a_drain_returns_what_has_not_started_and_finishes_what_runs(
 
 
 def test_a_drained_child_claims_nothing_more(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """What is dispatched after the drain began stays for others."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    (first,) = insert(db, "waits", {"number": 1})
+    first = insert(db, "waits")
     running.runs(1)
     running.say(wire.Drain())
     running.hears(wire.Draining)
 
-    (later,) = insert(db, "echo")
+    later = insert(db, "echo")
     lock.close()
 
     assert 0 == running.exits()
@@ -188,13 +161,13 @@ def test_a_drained_child_claims_nothing_more(
     becomes(db, later, "queued")
 
 
+@pytest.mark.usefixtures("lock")
 def test_a_release_ends_what_heeds_and_leaves_the_rest_to_the_parent(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """What ends is released without using an attempt; the ledger keeps what does not."""
-    connect().execute("SELECT pg_advisory_lock(1)")
-    (heeds,) = insert(db, "forever")
-    (deaf,) = insert(db, "waits", {"number": 1})
+    heeds = insert(db, "forever")
+    deaf = insert(db, "waits")
     running.runs(2)
 
     running.say(wire.Release())
@@ -214,7 +187,7 @@ def test_a_child_without_a_lease_tells_its_handlers_and_writes_nothing(
     running: RunningChild, db: Connection[TupleRow], how: str
 ) -> None:
     """When the lease is lost, or the parent is gone, the child ends within about a second."""
-    (job_id,) = insert(db, "forever")
+    job_id = insert(db, "forever")
     running.runs(1)
 
     if how == "lost":
@@ -232,10 +205,10 @@ def test_a_process_that_dies_takes_one_attempt_with_it(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """A crash in a handler's own process is that job's crash; the job runs alone next."""
-    (neighbour,) = insert(db, "forever")
+    neighbour = insert(db, "forever")
     running.runs(1)
 
-    (job_id,) = insert(db, "dies_apart")
+    job_id = insert(db, "dies_apart")
 
     until(
         lambda: db.execute(
@@ -263,17 +236,12 @@ def test_an_application_that_cannot_be_loaded_is_a_sentence_and_code_2(
 
 
 def test_waiting_for_a_turn_takes_nothing_from_a_jobs_time(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """What waits behind its kind's bound keeps its lease, and its time begins with it."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    insert(db, "gated", {"number": 1})
+    insert(db, "gated")
     running.runs(1)
-    db.execute(
-        "INSERT INTO fairlead.jobs (kind, payload, timeout)"
-        " VALUES ('gated', '{\"number\": 1}', '1 second') RETURNING id"
-    )
+    db.execute("INSERT INTO fairlead.jobs (kind, timeout) VALUES ('gated', '1 second')")
     (job_id,) = dispatch_all(db)
 
     until(
@@ -289,15 +257,12 @@ def test_waiting_for_a_turn_takes_nothing_from_a_jobs_time(
     becomes(db, job_id, "succeeded")
 
 
+@pytest.mark.usefixtures("lock")
 def test_a_job_that_is_cancelled_while_it_waits_for_its_turn_does_not_run(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """A renewal asks for what runs; the child itself asks for what waits behind a bound."""
-    connect().execute("SELECT pg_advisory_lock(1)")
-    (first,) = insert(db, "gated", {"number": 1})
-    running.runs(1)
-    (job_id,) = insert(db, "gated", {"number": 1})
-    becomes(db, job_id, "running")  # claimed, that is
+    first, job_id = one_behind_another(running, db)
 
     db.execute("SELECT fairlead.cancel(%s)", [job_id])
 
@@ -305,15 +270,12 @@ def test_a_job_that_is_cancelled_while_it_waits_for_its_turn_does_not_run(
     assert [first] == [entry.job_id for entry in running.running()]
 
 
+@pytest.mark.usefixtures("lock")
 def test_a_job_that_expires_while_it_waits_for_its_turn_does_not_run(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """It has not started by then; what has started goes on, whenever it expires."""
-    connect().execute("SELECT pg_advisory_lock(1)")
-    (first,) = insert(db, "gated", {"number": 1})
-    running.runs(1)
-    (job_id,) = insert(db, "gated", {"number": 1})
-    becomes(db, job_id, "running")  # claimed, that is
+    first, job_id = one_behind_another(running, db)
 
     db.execute("UPDATE fairlead.jobs SET expires_at = now()")
 

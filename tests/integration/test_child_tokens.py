@@ -1,7 +1,5 @@
 """Endings are fenced: what a lost connection, a thief or a handler did is told apart."""
 
-from collections.abc import Iterator
-
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -9,11 +7,10 @@ from psycopg.rows import TupleRow
 from fairlead_worker import wire
 from fairlead_worker.ledger import Entry
 from tests.conftest import Connect
-from tests.support.children import RunningChild, child, register
-from tests.support.dispatching import dispatch_all, insert
+from tests.support.children import RunningChild, ending, endings, key
+from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
-_OUTCOMES = "SELECT outcome, result, error FROM fairlead.job_history WHERE id = %s"
 _STEAL = """
     SELECT became FROM fairlead._end_attempts(
         array[%s]::bigint[], array[%s]::bigint[], array['lost'], array[null::text],
@@ -23,23 +20,6 @@ _CUT = """
     SELECT pg_terminate_backend(pid) FROM pg_stat_activity
     WHERE datname = current_database() AND application_name = %s
 """
-
-
-@pytest.fixture
-def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
-    """Yield a child that claims."""
-    db.execute("CREATE TABLE seen (at serial, what text)")
-    with child(database_url, register(db)) as started:
-        yield started
-
-
-def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
-    """Wait for a job's one ending."""
-    rows = until(
-        lambda: db.execute(_OUTCOMES, [job_id]).fetchall(), what=f"an ending of job {job_id}"
-    )
-    assert 1 == len(rows)
-    return rows[0]
 
 
 def writes_are_over(running: RunningChild, db: Connection[TupleRow]) -> None:
@@ -56,12 +36,14 @@ def steal(db: Connection[TupleRow], entry: Entry) -> None:
 
 
 def test_a_job_that_was_taken_away_is_not_ended_by_who_had_it(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild,
+    lock: Connection[TupleRow],
+    connect: Connect,
+    db: Connection[TupleRow],
 ) -> None:
     """A write with an old token changes nothing and is counted."""
-    lock, no_claims = connect(), connect(autocommit=False)
-    lock.execute("SELECT pg_advisory_lock(1)")
-    job_id = insert(db, "waits", {"number": 1})
+    no_claims = connect(autocommit=False)
+    job_id = insert(db, "waits")
     (entry,) = running.runs()
     no_claims.execute("LOCK TABLE fairlead.worker_leases IN EXCLUSIVE MODE")
     steal(db, entry)
@@ -69,7 +51,7 @@ def test_a_job_that_was_taken_away_is_not_ended_by_who_had_it(
     lock.close()
 
     until(lambda: running.counted("stale_writes_total"), what="a stale write")
-    assert [] == db.execute(_OUTCOMES, [job_id]).fetchall()
+    assert not endings(db, job_id)
     no_claims.rollback()
     assert ("succeeded", "waited", None) == ending(db, job_id)
     writes_are_over(running, db)
@@ -77,12 +59,10 @@ def test_a_job_that_was_taken_away_is_not_ended_by_who_had_it(
 
 
 def test_a_stale_handler_cannot_commit_its_work(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """`complete` with an old token raises, so that the handler's transaction rolls back."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    insert(db, "completes_late", {"number": 1})
+    insert(db, "completes_late")
     (entry,) = running.runs()
     db.execute("UPDATE fairlead.jobs SET suspect = true")  # it would run alone
     steal(db, entry)
@@ -149,12 +129,10 @@ def test_a_completion_that_was_rolled_back_is_a_failed_attempt(
 
 @pytest.mark.parametrize("name", ["fairlead worker endings", "fairlead worker claims"])
 def test_a_child_lives_through_the_loss_of_a_connection(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow], name: str
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow], name: str
 ) -> None:
     """Handlers keep running, endings are written once there is a connection again."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    during = insert(db, "waits", {"number": 1})
+    during = insert(db, "waits")
     running.runs()
     insert(db, "echo")  # so that the endings' connection is open
     until(lambda: db.execute(_CUT, [name]).fetchall(), what="a connection to cut")
@@ -182,23 +160,22 @@ def test_a_lost_answer_to_a_claim_is_told_to_the_parent(
 
 
 def test_an_ending_that_met_a_lock_is_written_when_the_lock_is_gone(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild,
+    lock: Connection[TupleRow],
+    connect: Connect,
+    db: Connection[TupleRow],
 ) -> None:
     """A row that an open transaction has locked delays its own ending and no other."""
-    lock, holder = connect(), connect(autocommit=False)
-    lock.execute("SELECT pg_advisory_lock(1)")
-    job_id = insert(db, "completes_late", {"number": 1})
+    holder = connect(autocommit=False)
+    job_id = insert(db, "completes_late")
     (entry,) = running.runs()
     holder.execute("SELECT FROM fairlead.work_queue WHERE token = %s FOR UPDATE", [entry.token])
-    running.say(wire.Cancel(((entry.job_id, entry.token),)))
-    (other,) = db.execute(
-        "INSERT INTO fairlead.jobs (kind) VALUES ('short') RETURNING id"
-    ).fetchall()
-    dispatch_all(db)
+    running.say(wire.Cancel((key(entry),)))
+    other = insert(db, "short")
 
     until(
         lambda: db.execute(
-            "SELECT 1 FROM fairlead.attempt_errors WHERE job_id = %s", other
+            "SELECT 1 FROM fairlead.attempt_errors WHERE job_id = %s", [other]
         ).fetchone(),
         what="the ending of another job",
     )
@@ -238,14 +215,12 @@ def test_an_ending_that_the_database_refuses_fails_its_attempt_and_no_other(
     ]
 
 
+@pytest.mark.usefixtures("lock")
 def test_a_roll_call_is_answered_with_every_token_that_is_held(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """Running or waiting for a turn: what was claimed is held."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    for _ in range(3):
-        insert(db, "gated", {"number": 1})
+    insert_many(db, "gated", 3)
     claimed = until(
         lambda: (
             rows
@@ -285,7 +260,7 @@ def test_reports_reach_the_database_while_the_handler_runs(
     (entry,) = running.running()
     assert entry.deadline_us - entry.started_us > 7100 * 1_000_000
 
-    running.say(wire.Cancel(((entry.job_id, entry.token),)))
+    running.say(wire.Cancel((key(entry),)))
     assert "cancelled" == ending(db, job_id)[0]
     until(
         lambda: (
@@ -296,12 +271,10 @@ def test_reports_reach_the_database_while_the_handler_runs(
 
 
 def test_an_extension_tells_a_handler_that_it_has_lost_its_job(
-    running: RunningChild, connect: Connect, db: Connection[TupleRow]
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """An attempt that no longer holds its job is stopped, and writes nothing."""
-    lock = connect()
-    lock.execute("SELECT pg_advisory_lock(1)")
-    job_id = insert(db, "extends_late", {"number": 1})
+    job_id = insert(db, "extends_late")
     running.runs()
     db.execute("DELETE FROM fairlead.work_queue WHERE job_id = %s", [job_id])
 

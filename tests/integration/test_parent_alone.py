@@ -1,30 +1,14 @@
 """Jobs that run alone share a few processes, one at a time in each, and hold up no others."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.chaos.fleet import Fleet, fleet
+from tests.chaos.fleet import Fleet
 from tests.chaos.history import Event
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
 
-
-@pytest.fixture
-def lone_fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Yield a fleet without a scheduler."""
-    with fleet(database_url, tmp_path) as made:
-        yield made
-
-
-@pytest.fixture
-def one_process(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Yield a fleet without a scheduler whose workers have one process for such jobs."""
-    with fleet(database_url, tmp_path, {"FAIRLEAD_LONE_PROCESSES": "1"}) as made:
-        yield made
+ONE_PROCESS = {"FAIRLEAD_LONE_PROCESSES": "1"}
 
 
 def insert_crashed(
@@ -57,10 +41,9 @@ def waits_slotless(db: Connection[TupleRow]) -> int:
 
 
 def test_fifty_neighbours_of_a_poison_job_share_a_few_processes(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """A process that lives runs the next job that must run alone: no start for each."""
-    fleet = lone_fleet
     worker = fleet.worker(concurrency=8)
 
     insert_crashed(fleet, db, "nap", 1, 50)
@@ -73,17 +56,16 @@ def test_fifty_neighbours_of_a_poison_job_share_a_few_processes(
 
 
 def test_jobs_that_run_alone_run_side_by_side_and_hold_no_slot_while_they_wait(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """Four of twelve run at once; on eight slots others start beside them at once."""
-    fleet = lone_fleet
     fleet.worker(concurrency=8)
     alone = insert_crashed(fleet, db, "held", 0, 12)
-    until(lambda: len(starts(fleet, alone)) == 4, what="four starts", seconds=30)
+    fleet.await_starts(alone, 4)
 
     fresh = fleet.insert("held", 0, 5)
     dispatch_all(db)
-    until(lambda: len(starts(fleet, fresh)) == 4, what="starts in the other four slots")
+    fleet.await_starts(fresh, 4)
     until(lambda: waits_slotless(db) == 8, what="a row that tells of what waits")
     pids = [each.pid for each in starts(fleet, alone)]
     fleet.release()
@@ -95,13 +77,12 @@ def test_jobs_that_run_alone_run_side_by_side_and_hold_no_slot_while_they_wait(
 
 
 def test_a_job_that_waits_to_run_alone_is_cancelled_before_the_others_end(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """It may wait for long; a request ends it as it ends what runs."""
-    fleet = lone_fleet
     fleet.worker(concurrency=8)
     alone = insert_crashed(fleet, db, "held", 0, 5)
-    until(lambda: len(starts(fleet, alone)) == 4, what="four starts", seconds=30)
+    fleet.await_starts(alone, 4)
     (waiting,) = {*alone} - {each.job for each in starts(fleet, alone)}
 
     db.execute("SELECT fairlead.cancel(%s)", [waiting])
@@ -114,10 +95,9 @@ def test_a_job_that_waits_to_run_alone_is_cancelled_before_the_others_end(
 
 
 def test_a_poison_job_ends_and_its_neighbours_are_not_punished(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """Only a death alone counts towards quarantine, and only for the job that ran then."""
-    fleet = lone_fleet
     fleet.worker(concurrency=16)
 
     before = insert_crashed(fleet, db, "nap", 1, 5)
@@ -136,10 +116,10 @@ def test_a_poison_job_ends_and_its_neighbours_are_not_punished(
 
 
 def test_a_job_that_waits_to_run_alone_is_not_taken_away_as_overdue(
-    one_process: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """Its time begins when it does; until then its own worker keeps it."""
-    fleet = one_process
+    fleet.environment = ONE_PROCESS
     fleet.worker(concurrency=4)
     insert_crashed(fleet, db, "nap", 4500)
     until(lambda: processes_of(fleet), what="a start")
@@ -169,10 +149,10 @@ def test_a_job_that_waits_to_run_alone_is_not_taken_away_as_overdue(
 
 
 def test_a_job_that_only_waits_when_its_worker_is_lost_has_not_died_alone(
-    one_process: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """Only a death while it ran alone counts towards quarantine."""
-    fleet = one_process
+    fleet.environment = ONE_PROCESS
     worker = fleet.worker(concurrency=4)
     (runs,) = insert_crashed(fleet, db, "nap", 60_000)
     until(lambda: processes_of(fleet), what="a start")

@@ -2,10 +2,8 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -15,18 +13,10 @@ from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
 
 
-@pytest.fixture
-def lone_fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Yield a fleet without a scheduler."""
-    with fleet(database_url, tmp_path) as made:
-        yield made
-
-
 def test_what_ran_in_a_child_that_died_has_crashed_and_runs_alone_next(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """A death is a crash of the jobs that had started in that child; they go on alone."""
-    fleet = lone_fleet
     worker = fleet.worker(concurrency=2)
     (job_id,) = fleet.insert("nap", 1500)
     dispatch_all(db)
@@ -43,10 +33,9 @@ def test_what_ran_in_a_child_that_died_has_crashed_and_runs_alone_next(
 
 
 def test_what_a_dead_child_had_not_started_is_returned_unpunished(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """Jobs that only waited in a child that died are not to blame for its death."""
-    fleet = lone_fleet
     worker = fleet.worker(concurrency=1)
     (running,) = fleet.insert("nap", 2000)
     dispatch_all(db)
@@ -62,10 +51,9 @@ def test_what_a_dead_child_had_not_started_is_returned_unpunished(
 
 
 def test_a_job_that_kills_its_process_is_quarantined_while_its_neighbours_run(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """After one crash it runs alone; three deaths alone end it as failed."""
-    fleet = lone_fleet
     worker = fleet.worker(concurrency=4)
     neighbours = fleet.insert("held", 0, 3)
     dispatch_all(db)
@@ -84,10 +72,9 @@ def test_a_job_that_kills_its_process_is_quarantined_while_its_neighbours_run(
 
 
 def test_a_death_does_not_keep_a_worker_from_other_jobs(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """However long its neighbours run: they wait for their processes without slots."""
-    fleet = lone_fleet
     worker = fleet.worker(concurrency=8)
     neighbours = fleet.insert("held", 0, 8)
     dispatch_all(db)
@@ -108,10 +95,9 @@ def test_a_death_does_not_keep_a_worker_from_other_jobs(
 
 
 def test_a_handler_that_does_not_heed_its_deadline_is_killed_and_its_neighbours_released(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """The overrunner failed by timeout, which uses an attempt; the others are unpunished."""
-    fleet = lone_fleet
     worker = fleet.worker(concurrency=2)
     (deaf,), (nap,) = fleet.insert("deaf", 60_000), fleet.insert("nap", 4000)
     db.execute(
@@ -129,10 +115,9 @@ def test_a_handler_that_does_not_heed_its_deadline_is_killed_and_its_neighbours_
 
 
 def test_a_cancelled_handler_that_is_deaf_ends_as_cancelled(
-    lone_fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """One rule serves deadlines and cancellations: heed it, or the process is killed."""
-    fleet = lone_fleet
     worker = fleet.worker(concurrency=2)
     (deaf,) = fleet.insert("deaf", 60_000)
     dispatch_all(db)

@@ -10,6 +10,7 @@ from tests.support.race import (
     cancel,
     claim,
     claim_one,
+    complete,
     dispatch,
     end,
     finish,
@@ -122,7 +123,7 @@ def test_a_cancel_waits_for_a_handler_that_completes_the_job_and_says_finished(
     """A cancel that comes while the job is being completed changes nothing."""
     handler, user = connect(autocommit=False), connect()
     lease = run_one(db)
-    handler.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+    assert "" == complete(handler, lease)
 
     cancelled = outwait(lambda: cancel(user, lease.job), waiting=user, holder=handler)
 

@@ -7,6 +7,7 @@ from tests.support.race import (
     Database,
     Outwait,
     answer,
+    complete,
     end,
     finish,
     halted,
@@ -47,7 +48,7 @@ def test_an_insert_is_a_duplicate_when_the_completion_is_rolled_back(
     """No row comes back for a duplicate."""
     handler, application = connect(autocommit=False), connect()
     lease = run_one(db, dedup_key="daily")
-    handler.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+    assert "" == complete(handler, lease)
 
     inserted = background(lambda: insert(application, dedup_key="daily"))
     assert halted(db, application, inserted)
@@ -64,7 +65,7 @@ def test_a_handler_may_enqueue_its_own_successor_under_the_same_key(
     handler = connect(autocommit=False)
     lease = run_one(db, dedup_key="daily")
 
-    handler.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+    assert "" == complete(handler, lease)
     successor = insert_one(handler, dedup_key="daily")
     handler.commit()
 

@@ -15,6 +15,7 @@ from tests.support.race import (
     cancel,
     claim,
     claim_one,
+    complete,
     dispatch,
     end,
     finish,
@@ -28,15 +29,6 @@ from tests.support.race import (
     run_one,
     steal,
 )
-
-
-def complete(db: Database, lease: Lease) -> str:
-    """Finish a job in the caller's transaction; return how it was refused, or nothing."""
-    try:
-        db.execute("SELECT fairlead.complete(%s, %s, '{}')", [lease.job, lease.token])
-    except psycopg.Error as error:
-        return str(error.sqlstate)
-    return ""
 
 
 def finish_alone(db: Database, lease: Lease) -> str:

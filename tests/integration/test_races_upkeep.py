@@ -1,5 +1,7 @@
 """Completions never wait for the upkeep of partitions, and no returned row is out of reach."""
 
+from concurrent.futures import Future
+
 import psycopg
 import pytest
 
@@ -9,6 +11,7 @@ from tests.support.race import (
     answer,
     claim,
     claim_one,
+    complete,
     dispatch,
     end,
     finish,
@@ -42,6 +45,22 @@ def partitions(db: Database) -> int:
     return int(row[0])
 
 
+def detach(leader: Database, name: str, how: str) -> None:
+    """Detach a partition of succeeded jobs."""
+    table = "ALTER TABLE fairlead.job_history_succeeded"
+    leader.execute(f"{table} DETACH PARTITION {name} {how}".encode())
+
+
+def detach_while_it_waits(
+    db: Database, leader: Database, background: Background
+) -> Future[None]:
+    """Begin to detach yesterday's partition, and see that it waits for a transaction."""
+    yesterday = partition(db, -1)
+    detached = background(lambda: detach(leader, yesterday, "CONCURRENTLY"))
+    assert halted(db, leader, detached)
+    return detached
+
+
 def test_completions_go_on_while_partitions_are_made(db: Database, connect: Connect) -> None:
     """LIKE and ATTACH lock nothing that a completion needs."""
     leader, handler = connect(autocommit=False), connect()
@@ -51,7 +70,7 @@ def test_completions_go_on_while_partitions_are_made(db: Database, connect: Conn
     assert 4 == answer(leader, MAKE, 16)
 
     assert (first.job,) == finish(db, [first])
-    handler.execute("SELECT fairlead.complete(%s, %s)", [second.job, second.token])
+    assert "" == complete(handler, second)
     leader.commit()
 
     assert before + 2 == partitions(db)
@@ -65,7 +84,7 @@ def test_partitions_are_made_while_a_handlers_transaction_is_open(
     """A handler that has completed its job and goes on does not hold the upkeep up."""
     handler = connect(autocommit=False)
     lease = run_one(db)
-    handler.execute("SELECT fairlead.complete(%s, %s)", [lease.job, lease.token])
+    assert "" == complete(handler, lease)
     db.execute("SET lock_timeout = '200ms'")
 
     assert 4 == answer(db, MAKE, 16)
@@ -82,14 +101,9 @@ def test_completions_go_on_while_a_partition_waits_to_be_detached(
     handler, leader = connect(autocommit=False), connect()
     first, second = run_one(db), run_one(db)
     before = partitions(db)
-    handler.execute("SELECT fairlead.complete(%s, %s)", [first.job, first.token])
+    assert "" == complete(handler, first)
 
-    statement = (
-        "ALTER TABLE fairlead.job_history_succeeded"
-        f" DETACH PARTITION {partition(db, -1)} CONCURRENTLY"
-    )
-    detached = background(lambda: leader.execute(statement.encode()))
-    assert halted(db, leader, detached)
+    detached = detach_while_it_waits(db, leader, background)
     assert (second.job,) == finish(db, [second])
     handler.commit()
 
@@ -108,12 +122,7 @@ def test_completions_go_on_while_a_reader_keeps_a_partition_from_being_detached(
     before = partitions(db)
     reader.execute("SELECT count(*) FROM fairlead.job_history")
 
-    statement = (
-        "ALTER TABLE fairlead.job_history_succeeded"
-        f" DETACH PARTITION {partition(db, -1)} CONCURRENTLY"
-    )
-    detached = background(lambda: leader.execute(statement.encode()))
-    assert halted(db, leader, detached)
+    detached = detach_while_it_waits(db, leader, background)
     assert (lease.job,) == finish(db, [lease])
     reader.commit()
 
@@ -129,15 +138,14 @@ def test_an_interrupted_detach_is_finalized_and_completions_go_on(
     handler, leader = connect(autocommit=False), connect()
     leader.execute("SET lock_timeout = '200ms'")
     first, second = run_one(db), run_one(db)
-    handler.execute("SELECT fairlead.complete(%s, %s)", [first.job, first.token])
+    assert "" == complete(handler, first)
     old = partition(db, -1)
-    detach = f"ALTER TABLE fairlead.job_history_succeeded DETACH PARTITION {old}"
     with pytest.raises(psycopg.errors.LockNotAvailable):
-        leader.execute(f"{detach} CONCURRENTLY".encode())
+        detach(leader, old, "CONCURRENTLY")
 
     assert (second.job,) == finish(db, [second])
     handler.commit()
-    leader.execute(f"{detach} FINALIZE".encode())
+    detach(leader, old, "FINALIZE")
     leader.execute(f"DROP TABLE {old}".encode())
 
     assert ("succeeded",) == places(db, first.job)

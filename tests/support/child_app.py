@@ -1,7 +1,7 @@
 """The application that tests of the child run: handlers that do one remarkable thing each.
 
-Handlers leave what happened in the table `seen`, on connections of their own, and wait for
-advisory locks that the test holds.
+Handlers leave what happened in the table `seen`, on connections of their own, and wait for an
+advisory lock that the test holds.
 """
 
 import asyncio
@@ -17,6 +17,10 @@ import psycopg
 
 import fairlead
 from fairlead import Job, Json
+
+HOLD = "SELECT pg_advisory_lock(1)"
+"""What a test's connection holds, for as long as handlers are to wait."""
+WAIT = "SELECT pg_advisory_lock_shared(1)"
 
 tasks = fairlead.Tasks()
 _leftover: contextvars.ContextVar[int] = contextvars.ContextVar("leftover", default=0)
@@ -35,13 +39,6 @@ def _connection() -> Generator[psycopg.Connection[tuple[object, ...]]]:
 def _see(what: str) -> None:
     with _connection() as connection:
         connection.execute("INSERT INTO seen (what) VALUES (%s)", [what])
-
-
-def _number(job: Job) -> int:
-    assert isinstance(job.payload, dict)
-    number = job.payload["number"]
-    assert isinstance(number, int)
-    return number
 
 
 @tasks.handler("echo")
@@ -147,10 +144,10 @@ def deaf_apart(_job: Job) -> None:
 
 
 @tasks.handler("waits")
-def waits(job: Job) -> Json:
+def waits(_job: Job) -> Json:
     """Wait, in a thread, until the test gives up its lock; heed nothing."""
     with _connection() as connection:
-        connection.execute("SELECT pg_advisory_lock_shared(%s)", [_number(job)])
+        connection.execute(WAIT)
     return "waited"
 
 

@@ -150,6 +150,24 @@ class RunningChild:
             sys.stderr.write(line)
 
 
+def endings(db: Connection[TupleRow], job_id: int) -> list[tuple[object, ...]]:
+    """Return how a job has ended so far: outcome, result, error."""
+    return db.execute(
+        "SELECT outcome, result, error FROM fairlead.job_history WHERE id = %s", [job_id]
+    ).fetchall()
+
+
+def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
+    """Wait for a job's one ending."""
+    (only,) = until(lambda: endings(db, job_id), what=f"an ending of job {job_id}")
+    return only
+
+
+def key(entry: Entry) -> tuple[int, int]:
+    """Return an attempt's job id and token."""
+    return entry.job_id, entry.token
+
+
 @contextmanager
 def child(
     database_url: str,

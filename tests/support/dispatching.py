@@ -35,10 +35,18 @@ def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tupl
 
 def insert(db: Connection[TupleRow], kind: str, payload: object = None) -> int:
     """Insert and dispatch one job."""
-    row = db.execute(
-        "INSERT INTO fairlead.jobs (kind, payload) VALUES (%s, %s::jsonb) RETURNING id",
-        [kind, json.dumps(payload)],
-    ).fetchone()
-    assert row is not None
+    (job_id,) = insert_many(db, kind, 1, payload)
+    return job_id
+
+
+def insert_many(
+    db: Connection[TupleRow], kind: str, count: int, payload: object = None
+) -> tuple[int, ...]:
+    """Insert and dispatch jobs that are alike."""
+    rows = db.execute(
+        "INSERT INTO fairlead.jobs (kind, payload)"
+        " SELECT %s, %s::jsonb FROM generate_series(1, %s) RETURNING id",
+        [kind, json.dumps(payload), count],
+    ).fetchall()
     dispatch_all(db)
-    return int(row[0])
+    return tuple(int(row[0]) for row in rows)

@@ -9,6 +9,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+import psycopg
 from psycopg import Connection
 from psycopg.rows import DictRow, TupleRow, dict_row
 
@@ -260,6 +261,15 @@ def finish_free(
         locked = {row["token"] for row in found} - free
         ended = finish(db, [lease for lease in leases if lease.token in free])
     return ended, tuple(sorted(lease.job for lease in leases if lease.token in locked))
+
+
+def complete(db: Database, lease: Lease) -> str:
+    """Finish a job in the caller's transaction; return how it was refused, or nothing."""
+    try:
+        db.execute("SELECT fairlead.complete(%s, %s, '{}')", [lease.job, lease.token])
+    except psycopg.Error as error:
+        return str(error.sqlstate)
+    return ""
 
 
 def _keys(leases: Sequence[Lease]) -> dict[str, object]:
