@@ -11,8 +11,8 @@ from fairlead import log, store
 from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, wire
-from fairlead_worker.child_store import Key
 from fairlead_worker.intake import Intake
+from fairlead_worker.keys import Key
 from fairlead_worker.slots import Slots
 
 _AGAIN_SECONDS = 0.2

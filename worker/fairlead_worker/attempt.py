@@ -7,6 +7,7 @@ from typing import Literal, Protocol, TypeAlias
 
 from fairlead.job import Claimed
 from fairlead.tasks import Handler
+from fairlead_worker.keys import Key
 from fairlead_worker.outcome import Ending, Stop
 
 Where: TypeAlias = Literal["loop", "thread", "process", "alone"]
@@ -67,7 +68,7 @@ class Attempt:
         self.completed = self.counted = False
 
     @property
-    def key(self) -> tuple[int, int]:
+    def key(self) -> Key:
         """The job's id and the token: what fences every statement about it."""
         return self.job_id, self.token
 

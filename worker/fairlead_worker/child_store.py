@@ -13,12 +13,13 @@ from fairlead.job import Claimed
 from fairlead.sql import integers, load
 from fairlead.store import Connection
 from fairlead_worker.attempt import Attempt
+from fairlead_worker.keys import Key, columns
 from fairlead_worker.outcome import Finished, HandedBack, Stop
 
 _PLAIN = Finished("succeeded")
 _BY_JOB_ID = attrgetter("job_id")
-Key: TypeAlias = tuple[int, int]
-"""A job's id and the attempt's token."""
+Stops: TypeAlias = dict[int, Stop]
+"""Tokens of attempts that are to stop, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,12 @@ class Claiming:
     pool: str
 
 
-Stops: TypeAlias = dict[int, Stop]
-"""Tokens of attempts that are to stop, and why."""
+@dataclass(frozen=True, slots=True)
+class Lone:
+    """An attempt that begins now, alone, and whether its job has died alone before."""
+
+    row: Claimed
+    died_alone: bool
 
 
 def claim(
@@ -50,14 +55,6 @@ def take_turn(connection: Connection, pool: str) -> bool:
     return found.fetchone() is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Lone:
-    """An attempt that begins now, alone, and whether its job has died alone before."""
-
-    row: Claimed
-    died_alone: bool
-
-
 def begin_alone(connection: Connection, key: Key) -> Lone | None:
     """Begin an attempt that is leased already; None when the token holds it no longer."""
     found = connection.execute(
@@ -71,7 +68,7 @@ def begin_alone(connection: Connection, key: Key) -> Lone | None:
 
 def drop_orphans(connection: Connection, keys: Iterable[Key]) -> None:
     """Delete claimed rows whose jobs are gone."""
-    connection.execute(load("fairlead_worker", "drop_orphan"), _keys(keys))
+    connection.execute(load("fairlead_worker", "drop_orphan"), columns(keys))
 
 
 def finish(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
@@ -99,6 +96,23 @@ def finish(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
     return {cast("int", row[0]) for row in answered}
 
 
+def finish_free(
+    connection: Connection, attempts: Iterable[Attempt]
+) -> tuple[set[int], set[int]]:
+    """End those of the jobs that nobody has locked; answer the tokens that held, and the others.
+
+    Both statements are one transaction, or somebody might lock a job before the second one.
+    """
+    wanted = tuple(attempts)
+    with connection.transaction():
+        keys = columns(attempt.key for attempt in wanted)
+        rows = connection.execute(load("fairlead_worker", "finish_free"), keys).fetchall()
+        free = {cast("int", token) for token, is_free in rows if is_free}
+        ours = [attempt for attempt in wanted if attempt.token in free]
+        held = finish(connection, ours) if ours else set[int]()
+    return held, {cast("int", token) for token, is_free in rows if not is_free}
+
+
 def hand_back(connection: Connection, attempts: Iterable[Attempt]) -> dict[int, str]:
     """End attempts that end with `HandedBack`; answer by token what became of each.
 
@@ -109,7 +123,7 @@ def hand_back(connection: Connection, attempts: Iterable[Attempt]) -> dict[int, 
     said = [each.ending for each in ordered if isinstance(each.ending, HandedBack)]
     assert len(said) == len(ordered)
     values = {
-        **_keys([attempt.key for attempt in ordered]),
+        **columns([attempt.key for attempt in ordered]),
         "ended_as": [each.ended_as for each in said],
         "errors": [each.error for each in said],
         "delays": [
@@ -123,7 +137,7 @@ def hand_back(connection: Connection, attempts: Iterable[Attempt]) -> dict[int, 
 def finished(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
     """Return the tokens of those attempts whose ending is on record."""
     rows = connection.execute(
-        load("fairlead_worker", "finished"), _keys([attempt.key for attempt in attempts])
+        load("fairlead_worker", "finished"), columns([attempt.key for attempt in attempts])
     ).fetchall()
     return {cast("int", row[0]) for row in rows}
 
@@ -132,7 +146,7 @@ def extend(connection: Connection, extensions: Sequence[tuple[Attempt, float]]) 
     """Move deadlines to at least so many seconds from now; answer what is not to go on."""
     ordered = sorted(extensions, key=lambda each: each[0].job_id)
     values = {
-        **_keys([attempt.key for attempt, _ in ordered]),
+        **columns([attempt.key for attempt, _ in ordered]),
         "seconds": [seconds for _, seconds in ordered],
     }
     rows = connection.execute(load("fairlead_worker", "extend"), values).fetchall()
@@ -143,7 +157,7 @@ def report(connection: Connection, reports: Iterable[tuple[Attempt, float, str]]
     """Keep the progress of attempts that still hold their jobs."""
     ordered = sorted(reports, key=lambda each: each[0].job_id)
     values = {
-        **_keys([attempt.key for attempt, _, _ in ordered]),
+        **columns([attempt.key for attempt, _, _ in ordered]),
         "fractions": [fraction for _, fraction, _ in ordered],
         "notes": [note for _, _, note in ordered],
     }
@@ -152,13 +166,5 @@ def report(connection: Connection, reports: Iterable[tuple[Attempt, float, str]]
 
 def forget_reports(connection: Connection, attempts: Iterable[Attempt]) -> None:
     """Delete the progress of attempts that have ended."""
-    keys = _keys([attempt.key for attempt in attempts])
+    keys = columns([attempt.key for attempt in attempts])
     connection.execute(load("fairlead_worker", "forget_progress"), keys)
-
-
-def _keys(keys: Iterable[Key]) -> dict[str, object]:
-    ordered = sorted(keys)
-    return {
-        "ids": integers([job_id for job_id, _ in ordered]),
-        "tokens": integers([token for _, token in ordered]),
-    }

@@ -4,10 +4,10 @@ from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
 from fairlead_worker.crew import Crew
+from fairlead_worker.keys import Key
 from fairlead_worker.ledger import CANCELLED, Entry
 from fairlead_worker.ledger_view import Fenced, Overran, Stopped, overrunners
 from fairlead_worker.orders import Orders
-from fairlead_worker.parent_store import Key
 from fairlead_worker.solo import Room, Solo
 
 STOPPED = Stopped("its worker was stopped before it was done")

@@ -9,9 +9,9 @@ from fairlead.job import Claimed
 from fairlead.tasks import Handler
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt, Desk
-from fairlead_worker.child_store import Key
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
+from fairlead_worker.keys import Key
 from fairlead_worker.slots import Slots
 
 

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from functools import partial
 
 from fairlead_worker import parent_store
+from fairlead_worker.keys import Key
 from fairlead_worker.lease import LeaseThread, Reply
 from fairlead_worker.orders import Orders
-from fairlead_worker.parent_store import Key
 from fairlead_worker.session import Session
 
 

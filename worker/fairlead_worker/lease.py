@@ -25,6 +25,7 @@ from fairlead.bell import Bell
 from fairlead.migrate import schema_state
 from fairlead.reminder import Reminder
 from fairlead_worker import parent_store
+from fairlead_worker.keys import Key
 from fairlead_worker.orders import Orders
 from fairlead_worker.session import Session
 
@@ -79,7 +80,7 @@ class LeaseThread:
         orders: Orders,
         *,
         name: str,
-        running: Callable[[], tuple[tuple[int, int], ...]],
+        running: Callable[[], tuple[Key, ...]],
         news: Bell,
     ) -> None:
         self._orders = orders
@@ -140,7 +141,7 @@ class LeaseThread:
             self.slots = slots
             self._wake.ring()
 
-    def add(self, beside: int) -> None:
+    def offer_beside(self, beside: int) -> None:
         """Have it say so many more, for what is leased beside those slots.
 
         The leader takes what is leased from what the row says: there is room for the rest.

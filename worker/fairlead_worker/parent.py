@@ -192,7 +192,7 @@ class Parent:
         slotless = self._solo.slotless
         if slotless > self._lease.beside or now >= self._tell_at:
             self._tell_at = now + _TELL_SECONDS
-            self._lease.add(slotless)
+            self._lease.offer_beside(slotless)
 
     # --- the next step of a stop ------------------------------------------------------------
 

@@ -9,16 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.metadata import version
 from socket import gethostname
-from typing import TypeAlias, cast
+from typing import cast
 
 from fairlead.sql import integers, load
+from fairlead_worker.keys import Key, columns
 from fairlead_worker.ledger_view import EndedAs, Ending
 from fairlead_worker.orders import Orders
 from fairlead_worker.session import Session
 
 ROOM = "fairlead_worker"
-Key: TypeAlias = tuple[int, int]
-"""A job's id and the attempt's token."""
 _BATCH = 500
 
 
@@ -28,14 +27,6 @@ class Became:
 
     ending: Ending
     became: str
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """An attempt that is leased."""
-
-    job_id: int
-    token: int
 
 
 def register(session: Session, orders: Orders, name: str, slots: int) -> int:
@@ -76,7 +67,7 @@ def renew(session: Session, renewal: Renewal) -> frozenset[int] | None:
         "worker": renewal.worker_id,
         "lease_seconds": renewal.lease_seconds,
         "slots": renewal.slots,
-        **_keys(renewal.running),
+        **columns(renewal.running),
     }
     rows = session.rows(load(ROOM, "renew"), values)
     return frozenset(_integers(rows[0][0])) if rows else None
@@ -84,7 +75,7 @@ def renew(session: Session, renewal: Renewal) -> frozenset[int] | None:
 
 def keep(session: Session, waiting: Iterable[Key], lease_seconds: float) -> None:
     """Keep attempts that have not begun from being overdue before the lease is."""
-    session.rows(load(ROOM, "keep"), {**_keys(waiting), "lease_seconds": lease_seconds})
+    session.rows(load(ROOM, "keep"), {**columns(waiting), "lease_seconds": lease_seconds})
 
 
 def bury(session: Session, workers: tuple[int, ...], error: str) -> tuple[Became, ...]:
@@ -115,11 +106,11 @@ def predecessors(session: Session, orders: Orders, name: str) -> tuple[int, ...]
 
 def held(
     session: Session, workers: tuple[int, ...], claimed_until: datetime | None = None
-) -> tuple[Held, ...]:
+) -> tuple[Key, ...]:
     """Return what is leased to workers, claimed at that instant or before."""
     values = {"workers": integers(workers), "claimed_until": claimed_until}
     rows = session.rows(load(ROOM, "held"), values)
-    return tuple(Held(_integer(row[0]), _integer(row[1])) for row in rows)
+    return tuple((_integer(job_id), _integer(token)) for job_id, token in rows)
 
 
 def database_time(session: Session) -> datetime:
@@ -136,7 +127,7 @@ def hand_back(session: Session, endings: Iterable[Ending]) -> tuple[Became, ...]
     for start in range(0, len(wanted), _BATCH):
         batch = wanted[start : start + _BATCH]
         by_token = {each.token: each for each in batch}
-        rows = session.rows(load(ROOM, "hand_back"), _columns(batch))
+        rows = session.rows(load(ROOM, "hand_back"), _parameters(batch))
         became += [Became(by_token[_integer(row[1])], str(row[2])) for row in rows]
     return tuple(became)
 
@@ -152,7 +143,7 @@ def return_unheld(
 ) -> tuple[Became, ...]:
     """Hand back, as returned, what this worker has claimed and none of its children holds."""
     rows = held(session, (worker_id,), claimed_until)
-    unheld = [_ending(each, "returned", None) for each in rows if each.token not in keep]
+    unheld = [_ending(each, "returned", None) for each in rows if each[1] not in keep]
     return hand_back(session, unheld)
 
 
@@ -167,19 +158,11 @@ def awaited(session: Session) -> dict[str, bool]:
     return {str(queue): bool(paused) for queue, paused in rows}
 
 
-def _ending(attempt: Held, ended_as: EndedAs, error: str | None) -> Ending:
-    return Ending(attempt.job_id, attempt.token, ended_as, error)
+def _ending(key: Key, ended_as: EndedAs, error: str | None) -> Ending:
+    return Ending(*key, ended_as, error)
 
 
-def _keys(keys: Iterable[Key]) -> dict[str, object]:
-    pairs = sorted(keys)
-    return {
-        "ids": integers(job_id for job_id, _ in pairs),
-        "tokens": integers(token for _, token in pairs),
-    }
-
-
-def _columns(batch: list[Ending]) -> dict[str, object]:
+def _parameters(batch: list[Ending]) -> dict[str, object]:
     return {
         "ids": integers(each.job_id for each in batch),
         "tokens": integers(each.token for each in batch),

@@ -12,9 +12,9 @@ from datetime import timedelta
 from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
+from fairlead_worker.keys import Key
 from fairlead_worker.ledger import Entry
 from fairlead_worker.ledger_view import Cause, Died, Ending, Stopped, endings
-from fairlead_worker.parent_store import Key
 
 JOBS_MAX = 100
 """How many jobs one process runs: what they leave behind must not add up."""

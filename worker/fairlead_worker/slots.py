@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterable
 
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.gates import Gates
+from fairlead_worker.keys import Key
 from fairlead_worker.ledger import CELLS, Ledger
 
 
@@ -40,7 +41,7 @@ class Slots:
         self.running: list[Attempt | None] = [None] * concurrency
         self._free: deque[int] = deque(range(concurrency))
         self._gates = Gates()
-        self._lent: dict[tuple[int, int], int] = {}
+        self._lent: dict[Key, int] = {}
         # Whoever rests says here when to be woken, so that ending a job costs two comparisons.
         self.wake_claimer_at = -1  # or fewer ready attempts
         self.wake_claimer: Callable[[], None] = _nobody
@@ -143,7 +144,7 @@ class Slots:
         """Keep an attempt's slot for the parent, which runs it alone elsewhere."""
         self._lent[attempt.key] = attempt.slot
 
-    def repay(self, key: tuple[int, int]) -> bool:
+    def repay(self, key: Key) -> bool:
         """Free the slot that was lent for this attempt; tell whether one was."""
         slot = self._lent.pop(key, None)
         if slot is None:

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from fairlead import log
 from fairlead_worker import wire
 from fairlead_worker.children import Child
+from fairlead_worker.keys import Key
 from fairlead_worker.ledger import Entry
 from fairlead_worker.ledger_view import Cause, Died, Ending
-from fairlead_worker.parent_store import Key
 from fairlead_worker.seat import REST, Case, Seat, unbegun
 
 

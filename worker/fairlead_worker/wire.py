@@ -35,6 +35,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import TypeVar, get_args
 
+from fairlead_worker.keys import Key
+
 # --- parent to child -------------------------------------------------------------------------
 
 
@@ -63,7 +65,7 @@ class Release:
 class Cancel:
     """Somebody asked for these attempts, pairs of job id and token, to end as cancelled."""
 
-    jobs: tuple[tuple[int, int], ...]
+    jobs: tuple[Key, ...]
 
 
 @dataclass(frozen=True, slots=True)

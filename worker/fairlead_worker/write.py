@@ -18,13 +18,11 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from time import monotonic
-from typing import cast
 
 import psycopg
 
 from fairlead import log, store
 from fairlead.reminder import Reminder
-from fairlead.sql import integers, load
 from fairlead.store import Connection
 from fairlead_worker import child_store, fault, outcome
 from fairlead_worker.attempt import Attempt
@@ -227,7 +225,7 @@ class Writer:
         except _HELD:
             wary = finals
         if wary:
-            ended, locked = _finish_free(connection, wary)
+            ended, locked = child_store.finish_free(connection, wary)
             held |= ended
             self._wary_of = self._wary_of.difference(each.token for each in wary) | locked
         return held, locked
@@ -258,23 +256,6 @@ def _likeness(attempt: Attempt) -> str:
     """Return what is alike for endings that one statement writes into one table."""
     ending = attempt.ending
     return ending.outcome if isinstance(ending, Finished) else type(ending).__name__
-
-
-def _finish_free(connection: Connection, wary: list[Attempt]) -> tuple[set[int], set[int]]:
-    """End those of the jobs that nobody else holds; return their tokens, and the others'."""
-    with connection.transaction():
-        keys = sorted(each.key for each in wary)
-        rows = connection.execute(
-            load("fairlead_worker", "finish_free"),
-            {
-                "ids": integers(job_id for job_id, _ in keys),
-                "tokens": integers(token for _, token in keys),
-            },
-        ).fetchall()
-        free = {cast("int", token) for token, is_free in rows if is_free}
-        ours = [each for each in wary if each.token in free]
-        held = child_store.finish(connection, ours) if ours else set[int]()
-    return held, {cast("int", token) for token, is_free in rows if not is_free}
 
 
 def _undo(undone: list[Attempt]) -> list[Attempt]:
