@@ -99,7 +99,7 @@ def finish(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
 def finish_free(
     connection: Connection, attempts: Iterable[Attempt]
 ) -> tuple[set[int], set[int]]:
-    """End those of the jobs that nobody has locked; answer the tokens that held, and the others.
+    """End those jobs that nobody has locked; answer the tokens that held, and the others.
 
     Both statements are one transaction, or somebody might lock a job before the second one.
     """

@@ -50,7 +50,7 @@ class Family:
 
     def cancellable(self) -> tuple[Key, ...]:
         """Return what runs, and what waits to run alone. From any thread."""
-        running = tuple((entry.job_id, entry.token) for entry in self.entries())
+        running = tuple(entry.key for entry in self.entries())
         return running + self.solo.waiting()
 
     @property
@@ -69,7 +69,7 @@ class Family:
         """Tell those of these attempts that run to stop. A repeat tells nobody twice."""
         for child in self.children if tokens else ():
             jobs = tuple(
-                (entry.job_id, entry.token)
+                entry.key
                 for entry in child.running()
                 if entry.token in tokens and not entry.flags & CANCELLED
             )

@@ -9,6 +9,8 @@ import os
 import tempfile
 from dataclasses import dataclass
 
+from fairlead_worker.keys import Key
+
 CELLS = 5
 """64-bit cells per record: job id (0: the slot is free), token, started, deadline, flags."""
 
@@ -28,6 +30,11 @@ class Entry:
     started_us: int
     deadline_us: int
     flags: int
+
+    @property
+    def key(self) -> Key:
+        """The job's id and the token."""
+        return self.job_id, self.token
 
 
 class Ledger:

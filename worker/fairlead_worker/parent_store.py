@@ -13,7 +13,7 @@ from typing import cast
 
 from fairlead.sql import integers, load
 from fairlead_worker.keys import Key, columns
-from fairlead_worker.ledger_view import EndedAs, Ending
+from fairlead_worker.ledger_view import Ending
 from fairlead_worker.orders import Orders
 from fairlead_worker.session import Session
 
@@ -88,14 +88,14 @@ def bury(session: Session, workers: tuple[int, ...], error: str) -> tuple[Became
         return ()
     session.rows(load(ROOM, "deregister"), {"workers": integers(workers)})
     left = held(session, workers)
-    return hand_back(session, [_ending(each, "lost", error) for each in left])
+    return hand_back(session, [Ending(*key, "lost", error) for key in left])
 
 
 def leave(session: Session, worker_id: int) -> tuple[Became, ...]:
     """Mark this worker dead and return what it still holds; none of it runs any more."""
     session.rows(load(ROOM, "deregister"), {"workers": integers((worker_id,))})
     left = held(session, (worker_id,))
-    return hand_back(session, [_ending(each, "returned", None) for each in left])
+    return hand_back(session, [Ending(*key, "returned") for key in left])
 
 
 def predecessors(session: Session, orders: Orders, name: str) -> tuple[int, ...]:
@@ -142,9 +142,9 @@ def return_unheld(
     session: Session, worker_id: int, claimed_until: datetime, keep: frozenset[int]
 ) -> tuple[Became, ...]:
     """Hand back, as returned, what this worker has claimed and none of its children holds."""
-    rows = held(session, (worker_id,), claimed_until)
-    unheld = [_ending(each, "returned", None) for each in rows if each[1] not in keep]
-    return hand_back(session, unheld)
+    leased = held(session, (worker_id,), claimed_until)
+    unheld = [(job_id, token) for job_id, token in leased if token not in keep]
+    return hand_back(session, [Ending(*key, "returned") for key in unheld])
 
 
 def unfinished(session: Session) -> bool:
@@ -156,10 +156,6 @@ def awaited(session: Session) -> dict[str, bool]:
     """Return the queues with something unfinished, at most ten, and whether each is paused."""
     rows = session.rows(load(ROOM, "awaited"), {})
     return {str(queue): bool(paused) for queue, paused in rows}
-
-
-def _ending(key: Key, ended_as: EndedAs, error: str | None) -> Ending:
-    return Ending(*key, ended_as, error)
 
 
 def _parameters(batch: list[Ending]) -> dict[str, object]:
