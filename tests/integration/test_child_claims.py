@@ -10,7 +10,7 @@ from fairlead.job import Claimed
 from fairlead.sql import load
 from fairlead_worker import wire
 from fairlead_worker.ledger import ASYNC, THREAD
-from tests.support.children import RunningChild, child, key, register
+from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
@@ -80,14 +80,14 @@ def test_functions_and_coroutines_share_the_slots(
 
     assert [ASYNC] * 2 + [THREAD] * 2 == sorted(entry.flags for entry in entries)
     coroutines = [each for each in entries if each.flags == ASYNC]
-    running.say(wire.Cancel(tuple(key(each) for each in coroutines)))
+    running.say(wire.Cancel(tuple(each.key for each in coroutines)))
     until(lambda: number(db, _LEFT) <= 14, what="two cancelled jobs")
     rest = until(
         lambda: found if len(found := running.running()) == 4 else None,
         what="four running jobs",
     )
     others = [each for each in rest if each.flags == ASYNC]
-    running.say(wire.Cancel(tuple(key(each) for each in others)))
+    running.say(wire.Cancel(tuple(each.key for each in others)))
     lock.close()
     until(lambda: number(db, _LEFT) == 0, what="the end of all jobs")
 

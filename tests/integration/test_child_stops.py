@@ -6,7 +6,7 @@ from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
 from fairlead_worker.ledger import ASYNC, CANCELLED, THREAD
-from tests.support.children import RunningChild, key
+from tests.support.children import RunningChild
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
@@ -48,7 +48,7 @@ def test_a_coroutine_is_cancelled_when_its_job_is(
     (entry,) = running.runs()
     assert ASYNC == entry.flags
 
-    running.say(wire.Cancel((key(entry),)))
+    running.say(wire.Cancel((entry.key,)))
 
     assert "cancelled while it ran" == becomes(db, job_id, "cancelled")
     seen(db, "cancelled")
@@ -62,7 +62,7 @@ def test_a_function_is_told_when_its_job_is_cancelled(
     job_id = insert(db, kind)
     (entry,) = running.runs()
 
-    running.say(wire.Cancel((key(entry),)))
+    running.say(wire.Cancel((entry.key,)))
 
     assert "cancelled while it ran" == becomes(db, job_id, "cancelled")
 
@@ -75,7 +75,7 @@ def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
     insert(db, "waits")
     (entry,) = running.runs()
 
-    running.say(wire.Cancel((key(entry),)))
+    running.say(wire.Cancel((entry.key,)))
 
     def overdue() -> bool:
         (told,) = running.running()
@@ -90,7 +90,7 @@ def test_a_handler_that_ends_well_after_it_was_told_to_stop_has_succeeded(
     """Its token still holds, and its work is done."""
     job_id = insert(db, "waits")
     (entry,) = running.runs()
-    running.say(wire.Cancel((key(entry),)))
+    running.say(wire.Cancel((entry.key,)))
 
     lock.close()
 

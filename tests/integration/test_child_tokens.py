@@ -7,7 +7,7 @@ from psycopg.rows import TupleRow
 from fairlead_worker import wire
 from fairlead_worker.ledger import Entry
 from tests.conftest import Connect
-from tests.support.children import RunningChild, ending, endings, key
+from tests.support.children import RunningChild, ending, endings
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
@@ -170,7 +170,7 @@ def test_an_ending_that_met_a_lock_is_written_when_the_lock_is_gone(
     job_id = insert(db, "completes_late")
     (entry,) = running.runs()
     holder.execute("SELECT FROM fairlead.work_queue WHERE token = %s FOR UPDATE", [entry.token])
-    running.say(wire.Cancel((key(entry),)))
+    running.say(wire.Cancel((entry.key,)))
     other = insert(db, "short")
 
     until(
@@ -260,7 +260,7 @@ def test_reports_reach_the_database_while_the_handler_runs(
     (entry,) = running.running()
     assert entry.deadline_us - entry.started_us > 7100 * 1_000_000
 
-    running.say(wire.Cancel((key(entry),)))
+    running.say(wire.Cancel((entry.key,)))
     assert "cancelled" == ending(db, job_id)[0]
     until(
         lambda: (

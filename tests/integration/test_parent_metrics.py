@@ -1,12 +1,11 @@
 """The parent counts what its children cannot: the attempts that died with them."""
 
 import random
-from pathlib import Path
 
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.chaos.fleet import Fleet, Program, fleet
+from tests.chaos.fleet import Fleet, Program
 from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
 from tests.support.waiting import until
@@ -19,24 +18,18 @@ def shown(worker: Program) -> dict[str, float]:
     return {name: float(value) for name, _, value in samples}
 
 
-def ends_all(fleet: Fleet) -> None:
-    """Wait until every job has ended, for as long as three deaths alone take."""
-    fleet.wait_until_done(30)
-
-
 def test_a_job_that_kills_its_process_is_counted_like_any_other(
-    database_url: str, db: Connection[TupleRow], tmp_path: Path
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """A start, and a crash, for each death; in the end a job that failed."""
     labels = 'kind="poison",queue="default"'
-    with fleet(database_url, tmp_path) as made:
-        worker = made.worker(more="--health-port 0")
-        made.insert("poison", 0)
-        dispatch_all(db)
-        ends_all(made)
-        crashed = f'fairlead_attempts_ended_total{{ended_as="crashed",{labels}}}'
-        until(lambda: shown(worker).get(crashed, 0) == 4, what="counting four crashes")
-        samples = shown(worker)
+    worker = fleet.worker(more="--health-port 0")
+    fleet.insert("poison", 0)
+    dispatch_all(db)
+    fleet.wait_until_done(30)
+    crashed = f'fairlead_attempts_ended_total{{ended_as="crashed",{labels}}}'
+    until(lambda: shown(worker).get(crashed, 0) == 4, what="counting four crashes")
+    samples = shown(worker)
 
     assert 4 == samples[f"fairlead_jobs_started_total{{{labels}}}"]
     finished = 'fairlead_jobs_finished_total{kind="poison",outcome="failed",queue="default"}'
@@ -45,20 +38,17 @@ def test_a_job_that_kills_its_process_is_counted_like_any_other(
 
 
 def test_a_start_that_a_child_has_told_is_counted_once(
-    database_url: str, db: Connection[TupleRow], tmp_path: Path
+    fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """A child tells its starts once a second; what it has told is not counted at its death."""
     started = 'fairlead_jobs_started_total{kind="deaf",queue="default"}'
-    with fleet(database_url, tmp_path) as made:
-        worker = made.worker(more="--health-port 0")
-        made.insert("deaf", 4000)
-        dispatch_all(db)
-        until(lambda: shown(worker).get(started) == 1, what="counting the start")
-        worker.kill_child(random.Random(0))
-        crashed = (
-            'fairlead_attempts_ended_total{ended_as="crashed",kind="deaf",queue="default"}'
-        )
-        until(lambda: shown(worker).get(crashed) == 1, what="counting the crash")
+    worker = fleet.worker(more="--health-port 0")
+    fleet.insert("deaf", 4000)
+    dispatch_all(db)
+    until(lambda: shown(worker).get(started) == 1, what="counting the start")
+    worker.kill_child(random.Random(0))
+    crashed = 'fairlead_attempts_ended_total{ended_as="crashed",kind="deaf",queue="default"}'
+    until(lambda: shown(worker).get(crashed) == 1, what="counting the crash")
 
-        ends_all(made)
-        until(lambda: shown(worker)[started] == 2, what="counting the second start")
+    fleet.wait_until_done(30)
+    until(lambda: shown(worker)[started] == 2, what="counting the second start")

@@ -163,11 +163,6 @@ def ending(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
     return only
 
 
-def key(entry: Entry) -> tuple[int, int]:
-    """Return an attempt's job id and token."""
-    return entry.job_id, entry.token
-
-
 @contextmanager
 def child(
     database_url: str,
