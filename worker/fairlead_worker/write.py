@@ -187,26 +187,26 @@ class Writer:
         """Write each pile with its statement; return what is done, and what is to do next."""
         finals = [each for each in batch if isinstance(each.ending, Finished | None)]
         backs = [each for each in batch if isinstance(each.ending, HandedBack)]
-        claimed = [each for each in batch if isinstance(each.ending, Completed)]
+        completed = [each for each in batch if isinstance(each.ending, Completed)]
         held, locked = self._finish(connection, finals)
         became = child_store.hand_back(connection, backs) if backs else {}
-        if len(held) == len(finals) and not backs and not claimed:
+        if len(held) == len(batch):  # as nearly always
             self._counts.finished(finals)
-            return finals, []
-        stale = [each for each in finals if each.token not in held | locked]
+            return batch, []
+        locked |= {token for token, verdict in became.items() if verdict == "locked"}
+        answered = held | locked
+        stale = [each for each in finals if each.token not in answered]
         stale += [each for each in backs if became[each.token] == "stale"]
-        unsure = stale + claimed
+        unsure = stale + completed
         on_record = child_store.finished(connection, unsure) if unsure else set[int]()
         good = held | on_record
-        self._counts.finished([each for each in finals + claimed if each.token in good])
+        self._counts.finished([each for each in finals + completed if each.token in good])
         self._counts.handed_back(backs, became)
         self._counts.stale([each for each in stale if each.token not in on_record])
-        locked |= {token for token, verdict in became.items() if verdict == "locked"}
-        self._set_aside([each for each in finals + backs if each.token in locked])
-        undone = [each for each in claimed if each.token not in on_record]
-        done = [each for each in finals + backs if each.token not in locked]
-        done += [each for each in claimed if each.token in on_record]
-        return done, _undo(undone)
+        self._set_aside([each for each in batch if each.token in locked])
+        undone = [each for each in completed if each.token not in on_record]
+        left = locked.union(each.token for each in undone)
+        return [each for each in batch if each.token not in left], _undo(undone)
 
     def _finish(
         self, connection: Connection, finals: list[Attempt]
