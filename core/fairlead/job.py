@@ -9,7 +9,7 @@ import inspect
 import sys
 from collections.abc import Awaitable, Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Generic, NamedTuple, Protocol, cast, overload
+from typing import Generic, Literal, NamedTuple, Protocol, cast, overload
 
 from fairlead import errors, jsontext, sql
 from fairlead.jsontext import Json
@@ -30,7 +30,7 @@ _STALE_SQLSTATE = "FL001"
 class Claimed(NamedTuple):
     """A row of `claim`: its columns, in their order.
 
-    `payload` and `headers` are JSON text. `doomed` says why the job is not to run; mostly None.
+    `payload` and `headers` are JSON text; `doomed` says why the job is not to run, if so.
     """
 
     job_id: int
@@ -45,7 +45,7 @@ class Claimed(NamedTuple):
     timeout_seconds: float
     alone: bool
     waited_seconds: float
-    doomed: str | None
+    doomed: Literal["gone", "cancelled", "expired"] | None
 
 
 class Attempt(Protocol):

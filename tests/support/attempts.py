@@ -1,5 +1,7 @@
 """Claimed rows and attempts for tests that need no database."""
 
+from typing import Literal
+
 from fairlead.job import Claimed
 
 
@@ -12,7 +14,7 @@ def claimed(
     headers: str | None = None,
     timeout_seconds: float = 60.0,
     alone: bool = False,
-    doomed: str | None = None,
+    doomed: Literal["gone", "cancelled", "expired"] | None = None,
 ) -> Claimed:
     """Return a row as `claim` answers it."""
     return Claimed(

@@ -4,7 +4,6 @@ import argparse
 import contextlib
 import json
 import os
-import signal
 import socket
 import sys
 import threading
@@ -17,7 +16,7 @@ from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
 from fairlead_worker import outcome
 from fairlead_worker.apart import Line, to_line
-from fairlead_worker.lifeline import die_with_parent
+from fairlead_worker.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead_worker.outcome import Ending, Stop
 
 
@@ -114,9 +113,7 @@ def main() -> int:
     parser.add_argument("--app", required=True)
     parser.add_argument("--fd", type=int, required=True)
     arguments = parser.parse_args()
-    # What stops the worker is the parent's to hear; an ignored signal would be inherited.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: None)
+    leave_signals_to_parent()
     ours = socket.socket(fileno=arguments.fd)
     try:
         server = Server(tasks.load(arguments.app), ours)

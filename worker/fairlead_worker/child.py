@@ -8,7 +8,6 @@ the parent starts another: a child that does half of its work is worse than none
 import asyncio
 import gc
 import os
-import signal
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +31,7 @@ from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.intake import Intake, Sorter
 from fairlead_worker.ledger import Ledger
-from fairlead_worker.lifeline import die_with_parent
+from fairlead_worker.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead_worker.outcome import HandedBack, Stop
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
@@ -275,10 +274,7 @@ def main(arguments: Sequence[str]) -> int:
     die_with_parent()
     orders = read(arguments)
     log.configure(orders.log_format, orders.log_level)
-    # Stopping is the parent's to hear. An ignored signal would be inherited by what handlers
-    # start.
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda _number, _frame: None)
+    leave_signals_to_parent()
     try:
         child = Child(orders, tasks.load(orders.app), DatabaseSettings())
     except (tasks.AppError, ValidationError) as error:

@@ -36,8 +36,8 @@ class Counts:
                 ending = attempt.ending
                 how = ending.outcome if isinstance(ending, Finished) else "succeeded"
                 kind = self._ran(attempt)
-                kind.ended[how] = kind.ended.get(how, 0) + 1
-                kind.finished[how] = kind.finished.get(how, 0) + 1
+                kind.ended[how] += 1
+                kind.finished[how] += 1
                 if how == "failed":
                     self._tell_failure(attempt, "failed")
 
@@ -49,9 +49,9 @@ class Counts:
                 if isinstance(ending, HandedBack) and verdict not in {"locked", "stale"}:
                     kind = self._ran(attempt)
                     how = ending.ended_as
-                    kind.ended[how] = kind.ended.get(how, 0) + 1
+                    kind.ended[how] += 1
                     if verdict in _FOR_GOOD:
-                        kind.finished[verdict] = kind.finished.get(verdict, 0) + 1
+                        kind.finished[verdict] += 1
                     if how in _FAILURES:
                         self._tell_failure(attempt, verdict)
 
@@ -87,9 +87,8 @@ class Counts:
         )
 
     def _started(self, attempt: Attempt) -> Kind:
-        row = attempt.row
-        known = attempt.handler.kind != ""
-        kind = self._tally.kind(row.queue, row.kind if known else OTHER)
+        # What has no handler has no kind of its own: series must stay few.
+        kind = self._tally.kind(attempt.row.queue, attempt.handler.kind or OTHER)
         if not attempt.counted and attempt.started_us:
             attempt.counted = True
             kind.started += 1

@@ -97,11 +97,10 @@ class HandBacks:
             for each in touched:
                 queue, kind = found.get(each.ending.job_id, (OTHER, OTHER))
                 counts = self._tally.kind(queue, kind)
-                how = each.ending.ended_as
-                counts.ended[how] = counts.ended.get(how, 0) + 1
+                counts.ended[each.ending.ended_as] += 1
                 counts.started += each.ending.token in self._begun
                 if each.became in _FOR_GOOD:
-                    counts.finished[each.became] = counts.finished.get(each.became, 0) + 1
+                    counts.finished[each.became] += 1
         self._begun.difference_update(each.ending.token for each in touched)
         growth = self._tally.take()
         if growth is not None:

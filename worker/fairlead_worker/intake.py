@@ -64,12 +64,11 @@ class Sorter:
 
     def _doomed(self, row: Claimed, handler: Handler, now_us: int) -> Attempt:
         attempt = Attempt(row, handler, self._desk, now_us)
-        if row.doomed == "cancelled":
-            attempt.ending = outcome.unstarted("cancelled")
-        elif row.doomed == "expired":
-            attempt.ending = outcome.unstarted("expired")
-        else:
-            attempt.ending = outcome.unknown_kind(row.kind, tuple(self._handlers))
+        match row.doomed:
+            case "cancelled" | "expired" as stop:
+                attempt.ending = outcome.unstarted(stop)
+            case _:
+                attempt.ending = outcome.unknown_kind(row.kind, tuple(self._handlers))
         return attempt
 
 

@@ -6,6 +6,7 @@ dictionary steps and no call per series. The parent adds up what its children se
 
 import threading
 from bisect import bisect_left
+from collections import Counter
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
@@ -117,8 +118,8 @@ class Kind:
         self.started = 0
         self.wait = Histogram(HISTOGRAMS["job_wait_seconds"].bounds)
         self.run = Histogram(HISTOGRAMS["job_run_seconds"].bounds)
-        self.ended: dict[str, int] = {}
-        self.finished: dict[str, int] = {}
+        self.ended = Counter[str]()
+        self.finished = Counter[str]()
 
     def growth(self, labels: Labels) -> tuple[list[Counted], list[Spread]]:
         """Return what grew, under these labels."""
@@ -146,14 +147,14 @@ class Tally:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._kinds: dict[Labels, Kind] = {}
-        self._counters: dict[str, float] = {}
+        self._counters = Counter[str]()
         self._histograms: dict[str, Histogram] = {}
         self._known: set[Labels] = set()
 
-    def count(self, series: str, by: float = 1) -> None:
-        """Add to a counter without labels."""
+    def count(self, series: str) -> None:
+        """Add one to a counter without labels."""
         with self.lock:
-            self._counters[series] = self._counters.get(series, 0) + by
+            self._counters[series] += 1
 
     def observe(self, series: str, value: float) -> None:
         """Add to a histogram without labels."""
@@ -175,7 +176,7 @@ class Tally:
         """Return what grew, and begin anew; None when nothing did."""
         with self.lock:
             kinds, self._kinds = self._kinds, {}
-            counters, self._counters = self._counters, {}
+            counters, self._counters = self._counters, Counter[str]()
             histograms, self._histograms = self._histograms, {}
         counted = [Counted(series, (), by) for series, by in counters.items()]
         spreads = [
@@ -199,6 +200,5 @@ class Tally:
         )
         self._known.add(labels)
         if labels != (queue, kind):
-            dropped = "series_dropped_total"
-            self._counters[dropped] = self._counters.get(dropped, 0) + 1
+            self._counters["series_dropped_total"] += 1
         return labels
