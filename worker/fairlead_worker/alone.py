@@ -3,14 +3,14 @@
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
-from time import monotonic
 
 import psycopg
 
-from fairlead import log, store
+from fairlead import log
 from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, wire
+from fairlead_worker.connecting import sessions, tell_waiting
 from fairlead_worker.intake import Intake
 from fairlead_worker.keys import Key
 from fairlead_worker.slots import Slots
@@ -53,7 +53,8 @@ class Loner:
         self._next: Key | None = None
         self._held: Key | None = None
         self._count = 0
-        self._log, self._reminder = log.get("worker.alone"), Reminder()
+        self._log = log.get("worker.alone")
+        self._waits = tell_waiting(self._log, Reminder())
 
     # --- called by other threads ------------------------------------------------------------
 
@@ -83,11 +84,8 @@ class Loner:
 
     def run(self) -> None:
         """Take what is given until told to stop."""
-        while not self._stop.is_set():
-            connection = store.connect_patiently(self._open_one, self._stop, self._waits)
-            if connection is not None:
-                with connection:
-                    self._serve(connection)
+        for connection in sessions(self._open_one, self._stop, self._waits):
+            self._serve(connection)
         self._stopped()
 
     def _serve(self, connection: Connection) -> None:
@@ -121,8 +119,3 @@ class Loner:
     def _end(self, key: Key) -> None:
         self._held = None
         self._say(wire.Ended(*key))
-
-    def _waits(self, why: str, rest_seconds: float) -> None:
-        if self._reminder.due(why, monotonic()):
-            again = round(rest_seconds, 3)
-            self._log.warning("database.waiting", why=why, again_in_seconds=again)

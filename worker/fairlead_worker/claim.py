@@ -15,13 +15,14 @@ from time import monotonic
 
 import psycopg
 
-from fairlead import log, store
+from fairlead import log
 from fairlead.bell import Bell
 from fairlead.job import Claimed
 from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, pace, wire
 from fairlead_worker.child_store import Claiming
+from fairlead_worker.connecting import sessions, tell_waiting
 from fairlead_worker.intake import Intake
 from fairlead_worker.pace import Pace
 from fairlead_worker.slots import Slots
@@ -81,6 +82,7 @@ class Claimer:
         self._found_at = self._turned_at = 0.0
         self._called = self._hunts = self._said_idle = False
         self._log, self._reminder = log.get("worker.claim"), Reminder()
+        self._waits = tell_waiting(self._log, self._reminder)
         slots.wake_claimer = self._wake
 
     # --- called by other threads ------------------------------------------------------------
@@ -113,11 +115,8 @@ class Claimer:
 
     def run(self) -> None:
         """Claim until told to stop."""
-        while not self._stop.is_set():
-            connection = store.connect_patiently(self._line.open_one, self._stop, self._waits)
-            if connection is not None:
-                with connection:
-                    self._serve(connection)
+        for connection in sessions(self._line.open_one, self._stop, self._waits):
+            self._serve(connection)
         self._stopped()
 
     def _serve(self, connection: Connection) -> None:
@@ -239,8 +238,3 @@ class Claimer:
         if not self._said_idle and self._slots.empty and self._going.is_set():
             self._said_idle = True
             self._line.say(wire.Idle())
-
-    def _waits(self, why: str, rest_seconds: float) -> None:
-        if self._reminder.due(why, monotonic()):
-            again = round(rest_seconds, 3)
-            self._log.warning("database.waiting", why=why, again_in_seconds=again)

@@ -25,6 +25,7 @@ from fairlead.bell import Bell
 from fairlead.migrate import schema_state
 from fairlead.reminder import Reminder
 from fairlead_worker import parent_store
+from fairlead_worker.connecting import tell_waiting
 from fairlead_worker.keys import Key
 from fairlead_worker.orders import Orders
 from fairlead_worker.session import Session
@@ -96,6 +97,7 @@ class LeaseThread:
         self._told_slots = 0
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._log, self._reminder = log.get("worker.lease"), Reminder()
+        self._waits = tell_waiting(self._log, self._reminder)
         self.slots = 1  # a row has one at least
         self.beside = 0
         """How many attempts are leased that no slot is taken for."""
@@ -220,7 +222,7 @@ class LeaseThread:
             self._renew_at = 0.0
 
     def _connected(self) -> Session | None:
-        connection = store.connect_patiently(self._open, self._stop, self._waiting)
+        connection = store.connect_patiently(self._open, self._stop, self._waits)
         if connection is None:
             return None
         session = Session(connection, call_seconds=self._orders.worker_call_seconds)
@@ -247,11 +249,6 @@ class LeaseThread:
         if schema.too_new:
             self._tell(Unusable(2, schema.sentence()))
         raise store.Unreachable(schema.sentence())
-
-    def _waiting(self, why: str, rest_seconds: float) -> None:
-        if self._reminder.due(why, monotonic()):
-            again = round(rest_seconds, 2)
-            self._log.warning("database.waiting", why=why, again_in_seconds=again)
 
     def _failed(self, error: psycopg.Error) -> None:
         """Say it, and rest a little; a call that failed is made again."""

@@ -26,6 +26,7 @@ from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, fault, outcome
 from fairlead_worker.attempt import Attempt
+from fairlead_worker.connecting import tell_waiting
 from fairlead_worker.counts import Counts
 from fairlead_worker.outcome import Completed, Finished, HandedBack
 from fairlead_worker.patience import Patience
@@ -66,6 +67,7 @@ class Writer:
         self._kept: list[Attempt] = []
         self._patience, self._reminder = Patience(), Reminder()
         self._log = log.get("worker.finish")
+        self._tell_waiting = tell_waiting(self._log, self._reminder)
 
     def connected(self) -> Connection | None:
         """Return an open connection, waiting for one; None when told to stop."""
@@ -247,9 +249,7 @@ class Writer:
 
     def _waits(self, why: str, rest_seconds: float) -> None:
         self._slots.hinder()
-        if self._reminder.due(why, monotonic()):
-            again = round(rest_seconds, 3)
-            self._log.warning("database.waiting", why=why, again_in_seconds=again)
+        self._tell_waiting(why, rest_seconds)
 
 
 def _likeness(attempt: Attempt) -> str:
