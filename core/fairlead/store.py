@@ -19,6 +19,9 @@ from fairlead.conninfo import fault
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
+_OPENINGS = ("connection failed: ", "connection is bad: ")
+_ASKED_BACK = "Is the server running "
+
 SESSION = (
     "set enable_seqscan = off",
     "set enable_bitmapscan = off",
@@ -161,5 +164,9 @@ def connect_patiently(
 
 
 def _one_line(error: psycopg.Error) -> str:
-    """Put what the server or the network said into one line."""
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    """Put what the server or the network said into one line, without what libpq asks back."""
+    lines = [" ".join(line.split()) for line in str(error).splitlines()]
+    said = " ".join(line for line in lines if line and not line.startswith(_ASKED_BACK))
+    for opening in _OPENINGS:
+        said = said.removeprefix(opening)
+    return said.rstrip(".") or type(error).__name__

@@ -5,6 +5,7 @@ could not be carried out: a wrong argument or setting, no database, a schema tha
 130 stopped by Ctrl-C.
 """
 
+import gc
 import io
 import os
 import sys
@@ -26,6 +27,9 @@ from fairlead.cli import (
     workers,
 )
 from fairlead.cli.problem import Failure
+
+_COLLECT_AFTER = 50_000
+"""Imports make many objects and no garbage: looking for some took a seventh of a command."""
 
 app = typer.Typer(
     name="fairlead",
@@ -68,6 +72,7 @@ check.add_to(app)
 
 def main() -> None:
     """Run the command of this process's arguments and exit with its code."""
+    gc.set_threshold(_COLLECT_AFTER)
     output: object = sys.stdout
     if isinstance(output, io.TextIOWrapper):
         output.reconfigure(errors="backslashreplace")  # a tenant may be called anything

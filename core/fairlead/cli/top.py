@@ -132,6 +132,8 @@ def line(before: Sight, after: Sight) -> str:
 
 def rates(before: Sight, after: Sight) -> str:
     """Say how many jobs a second came, started and ended between two looks."""
+    if before is after:
+        return "in/s - started/s - ended/s -"
     return (
         f"in/s {rate(before, after, 'inserted'):,.0f}"
         f" started/s {rate(before, after, 'started'):,.0f}"
@@ -165,9 +167,10 @@ def _as_json(before: Sight, after: Sight) -> dict[str, object]:
         "started_a_second": rate(before, after, "started"),
         "ended_a_second": rate(before, after, "succeeded", "unsuccessful"),
     }
+    known = None if before is after else growth
     return {
         "queues": after.queues,
         "workers": after.workers,
         "counters": after.counters,
-        "rates": growth,
+        "rates": known,
     }

@@ -86,8 +86,8 @@ def read(
         for row in connection.execute(load("fairlead.demo", "workers")).fetchall()
         if row[1] == "live"
     )
-    # A holder is host:pid:nonce, and each of ours is a process of this machine.
-    who = names.get(int(str(leader[0]).split(":")[1]), "another") if leader else "nobody"
+    # A holder is host:pid:nonce. One that is none of our processes was killed with its lease.
+    who = names.get(int(str(leader[0]).split(":")[1]), "nobody") if leader else "nobody"
     return Reading(
         seconds=seconds,
         ended=ended,
