@@ -2,7 +2,8 @@
 
 Fifty parents, as fifty pods would be, each with its child, beside one scheduler. CPU is the
 server's processes' own, everything included; queries are what the server's log shows of
-sessions that call themselves workers, in a window of their own.
+sessions that call themselves workers, in a window of their own. Beside it stands what as many
+plain sessions cost that ask for nothing, once a second each: what a wake-up costs here.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import contextlib
 import tempfile
 import time
 from pathlib import Path
+
+import psycopg
 
 from bench import statement_log
 from bench.context import Context, say
@@ -40,6 +43,20 @@ def _cpu_share(context: Context, seconds: float) -> float:
     time.sleep(seconds)
     used = _cpu_between(cpu, context.server.live_cpu_seconds())
     return used / (time.monotonic() - begun)
+
+
+def _plain_share(context: Context, dsn: str) -> float:
+    """Return the share of a core that as many sessions cost that send SELECT once a second."""
+    with contextlib.ExitStack() as stack:
+        sessions = [
+            stack.enter_context(psycopg.connect(dsn, autocommit=True)) for _ in range(_WORKERS)
+        ]
+        cpu, begun = context.server.live_cpu_seconds(), time.monotonic()
+        for turn in range(int(_ALONE_SECONDS) * _WORKERS):
+            sessions[turn % _WORKERS].execute(b"select", prepare=True)
+            time.sleep(max(0.0, begun + (turn + 1) / _WORKERS - time.monotonic()))
+        used = _cpu_between(cpu, context.server.live_cpu_seconds())
+        return used / (time.monotonic() - begun)
 
 
 def _queries(context: Context) -> tuple[float, float]:
@@ -90,6 +107,7 @@ def run(context: Context) -> Outcome:
         wait_until("a scheduler leads", lambda: bool(server.value(_LED, _DATABASE)))
         time.sleep(_REST_SECONDS / 2)
         alone = _cpu_share(context, _ALONE_SECONDS)
+        plain = _plain_share(context, dsn)
         _start_workers(context, dsn, folder, stack)
         time.sleep(_REST_SECONDS)
         share = _cpu_share(context, _SECONDS_LONG if context.long else _SECONDS_QUICK)
@@ -102,6 +120,12 @@ def run(context: Context) -> Outcome:
             figure("postgres_percent", "PostgreSQL, of one core", "%", [share * 100]),
             figure("queries_per_second", "queries per worker process", "1/s", [each]),
             figure("alone_percent", "PostgreSQL, scheduler alone", "%", [alone * 100]),
+            figure(
+                "plain_percent",
+                "as many sessions, SELECT once a second, and the scheduler",
+                "%",
+                [plain * 100],
+            ),
             figure("scheduler_queries", "the scheduler's queries", "1/s", [scheduler]),
         ),
     )
