@@ -3,6 +3,8 @@
 What several replicas of one release do must agree, so give them the same values.
 """
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from fairlead.log import LogFormat
@@ -140,10 +142,8 @@ class SchedulerSettings(DatabaseSettings):
     log_format: LogFormat = Field(
         default="auto", description="json, console, or auto: console on a terminal, else json."
     )
-    log_level: str = Field(
-        default="info",
-        pattern="(?i)^(debug|info|warning|error)$",
-        description="The least important lines to log: debug, info, warning or error.",
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least severe lines that are written."
     )
 
     @model_validator(mode="after")
