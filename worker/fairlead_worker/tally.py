@@ -6,7 +6,7 @@ dictionary steps and no call per series. The parent adds up what its children se
 
 import threading
 from bisect import bisect_left
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeAlias
@@ -118,8 +118,9 @@ class Kind:
         self.started = 0
         self.wait = Histogram(HISTOGRAMS["job_wait_seconds"].bounds)
         self.run = Histogram(HISTOGRAMS["job_run_seconds"].bounds)
-        self.ended = Counter[str]()
-        self.finished = Counter[str]()
+        # No Counter: it stores at half the speed, and this is done twice per job.
+        self.ended = defaultdict[str, int](int)
+        self.finished = defaultdict[str, int](int)
 
     def growth(self, labels: Labels) -> tuple[list[Counted], list[Spread]]:
         """Return what grew, under these labels."""
@@ -147,7 +148,7 @@ class Tally:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self._kinds: dict[Labels, Kind] = {}
-        self._counters = Counter[str]()
+        self._counters = defaultdict[str, int](int)
         self._histograms: dict[str, Histogram] = {}
         self._known: set[Labels] = set()
 
@@ -176,7 +177,7 @@ class Tally:
         """Return what grew, and begin anew; None when nothing did."""
         with self.lock:
             kinds, self._kinds = self._kinds, {}
-            counters, self._counters = self._counters, Counter[str]()
+            counters, self._counters = self._counters, defaultdict[str, int](int)
             histograms, self._histograms = self._histograms, {}
         counted = [Counted(series, (), by) for series, by in counters.items()]
         spreads = [
