@@ -120,7 +120,9 @@ def main() -> int:
     except tasks.AppError as error:
         sys.stderr.write(f"fairlead: {error}\n")
         return 2
-    ours.sendall(b'{"say":"ready"}\n')
+    # The child may have died meanwhile; then `listen` ends this process.
+    with contextlib.suppress(OSError):
+        ours.sendall(b'{"say":"ready"}\n')
     threading.Thread(target=server.listen, daemon=True).start()
     server.serve()
     return 0
