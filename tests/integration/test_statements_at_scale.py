@@ -31,8 +31,8 @@ BESIDE = ("take_turn", "refill", "observe", "promote", "expire", "steal", "recei
 BUFFERS_PER_JOB_MAX = 10
 BUFFERS_PER_JOB_MAX_BEFORE_17 = 13
 STEAL_PAGES = 8192
-# Measured on 15 and 16 over a million rows: 7, 400, 409, 2169, 3222, 13302, 20; 18 reads less. A
-# row that comes or goes costs some in each index, and the steal reads the table's pages.
+# Measured on 15 and 16 over a million rows: 7, 400, 409, 2169, 3222, 13302, 20; 18 reads less.
+# A row that comes or goes costs some in each index, and the steal reads the table's pages.
 BUFFERS_MAX = {
     "take_turn": 20,
     "refill": 6 * BATCH,
