@@ -8,7 +8,7 @@ from psycopg.rows import TupleRow
 
 from fairlead.job import Claimed
 from fairlead.sql import load
-from fairlead_worker import wire
+from fairlead_worker import child_store, wire
 from fairlead_worker.ledger import ASYNC, THREAD
 from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all, insert, insert_many
@@ -36,6 +36,30 @@ def test_a_claim_and_a_lone_start_answer_the_columns_that_a_job_is_read_by(
 
     assert [*Claimed._fields] == [each.name for each in claim.description or ()]
     assert [*Claimed._fields, "died_alone"] == [each.name for each in begin.description or ()]
+
+
+def test_an_idle_child_looks_without_a_mark_on_the_disk(db: Connection[TupleRow]) -> None:
+    """A look answers what a claim would find, and draws no transaction's id."""
+    worker = register(db, slots=10)
+    claiming = {"worker": worker, "pool": "default", "limit": 10, "below_floor": False}
+    seen: list[tuple[bool, int]] = []
+
+    def look() -> None:
+        with db.transaction():
+            before = child_store.claimable(db, "default")
+            (unmarked,) = db.execute(
+                "SELECT pg_current_xact_id_if_assigned() IS NULL"
+            ).fetchall()
+            assert (True,) == unmarked
+        claimed = db.execute(load("fairlead_worker", "claim"), claiming).fetchall()
+        seen.append((before, len(claimed)))
+
+    look()
+    insert_many(db, "echo", 3)
+    look()
+    look()
+
+    assert [(False, 0), (True, 3), (False, 0)] == seen
 
 
 def test_long_jobs_are_claimed_as_slots_become_free(

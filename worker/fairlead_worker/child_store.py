@@ -49,6 +49,12 @@ def claim(
     return [Claimed._make(row) for row in rows]
 
 
+def claimable(connection: Connection, pool: str) -> bool:
+    """Tell whether a claim would find something, from the floor on; a third of its cost."""
+    found = connection.execute(load("fairlead_worker", "claimable"), {"pool": pool})
+    return found.fetchone() == (True,)
+
+
 def take_turn(connection: Connection, pool: str) -> bool:
     """Tell whether it is our turn to claim below the floor: once a second per pool."""
     found = connection.execute(load("fairlead_worker", "take_turn"), {"pool": pool})

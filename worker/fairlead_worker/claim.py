@@ -31,6 +31,7 @@ from fairlead_worker.tally import Tally
 _LISTEN = b"listen fairlead_work"
 _TURN_SECONDS = 1.0
 _IDLE_TURN_SECONDS = 4.0
+_LOOK_SECONDS = 1.0
 _HELD_MAX = 5000
 _AGAIN_SECONDS = 0.5
 _NOBODY = 0  # until there is an id, nothing is claimed
@@ -146,7 +147,7 @@ class Claimer:
             return
         called, self._called = self._called, False
         # Whoever calls has put something above the floor; looking below it can wait.
-        found = self._claim(connection, count, turn=not called)
+        found = self._claim(connection, count, called=called)
         self._hunts = self._hunts or (called and found == 0)  # it may be below the floor
         if found < count and not (self._hunts and self._turn_is_due(monotonic())):
             self._rest_for_news(connection)
@@ -160,9 +161,12 @@ class Claimer:
             free=self._slots.free, ready=len(self._slots.ready), ahead=self._pace.ahead
         )
 
-    def _claim(self, connection: Connection, count: int, *, turn: bool) -> int:
+    def _claim(self, connection: Connection, count: int, *, called: bool) -> int:
         began = monotonic()
-        below_floor = turn and self._turn_is_due(began) and self._take_turn(connection, began)
+        turn = not called and self._turn_is_due(began)
+        below_floor = turn and self._take_turn(connection, began)
+        if not (called or below_floor or self._may_find(connection, began)):
+            return 0
         rows = child_store.claim(connection, self._who, limit=count, below_floor=below_floor)
         now = monotonic()
         self._tally.observe("claim_duration_seconds", now - began)
@@ -173,6 +177,16 @@ class Claimer:
         self._tally.observe("claim_batch_size", len(rows))
         self._accept(connection, rows)
         return len(rows)
+
+    def _may_find(self, connection: Connection, now: float) -> bool:
+        """Tell whether a claim may find something; after a silence, look before.
+
+        The claims of an idle fleet would keep PostgreSQL's disk busy for nothing.
+        """
+        quiet_seconds = now - self._found_at
+        return quiet_seconds < _LOOK_SECONDS or child_store.claimable(
+            connection, self._who.pool
+        )
 
     def _turn_is_due(self, now: float) -> bool:
         """Look below the floor once a second; in a silence that nothing broke, more rarely.

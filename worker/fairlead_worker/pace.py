@@ -12,7 +12,8 @@ BATCH_MAX = 500
 AHEAD_SECONDS = 0.02
 AHEAD_MAX = 600
 REST_SECONDS_LOWEST = 0.005
-REST_SECONDS_MAX = 2.0
+REST_SECONDS_MAX = 4.0
+"""While rows wait, the leader calls everybody at least every two seconds."""
 REST_SECONDS_MAX_WITHOUT_LISTEN = 0.5
 _SAMPLE_SECONDS = 0.01
 _WEIGHT = 0.4
