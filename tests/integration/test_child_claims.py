@@ -46,7 +46,7 @@ def test_an_idle_child_looks_without_a_mark_on_the_disk(db: Connection[TupleRow]
 
     def look() -> None:
         with db.transaction():
-            before = child_store.claimable(db, "default")
+            before = child_store.look(db, "default").found
             (unmarked,) = db.execute(
                 "SELECT pg_current_xact_id_if_assigned() IS NULL"
             ).fetchall()

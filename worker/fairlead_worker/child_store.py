@@ -7,7 +7,7 @@ other. A repeat of an ending is harmless: its token holds nothing any more.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 from fairlead.job import Claimed
 from fairlead.sql import integers, load
@@ -49,10 +49,19 @@ def claim(
     return [Claimed._make(row) for row in rows]
 
 
-def claimable(connection: Connection, pool: str) -> bool:
-    """Tell whether a claim would find something, from the floor on; a third of its cost."""
-    found = connection.execute(load("fairlead_worker", "claimable"), {"pool": pool})
-    return found.fetchone() == (True,)
+class Claimable(NamedTuple):
+    """What an idle worker sees."""
+
+    found: bool
+    """Whether a claim would find something, from the floor on."""
+    turn_due: bool
+    """Whether it is anybody's turn to claim below it."""
+
+
+def look(connection: Connection, pool: str) -> Claimable:
+    """Look whether there is something to claim; a third of a claim's cost."""
+    seen = connection.execute(load("fairlead_worker", "claimable"), {"pool": pool}).fetchone()
+    return Claimable(*map(bool, seen or (False, False)))
 
 
 def take_turn(connection: Connection, pool: str) -> bool:

@@ -21,7 +21,7 @@ from fairlead.job import Claimed
 from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, pace, wire
-from fairlead_worker.child_store import Claiming
+from fairlead_worker.child_store import Claimable, Claiming
 from fairlead_worker.connecting import sessions, tell_waiting
 from fairlead_worker.intake import Intake
 from fairlead_worker.pace import Pace
@@ -32,6 +32,7 @@ _LISTEN = b"listen fairlead_work"
 _TURN_SECONDS = 1.0
 _IDLE_TURN_SECONDS = 4.0
 _LOOK_SECONDS = 1.0
+_ANYTHING = Claimable(found=True, turn_due=True)
 _HELD_MAX = 5000
 _AGAIN_SECONDS = 0.5
 _NOBODY = 0  # until there is an id, nothing is claimed
@@ -163,9 +164,10 @@ class Claimer:
 
     def _claim(self, connection: Connection, count: int, *, called: bool) -> int:
         began = monotonic()
-        turn = not called and self._turn_is_due(began)
+        seen = _ANYTHING if called else self._look(connection, began)
+        turn = seen.turn_due and not called and self._turn_is_due(began)
         below_floor = turn and self._take_turn(connection, began)
-        if not (called or below_floor or self._may_find(connection, began)):
+        if not (seen.found or below_floor):
             return 0
         rows = child_store.claim(connection, self._who, limit=count, below_floor=below_floor)
         now = monotonic()
@@ -178,15 +180,14 @@ class Claimer:
         self._accept(connection, rows)
         return len(rows)
 
-    def _may_find(self, connection: Connection, now: float) -> bool:
-        """Tell whether a claim may find something; after a silence, look before.
+    def _look(self, connection: Connection, now: float) -> Claimable:
+        """Look before a claim that comes after a silence.
 
-        The claims of an idle fleet would keep PostgreSQL's disk busy for nothing.
+        An idle fleet's claims would keep PostgreSQL's disk busy for nothing.
         """
-        quiet_seconds = now - self._found_at
-        return quiet_seconds < _LOOK_SECONDS or child_store.claimable(
-            connection, self._who.pool
-        )
+        if now - self._found_at < _LOOK_SECONDS:
+            return _ANYTHING
+        return child_store.look(connection, self._who.pool)
 
     def _turn_is_due(self, now: float) -> bool:
         """Look below the floor once a second; in a silence that nothing broke, more rarely.
