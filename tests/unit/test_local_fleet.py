@@ -8,15 +8,16 @@ from fairlead.dev.fleet import Fleet, Program
 
 SHOW = """
 import os
-print(sorted(name for name in os.environ if name.startswith("FAIRLEAD_DATABASE")))
+print(sorted(name for name in os.environ if name.startswith("FAIRLEAD_")))
 """
 
 
-def test_the_fleets_database_is_the_only_one_that_its_programs_hear_of(
+def test_what_is_meant_for_one_program_does_not_reach_a_fleet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file in the environment that names another database does not reach the fleet."""
+    """Neither a file that names another database, nor a port that all would want."""
     monkeypatch.setenv("FAIRLEAD_DATABASE_URL_FILE", "/nowhere")
+    monkeypatch.setenv("FAIRLEAD_HEALTH_PORT", "8080")
     monkeypatch.delenv("FAIRLEAD_DATABASE_URL", raising=False)
     (tmp_path / "show_environment.py").write_text(SHOW)
     said: list[str] = []

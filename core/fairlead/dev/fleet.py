@@ -148,10 +148,10 @@ class Fleet:
                 self._say(name, line.decode(errors="replace").rstrip())
 
 
+_OF_ONE_PROGRAM = ("FAIRLEAD_DATABASE_URL_FILE", "FAIRLEAD_HEALTH_PORT")
+"""A second word on where the database is, and a port that only one of them could have."""
+
+
 def _inherited() -> Mapping[str, str]:
-    """Return this process's environment without a second word on where the database is."""
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if name != "FAIRLEAD_DATABASE_URL_FILE"
-    }
+    """Return this process's environment without what would set its programs at odds."""
+    return {name: value for name, value in os.environ.items() if name not in _OF_ONE_PROGRAM}
