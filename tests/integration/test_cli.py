@@ -128,7 +128,9 @@ def test_jobs_are_cancelled_and_retried(fairlead: Fairlead, db: Connection[Tuple
     pending, running = insert(db, kind="k"), insert(db, kind="k")
     lease(db, running)
 
-    answers = json.loads(fairlead("jobs", "cancel", str(pending), str(running), "--json"))
+    answers = json.loads(
+        fairlead("jobs", "cancel", str(running), str(pending), str(running), "--json")
+    )
     retried = json.loads(fairlead("jobs", "retry", str(pending), "--json"))
 
     assert ["cancelled", "requested"] == [row["answer"] for row in answers]

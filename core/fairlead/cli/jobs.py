@@ -148,9 +148,7 @@ _ATTEMPTS = (
 def cancel(ids: Ids, *, as_json: show.AsJson = False) -> None:
     """Cancel jobs; one that runs is told to stop. A repeat is harmless."""
     with session() as connection:
-        answers: list[Row] = [
-            {"id": job_id, **ask(connection, "cancel", {"id": job_id})[0]} for job_id in ids
-        ]
+        answers = _ask_each(connection, "cancel", ids)
     _answer(answers, "answer", as_json=as_json)
 
 
@@ -158,12 +156,19 @@ def cancel(ids: Ids, *, as_json: show.AsJson = False) -> None:
 def retry(ids: Ids, *, as_json: show.AsJson = False) -> None:
     """Run jobs again: a scheduled one now, a finished one as a new job."""
     with session() as connection:
-        answers: list[Row] = [
-            {"id": job_id, **ask(connection, "retry", {"id": job_id})[0]} for job_id in ids
-        ]
+        answers = _ask_each(connection, "retry", ids)
     for row in answers:
         row["answer"] = "unknown" if row["new_id"] is None else f"runs as {row['new_id']}"
     _answer(answers, "answer", as_json=as_json)
+
+
+def _ask_each(connection: "Connection", name: str, ids: Sequence[int]) -> list[Row]:
+    """Ask the same of each job, of all or none; by id, the order in which others lock them."""
+    with connection.transaction():
+        return [
+            {"id": job_id, **ask(connection, name, {"id": job_id})[0]}
+            for job_id in sorted(set(ids))
+        ]
 
 
 def _answer(answers: Sequence[Row], field: str, *, as_json: bool) -> None:
