@@ -21,10 +21,10 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long chaos constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness chaos constraints clean
 
 help: ## print this help
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-13s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv with every pinned dependency (again only when they change)
 
@@ -78,6 +78,9 @@ bench: setup ## measure against the bars (about ten minutes)
 
 bench-long: setup ## measure what takes hours: ten million jobs, long snapshots
 	$(BIN)/python -m bench --long
+
+bench-fairness: setup ## compare the fair order with other policies (about two minutes)
+	$(BIN)/python -m bench.fairness
 
 chaos: setup ## kill, freeze and cut everything for a long while, from a printed seed
 	$(BIN)/python -m pytest tests/chaos -m "long or not long" --capture=no

@@ -1,0 +1,1 @@
+"""How fair the order is: recorded or generated traffic played under several policies."""

@@ -1,0 +1,155 @@
+"""`python -m bench.fairness`: play workloads under Fairlead's order and reference policies.
+
+Time is simulated: results depend on the seed and the parameters, and on nothing else. Exit
+code 1 only for a broken run; with `--strict` for a missed target too.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import machine
+from bench.context import say
+from bench.fairness import picture, report, trace
+from bench.fairness.contenders import ALWAYS, UnknownContenderError, contender
+from bench.fairness.generate import generate
+from bench.fairness.outcome import Outcome, measure
+from bench.fairness.trace import Arrival, TraceRefusedError
+from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load
+
+_SEED = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """What the command line asks for."""
+
+    form: str
+    workloads: tuple[Path, ...]
+    contenders: tuple[str, ...]
+    seed: int
+    trace: Path | None
+    export: Path | None
+    strict: bool
+    output: Path | None
+    picture: Path | None
+
+
+def _workloads(text: str) -> tuple[Path, ...]:
+    """Return the parameter files of names such as W1, or of paths."""
+    known = {path.stem.partition("-")[0].upper(): path for path in _own()}
+    found: list[Path] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        path = known.get(part.upper(), Path(part))
+        if not path.is_file():
+            names = ", ".join(known)
+            raise argparse.ArgumentTypeError(
+                f"no workload {part}: there are {names}, or a file"
+            )
+        found.append(path)
+    return tuple(found)
+
+
+def _own() -> list[Path]:
+    return sorted(
+        FOLDER.glob("*.toml"), key=lambda path: (len(path.stem.partition("-")[0]), path)
+    )
+
+
+def _contenders(text: str) -> tuple[str, ...]:
+    names = tuple(part.strip() for part in text.split(",") if part.strip())
+    try:
+        for name in names:
+            contender(name)
+    except UnknownContenderError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return names
+
+
+def _arguments(argv: Sequence[str] | None) -> Arguments:
+    parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
+    parser.add_argument("--form", default="quick", choices=("quick", "full"))
+    parser.add_argument(
+        "--workload", type=_workloads, default=tuple(_own()), help="such as W1,W4, or a file"
+    )
+    parser.add_argument(
+        "--policy", type=_contenders, default=(), help="such as fairlead,sqs,round-robin@200"
+    )
+    parser.add_argument("--seed", type=int, default=_SEED)
+    parser.add_argument("--trace", type=Path, help="play these jobs in place of generated ones")
+    parser.add_argument("--export", type=Path, help="write the workload's jobs, play nothing")
+    parser.add_argument("--strict", action="store_true", help="exit 1 for a missed target")
+    parser.add_argument("--output", type=Path, help="where the JSON goes")
+    parser.add_argument("--picture", type=Path, help="where the SVG goes; beside the JSON")
+    given = parser.parse_args(argv)
+    if (given.trace or given.export) and len(given.workload) != 1:
+        parser.error(
+            "--trace and --export need one --workload, which says how many slots there are"
+        )
+    return Arguments(
+        form=given.form,
+        workloads=given.workload,
+        contenders=given.policy,
+        seed=given.seed,
+        trace=given.trace,
+        export=given.export,
+        strict=given.strict,
+        output=given.output,
+        picture=given.picture,
+    )
+
+
+def _jobs(workload: Workload, given: Arguments) -> tuple[Arrival, ...]:
+    return generate(workload, given.seed) if given.trace is None else trace.read(given.trace)
+
+
+def _measure(path: Path, given: Arguments) -> Outcome:
+    begun = time.monotonic()
+    name = path.stem.partition("-")[0].upper()
+    workload = load(path, given.form)
+    contenders = given.contenders or (*ALWAYS, *workload.extra)
+    outcome = measure(name, workload, _jobs(workload, given), contenders)
+    seconds = time.monotonic() - begun
+    say(f"{name}: {outcome.jobs:,} jobs under {len(contenders)} policies took {seconds:.0f} s")
+    return outcome
+
+
+def _run(given: Arguments) -> int:
+    if given.export is not None:
+        trace.write(given.export, _jobs(load(given.workloads[0], given.form), given))
+        say(f"written to {given.export}")
+        return 0
+    begun = time.monotonic()
+    say(f"seed {given.seed}")
+    outcomes = [_measure(path, given) for path in given.workloads]
+    run = report.Run(
+        form=given.form,
+        seed=given.seed,
+        machine=machine.describe(),
+        seconds=time.monotonic() - begun,
+    )
+    report.show(outcomes, run)
+    written = report.write(outcomes, run, given.output)
+    drawn = given.picture or written.with_suffix(".svg")
+    picture.draw(drawn, outcomes)
+    say(f"written to {written} and {drawn}")
+    missed = any(verdict.missed for outcome in outcomes for verdict in outcome.verdicts)
+    return 1 if given.strict and missed else 0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Do what the command line says; return the exit code."""
+    try:
+        return _run(_arguments(argv))
+    except (TraceRefusedError, WorkloadRefusedError, OSError) as error:
+        print(f"bench.fairness: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,108 @@
+"""Who takes part, and under which conditions: `policy` or `policy@conditions`.
+
+Conditions are `product`, the latencies and the depth of the product, or a number: no latency
+at all, and so many rows that wait for workers beside the free slots. Reference policies are
+played with `@0`, at their best: each decision is made in the moment of the claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.fairness.fairlead import Fairlead
+from bench.fairness.ideal import Offline
+from bench.fairness.policy import Policy
+from bench.fairness.references import Fifo, LeastInFlight, RoundRobin, Stride
+from bench.fairness.simulation import Fleet
+from bench.fairness.sqs import SqsRules
+from bench.fairness.trace import Arrival, Lane
+from fairlead_scheduler.settings import SchedulerSettings
+
+FAIRLEAD = "fairlead"
+IDEAL = "ideal"
+ALWAYS = (
+    FAIRLEAD,
+    "fairlead@0",
+    "fifo",
+    "round-robin",
+    "stride",
+    "least-in-flight",
+    "sqs",
+    IDEAL,
+)
+ROUND_TRIP_US = 1000
+"""A statement's way to the database and back, as the scheduler counts it."""
+TICK_US = round(SchedulerSettings.model_fields["tick_seconds"].default * 1e6)
+
+
+class UnknownContenderError(ValueError):
+    """There is no such contender; the message names those there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Race:
+    """What a policy may know before it starts; only the ideal looks at the trace."""
+
+    trace: Sequence[Arrival]
+    weights: Mapping[Lane, float]
+    slots: int
+    until_us: int
+
+
+def _ideal(race: Race) -> Policy:
+    return Offline(race.trace, race.weights, race.slots, race.until_us)
+
+
+_POLICIES: Mapping[str, Callable[[Race], Policy]] = {
+    FAIRLEAD: lambda race: Fairlead(race.weights),
+    "fifo": lambda _: Fifo(),
+    "round-robin": lambda _: RoundRobin(),
+    "stride": lambda race: Stride(race.weights),
+    "least-in-flight": lambda race: LeastInFlight(race.weights),
+    "sqs": lambda _: SqsRules(),
+    IDEAL: _ideal,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contender:
+    """A policy with the conditions that it is played under."""
+
+    name: str
+    tick_us: int
+    round_trip_us: int
+    depth: int | None
+
+    def policy(self, race: Race) -> Policy:
+        """Make the policy anew."""
+        return _POLICIES[self.name.partition("@")[0]](race)
+
+    def fleet(self, slots: int) -> Fleet:
+        """Return the conditions for so many slots."""
+        return Fleet(
+            slots=slots,
+            tick_us=self.tick_us,
+            round_trip_us=self.round_trip_us,
+            depth=self.depth,
+        )
+
+
+def contender(name: str) -> Contender:
+    """Return the contender of this name.
+
+    Raises:
+        UnknownContenderError: There is no such policy or condition.
+    """
+    policy, _, conditions = name.partition("@")
+    if policy not in _POLICIES:
+        raise UnknownContenderError(f"no policy {policy!r}: there are {', '.join(_POLICIES)}")
+    if not conditions:
+        conditions = "product" if policy == FAIRLEAD else "0"
+    if conditions == "product":
+        return Contender(name=name, tick_us=TICK_US, round_trip_us=ROUND_TRIP_US, depth=None)
+    if not conditions.isdecimal():
+        raise UnknownContenderError(
+            f"no conditions {conditions!r} in {name!r}: give product, or a number of rows"
+        )
+    return Contender(name=name, tick_us=0, round_trip_us=0, depth=int(conditions))

@@ -1,0 +1,106 @@
+"""The figures of one played trace, by name, and those that compare two contenders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bench.fairness import metrics
+from bench.fairness.contenders import Race
+from bench.fairness.ideal import Curves
+from bench.fairness.simulation import Played
+from bench.fairness.trace import KINDS, Lane
+from bench.fairness.workload import Comparison
+from bench.figures import percentile
+
+_BACKLOG_US = 30_000_000
+"""A tenant counts in Jain's index when it had work waiting for so long."""
+_THROUGHOUT = 0.9
+"""Tenants that had work waiting for so much of the time share it by their weights."""
+_LANES_MAX = 50
+"""Pairs of more lanes than these are not compared moment by moment."""
+_US = 1e6
+
+Figures = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ideal:
+    """What the others are held against: the fluid, and the schedule that comes near to it."""
+
+    fluid: Curves
+    played: tuple[Played, ...]
+
+
+def figures(played: Sequence[Played], race: Race, ideal: Ideal | None) -> dict[str, float]:
+    """Return every figure of one contender; without an ideal, none that needs it.
+
+    Seconds and slot-seconds, shares between 0 and 1, jobs per second.
+    """
+    found = _waits(played, race.until_us)
+    ended = sum(job.ended_us is not None for job in played)
+    found["jobs_per_second"] = ended / (race.until_us / _US)
+    found["work_conservation"] = metrics.work_conservation(played, race.slots, race.until_us)
+    found |= _fairness(played, race)
+    if ideal is not None:
+        found |= _against(played, ideal, race.until_us)
+    return found
+
+
+def _waits(played: Sequence[Played], until_us: int) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for kind in KINDS:
+        waits = sorted(metrics.dwells_us(played, kind, until_us))
+        if waits:
+            for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)):
+                found[f"{kind}_{name}_seconds"] = percentile(waits, share) / _US
+            found[f"{kind}_unserved"] = metrics.unserved(played, kind, until_us)
+    return found
+
+
+def _fairness(played: Sequence[Played], race: Race) -> dict[str, float]:
+    found: dict[str, float] = {}
+    rates = metrics.rates(played, race.weights, _BACKLOG_US, race.until_us)
+    if len(rates) > 1:
+        found["jain"] = metrics.jain(list(rates.values()))
+    lanes = saturated(played, race.until_us)
+    if len(lanes) > 1:
+        served = metrics.service_us(played, 0, race.until_us)
+        of_lanes = {lane: float(served.get(lane, 0)) for lane in lanes}
+        found["weight_error"] = metrics.weight_error(of_lanes, race.weights)
+        found["largest_share"] = max(of_lanes.values()) / (sum(of_lanes.values()) or 1.0)
+    if 1 < len(lanes) <= _LANES_MAX:
+        curves = metrics.curves(played, race.until_us)
+        found["gap_slot_seconds"] = metrics.largest_gap_us(curves, race.weights, lanes) / _US
+    return found
+
+
+def saturated(played: Sequence[Played], until_us: int) -> list[Lane]:
+    """Return the lanes that had work waiting nearly throughout."""
+    return [
+        lane
+        for lane, (begin_us, end_us) in metrics.backlogged(played, until_us).items()
+        if end_us - begin_us >= _THROUGHOUT * until_us
+    ]
+
+
+def _against(played: Sequence[Played], ideal: Ideal, until_us: int) -> dict[str, float]:
+    curves = metrics.curves(played, until_us)
+    found = {"gps_lag_slot_seconds": metrics.largest_lag_us(curves, ideal.fluid) / _US}
+    for kind in KINDS:
+        excess = metrics.excess_us(played, ideal.played, kind, until_us)
+        if excess:
+            found[f"{kind}_excess_p50_seconds"] = percentile(excess, 0.5) / _US
+            found[f"{kind}_excess_p99_seconds"] = percentile(excess, 0.99) / _US
+    return found
+
+
+def compared(comparison: Comparison, measured: Mapping[str, Figures]) -> float | None:
+    """Return a figure that is about two contenders; None if one of them took no part."""
+    mine = measured.get(comparison.of, {}).get(comparison.figure)
+    other = measured.get(comparison.over, {}).get(comparison.figure)
+    if mine is None or other is None:
+        return None
+    if comparison.how == "difference":
+        return mine - other
+    return mine / other if other else None

@@ -1,0 +1,95 @@
+"""Traffic from a workload's parameters and a seed: the same for the same two."""
+
+from __future__ import annotations
+
+import random
+from bisect import bisect_left
+from collections.abc import Iterator
+from itertools import accumulate
+
+from bench.fairness.trace import Arrival, Kind
+from bench.fairness.workload import (
+    Backlog,
+    Bursts,
+    Cost,
+    Even,
+    Exponential,
+    Poisson,
+    Tenants,
+    Workload,
+    Zipf,
+)
+
+_US = 1_000_000
+Arrivals = Even | Poisson | Bursts | Backlog
+
+
+def generate(workload: Workload, seed: int) -> tuple[Arrival, ...]:
+    """Return the workload's traffic in the order of arrivals.
+
+    Each tenant draws from a source of its own, so that its jobs stay the same when another
+    tenant is added.
+    """
+    found: list[tuple[int, int, int, Arrival]] = []
+    place = 0
+    for tenants in workload.tenants:
+        if isinstance(tenants.arrivals, Zipf):
+            jobs = _zipf(tenants, tenants.arrivals, workload.seconds, seed)
+            found += [(job.at_us, number, place, job) for number, job in enumerate(jobs)]
+            place += 1
+            continue
+        for name in tenants.names():
+            jobs = _tenant(tenants, tenants.arrivals, name, workload.seconds, seed)
+            found += [(job.at_us, number, place, job) for number, job in enumerate(jobs)]
+            place += 1
+    found.sort()
+    return tuple(entry[3] for entry in found)
+
+
+def _tenant(
+    tenants: Tenants, arrivals: Arrivals, name: str, seconds: float, seed: int
+) -> Iterator[Arrival]:
+    draw = random.Random(f"{seed}/{tenants.queue}/{name}")
+    for at_seconds in _times(arrivals, draw, seconds):
+        cost_us = _cost_us(tenants.cost, draw)
+        yield Arrival(round(at_seconds * _US), tenants.queue, name, cost_us, tenants.kind)
+
+
+def _zipf(tenants: Tenants, arrivals: Zipf, seconds: float, seed: int) -> Iterator[Arrival]:
+    draw = random.Random(f"{seed}/{tenants.queue}/{tenants.name}")
+    names = tenants.names()
+    chances = list(accumulate(1 / rank for rank in range(1, len(names) + 1)))
+    for at_seconds in _times(
+        Poisson(form="poisson", per_second=arrivals.per_second), draw, seconds
+    ):
+        place = bisect_left(chances, draw.random() * chances[-1])
+        kind: Kind = "tail" if place + 1 >= arrivals.tail_from else tenants.kind
+        cost_us = _cost_us(tenants.cost, draw)
+        yield Arrival(round(at_seconds * _US), tenants.queue, names[place], cost_us, kind)
+
+
+def _times(arrivals: Arrivals, draw: random.Random, seconds: float) -> Iterator[float]:
+    match arrivals:
+        case Even():
+            count = int(seconds * arrivals.per_second)
+            yield from (number / arrivals.per_second for number in range(count))
+        case Poisson():
+            at = draw.expovariate(arrivals.per_second)
+            while at < seconds:
+                yield at
+                at += draw.expovariate(arrivals.per_second)
+        case Bursts():
+            at = arrivals.first_seconds
+            while at < seconds:
+                yield from (at for _ in range(arrivals.jobs))
+                at += arrivals.every_seconds
+        case Backlog():
+            yield from (0.0 for _ in range(arrivals.jobs))
+
+
+def _cost_us(cost: Cost, draw: random.Random) -> int:
+    if isinstance(cost, Exponential):
+        seconds = draw.expovariate(1 / cost.mean_seconds)
+    else:
+        seconds = draw.uniform(cost.lowest_seconds, cost.highest_seconds)
+    return max(1, round(seconds * _US))

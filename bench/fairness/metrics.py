@@ -1,0 +1,217 @@
+"""What is said of a played trace; values in, values out.
+
+Services are slot-microseconds, and a lane's curve is its service over time: straight between
+two points.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+
+from bench.fairness.ideal import Point
+from bench.fairness.simulation import Played
+from bench.fairness.trace import Kind, Lane
+
+
+def dwells_us(played: Iterable[Played], kind: Kind, until_us: int) -> list[int]:
+    """Return how long each job of a class waited; one that still waits, until the end."""
+    return [
+        (until_us if claimed_us is None else claimed_us) - arrival.at_us
+        for arrival, claimed_us, _ in played
+        if arrival.kind == kind and arrival.at_us < until_us
+    ]
+
+
+def unserved(played: Iterable[Played], kind: Kind, until_us: int) -> int:
+    """Return how many jobs of a class were never claimed."""
+    return sum(
+        job.claimed_us is None and job.arrival.kind == kind and job.arrival.at_us < until_us
+        for job in played
+    )
+
+
+def excess_us(
+    played: Iterable[Played], ideal: Iterable[Played], kind: Kind, until_us: int
+) -> list[int]:
+    """Return how much longer each job of a class waited than in the ideal schedule."""
+    ours, theirs = dwells_us(played, kind, until_us), dwells_us(ideal, kind, until_us)
+    return [mine - other for mine, other in zip(ours, theirs, strict=True)]
+
+
+def jain(values: Sequence[float]) -> float:
+    """Return Jain's index (1984): 1 when all are alike, 1/n when one has everything."""
+    squares = sum(value * value for value in values)
+    return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
+
+
+def service_us(played: Iterable[Played], from_us: int, until_us: int) -> dict[Lane, int]:
+    """Return how long each lane had slots between two moments."""
+    served: dict[Lane, int] = defaultdict(int)
+    for arrival, claimed_us, ended_us in played:
+        if claimed_us is not None:
+            end_us = until_us if ended_us is None else min(ended_us, until_us)
+            served[arrival.lane] += max(0, end_us - max(claimed_us, from_us))
+    return dict(served)
+
+
+def backlogged(played: Iterable[Played], until_us: int) -> dict[Lane, tuple[int, int]]:
+    """Return the longest time in which each lane had a job waiting, as its bounds."""
+    changes: dict[Lane, list[tuple[int, int]]] = defaultdict(list)
+    for arrival, claimed_us, _ in played:
+        claimed = until_us if claimed_us is None else claimed_us
+        if claimed > arrival.at_us:
+            changes[arrival.lane] += ((arrival.at_us, -1), (claimed, 1))
+    return {lane: _longest(sorted(of_lane)) for lane, of_lane in changes.items()}
+
+
+def _longest(changes: Sequence[tuple[int, int]]) -> tuple[int, int]:
+    """Return the longest stretch with something waiting; -1 is an arrival, 1 a claim."""
+    best, begun_us, waiting = (0, 0), 0, 0
+    for at_us, change in changes:
+        if not waiting:
+            begun_us = at_us
+        waiting -= change
+        if not waiting and at_us - begun_us > best[1] - best[0]:
+            best = (begun_us, at_us)
+    return best
+
+
+def rates(
+    played: Sequence[Played], weights: Mapping[Lane, float], lowest_us: int, until_us: int
+) -> dict[Lane, float]:
+    """Return W/w per second of each lane, over its longest backlog, if that is so long."""
+    spells = {
+        lane: spell
+        for lane, spell in backlogged(played, until_us).items()
+        if spell[1] - spell[0] >= lowest_us
+    }
+    served: dict[Lane, int] = dict.fromkeys(spells, 0)
+    for arrival, claimed_us, ended_us in played:
+        spell = spells.get(arrival.lane)
+        if spell is not None and claimed_us is not None:
+            end_us = until_us if ended_us is None else ended_us
+            took_us = min(end_us, spell[1]) - max(claimed_us, spell[0])
+            served[arrival.lane] += max(0, took_us)
+    return {
+        lane: served[lane] / weights.get(lane, 1.0) / (end_us - begin_us)
+        for lane, (begin_us, end_us) in spells.items()
+    }
+
+
+def weight_error(served: Mapping[Lane, float], weights: Mapping[Lane, float]) -> float:
+    """Return how far the worst lane's share is from its weight's, relative to that."""
+    whole = sum(served.values())
+    weight = sum(weights.get(lane, 1.0) for lane in served)
+    if not whole:
+        return 0.0
+    return max(
+        abs(service / whole * weight / weights.get(lane, 1.0) - 1)
+        for lane, service in served.items()
+    )
+
+
+def work_conservation(played: Iterable[Played], slots: int, until_us: int) -> float:
+    """Return 1 - the slot-time that was idle beside waiting jobs, over all slot-time.
+
+    A waiting job could have used one slot, not all that were idle.
+    """
+    changes: Counter[tuple[int, bool]] = Counter()
+    for arrival, claimed_us, ended_us in played:
+        changes[arrival.at_us, True] += 1
+        if claimed_us is not None:
+            changes[claimed_us, True] -= 1
+            changes[claimed_us, False] += 1
+        if ended_us is not None:
+            changes[ended_us, False] -= 1
+    waiting = running = wasted_us = last_us = 0
+    for (at_us, is_waiting), change in sorted(changes.items()):
+        if at_us >= until_us:
+            break
+        wasted_us += min(slots - running, waiting) * (at_us - last_us)
+        last_us = at_us
+        waiting += change * is_waiting
+        running += change * (not is_waiting)
+    wasted_us += min(slots - running, waiting) * (until_us - last_us)
+    return 1 - wasted_us / (slots * until_us)
+
+
+def curves(played: Iterable[Played], until_us: int) -> dict[Lane, list[Point]]:
+    """Return each lane's service over time."""
+    changes: dict[Lane, Counter[int]] = defaultdict(Counter)
+    for arrival, claimed_us, ended_us in played:
+        of_lane = changes[arrival.lane]
+        if claimed_us is not None and claimed_us < until_us:
+            of_lane[claimed_us] += 1
+            of_lane[until_us if ended_us is None else min(ended_us, until_us)] -= 1
+    return {lane: _curve(of_lane, until_us) for lane, of_lane in changes.items()}
+
+
+def _curve(changes: Mapping[int, int], until_us: int) -> list[Point]:
+    points = [Point(0, 0.0)]
+    running = 0
+    for at_us, change in sorted({until_us: 0, **changes}.items()):
+        last_us, served_us = points[-1]
+        points.append(Point(at_us, served_us + running * (at_us - last_us)))
+        running += change
+    return points
+
+
+def distance(one: Sequence[Point], other: Sequence[Point]) -> float:
+    """Return how far two curves are apart at most, over the time that both cover."""
+    end_us = min(one[-1].at_us, other[-1].at_us)
+    times = sorted({point.at_us for point in (*one, *other) if point.at_us <= end_us})
+    return max(
+        (abs(a - b) for a, b in zip(_values(one, times), _values(other, times), strict=True)),
+        default=0.0,
+    )
+
+
+def _values(curve: Sequence[Point], times: Sequence[float]) -> list[float]:
+    """Return the curve's values at times that ascend; before its start it is at its first."""
+    values: list[float] = []
+    index = 0
+    for at_us in times:
+        while index + 1 < len(curve) and curve[index + 1].at_us <= at_us:
+            index += 1
+        start = curve[index]
+        value = start.served_us
+        if at_us > start.at_us and index + 1 < len(curve):
+            end = curve[index + 1]
+            share = (at_us - start.at_us) / (end.at_us - start.at_us)
+            value += share * (end.served_us - start.served_us)
+        values.append(value)
+    return values
+
+
+def largest_lag_us(
+    ours: Mapping[Lane, Sequence[Point]], ideal: Mapping[Lane, Sequence[Point]]
+) -> float:
+    """Return how far any lane's service was from its ideal at any moment."""
+    nothing = [Point(0, 0.0), Point(max(p[-1].at_us for p in ideal.values()), 0.0)]
+    return max(distance(ours.get(lane, nothing), points) for lane, points in ideal.items())
+
+
+def largest_gap_us(
+    ours: Mapping[Lane, Sequence[Point]], weights: Mapping[Lane, float], lanes: Sequence[Lane]
+) -> float:
+    """Return how far any two of these lanes were apart at most, in service over weight."""
+    times = sorted({point.at_us for lane in lanes for point in ours[lane]})
+    lowest, highest = [float("inf")] * len(times), [float("-inf")] * len(times)
+    for lane in lanes:
+        weight = weights.get(lane, 1.0)
+        for place, value in enumerate(_values(ours[lane], times)):
+            lowest[place] = min(lowest[place], value / weight)
+            highest[place] = max(highest[place], value / weight)
+    return max(high - low for low, high in zip(lowest, highest, strict=True))
+
+
+def shares(played: Sequence[Played], lane: Lane, moments_us: Sequence[int]) -> list[float]:
+    """Return a lane's share of all service between each two moments, as after an edit."""
+    found: list[float] = []
+    for from_us, until_us in pairwise(moments_us):
+        served = service_us(played, from_us, until_us)
+        whole = sum(served.values())
+        found.append(served.get(lane, 0) / whole if whole else 0.0)
+    return found

@@ -1,0 +1,65 @@
+"""The picture of a run: one panel for each workload, one bar for each contender."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# - matplotlib's methods take keywords without types.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bench.fairness.contenders import FAIRLEAD
+from bench.fairness.outcome import Outcome
+from bench.fairness.report import title
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_OURS, _OTHERS, _TARGET = "tab:green", "tab:gray", "tab:red"
+
+
+def draw(path: Path, outcomes: Sequence[Outcome]) -> None:
+    """Draw each workload's first figure of every contender into an SVG; twice is the same."""
+    from matplotlib import rc_context  # noqa: PLC0415 - slow to import, and wanted at the end
+    from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and wanted at the end
+
+    columns = min(2, len(outcomes))
+    rows = -(-len(outcomes) // columns)
+    figure = Figure(figsize=(5.5 * columns, 2.9 * rows), layout="constrained")
+    panels = figure.subplots(rows, columns, squeeze=False)
+    for place in range(rows * columns):
+        axes = panels[place // columns][place % columns]
+        if place < len(outcomes):
+            _panel(axes, outcomes[place])
+        else:
+            axes.set_axis_off()
+    with rc_context({"svg.hashsalt": "fairlead", "svg.fonttype": "none"}):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _panel(axes: Axes, outcome: Outcome) -> None:
+    shown = outcome.workload.show[0]
+    bars = {name: m[shown] for name, m in outcome.measured.items() if shown in m}
+    names = list(reversed(bars))
+    values = [bars[name] for name in names]
+    colours = [_OURS if name.startswith(FAIRLEAD) else _OTHERS for name in names]
+    axes.barh(names, values, color=colours)
+    if min(values) > 0 and max(values) > 20 * min(values):
+        axes.set_xscale("log")
+    target = outcome.workload.targets.get(shown)
+    edge = (
+        None
+        if target is None
+        else target.at_least
+        if target.at_most is None
+        else target.at_most
+    )
+    if edge is not None:
+        axes.axvline(edge, color=_TARGET, linestyle=":", linewidth=1)
+    words, unit = title(shown)
+    axes.set_xlabel(f"{words}{f', {unit}' if unit else ''}", fontsize=8)
+    axes.set_title(f"{outcome.name}: {outcome.workload.title}", fontsize=9)
+    axes.tick_params(labelsize=7)
+    axes.spines[["top", "right"]].set_visible(False)

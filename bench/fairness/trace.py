@@ -1,0 +1,105 @@
+"""A trace: who enqueued what when, and how long it ran; as values and as lines of JSON.
+
+One line is one job, such as
+`{"at_us": 1500000, "queue": "mail", "tenant": "acme", "cost_us": 250000, "kind": "quiet"}`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple, cast, get_args
+
+Kind = Literal["quiet", "noisy", "tail"]
+"""The class of tenants whose waits are reported together."""
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Lane = tuple[str, str]
+"""Queue and tenant: whom a job is charged to."""
+
+
+class TraceRefusedError(ValueError):
+    """A line of a trace is not a job; the message names line, field and value."""
+
+
+class Arrival(NamedTuple):
+    """One job of a trace."""
+
+    at_us: int
+    """When it became runnable, from the trace's start."""
+    queue: str
+    tenant: str
+    cost_us: int
+    """How long it occupies a slot; at least 1."""
+    kind: Kind = "quiet"
+
+    @property
+    def lane(self) -> Lane:
+        """Return whom it is charged to."""
+        return (self.queue, self.tenant)
+
+
+def write(path: Path, trace: Iterable[Arrival]) -> None:
+    """Write a trace, one job in each line."""
+    with path.open("w", encoding="utf-8") as file:
+        for arrival in trace:
+            file.write(json.dumps(arrival._asdict()) + "\n")
+
+
+def read(path: Path) -> tuple[Arrival, ...]:
+    """Read a trace, in the order of arrivals; empty lines are skipped.
+
+    Raises:
+        TraceRefusedError: A line is not a job.
+    """
+    arrivals: list[Arrival] = []
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                arrivals.append(_arrival(line, number))
+    return tuple(sorted(arrivals, key=_at_us))
+
+
+def _arrival(line: str, number: int) -> Arrival:
+    try:
+        row: object = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise TraceRefusedError(f"line {number} is not JSON: {error.msg}") from None
+    if not isinstance(row, dict):
+        raise TraceRefusedError(f"line {number} must be an object, with the fields of a job")
+    fields = cast("Mapping[str, object]", row)
+    unknown = sorted(fields.keys() - set(Arrival._fields))
+    if unknown:
+        known = ", ".join(Arrival._fields)
+        raise TraceRefusedError(f"line {number}: no field {unknown[0]}, there are {known}")
+    kind = fields.get("kind", "quiet")
+    if kind not in KINDS:
+        raise TraceRefusedError(f"line {number}: kind is {kind!r}, not one of {KINDS}")
+    return Arrival(
+        _whole(fields, "at_us", lowest=0, number=number),
+        _word(fields, "queue", number),
+        _word(fields, "tenant", number),
+        _whole(fields, "cost_us", lowest=1, number=number),
+        kind,
+    )
+
+
+def _whole(fields: Mapping[str, object], name: str, *, lowest: int, number: int) -> int:
+    value = fields.get(name)
+    if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
+        raise TraceRefusedError(
+            f"line {number}: {name} is {value!r}; give a whole number of at least {lowest}"
+        )
+    return value
+
+
+def _word(fields: Mapping[str, object], name: str, number: int) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str) or not value:
+        raise TraceRefusedError(f"line {number}: {name} is {value!r}; give a name")
+    return value
+
+
+def _at_us(arrival: Arrival) -> int:
+    return arrival.at_us

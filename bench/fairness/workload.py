@@ -1,0 +1,206 @@
+"""The parameter file of a workload: fleet, tenants, how their jobs arrive and what is aimed at.
+
+`workloads/*.toml` are the project's own; any other file of the form can be given by its path.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from bench.fairness.trace import Kind, Lane
+
+FOLDER = Path(__file__).parent / "workloads"
+
+
+class WorkloadRefusedError(ValueError):
+    """A parameter file is not one; the message names file, field and fault."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Even(_Part):
+    """Jobs at equal distances."""
+
+    form: Literal["even"]
+    per_second: float = Field(gt=0)
+
+
+class Poisson(_Part):
+    """Jobs at random."""
+
+    form: Literal["poisson"]
+    per_second: float = Field(gt=0)
+
+
+class Bursts(_Part):
+    """Some jobs at once, again and again."""
+
+    form: Literal["bursts"]
+    jobs: int = Field(ge=1)
+    every_seconds: float = Field(gt=0)
+    first_seconds: float = Field(default=0, ge=0)
+
+
+class Backlog(_Part):
+    """Jobs that are there at the start, those of all tenants in turn."""
+
+    form: Literal["backlog"]
+    jobs: int = Field(ge=1)
+
+
+class Zipf(_Part):
+    """Jobs at random, each of a tenant that is drawn with a chance of 1/rank."""
+
+    form: Literal["zipf"]
+    per_second: float = Field(gt=0)
+    tail_from: int = Field(ge=2)
+    """From this rank on a tenant is one of the tail."""
+
+
+class Uniform(_Part):
+    """Run times between two bounds, all alike."""
+
+    form: Literal["uniform"]
+    lowest_seconds: float = Field(gt=0)
+    highest_seconds: float = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Uniform:
+        if self.lowest_seconds > self.highest_seconds:
+            raise ValueError("lowest_seconds is above highest_seconds")
+        return self
+
+
+class Exponential(_Part):
+    """Run times of no memory, which vary widely."""
+
+    form: Literal["exponential"]
+    mean_seconds: float = Field(gt=0)
+
+
+Arrivals = Annotated[Even | Poisson | Bursts | Backlog | Zipf, Field(discriminator="form")]
+Cost = Annotated[Uniform | Exponential, Field(discriminator="form")]
+
+
+class Tenants(_Part):
+    """One tenant, or several alike: `name1`, `name2` and so on."""
+
+    name: str = Field(min_length=1)
+    queue: str = Field(default="q", min_length=1)
+    count: int = Field(default=1, ge=1)
+    weight: float = Field(default=1, gt=0)
+    kind: Kind
+    arrivals: Arrivals
+    cost: Cost
+
+    def names(self) -> tuple[str, ...]:
+        """Return the tenants' names."""
+        if self.count == 1:
+            return (self.name,)
+        return tuple(f"{self.name}{number}" for number in range(1, self.count + 1))
+
+
+class Target(_Part):
+    """What Fairlead's figure must be, and what would be better still."""
+
+    at_most: float | None = None
+    at_least: float | None = None
+    stretch: float | None = None
+
+    @model_validator(mode="after")
+    def _one_side(self) -> Target:
+        if (self.at_most is None) == (self.at_least is None):
+            raise ValueError("give at_most or at_least")
+        return self
+
+    def met(self, value: float) -> bool:
+        """Whether a figure is good enough."""
+        if self.at_most is not None:
+            return value <= self.at_most
+        return self.at_least is not None and value >= self.at_least
+
+
+class Comparison(_Part):
+    """One contender's figure against the same of another."""
+
+    figure: str
+    of: str = "fairlead"
+    over: str
+    how: Literal["ratio", "difference"] = "ratio"
+
+
+class Full(_Part):
+    """How the full form differs from the quick one."""
+
+    seconds: float = Field(gt=0)
+    scale: int = Field(default=1, ge=1)
+    """How many times the slots and the traffic of each tenant."""
+
+
+class Workload(_Part):
+    """One workload."""
+
+    title: str
+    slots: int = Field(ge=1)
+    seconds: float = Field(gt=0)
+    extra: tuple[str, ...] = ()
+    """Contenders beside those that always take part."""
+    show: tuple[str, ...] = Field(min_length=1)
+    """The figures that the table shows of each contender; the picture shows the first."""
+    compare: dict[str, Comparison] = Field(default_factory=dict)
+    """Figures of Fairlead that are about two contenders."""
+    full: Full | None = None
+    tenants: tuple[Tenants, ...] = Field(min_length=1)
+    targets: dict[str, Target] = Field(default_factory=dict)
+
+    @property
+    def weights(self) -> dict[Lane, float]:
+        """Return the weights of the tenants of each queue."""
+        return {(t.queue, name): t.weight for t in self.tenants for name in t.names()}
+
+    @property
+    def until_us(self) -> int:
+        """Return when it is over."""
+        return round(self.seconds * 1e6)
+
+
+def load(path: Path, form: str = "quick") -> Workload:
+    """Read a parameter file.
+
+    Raises:
+        WorkloadRefusedError: It is not TOML, or not a workload.
+    """
+    try:
+        workload = Workload.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except tomllib.TOMLDecodeError as error:
+        raise WorkloadRefusedError(f"{path.name} is not TOML: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the file"
+        raise WorkloadRefusedError(f"{path.name}: {place}: {first['msg']}") from None
+    if form == "full" and workload.full is not None:
+        return _scaled(workload, workload.full)
+    return workload
+
+
+def _scaled(workload: Workload, full: Full) -> Workload:
+    tenants = tuple(_more(each, full.scale) for each in workload.tenants)
+    slots = workload.slots * full.scale
+    return workload.model_copy(
+        update={"tenants": tenants, "slots": slots, "seconds": full.seconds}
+    )
+
+
+def _more(tenants: Tenants, scale: int) -> Tenants:
+    arrivals = tenants.arrivals
+    if isinstance(arrivals, Bursts | Backlog):
+        more: Arrivals = arrivals.model_copy(update={"jobs": arrivals.jobs * scale})
+    else:
+        more = arrivals.model_copy(update={"per_second": arrivals.per_second * scale})
+    return tenants.model_copy(update={"arrivals": more})
