@@ -18,6 +18,7 @@ LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
 # Where decisions live. Each joins the contract in pyproject.toml when its module appears.
 DECISIONS = (
     "core/fairlead/job",
+    "core/fairlead/policy",
     *(
         f"scheduler/fairlead_scheduler/{name}"
         for name in (

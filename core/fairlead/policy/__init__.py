@@ -1,0 +1,44 @@
+"""The policy: how queues and tenants share the workers, as one YAML document.
+
+`parse` reads a document and refuses a bad one with a sentence; `digest` names what it says. All
+of it is pure: no file, no database.
+"""
+
+from fairlead.policy.canon import canonical, digest
+from fairlead.policy.globs import Glob, glob
+from fairlead.policy.models import (
+    Estimator,
+    Fairness,
+    Policy,
+    QueueMatch,
+    QueueRule,
+    Rate,
+    Slots,
+    TenantMatch,
+    TenantRule,
+    Tenants,
+    TenantTerms,
+)
+from fairlead.policy.reading import DOCUMENT_BYTES_MAX, parse
+from fairlead.policy.refusal import PolicyRefused
+
+__all__ = [
+    "DOCUMENT_BYTES_MAX",
+    "Estimator",
+    "Fairness",
+    "Glob",
+    "Policy",
+    "PolicyRefused",
+    "QueueMatch",
+    "QueueRule",
+    "Rate",
+    "Slots",
+    "TenantMatch",
+    "TenantRule",
+    "TenantTerms",
+    "Tenants",
+    "canonical",
+    "digest",
+    "glob",
+    "parse",
+]

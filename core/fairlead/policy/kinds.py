@@ -1,0 +1,228 @@
+"""The kinds of values in a policy: how each is read, written and described in JSON Schema.
+
+A value that is not of its kind raises ValueError with the rest of a sentence: what it must be,
+and what it is.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Generic, TypeVar
+
+from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
+
+from fairlead.jsontext import Json
+
+T = TypeVar("T")
+
+NAME_BYTES_MAX = 128
+_SHOWN_MAX = 40
+_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)", re.ASCII)
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)%", re.ASCII)
+_UNITS_US = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
+_MICROSECOND = timedelta(microseconds=1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind(Generic[T]):
+    """One kind of value, for `Annotated`: pydantic has it read, write and describe itself."""
+
+    read: Callable[[object], T]
+    schema: Mapping[str, Json]
+    write: Callable[[T], Json] | None = None
+
+    def __get_pydantic_core_schema__(
+        self, _source: object, _handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        """Let `read` alone decide."""
+        written = self.write and core_schema.plain_serializer_function_ser_schema(self.write)
+        return core_schema.no_info_plain_validator_function(
+            self.read, serialization=written or None
+        )
+
+    def __get_pydantic_json_schema__(
+        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe what `read` accepts."""
+        return dict(self.schema)
+
+
+def shown(value: object) -> str:
+    """Say a value of a document in a few characters."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return str(value).lower()
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+        case str():
+            return f"'{cut(value)}'"
+        case _:
+            return cut(str(value))
+
+
+def cut(text: str) -> str:
+    """Return a text, its end left out where it is long, without what steers a terminal."""
+    text = text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
+    )
+
+
+def number(lowest: float, highest: float) -> Kind[float]:
+    """Return the kind of numbers between two bounds, which are among them."""
+
+    def read(value: object) -> float:
+        found = _number(value)
+        if found is not None and lowest <= found <= highest:
+            return found
+        raise ValueError(f"must be {demand}, not {shown(value)}")
+
+    demand = f"a number from {lowest:,g} to {highest:,g}"
+    return Kind(read, {"type": "number", "minimum": lowest, "maximum": highest}, shortest)
+
+
+def whole(lowest: int, highest: int) -> Kind[int]:
+    """Return the kind of whole numbers between two bounds, which are among them."""
+
+    def read(value: object) -> int:
+        if (
+            isinstance(value, int)
+            and not isinstance(value, bool)
+            and lowest <= value <= highest
+        ):
+            return value
+        raise ValueError(f"must be {demand}, not {shown(value)}")
+
+    demand = f"a whole number from {lowest:,} to {highest:,}"
+    return Kind(read, {"type": "integer", "minimum": lowest, "maximum": highest})
+
+
+def duration(lowest: str, highest: str) -> Kind[timedelta]:
+    """Return the kind of durations between two bounds, which are among them."""
+
+    def read(value: object) -> timedelta:
+        match = _DURATION.fullmatch(value) if isinstance(value, str) else None
+        if match is None:
+            unit = ": give a unit" if isinstance(value, int | float) else ""
+            raise ValueError(f"must be {form}, not {shown(value)}{unit}")
+        found = _timedelta(match)
+        if not least <= found <= most:
+            raise ValueError(f"must be {lowest} to {highest}, not {value}")
+        return found
+
+    form = "a duration such as 500ms, 5s, 2m or 1h"
+    bounds = [_DURATION.fullmatch(bound) for bound in (lowest, highest)]
+    least, most = (_timedelta(bound) for bound in bounds if bound is not None)
+    pattern = f"^{_DURATION.pattern}$"
+    return Kind(
+        read,
+        {"type": "string", "pattern": pattern, "x-lowest": lowest, "x-highest": highest},
+        written,
+    )
+
+
+def written(duration: timedelta) -> str:
+    """Write a duration in the largest unit that leaves a whole number of it."""
+    us = duration // _MICROSECOND
+    for unit, size in reversed(_UNITS_US.items()):
+        if us % size == 0:
+            return f"{us // size}{unit}"
+    return f"{us // 1000}.{us % 1000:03}ms"
+
+
+def slot_limit(highest: int) -> Kind[int | str]:
+    """Return the kind of limits of slots: a number of them, or a percentage of a pool's."""
+
+    def read(value: object) -> int | str:
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= highest:
+            return value
+        match = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+        if match is None or not 0 < Decimal(match[1]) <= 100:
+            raise ValueError(f"must be {demand}, not {shown(value)}")
+        return f"{Decimal(match[1]).normalize():f}%"
+
+    demand = f'a whole number from 1 to {highest:,} or a percentage from "0.01%" to "100%"'
+    count: Json = {"type": "integer", "minimum": 1, "maximum": highest}
+    percent: Json = {"type": "string", "pattern": f"^{_PERCENT.pattern}$"}
+    return Kind(read, {"anyOf": [count, percent]})
+
+
+def name(*, what: str, bytes_lowest: int = 1) -> Kind[str]:
+    """Return the kind of names, and of patterns of names."""
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and bytes_lowest <= len(value.encode()) <= NAME_BYTES_MAX:
+            return value
+        quoted = ": put it in quotes" if isinstance(value, int | float) else ""
+        raise ValueError(f"must be {demand}, not {shown(value)}{quoted}")
+
+    demand = f"{what} as text of {bytes_lowest} to {NAME_BYTES_MAX} bytes"
+    return Kind(
+        read, {"type": "string", "minLength": bytes_lowest, "maxLength": NAME_BYTES_MAX}
+    )
+
+
+def label() -> Kind[str]:
+    """Return the kind of label demands, such as `tier=free`."""
+
+    def read(value: object) -> str:
+        if not isinstance(value, str) or not value.partition("=")[0] or "=" not in value:
+            raise ValueError(f"must be a label such as tier=free, not {shown(value)}")
+        if len(value.encode()) > 2 * NAME_BYTES_MAX + 1:
+            raise ValueError(f"must be a label of at most 257 bytes, not {shown(value)}")
+        return value
+
+    return Kind(read, {"type": "string", "pattern": "^[^=]+=", "maxLength": 257})
+
+
+def label_key() -> Kind[str]:
+    """Return the kind of label names, which a demand must be able to name."""
+    plain = name(what="a label's name")
+
+    def read(value: object) -> str:
+        found = plain.read(value)
+        if "=" in found:
+            raise ValueError(f"must be a label's name without =, not {shown(value)}")
+        return found
+
+    return Kind(read, plain.schema)
+
+
+def version() -> Kind[int | str]:
+    """Return the kind of the operator's own version: a number or a word."""
+
+    def read(value: object) -> int | str:
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**15:
+            return value
+        if isinstance(value, str) and 1 <= len(value.encode()) <= 64 and value.isprintable():
+            return value
+        quoted = ": put it in quotes" if isinstance(value, float) else ""
+        demand = "a whole number from 0 to 15 digits or a word of 1 to 64 bytes"
+        raise ValueError(f"must be {demand}, not {shown(value)}{quoted}")
+
+    count: Json = {"type": "integer", "minimum": 0}
+    word: Json = {"type": "string", "minLength": 1, "maxLength": 64}
+    return Kind(read, {"anyOf": [count, word]})
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
+
+
+def _timedelta(match: re.Match[str]) -> timedelta:
+    return int(Decimal(match[1]) * _UNITS_US[match[2]]) * _MICROSECOND
+
+
+def shortest(value: float) -> Json:
+    """Write a number without a fraction that is none."""
+    return int(value) if value.is_integer() else value

@@ -1,0 +1,76 @@
+"""Why a document is no policy: one sentence with the field, its value and the fix."""
+
+import re
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from fairlead.policy.document import Document, Path
+from fairlead.policy.kinds import cut, shown
+
+_NAME = re.compile(r"[\w-]{1,40}")
+_KEY = "[key]"
+"""What pydantic puts behind a mapping's key when the key itself is wrong."""
+
+
+class PolicyRefused(Exception):
+    """A document is no policy; the sentence says where, why and what to do."""
+
+
+def refusal(error: ValidationError, document: Document) -> PolicyRefused:
+    """Return what is said of the first field that is wrong."""
+    first = error.errors(include_url=False)[0]
+    return refused(document.known(_path(first)), _said(first), document)
+
+
+def refused(path: Path, said: str, document: Document) -> PolicyRefused:
+    """Return the sentence on one field, with its line."""
+    where = field(path)
+    return PolicyRefused(
+        f"{where}{': ' if where else 'the document '}{said}{document.at(path)}"
+    )
+
+
+def field(path: Path) -> str:
+    """Write a path as people do: queues[0].tenants.default.weight."""
+    written = ""
+    for part in path:
+        if isinstance(part, int):
+            written += f"[{part}]"
+        elif _NAME.fullmatch(part):
+            written += f".{part}" if written else part
+        else:
+            written += f"['{cut(part)}']"
+    return written
+
+
+def _path(error: ErrorDetails) -> Path:
+    path = tuple(part for part in error["loc"] if part != _KEY)
+    context = error.get("ctx", {})
+    return (*path, str(context["field"])) if error["type"] == "unknown" else path
+
+
+def _said(error: ErrorDetails) -> str:
+    context = error.get("ctx", {})
+    given = shown(error["input"])
+    said: Mapping[str, str] = {
+        "refused": str(context.get("said")),
+        "value_error": str(context.get("error")),
+        "missing": "is missing: give it",
+        "too_long": f"has more than {context.get('max_length')} entries: leave some out",
+        "tuple_type": f"must be a list, not {given}",
+        "mapping_type": f"must be a mapping, not {given}",
+        "dict_type": f"must be a mapping, not {given}",
+    }
+    if error["type"] == "unknown":
+        return _unknown(str(context["field"]), context["known"])
+    return said.get(error["type"]) or f"{error['msg']}, not {given}"
+
+
+def _unknown(name: str, known: Sequence[str]) -> str:
+    near = get_close_matches(name[:100], known, n=1)
+    if near:
+        return f"there is no such field; did you mean {near[0]}?"
+    return f"there is no such field; there are {', '.join(known)}"

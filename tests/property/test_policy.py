@@ -1,0 +1,108 @@
+"""Policy documents that are mutated are refused or read, whole, and never a traceback."""
+
+import re
+from collections.abc import Sequence
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fairlead.policy import Policy, PolicyRefused, canonical, digest, parse
+from tests.support import tree
+
+EXAMPLE = (tree.ROOT / "examples/policy.yaml").read_text("utf-8")
+_TOKENS = re.findall(r"\s+|[\w.%*-]+|[^\w\s]", EXAMPLE)
+_SAID = re.compile(r"(the document |.+?: ).{8,}")
+_STRANGE = st.sampled_from(
+    [
+        *("-1", "0", "1e999", "-0.0", ".inf", "9" * 40, "5%", "1000%", "99d", "1.0005ms"),
+        *("null", "true", "no", "[]", "{}", "''", "[[]]", "? x", "<<: {}", "*a", "&a b"),
+        *("!!python/object:os.system", "!!binary x", "---", "...", "%YAML 3.0", "%TAG ! x"),
+        *("\t", "\n", "\r", "\x85", "\u2028", "\ufeff", "\x00", "\x1b[2J", "😀", "\udc80"),
+        *('"\\ud800"', '"\\0"', "'", '"', "|", ">-", "#", "{", "}", "[", "]", ":", ",", "-"),
+        *("version", "queues", "wieght", "tenantLabel", "match", "{said}", "x" * 300),
+    ]
+)
+
+
+@st.composite
+def mutated(draw: st.DrawFn) -> str:
+    """Return the example with a few of its words changed, doubled, left out or moved."""
+    words = list(_TOKENS)
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(words) - 1))
+        match draw(st.integers(0, 4)):
+            case 0:
+                words[place] = draw(_STRANGE)
+            case 1:
+                words.insert(place, draw(_STRANGE | st.text(max_size=5)))
+            case 2:
+                del words[place : place + draw(st.integers(1, 12))]
+            case 3:
+                words[place] = draw(st.sampled_from(_TOKENS))
+            case _:
+                words[place:place] = words[: draw(st.integers(1, 60))]
+        words = words or [""]
+    return "".join(words)
+
+
+def outcome(document: str) -> Policy | str:
+    """Return the policy or the sentence that refuses it."""
+    try:
+        return parse(document)
+    except PolicyRefused as error:
+        return str(error)
+
+
+@settings(max_examples=1000)
+@given(mutated())
+@example("{a: &a [1], b: *a}")
+@example("queues: " + "[" * 1000)
+def test_a_mutated_document_is_refused_with_a_sentence_or_read_whole(document: str) -> None:
+    """Every one of 1,000 is refused with its field and the reason, or is a policy."""
+    found = outcome(document)
+
+    if isinstance(found, str):
+        assert _SAID.fullmatch(found), found
+        assert "\n" not in found
+        assert all(sign.isprintable() for sign in found), found
+    else:
+        again = parse(canonical(found))
+        assert (found, digest(found)) == (again, digest(again))
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_refused_with_a_sentence_or_read_whole(document: str) -> None:
+    """Whatever a file holds."""
+    assert outcome(document)
+
+
+_DURATIONS = st.builds("{}{}".format, st.integers(1, 900), st.sampled_from(["ms", "s", "m"]))
+_PERCENTS = st.builds("{}%".format, st.integers(1, 100))
+
+
+@given(
+    st.floats(0.001, 1000, allow_nan=False),
+    st.integers(1, 10**6) | _PERCENTS,
+    _DURATIONS,
+    st.lists(st.text("ab*?", min_size=1, max_size=4), max_size=4, unique=True),
+)
+def test_what_is_in_bounds_is_read_as_it_was_written(
+    weight: float, limit: int | str, per: str, patterns: Sequence[str]
+) -> None:
+    """Reading and writing a policy changes nothing of it."""
+    rules = ", ".join(
+        f"{{match: {{queue: '{pattern}'}}, weight: {weight!r}, slots: {{limit: {limit}}}, "
+        f"rate: {{limit: 3, per: {per}}}}}"
+        for pattern in patterns
+    )
+
+    found = outcome(f"queues: [{rules}]")
+
+    if isinstance(found, str):
+        assert "is matched by" in found
+    else:
+        assert [weight] * len(patterns) == [rule.weight for rule in found.queues]
+        assert [limit] * len(patterns) == [
+            rule.slots and rule.slots.limit for rule in found.queues
+        ]
+        assert found == parse(canonical(found))
