@@ -555,6 +555,15 @@ CREATE FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) RETURNS TABLE
    WHERE ((q.job_id = ANY (_lock_free.ids)) AND (q.token = ANY (_lock_free.tokens)));
 END;
 
+CREATE FUNCTION fairlead._policy_versions_stay() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    raise exception 'fairlead: stored policies stay as they are: store a new version'
+        using errcode = 'insufficient_privilege';
+end $$;
+
 CREATE FUNCTION fairlead._raise_stale(job_id bigint, token bigint) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -739,6 +748,37 @@ begin
     end if;
     return null;
 end $$;
+
+CREATE FUNCTION fairlead.apply_policy(document text, digest text, author text DEFAULT NULL::text, reason text DEFAULT ''::text) RETURNS TABLE(version bigint, stored boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    newest record;
+begin
+    perform fairlead._require_read_committed();
+    lock table fairlead.policy_versions in share row exclusive mode;
+    select v.version, v.digest into newest from fairlead.policy_versions v
+    order by v.version desc limit 1;
+    if newest.digest = apply_policy.digest then
+        return query select newest.version, false;
+        return;
+    end if;
+    return query
+    with kept as (
+        insert into fairlead.policy_versions as v (document, digest, author, reason)
+        values (apply_policy.document, apply_policy.digest,
+                coalesce(nullif(apply_policy.author, ''), session_user), coalesce(apply_policy.reason, ''))
+        returning v.version
+    ), noted as (
+        insert into fairlead.policy_events as e (version, event)
+        select k.version, 'stored' from kept k
+    )
+    select k.version, true from kept k;
+    perform pg_notify('fairlead_scheduler', '');
+end $$;
+
+COMMENT ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) IS 'Stores a policy document and answers its version, and whether that is new: a document with the digest of the newest version is not stored again. It is not read here: use fairlead policy apply, which refuses a bad one and computes the digest.';
 
 CREATE FUNCTION fairlead.cancel(job_id bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1279,6 +1319,55 @@ CREATE TABLE fairlead.paused (
 
 COMMENT ON TABLE fairlead.paused IS 'Queues, and tenants of queues, that are not dispatched.';
 
+CREATE TABLE fairlead.policy_events (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    version bigint NOT NULL,
+    event text NOT NULL COLLATE pg_catalog."C",
+    epoch bigint,
+    said text DEFAULT ''::text NOT NULL,
+    CONSTRAINT policy_events_event_is_stored_in_force_or_refused CHECK ((event = ANY (ARRAY['stored'::text, 'in_force'::text, 'refused'::text])))
+);
+
+COMMENT ON TABLE fairlead.policy_events IS 'What became of each policy version: stored, in force, or refused with the sentence that says why.';
+
+COMMENT ON COLUMN fairlead.policy_events.epoch IS 'The term of the leader; null for a stored one.';
+
+ALTER TABLE fairlead.policy_events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.policy_events_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE fairlead.policy_versions (
+    version bigint NOT NULL,
+    stored_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    digest text NOT NULL COLLATE pg_catalog."C",
+    author text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    document text NOT NULL,
+    CONSTRAINT policy_versions_author_is_1_to_128_bytes CHECK (((octet_length(author) >= 1) AND (octet_length(author) <= 128))),
+    CONSTRAINT policy_versions_digest_is_12_hexadecimal_digits CHECK ((digest ~ '^[0-9a-f]{12}$'::text)),
+    CONSTRAINT policy_versions_document_is_1_byte_to_256_kib CHECK (((octet_length(document) >= 1) AND (octet_length(document) <= 262144))),
+    CONSTRAINT policy_versions_reason_is_at_most_1_kib CHECK ((octet_length(reason) <= 1024))
+);
+
+COMMENT ON TABLE fairlead.policy_versions IS 'Every policy document that was stored. The newest is in force; rows are only ever added.';
+
+COMMENT ON COLUMN fairlead.policy_versions.digest IS 'Names what the document says: the same for two documents of one meaning.';
+
+ALTER TABLE fairlead.policy_versions ALTER COLUMN version ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.policy_versions_version_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE VIEW fairlead.queue_stats AS
  WITH RECURSIVE named AS (
         ( SELECT j.queue
@@ -1374,6 +1463,19 @@ CREATE VIEW fairlead.queue_stats AS
   GROUP BY queue;
 
 COMMENT ON VIEW fairlead.queue_stats IS 'Queues with unfinished work, for logins that see every tenant. What is due is counted up to 10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due, and scheduled_is_more says that there are others, of whichever queue.';
+
+CREATE TABLE fairlead.rate_usage (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text COLLATE pg_catalog."C",
+    per_us bigint NOT NULL,
+    tat_us bigint NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.rate_usage IS 'How far each rate is used up: until when its window is spoken for (GCRA). Written with the dispatch.';
+
+COMMENT ON COLUMN fairlead.rate_usage.tat_us IS 'Microseconds since 1970, by the database''s clock.';
 
 ALTER TABLE fairlead.receipts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.receipts_id_seq
@@ -1582,6 +1684,18 @@ ALTER TABLE ONLY fairlead.leaders
 ALTER TABLE ONLY fairlead.paused
     ADD CONSTRAINT paused_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
 
+ALTER TABLE ONLY fairlead.policy_events
+    ADD CONSTRAINT policy_events_once UNIQUE NULLS NOT DISTINCT (version, event, epoch);
+
+ALTER TABLE ONLY fairlead.policy_events
+    ADD CONSTRAINT policy_events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.policy_versions
+    ADD CONSTRAINT policy_versions_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY fairlead.rate_usage
+    ADD CONSTRAINT rate_usage_once UNIQUE NULLS NOT DISTINCT (pool, queue, tenant, per_us);
+
 ALTER TABLE ONLY fairlead.receipts
     ADD CONSTRAINT receipts_pkey PRIMARY KEY (id);
 
@@ -1637,7 +1751,12 @@ CREATE TRIGGER jobs_admit BEFORE INSERT ON fairlead.jobs FOR EACH ROW EXECUTE FU
 
 CREATE TRIGGER jobs_wake_scheduler BEFORE INSERT ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._wake_scheduler();
 
+CREATE TRIGGER policy_versions_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON fairlead.policy_versions FOR EACH STATEMENT EXECUTE FUNCTION fairlead._policy_versions_stay();
+
 CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.schedules FOR EACH ROW WHEN ((((old.cron IS DISTINCT FROM new.cron) OR (old.timezone IS DISTINCT FROM new.timezone)) AND (NOT (new.considered_until IS DISTINCT FROM old.considered_until)))) EXECUTE FUNCTION fairlead._begin_schedule_anew();
+
+ALTER TABLE ONLY fairlead.policy_events
+    ADD CONSTRAINT policy_events_version_fkey FOREIGN KEY (version) REFERENCES fairlead.policy_versions(version);
 
 GRANT ALL ON SCHEMA fairlead TO fairlead_scheduler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_enqueue;
@@ -1734,6 +1853,8 @@ REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
+REVOKE ALL ON FUNCTION fairlead._policy_versions_stay() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBLIC;
@@ -1766,6 +1887,9 @@ REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens big
 GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
@@ -1838,9 +1962,24 @@ GRANT SELECT ON TABLE fairlead.paused TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
 
+GRANT SELECT,INSERT ON TABLE fairlead.policy_events TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_admin;
+
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.rate_usage TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.rate_usage TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;

@@ -28,6 +28,11 @@ comment on function fairlead.extend(bigint, bigint, interval) is
 comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
 
+comment on function fairlead.apply_policy(text, text, text, text) is
+    'Stores a policy document and answers its version, and whether that is new: a document with the '
+    'digest of the newest version is not stored again. It is not read here: use fairlead policy apply, '
+    'which refuses a bad one and computes the digest.';
+
 comment on column fairlead.schedules.name is 'What it is called; unique per tenant.';
 comment on column fairlead.schedules.enabled is
     'Whether it fires. When it is enabled again, missed says what becomes of the fires in between.';

@@ -101,6 +101,10 @@ begin
         'grant usage on all sequences in schema fairlead to fairlead_scheduler',
         'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead._history_partition(text, date) to fairlead_scheduler',
 
+        'grant select on fairlead.policy_versions to fairlead_scheduler',
+        'grant select, insert on fairlead.policy_events to fairlead_scheduler',
+        'grant select, insert, update, delete on fairlead.rate_usage to fairlead_scheduler',
+
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id) on fairlead.jobs to fairlead_autoscaler',
         'grant update on fairlead.leaders to fairlead_autoscaler',
@@ -110,7 +114,7 @@ begin
         'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_admin',
         'grant insert, update, delete on fairlead.tenant_logins to fairlead_admin',
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
-        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text) to fairlead_admin',
+        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer) to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.

@@ -1,0 +1,89 @@
+-- The policy: every document that was stored, of which the newest is in force, what became of each,
+-- and how far the rates are used up.
+
+create table fairlead.policy_versions (
+    version   bigint      generated always as identity primary key,
+    stored_at timestamptz not null default clock_timestamp(),
+    digest    text        collate "C" not null
+        constraint policy_versions_digest_is_12_hexadecimal_digits check (digest ~ '^[0-9a-f]{12}$'),
+    author    text        not null
+        constraint policy_versions_author_is_1_to_128_bytes
+        check (octet_length(author) between 1 and 128),
+    reason    text        not null default ''
+        constraint policy_versions_reason_is_at_most_1_kib check (octet_length(reason) <= 1024),
+    document  text        not null
+        constraint policy_versions_document_is_1_byte_to_256_kib
+        check (octet_length(document) between 1 and 262144)
+);
+comment on table fairlead.policy_versions is
+    'Every policy document that was stored. The newest is in force; rows are only ever added.';
+comment on column fairlead.policy_versions.digest is
+    'Names what the document says: the same for two documents of one meaning.';
+
+create function fairlead._policy_versions_stay() returns trigger
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    raise exception 'fairlead: stored policies stay as they are: store a new version'
+        using errcode = 'insufficient_privilege';
+end $$;
+create trigger policy_versions_stay before update or delete or truncate on fairlead.policy_versions
+    for each statement execute function fairlead._policy_versions_stay();
+
+create table fairlead.policy_events (
+    id      bigint      generated always as identity primary key,
+    at      timestamptz not null default clock_timestamp(),
+    version bigint      not null references fairlead.policy_versions (version),
+    event   text        collate "C" not null
+        constraint policy_events_event_is_stored_in_force_or_refused
+        check (event in ('stored', 'in_force', 'refused')),
+    epoch   bigint,
+    said    text        not null default '',
+    constraint policy_events_once unique nulls not distinct (version, event, epoch)
+);
+comment on table fairlead.policy_events is
+    'What became of each policy version: stored, in force, or refused with the sentence that says why.';
+comment on column fairlead.policy_events.epoch is 'The term of the leader; null for a stored one.';
+
+-- A tenant of null is the queue itself: '' is the tenant without a name.
+create table fairlead.rate_usage (
+    pool   text   collate "C" not null,
+    queue  text   collate "C" not null,
+    tenant text   collate "C",
+    per_us bigint not null,
+    tat_us bigint not null,
+    constraint rate_usage_once unique nulls not distinct (pool, queue, tenant, per_us)
+) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200);
+comment on table fairlead.rate_usage is
+    'How far each rate is used up: until when its window is spoken for (GCRA). Written with the dispatch.';
+comment on column fairlead.rate_usage.tat_us is 'Microseconds since 1970, by the database''s clock.';
+
+-- Stores a policy document and answers its version, and whether it is new: what is in force already is
+-- not stored again. One at a time, so that versions are in the order of their commits.
+create function fairlead.apply_policy(
+    document text, digest text, author text default null, reason text default ''
+) returns table (version bigint, stored boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    newest record;
+begin
+    perform fairlead._require_read_committed();
+    lock table fairlead.policy_versions in share row exclusive mode;
+    select v.version, v.digest into newest from fairlead.policy_versions v
+    order by v.version desc limit 1;
+    if newest.digest = apply_policy.digest then
+        return query select newest.version, false;
+        return;
+    end if;
+    return query
+    with kept as (
+        insert into fairlead.policy_versions as v (document, digest, author, reason)
+        values (apply_policy.document, apply_policy.digest,
+                coalesce(nullif(apply_policy.author, ''), session_user), coalesce(apply_policy.reason, ''))
+        returning v.version
+    ), noted as (
+        insert into fairlead.policy_events as e (version, event)
+        select k.version, 'stored' from kept k
+    )
+    select k.version, true from kept k;
+    perform pg_notify('fairlead_scheduler', '');
+end $$;

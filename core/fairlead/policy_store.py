@@ -1,0 +1,66 @@
+"""Policy versions in the database: store one, read one.
+
+The newest is in force. A version is never changed: to go back is to store an old document
+again.
+"""
+
+from dataclasses import dataclass
+
+from psycopg.rows import class_row
+
+from fairlead import sql
+from fairlead.policy import digest, parse
+from fairlead.store import Connection
+
+_PACKAGE = "fairlead"
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What storing a document did; `new` is false when the same was in force already."""
+
+    version: int
+    digest: str
+    new: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A stored document."""
+
+    version: int
+    digest: str
+    document: str
+
+
+def store(
+    connection: Connection, document: str, *, author: str | None = None, reason: str = ""
+) -> Stored:
+    """Store a document as the newest version, and wake the scheduler.
+
+    A document that says what the newest one says is not stored: a repeat changes nothing.
+
+    Args:
+        connection: of a login with the role fairlead_admin, or of the schema's owner.
+        document: the text as its author wrote it.
+        author: who changes the policy, at most 128 bytes; None is the login.
+        reason: why, at most 1 KiB.
+
+    Raises:
+        PolicyRefused: it is no policy; nothing is stored.
+        psycopg.Error: the database refused, such as an author that is too long.
+    """
+    named = digest(parse(document))
+    given = {"document": document, "digest": named, "author": author, "reason": reason}
+    with connection.cursor(row_factory=class_row(Stored)) as cursor:
+        cursor.execute(sql.load(_PACKAGE, "apply_policy"), given)
+        stored = cursor.fetchone()
+    assert stored is not None
+    return stored
+
+
+def newest(connection: Connection) -> Version | None:
+    """Read the version that is in force; None: no policy was ever stored."""
+    with connection.cursor(row_factory=class_row(Version)) as cursor:
+        cursor.execute(sql.load(_PACKAGE, "newest_policy"))
+        return cursor.fetchone()
