@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from docs.generate import cli, performance, schema, settings, sql
+from docs.generate import cli, performance, policy, schema, settings, sql
 from fairlead.dev.account import state_dir
 from fairlead.dev.binaries import binaries
 from fairlead.dev.postgres import Server
@@ -24,6 +24,8 @@ def main() -> None:
             write(schema.PATH, schema.dump(server.url))
             write(sql.PATH, sql.render(server.url))
     write(cli.PATH, cli.render())
+    write(policy.PATH, policy.render())
+    write(policy.SCHEMA_PATH, policy.render_schema())
     write(settings.PATH, settings.render())
     write(performance.PATH, performance.render())
 

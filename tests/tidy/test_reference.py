@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import cli, performance, settings
+from docs.generate import cli, performance, policy, settings
 from tests.support import tree
 
 
 @pytest.mark.parametrize(
     ("path", "rendered"),
-    [(each.PATH, each.render()) for each in (cli, performance, settings)],
+    [
+        *((each.PATH, each.render()) for each in (cli, performance, policy, settings)),
+        (policy.SCHEMA_PATH, policy.render_schema()),
+    ],
     ids=str,
 )
 def test_a_generated_page_is_committed_as_it_is_generated(path: Path, rendered: str) -> None:

@@ -20,6 +20,7 @@ from fairlead.cli import (
     enqueue,
     install,
     jobs,
+    policy,
     queues,
     schedules,
     services,
@@ -65,6 +66,7 @@ enqueue.add_to(app)
 app.add_typer(jobs.app, name="jobs")
 queues.add_to(app)
 app.add_typer(schedules.app, name="schedules")
+app.add_typer(policy.app, name="policy")
 app.add_typer(workers.app, name="workers")
 top.add_to(app)
 check.add_to(app)
@@ -148,4 +150,4 @@ def _value_of(field: str, arguments: Sequence[str]) -> str | None:
             return value if given else "".join(arguments[place + 1 : place + 2])
     words = [word for word in arguments[2:] if not word.startswith("--")]
     wrong = (word for word in words if not word.isdigit() or not 0 < int(word) < 2**63)
-    return next(wrong, None) if field.startswith("ID") else None
+    return next(wrong, None) if field.startswith(("ID", "VERSION")) else None

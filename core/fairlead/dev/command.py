@@ -1,7 +1,7 @@
 """`fairlead dev`: the whole fleet on one machine, until Ctrl-C."""
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,11 @@ from fairlead.dev import account
 from fairlead.dev.binaries import PostgresError
 from fairlead.dev.fleet import Fleet, Program
 from fairlead.dev.lasting import Lasting
+from fairlead.dev.policy import PolicyFile
 from fairlead.dev.postgres import Server
 from fairlead.migrate import migrate
+from fairlead.policy import PolicyRefused
+from fairlead.policy_file import read
 from fairlead.service import stopping
 from fairlead.settings import DatabaseSettings
 from fairlead.store import connect
@@ -56,6 +59,27 @@ Port = Annotated[
 ]
 
 
+def _is_a_policy(file: Path | None) -> Path | None:
+    """Refuse before anything starts what the scheduler could not follow."""
+    try:
+        if file is not None:
+            read(file)
+    except PolicyRefused as error:
+        raise typer.BadParameter(str(error)) from None
+    return file
+
+
+PolicyOption = Annotated[
+    Path | None,
+    typer.Option(
+        help="A policy file: stored at the start and at every save.",
+        exists=True,
+        dir_okay=False,
+        callback=_is_a_policy,
+    ),
+]
+
+
 def dev(
     app: App,
     workers: Annotated[int, typer.Option(min=1, max=32, help="Worker processes.")] = 2,
@@ -68,6 +92,7 @@ def dev(
         Path | None, typer.Option(help="Where the database lives; it survives restarts.")
     ] = None,
     port: Port = None,
+    policy: PolicyOption = None,
 ) -> None:
     """Run PostgreSQL, a scheduler and workers on this machine until Ctrl-C."""
     console = Console(stderr=True, soft_wrap=True)
@@ -85,8 +110,9 @@ def dev(
                 environment=_environment(server.url, console), say=say, folder=Path.cwd()
             )
             console.print(_welcome(server.url))
+            watched = () if policy is None else (PolicyFile(policy, server.url, say).look,)
             try:
-                _run(fleet, shape, Lasting(server, say), stop)
+                _run(fleet, shape, (Lasting(server, say).revive, *watched), stop)
             finally:
                 _end(fleet, shape, again)
             console.print("[dim]stopped; the data stays for the next time[/]")
@@ -125,12 +151,17 @@ def programs(shape: Shape) -> tuple[Program, ...]:
     )
 
 
-def _run(fleet: Fleet, shape: Shape, server: Lasting, stop: threading.Event) -> None:
-    """Keep the fleet and its database up until asked to stop, or until something stays down."""
+def _run(
+    fleet: Fleet, shape: Shape, watched: Sequence[Callable[[], None]], stop: threading.Event
+) -> None:
+    """Keep the fleet and what it needs up until asked to stop, or something stays down."""
+    for look in watched:
+        look()
     for program in programs(shape):
         fleet.start(program)
     while not stop.wait(_WATCH_SECONDS) and not fleet.given_up:
-        server.revive()
+        for look in watched:
+            look()
         fleet.revive()
 
 

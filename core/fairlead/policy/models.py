@@ -295,7 +295,7 @@ class Policy(_Part):
         description="Your own number or word for this document, shown beside the digest in "
         "metrics and lists. It decides nothing.",
     )
-    fairness: Fairness = Field(default=Fairness(), description="How the fair order works.")
+    fairness: Fairness = Field(default=Fairness(), description="Settings of the order itself.")
     labels: Mapping[
         Annotated[str, kinds.name(what="a tenant's name", bytes_lowest=0)],
         Mapping[

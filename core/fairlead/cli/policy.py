@@ -1,0 +1,254 @@
+"""`fairlead policy`: store, show, compare and check the policy of the fair order."""
+
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from fairlead.cli import show, words
+from fairlead.cli.problem import Failure, Problem
+from fairlead.cli.session import Row, ask, session
+
+if TYPE_CHECKING:
+    from fairlead.policy import Policy
+    from fairlead.policy_store import Stored
+    from fairlead.store import Connection
+
+app = typer.Typer(
+    help="How queues and tenants share the workers. Without a command: the history."
+)
+
+File = Annotated[
+    Path, typer.Argument(metavar="FILE", help="A policy in YAML; - is standard input.")
+]
+Number = Annotated[
+    int, typer.Argument(metavar="VERSION", help="A version that was stored.", min=1)
+]
+Reason = Annotated[str, typer.Option(help="Why, for the history.")]
+Author = Annotated[
+    str | None, typer.Option(help="Who; else this machine's name for you, else the login.")
+]
+
+_NONE = (
+    "no policy is stored: every queue has weight 1 and no limit "
+    "(`fairlead policy apply FILE` stores one)"
+)
+
+
+def _when(row: Row) -> str:
+    return words.since(cast("datetime", row["stored_at"]), now=cast("datetime", row["now"]))
+
+
+def _state(row: Row) -> str:
+    """Say what became of a version, as far as a leader has said so."""
+    newest = bool(row["newest"])
+    match row["event"]:
+        case "refused":
+            return f"refused: {row['said']}"
+        case "in_force" if newest:
+            return f"in force, epoch {row['epoch']}"
+        case "in_force":
+            return "was in force"
+        case _:
+            return "stored, no leader has read it" if newest else "stored"
+
+
+COLUMNS = (
+    show.number("version", "version"),
+    show.Column("stored", _when, right=True),
+    show.text("author", "author"),
+    show.text("digest", "digest"),
+    show.Column("state", _state),
+    show.text("reason", "reason"),
+)
+
+
+@app.callback(invoke_without_command=True)
+def policy(context: typer.Context, *, as_json: show.AsJson = False) -> None:
+    """List the history, unless a command says what else to do."""
+    if context.invoked_subcommand is None:
+        history(as_json=as_json)
+    elif as_json:
+        raise Problem("--json belongs behind the command: `fairlead policy history --json`")
+
+
+@app.command("apply")
+def apply(
+    file: File, *, reason: Reason = "", author: Author = None, as_json: show.AsJson = False
+) -> None:
+    """Store a policy; the scheduler follows it within 2 seconds."""
+    document, _ = _read(file)
+    with session() as connection:
+        stored = _store(connection, document, author=author, reason=reason)
+    _say(stored, as_json=as_json)
+
+
+@app.command("show")
+def show_version(
+    version: Annotated[
+        int | None,
+        typer.Argument(
+            metavar="VERSION", help="A stored version; else the one in force.", min=1
+        ),
+    ] = None,
+    *,
+    as_json: show.AsJson = False,
+) -> None:
+    """Print a policy as its author wrote it."""
+    with session() as connection:
+        row = _version(connection, version)
+    if as_json:
+        show.print_json(row)
+        return
+    reason = f": {row['reason']}" if row["reason"] else ""
+    said = f"version {row['version']}, digest {row['digest']}, by {row['author']}{reason}"
+    typer.echo(f"fairlead: {words.printable(said)}", err=True)
+    typer.echo(row["document"], nl=not str(row["document"]).endswith("\n"))
+
+
+@app.command("diff")
+def diff(file: File, *, as_json: show.AsJson = False) -> None:
+    """Compare a file with the policy in force."""
+    from difflib import unified_diff
+
+    from fairlead.policy import digest
+    from fairlead.policy_store import newest
+
+    document, found = _read(file)
+    named = digest(found)
+    with session() as connection:
+        old = newest(connection)
+    lines = list(
+        unified_diff(
+            "" if old is None else old.document.splitlines(),
+            document.splitlines(),
+            "no policy" if old is None else f"version {old.version}, in force",
+            str(file),
+            lineterm="",
+        )
+    )
+    same = old is not None and old.digest == named
+    if as_json:
+        version = None if old is None else {"version": old.version, "digest": old.digest}
+        show.print_json(
+            {"in_force": version, "file": {"digest": named}, "same": same, "diff": lines}
+        )
+        return
+    for line in lines:
+        typer.echo(words.printable(line))
+    if old is not None and same:
+        typer.echo(f"{file} says what version {old.version} says, which is in force")
+
+
+@app.command("history")
+def history(
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many.")] = 20,
+    as_json: show.AsJson = False,
+) -> None:
+    """List the stored policies, newest first, and what became of each."""
+    with session() as connection:
+        found = ask(connection, "policy_history", {"limit": limit})
+    listed = [{**row, "newest": place == 0} for place, row in enumerate(found)]
+    show.rows(listed, COLUMNS, as_json=as_json, none=_NONE)
+
+
+@app.command("rollback")
+def rollback(
+    version: Number,
+    *,
+    reason: Reason = "",
+    author: Author = None,
+    as_json: show.AsJson = False,
+) -> None:
+    """Store an old version's document as a new version."""
+    from fairlead.policy import PolicyRefused
+
+    why = f"rollback to version {version}" + (f": {reason}" if reason else "")
+    with session() as connection:
+        document = str(_version(connection, version)["document"])
+        try:
+            stored = _store(connection, document, author=author, reason=why)
+        except PolicyRefused as error:
+            raise Problem(f"version {version}: {error}") from None
+    _say(stored, as_json=as_json)
+
+
+@app.command("check")
+def check(file: File, *, as_json: show.AsJson = False) -> None:
+    """Say whether a file is a policy, without a database."""
+    from fairlead.policy import digest
+
+    _, found = _read(file)
+    overrides = sum(len(rule.tenants.overrides) for rule in found.queues)
+    if as_json:
+        show.print_json(
+            {
+                "file": str(file),
+                "digest": digest(found),
+                "version": found.version,
+                "queue_rules": len(found.queues),
+                "tenant_overrides": overrides,
+            }
+        )
+    else:
+        typer.echo(
+            f"{file} is a policy: digest {digest(found)}, queue rules {len(found.queues)}, "
+            f"tenant overrides {overrides}"
+        )
+
+
+def _read(file: Path) -> "tuple[str, Policy]":
+    """Return a file's text and its policy.
+
+    Raises:
+        Problem: it cannot be read or is no policy; the sentence says where and why.
+    """
+    from fairlead.policy import PolicyRefused
+    from fairlead.policy_file import read
+
+    try:
+        return read(file)
+    except PolicyRefused as error:
+        raise Problem(words.printable(str(error))) from None
+
+
+def _store(
+    connection: "Connection", document: str, *, author: str | None, reason: str
+) -> "Stored":
+    from fairlead.policy_store import store
+
+    return store(connection, document, author=author or _user(), reason=reason)
+
+
+def _user() -> str | None:
+    """Return what this machine calls whoever runs the command, if it calls them anything."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (OSError, KeyError):  # a container's user need not have a name
+        return None
+
+
+def _version(connection: "Connection", version: int | None) -> Row:
+    found = ask(connection, "policy_version", {"version": version})
+    if found:
+        return found[0]
+    unknown = f"policy version {version} is unknown: see `fairlead policy history`"
+    raise Failure(_NONE if version is None else unknown)
+
+
+def _say(stored: "Stored", *, as_json: bool) -> None:
+    if as_json:
+        show.print_json(
+            {"version": stored.version, "digest": stored.digest, "stored": stored.new}
+        )
+    elif stored.new:
+        typer.echo(f"stored version {stored.version}, digest {stored.digest}")
+    else:
+        typer.echo(
+            f"stored nothing: version {stored.version}, digest {stored.digest}, says the same "
+            "and is in force"
+        )

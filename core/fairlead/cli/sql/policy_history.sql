@@ -1,0 +1,11 @@
+-- policy_history: the newest stored policies, each with what became of it last, and with the database's
+--                 clock.
+-- locks: none
+-- index: policy_versions_pkey, policy_events_once
+select v.version, v.stored_at, v.author, v.digest, v.reason, e.event, e.at as event_at, e.epoch, e.said,
+       clock_timestamp() as now
+from fairlead.policy_versions v
+left join lateral (
+    select e.event, e.at, e.epoch, e.said from fairlead.policy_events e
+    where e.version = v.version order by e.id desc limit 1) e on true
+order by v.version desc limit %(limit)s

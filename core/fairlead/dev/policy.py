@@ -1,0 +1,76 @@
+"""Watch a policy's file and store it at every save: `fairlead dev --policy FILE`."""
+
+from pathlib import Path
+
+import psycopg
+
+from fairlead.dev.fleet import Say
+from fairlead.policy import PolicyRefused
+from fairlead.policy_file import read
+from fairlead.policy_store import store
+from fairlead.settings import DatabaseSettings
+from fairlead.store import Unreachable, connect
+
+_AUTHOR = "fairlead dev"
+
+
+class PolicyFile:
+    """Keeps what a file says in force.
+
+    Args:
+        file: the policy; it may be replaced, emptied and gone for a while.
+        url: the database.
+        say: where it says what became of a save.
+
+    """
+
+    def __init__(self, file: Path, url: str, say: Say) -> None:
+        self._file = file
+        self._settings = DatabaseSettings(database_url=url, database_url_file=None)
+        self._say = say
+        self._seen = _signature(file)
+        self._is_due = True
+        self._unreachable = False
+
+    def look(self) -> None:
+        """Store the file if it was saved and has rested since the last look.
+
+        An editor that writes a file in place has it half written for a moment, and half a
+        policy may be one. A file that is refused changes nothing, and neither does one that
+        says the same. While the database is away it is tried again at every look.
+        """
+        seen = _signature(self._file)
+        if seen != self._seen:
+            self._seen, self._is_due = seen, True
+        elif self._is_due:
+            self._is_due = not self._stored()
+
+    def _stored(self) -> bool:
+        """Store the file, and tell whether there is nothing left to do."""
+        try:
+            document, _ = read(self._file)
+            with connect(self._settings, name="dev policy") as connection:
+                stored = store(
+                    connection, document, author=_AUTHOR, reason=f"{self._file.name} was saved"
+                )
+        except PolicyRefused as error:
+            self._say("policy", f"refused, what was in force stays: {error}")
+        except (Unreachable, psycopg.OperationalError):
+            if not self._unreachable:
+                self._say("policy", "the database does not answer: trying again")
+            self._unreachable = True
+            return False
+        else:
+            done = "stored as" if stored.new else "says the same as"
+            self._say("policy", f"{done} version {stored.version}, digest {stored.digest}")
+        self._unreachable = False
+        return True
+
+
+def _signature(file: Path) -> tuple[int, int, int] | None:
+    """Return what changes when a file is saved; None while there is none."""
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

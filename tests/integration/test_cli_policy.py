@@ -1,0 +1,211 @@
+"""`fairlead policy`: what each command prints, stores and answers."""
+
+import json
+from pathlib import Path
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.integration.conftest import Fairlead
+from tests.support import tree
+
+EXAMPLE = str(tree.ROOT / "examples/policy.yaml")
+BAD = "queues:\n  - {match: {queue: a}, wieght: 2}\n"
+STORED = "SELECT author, reason, document FROM fairlead.policy_versions ORDER BY version"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a file with a policy."""
+    path = tmp_path / "policy.yaml"
+    path.write_text("version: 1\n")
+    return path
+
+
+def test_apply_stores_and_a_repeat_stores_nothing(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """Who, why and what are kept; the document in force is not stored again."""
+    words = ("policy", "apply", str(file), "--reason", "a try", "--author", "ann")
+
+    first, second = fairlead(*words), fairlead(*words)
+
+    assert first.startswith("stored version 1, digest ")
+    assert second.startswith("stored nothing: version 1, digest ")
+    assert [("ann", "a try", "version: 1\n")] == db.execute(STORED).fetchall()
+
+
+def test_apply_names_whoever_runs_it(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without --author it is this machine's name for them."""
+    monkeypatch.setenv("LOGNAME", "bea")
+
+    said = json.loads(fairlead("policy", "apply", str(file), "--json"))
+
+    assert (1, True) == (said["version"], said["stored"])
+    assert [("bea",)] == db.execute("SELECT author FROM fairlead.policy_versions").fetchall()
+
+
+@pytest.mark.parametrize("command", ["apply", "diff", "check"])
+def test_a_bad_document_is_one_sentence_and_exit_code_2(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow], command: str
+) -> None:
+    """Field, fix and line, behind the file's name; nothing is stored."""
+    file.write_text(BAD)
+
+    said = fairlead("policy", command, str(file), code=2)
+
+    fault = "queues[0].wieght: there is no such field; did you mean weight? (line 2)"
+    assert f"fairlead: {file}: {fault}\n" == said
+    assert [] == db.execute(STORED).fetchall()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"\xff\xfe", "byte 1 is not UTF-8: save it as UTF-8"),
+        (b"#" * 300_000, "the document has more than 262,144 bytes: leave some out"),
+        (b"", "the document is empty: write {} for a policy without rules"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_sentence(
+    fairlead: Fairlead, file: Path, content: bytes | None, said: str
+) -> None:
+    """Whatever is in it."""
+    file.unlink() if content is None else file.write_bytes(content)
+
+    assert f"fairlead: {file}: {said}\n" == fairlead("policy", "check", str(file), code=2)
+
+
+def test_show_prints_the_document_as_it_was_written(fairlead: Fairlead) -> None:
+    """The newest, or an older one by its number."""
+    fairlead("policy", "apply", EXAMPLE)
+
+    text = Path(EXAMPLE).read_text("utf-8")
+    assert text == fairlead("policy", "show")
+    assert text == fairlead("policy", "show", "1")
+    assert (text, 1) == tuple(
+        json.loads(fairlead("policy", "show", "--json"))[name]
+        for name in ("document", "version")
+    )
+
+
+def test_show_says_that_there_is_none(fairlead: Fairlead) -> None:
+    """Bad news is exit code 1."""
+    assert "no policy is stored: every queue has" in fairlead("policy", "show", code=1)
+    assert "policy version 7 is unknown" in fairlead("policy", "show", "7", code=1)
+    assert "no policy is stored" in fairlead("policy")
+
+
+def test_diff_shows_what_apply_would_change(fairlead: Fairlead, file: Path) -> None:
+    """Line by line; a file that says the same is said to."""
+    assert "+version: 1" in fairlead("policy", "diff", str(file)).splitlines()
+    fairlead("policy", "apply", str(file))
+    file.write_text("version: 2\n")
+
+    changed = fairlead("policy", "diff", str(file)).splitlines()
+    file.write_text("version: 1\n")
+    same = fairlead("policy", "diff", str(file))
+
+    assert ["-version: 1", "+version: 2"] == changed[-2:]
+    assert f"{file} says what version 1 says, which is in force\n" == same
+    assert json.loads(fairlead("policy", "diff", str(file), "--json"))["same"] is True
+
+
+def test_history_says_what_became_of_each_version(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """In force since an epoch, refused with the sentence, or not read yet."""
+    for number in (1, 2, 3):
+        file.write_text(f"version: {number}\n")
+        fairlead("policy", "apply", str(file), "--reason", f"reason {number}")
+    db.execute(
+        "INSERT INTO fairlead.policy_events (version, event, epoch, said)"
+        " VALUES (1, 'in_force', 4, ''), (2, 'refused', 4, 'no reason')"
+    )
+
+    listed = fairlead("policy", "history").splitlines()[2:]
+
+    said = ("stored, no leader has read it", "refused: no reason", "was in force")
+    assert ["3", "2", "1"] == [line.split()[0] for line in listed]
+    assert [] == [text for line, text in zip(listed, said, strict=True) if text not in line]
+    assert [3, 2] == [
+        row["version"]
+        for row in json.loads(fairlead("policy", "history", "--limit", "2", "--json"))
+    ]
+
+
+def test_history_names_the_epoch_that_has_the_newest_in_force(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """Which leader follows it."""
+    fairlead("policy", "apply", str(file))
+    db.execute(
+        "INSERT INTO fairlead.policy_events (version, event, epoch) VALUES (1, 'in_force', 4)"
+    )
+
+    assert "in force, epoch 4" in fairlead("policy", "history")
+
+
+def test_rollback_stores_the_old_document_as_a_new_version(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """Its reason says so; to what is in force it stores nothing."""
+    fairlead("policy", "apply", str(file), "--author", "ann")
+    file.write_text("version: 2\n")
+    fairlead("policy", "apply", str(file), "--author", "ann")
+
+    first = fairlead("policy", "rollback", "1", "--reason", "too fast", "--author", "ann")
+    again = fairlead("policy", "rollback", "1")
+
+    assert first.startswith("stored version 3, digest ")
+    assert again.startswith("stored nothing: version 3, ")
+    assert ("ann", "rollback to version 1: too fast", "version: 1\n") == db.execute(
+        STORED
+    ).fetchall()[-1]
+    assert "policy version 9 is unknown" in fairlead("policy", "rollback", "9", code=1)
+
+
+def test_rollback_refuses_what_this_program_cannot_read(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """A document of a newer program stays where it is."""
+    db.execute(
+        "SELECT fairlead.apply_policy('bands: []', '0123456789ab'),"
+        " fairlead.apply_policy('{}', '44136fa355b3')"
+    )
+
+    said = fairlead("policy", "rollback", "1", code=2)
+
+    assert said.startswith("fairlead: version 1: bands: there is no such field")
+
+
+def test_check_asks_no_database(fairlead: Fairlead, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It says what the file is."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://127.0.0.1:1/nobody")
+
+    said = fairlead("policy", "check", EXAMPLE)
+    found = json.loads(fairlead("policy", "check", EXAMPLE, "--json"))
+
+    assert f"queue rules {found['queue_rules']}, tenant overrides" in said
+    assert (2, 2, 7) == (found["queue_rules"], found["tenant_overrides"], found["version"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("apply", EXAMPLE, "--reason", "r" * 2000), "refused: reason must be at most 1 KiB"),
+        (("apply", EXAMPLE, "--author", "a" * 200), "refused: author must be 1 to 128 bytes"),
+        (("apply",), "Missing argument 'FILE'"),
+        (("rollback", "x"), "Invalid value for 'VERSION'"),
+        (("--json", "history"), "--json belongs behind the command"),
+    ],
+)
+def test_what_is_out_of_bounds_is_one_sentence(
+    fairlead: Fairlead, words: tuple[str, ...], said: str
+) -> None:
+    """The field and what it must be."""
+    assert said in fairlead("policy", *words, code=2)
