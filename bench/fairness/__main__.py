@@ -7,10 +7,13 @@ code 1 only for a broken run; with `--strict` for a missed target too.
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bench import machine
@@ -19,6 +22,7 @@ from bench.fairness import picture, report, trace
 from bench.fairness.contenders import ALWAYS, UnknownContenderError, contender
 from bench.fairness.generate import generate
 from bench.fairness.outcome import Outcome, measure
+from bench.fairness.record import record
 from bench.fairness.trace import Arrival, TraceRefusedError
 from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load
 
@@ -36,6 +40,7 @@ class Arguments:
     trace: Path | None
     export: Path | None
     strict: bool
+    record: bool
     output: Path | None
     picture: Path | None
 
@@ -65,7 +70,7 @@ def _contenders(text: str) -> tuple[str, ...]:
     names = tuple(part.strip() for part in text.split(",") if part.strip())
     try:
         for name in names:
-            contender(name)
+            contender(name, 1)
     except UnknownContenderError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
     return names
@@ -84,9 +89,12 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     parser.add_argument("--trace", type=Path, help="play these jobs in place of generated ones")
     parser.add_argument("--export", type=Path, help="write the workload's jobs, play nothing")
     parser.add_argument("--strict", action="store_true", help="exit 1 for a missed target")
+    parser.add_argument("--record", action="store_true", help="rewrite the page of results")
     parser.add_argument("--output", type=Path, help="where the JSON goes")
     parser.add_argument("--picture", type=Path, help="where the SVG goes; beside the JSON")
     given = parser.parse_args(argv)
+    if given.record and (given.trace or given.policy or given.workload != tuple(_own())):
+        parser.error("--record takes everything: leave out --workload, --policy and --trace")
     if (given.trace or given.export) and len(given.workload) != 1:
         parser.error(
             "--trace and --export need one --workload, which says how many slots there are"
@@ -99,6 +107,7 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
         trace=given.trace,
         export=given.export,
         strict=given.strict,
+        record=given.record,
         output=given.output,
         picture=given.picture,
     )
@@ -126,7 +135,8 @@ def _run(given: Arguments) -> int:
         return 0
     begun = time.monotonic()
     say(f"seed {given.seed}")
-    outcomes = [_measure(path, given) for path in given.workloads]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        outcomes = list(pool.map(partial(_measure, given=given), given.workloads))
     run = report.Run(
         form=given.form,
         seed=given.seed,
@@ -138,6 +148,8 @@ def _run(given: Arguments) -> int:
     drawn = given.picture or written.with_suffix(".svg")
     picture.draw(drawn, outcomes)
     say(f"written to {written} and {drawn}")
+    if given.record:
+        record(outcomes, run)
     missed = any(verdict.missed for outcome in outcomes for verdict in outcome.verdicts)
     return 1 if given.strict and missed else 0
 

@@ -1,8 +1,9 @@
 """Who takes part, and under which conditions: `policy` or `policy@conditions`.
 
-Conditions are `product`, the latencies and the depth of the product, or a number: no latency
-at all, and so many rows that wait for workers beside the free slots. Reference policies are
-played with `@0`, at their best: each decision is made in the moment of the claim.
+Conditions are `product`, the latencies and the depth of the product; `direct`, a round trip
+for each claim and nobody between jobs and workers, as in a queue without a scheduler; or a
+number: no latency at all, and so many rows that wait for workers beside the free slots.
+Reference policies are played with `@0`, at their best: they decide in the moment of the claim.
 """
 
 from __future__ import annotations
@@ -70,26 +71,15 @@ class Contender:
     """A policy with the conditions that it is played under."""
 
     name: str
-    tick_us: int
-    round_trip_us: int
-    depth: int | None
+    fleet: Fleet
 
     def policy(self, race: Race) -> Policy:
         """Make the policy anew."""
         return _POLICIES[self.name.partition("@")[0]](race)
 
-    def fleet(self, slots: int) -> Fleet:
-        """Return the conditions for so many slots."""
-        return Fleet(
-            slots=slots,
-            tick_us=self.tick_us,
-            round_trip_us=self.round_trip_us,
-            depth=self.depth,
-        )
 
-
-def contender(name: str) -> Contender:
-    """Return the contender of this name.
+def contender(name: str, slots: int) -> Contender:
+    """Return the contender of this name, with so many slots.
 
     Raises:
         UnknownContenderError: There is no such policy or condition.
@@ -100,9 +90,19 @@ def contender(name: str) -> Contender:
     if not conditions:
         conditions = "product" if policy == FAIRLEAD else "0"
     if conditions == "product":
-        return Contender(name=name, tick_us=TICK_US, round_trip_us=ROUND_TRIP_US, depth=None)
-    if not conditions.isdecimal():
-        raise UnknownContenderError(
-            f"no conditions {conditions!r} in {name!r}: give product, or a number of rows"
+        fleet = Fleet(
+            slots=slots,
+            tick_us=TICK_US,
+            dispatch_us=ROUND_TRIP_US,
+            claim_us=ROUND_TRIP_US,
+            depth=None,
         )
-    return Contender(name=name, tick_us=0, round_trip_us=0, depth=int(conditions))
+    elif conditions == "direct":
+        fleet = Fleet(slots=slots, claim_us=ROUND_TRIP_US)
+    elif conditions.isdecimal():
+        fleet = Fleet(slots=slots, depth=int(conditions))
+    else:
+        raise UnknownContenderError(
+            f"no conditions {conditions!r} in {name!r}: give product, direct or how many rows"
+        )
+    return Contender(name=name, fleet=fleet)

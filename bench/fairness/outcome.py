@@ -78,8 +78,8 @@ def measure(
 
 
 def _played(name: str, race: Race) -> tuple[Played, ...]:
-    given = contender(name)
-    return play(race.trace, given.policy(race), given.fleet(race.slots), race.until_us)
+    given = contender(name, race.slots)
+    return play(race.trace, given.policy(race), given.fleet, race.until_us)
 
 
 def _ideal(race: Race) -> Ideal | None:

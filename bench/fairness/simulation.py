@@ -1,9 +1,9 @@
 """A fleet in simulated time: a trace goes in, and when each job was claimed and ended comes.
 
 A leader looks, hears everything that happened until then, and hands out rows that the workers
-see one round trip later. Workers take the row with the smallest tag, one round trip after they
-are free. With a tick and a round trip of nothing the leader decides at every event, which is
-how a policy is at its best. Everything is determined by what is put in.
+see a round trip later. Workers take the row with the smallest tag, a round trip after they are
+free. Without any of these latencies the leader decides at every event, which is how a policy
+is at its best. Everything is determined by what is put in.
 """
 
 from __future__ import annotations
@@ -28,8 +28,10 @@ class Fleet:
     slots: int
     tick_us: int = 0
     """Rest between two looks of the leader; with 0 it looks whenever something happened."""
-    round_trip_us: int = 0
-    """From a decision until workers see it, and from a free slot to its next job."""
+    dispatch_us: int = 0
+    """From a decision until workers see it."""
+    claim_us: int = 0
+    """From a free slot to its next job, and from a row that workers see to an idle slot."""
     depth: int | None = 0
     """Rows beside the free slots; None for the product's own measure."""
 
@@ -61,7 +63,7 @@ class _Play:
         self._fleet = fleet
         self._until_us = until_us
         self._prefetch = Prefetch(
-            slots=fleet.slots, fixed=fleet.depth, round_us=fleet.tick_us + fleet.round_trip_us
+            slots=fleet.slots, fixed=fleet.depth, round_us=fleet.tick_us + fleet.dispatch_us
         )
         self._claimed_us: list[int | None] = [None] * len(trace)
         self._ended_us: list[int | None] = [None] * len(trace)
@@ -109,7 +111,7 @@ class _Play:
 
     def _happen(self, now_us: int) -> None:
         """Let everything happen that is due by now."""
-        trace, round_trip_us = self._trace, self._fleet.round_trip_us
+        trace, claim_us = self._trace, self._fleet.claim_us
         while self._arrived < len(trace) and trace[self._arrived].at_us <= now_us:
             self._arrived += 1
             self._stirred = True
@@ -117,7 +119,7 @@ class _Play:
             job = heappop(self._running)[1]
             self._ended_us[job] = now_us
             self._endings.append(Event(job, now_us))
-            self._claiming.append(now_us + round_trip_us)
+            self._claiming.append(now_us + claim_us)
             self._stirred = True
         while self._transit and self._transit[0][0] <= now_us:
             rows = self._transit.popleft()[1]
@@ -125,7 +127,7 @@ class _Play:
                 heappush(self._queued, row)
             woken = min(self._idle, len(rows))
             self._idle -= woken
-            self._claiming.extend([now_us + round_trip_us] * woken)
+            self._claiming.extend([now_us + claim_us] * woken)
         while self._claiming and self._claiming[0] <= now_us:
             self._claiming.popleft()
             self._claim(now_us)
@@ -160,6 +162,6 @@ class _Play:
         rows = policy.plan(now_us, room=room, slots=self._fleet.slots)
         if rows:
             self._handed_out += len(rows)
-            self._transit.append((now_us + self._fleet.round_trip_us, rows))
-        self._look_us = now_us + self._fleet.tick_us + self._fleet.round_trip_us
+            self._transit.append((now_us + self._fleet.dispatch_us, rows))
+        self._look_us = now_us + self._fleet.tick_us + self._fleet.dispatch_us
         self._stirred = False

@@ -69,7 +69,7 @@ def test_a_free_slot_takes_a_job_at_once_when_nothing_has_latency() -> None:
 def test_latency_is_a_look_a_way_out_and_a_way_to_claim() -> None:
     """A job that comes after a look waits for the next, then twice for the round trip."""
     trace = (job("a", 10, at_ms=1), job("a", 10, at_ms=1))
-    fleet = Fleet(slots=1, tick_us=9 * MS, round_trip_us=1 * MS, depth=5)
+    fleet = Fleet(slots=1, tick_us=9 * MS, dispatch_us=1 * MS, claim_us=1 * MS, depth=5)
 
     played = play(trace, Fifo(), fleet, 100 * MS)
 
@@ -77,7 +77,7 @@ def test_latency_is_a_look_a_way_out_and_a_way_to_claim() -> None:
     assert [12 * MS, 23 * MS] == [each.claimed_us for each in played]
 
 
-@pytest.mark.parametrize("name", [*ALWAYS, "fairlead@50", "round-robin@50", "fifo@product"])
+@pytest.mark.parametrize("name", [*ALWAYS, "fairlead@50", "round-robin@50", "fifo@direct"])
 def test_a_replay_is_the_same(name: str) -> None:
     """The same seed gives the same jobs and the same claims, under every policy."""
     runs: list[tuple[Played, ...]] = []
@@ -85,8 +85,8 @@ def test_a_replay_is_the_same(name: str) -> None:
         trace = generate(SMALL, 7)
         until_us = SMALL.until_us
         race = Race(trace=trace, weights=SMALL.weights, slots=4, until_us=until_us)
-        given = contender(name)
-        runs.append(play(trace, given.policy(race), given.fleet(4), until_us))
+        given = contender(name, 4)
+        runs.append(play(trace, given.policy(race), given.fleet, until_us))
 
     assert runs[0] == runs[1]
 
@@ -96,9 +96,9 @@ def test_no_policy_claims_more_than_there_are_slots_or_before_a_job_came(name: s
     """Each job is claimed once, after its arrival; never more than four run."""
     trace = generate(SMALL, 7)
     race = Race(trace=trace, weights={}, slots=4, until_us=SMALL.until_us)
-    given = contender(name)
+    given = contender(name, 4)
 
-    played = play(trace, given.policy(race), given.fleet(4), SMALL.until_us)
+    played = play(trace, given.policy(race), given.fleet, SMALL.until_us)
 
     changes = sorted(
         change
@@ -186,10 +186,10 @@ def test_many_messages_in_flight_make_a_tenant_noisy_under_sqs_rules() -> None:
 def test_fairlead_lets_a_quiet_tenant_go_first_at_any_depth() -> None:
     """Workers claim by tag: of what is queued already, one job at most goes before it."""
     trace = (*(job("a", 100) for _ in range(50)), job("b", 100, at_ms=250))
-    given = contender("fairlead@40")
+    given = contender("fairlead@40", 1)
     race = Race(trace=trace, weights={}, slots=1, until_us=1000 * MS)
 
-    played = play(trace, given.policy(race), given.fleet(1), 1000 * MS)
+    played = play(trace, given.policy(race), given.fleet, 1000 * MS)
 
     claimed_us = played[-1].claimed_us
     assert claimed_us is not None
@@ -200,7 +200,7 @@ def test_fairlead_lets_a_quiet_tenant_go_first_at_any_depth() -> None:
 def test_an_unknown_contender_is_refused(name: str) -> None:
     """The message says which there are."""
     with pytest.raises(UnknownContenderError, match=r"there are|give product"):
-        contender(name)
+        contender(name, 1)
 
 
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
