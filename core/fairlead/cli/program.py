@@ -25,6 +25,7 @@ from fairlead.cli import (
     schedules,
     services,
     top,
+    trace,
     workers,
 )
 from fairlead.cli.problem import Failure
@@ -68,6 +69,7 @@ queues.add_to(app)
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(policy.app, name="policy")
 app.add_typer(workers.app, name="workers")
+app.add_typer(trace.app, name="trace")
 top.add_to(app)
 check.add_to(app)
 
