@@ -1,6 +1,7 @@
 """What every test may ask for: a migrated database, connections to it, a thread to block in."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -29,6 +30,10 @@ T = TypeVar("T")
 for _name in list(os.environ):
     if _name.startswith(("FAIRLEAD_", "PG")) and not _name.startswith("FAIRLEAD_TEST_"):
         del os.environ[_name]
+
+# A shell's background job ignores SIGINT, and so would whatever the tests start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A deadline per example measures the machine's load; pytest's timeout bounds the whole test.
 hypothesis.settings.register_profile("fairlead", deadline=None, print_blob=True)
