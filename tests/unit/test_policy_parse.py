@@ -1,6 +1,7 @@
 """A policy document is read whole, or refused with the field, its value and the fix."""
 
 from datetime import timedelta
+from time import process_time
 
 import pytest
 
@@ -215,3 +216,24 @@ def test_another_meaning_is_another_digest() -> None:
 def test_a_digest_stays_the_same_from_release_to_release() -> None:
     """It names a version in histories that outlive programs."""
     assert "44136fa355b3" == digest(parse("{}"))
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "queues: [" + "1," * 130_000 + "]",
+        "queues: " + "{a: " * 60_000,
+        "? " * 130_000,
+        "".join(f"a{number}: 1\n" for number in range(26_000)),
+        "labels: {" + "".join(f"t{number}: 1, " for number in range(23_000)) + "}",
+    ],
+    ids=["list", "depth", "keys", "fields", "labels"],
+)
+def test_no_document_takes_long_to_refuse(document: str) -> None:
+    """Whoever leads reads it beside its work: 256 KiB take two seconds at most."""
+    begun = process_time()
+
+    with pytest.raises(PolicyRefused):
+        parse(document)
+
+    assert process_time() - begun < 2.0

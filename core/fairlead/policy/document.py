@@ -14,6 +14,7 @@ from typing import TypeAlias
 import yaml
 
 DEPTH_MAX = 16
+VALUES_MAX = 50_000
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value] | None"
 Path: TypeAlias = tuple[str | int, ...]
 
@@ -113,6 +114,8 @@ def _value(
     event: yaml.Event, events: Iterator[yaml.Event], path: Path, lines: dict[Path, int]
 ) -> Value:
     lines.setdefault(path, _line(event))
+    if len(lines) > VALUES_MAX:
+        raise Unreadable(f"has more than {VALUES_MAX:,} values: leave some out")
     if len(path) > DEPTH_MAX:
         raise Unreadable(f"is nested more than {DEPTH_MAX} deep", line=_line(event))
     match event:

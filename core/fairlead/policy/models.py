@@ -13,6 +13,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    FailFast,
     Field,
     model_validator,
 )
@@ -116,6 +117,7 @@ def _differ(windows: tuple[Rate, ...]) -> tuple[Rate, ...]:
 
 Rates = Annotated[
     tuple[Rate, ...],
+    FailFast(),
     Field(max_length=WINDOWS_MAX),
     AfterValidator(_differ),
     BeforeValidator(_listed, json_schema_input_type=Rate | list[Rate] | None),
@@ -202,7 +204,7 @@ class Tenants(_Part):
     default: TenantTerms = Field(
         default=TenantTerms(), description="For every tenant that no override names."
     )
-    overrides: tuple[TenantRule, ...] = Field(
+    overrides: Annotated[tuple[TenantRule, ...], FailFast()] = Field(
         default=(),
         max_length=RULES_MAX,
         description="For some tenants; the first one that matches counts, alone. At most 1000.",
@@ -306,7 +308,7 @@ class Policy(_Part):
         default_factory=dict[str, Mapping[str, str]],
         description="Labels of tenants, for `tenantLabel`: tenant, label, value.",
     )
-    queues: tuple[QueueRule, ...] = Field(
+    queues: Annotated[tuple[QueueRule, ...], FailFast()] = Field(
         default=(),
         max_length=RULES_MAX,
         description="Rules for queues; the first one that matches counts, alone. A queue that "
