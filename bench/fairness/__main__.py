@@ -61,9 +61,13 @@ def _workloads(text: str) -> tuple[Path, ...]:
 
 
 def _own() -> list[Path]:
-    return sorted(
-        FOLDER.glob("*.toml"), key=lambda path: (len(path.stem.partition("-")[0]), path)
-    )
+    """Return the project's parameter files: W1, W3 and so on, then the others."""
+    return sorted(FOLDER.glob("*.toml"), key=_place)
+
+
+def _place(path: Path) -> tuple[bool, int, str]:
+    name = path.stem.partition("-")[0]
+    return (not name.startswith("W"), len(name), name)
 
 
 def _contenders(text: str) -> tuple[str, ...]:

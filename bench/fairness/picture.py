@@ -1,4 +1,4 @@
-"""The picture of a run: one panel for each workload, one bar for each contender."""
+"""The picture of a run: one panel for each workload, one dot for each contender."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # - matplotlib's methods take keywords without types.
@@ -45,9 +45,13 @@ def _panel(axes: Axes, outcome: Outcome) -> None:
     names = list(reversed(bars))
     values = [bars[name] for name in names]
     colours = [_OURS if name.startswith(FAIRLEAD) else _OTHERS for name in names]
-    axes.barh(names, values, color=colours)
+    # Dots, for a bar would say nothing where the axis does not begin at 0.
+    axes.scatter(values, names, c=colours, s=28, zorder=2)
+    axes.grid(axis="y", color="0.9", zorder=1)
     if min(values) > 0 and max(values) > 20 * min(values):
         axes.set_xscale("log")
+    else:
+        axes.set_xlim(0, 1.04 * max(*values, 1e-9))
     target = outcome.workload.targets.get(shown)
     edge = (
         None
