@@ -24,7 +24,7 @@ from bench.fairness.generate import generate
 from bench.fairness.outcome import Outcome, measure
 from bench.fairness.record import record
 from bench.fairness.trace import Arrival, TraceRefusedError
-from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load
+from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load, recorded
 
 _SEED = 1
 
@@ -38,6 +38,7 @@ class Arguments:
     contenders: tuple[str, ...]
     seed: int
     trace: Path | None
+    slots: int | None
     export: Path | None
     strict: bool
     record: bool
@@ -91,6 +92,7 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     )
     parser.add_argument("--seed", type=int, default=_SEED)
     parser.add_argument("--trace", type=Path, help="play these jobs in place of generated ones")
+    parser.add_argument("--slots", type=int, help="for --trace: how many jobs run at once")
     parser.add_argument("--export", type=Path, help="write the workload's jobs, play nothing")
     parser.add_argument("--strict", action="store_true", help="exit 1 for a missed target")
     parser.add_argument("--record", action="store_true", help="rewrite the page of results")
@@ -99,16 +101,17 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     given = parser.parse_args(argv)
     if given.record and (given.trace or given.policy or given.workload != tuple(_own())):
         parser.error("--record takes everything: leave out --workload, --policy and --trace")
-    if (given.trace or given.export) and len(given.workload) != 1:
-        parser.error(
-            "--trace and --export need one --workload, which says how many slots there are"
-        )
+    if given.export and len(given.workload) != 1:
+        parser.error("--export needs one --workload")
+    if (given.trace is None) != (given.slots is None) or (given.slots or 1) < 1:
+        parser.error("--trace needs --slots, how many jobs run at once, and that needs --trace")
     return Arguments(
         form=given.form,
         workloads=given.workload,
         contenders=given.policy,
         seed=given.seed,
         trace=given.trace,
+        slots=given.slots,
         export=given.export,
         strict=given.strict,
         record=given.record,
@@ -117,30 +120,41 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     )
 
 
-def _jobs(workload: Workload, given: Arguments) -> tuple[Arrival, ...]:
-    return generate(workload, given.seed) if given.trace is None else trace.read(given.trace)
-
-
 def _measure(path: Path, given: Arguments) -> Outcome:
-    begun = time.monotonic()
-    name = path.stem.partition("-")[0].upper()
     workload = load(path, given.form)
+    name = path.stem.partition("-")[0].upper()
+    return _play(name, workload, generate(workload, given.seed), given)
+
+
+def _measure_recorded(path: Path, slots: int, given: Arguments) -> Outcome:
+    jobs = trace.read(path)
+    return _play(path.stem, recorded(jobs, slots), jobs, given)
+
+
+def _play(name: str, workload: Workload, jobs: Sequence[Arrival], given: Arguments) -> Outcome:
+    begun = time.monotonic()
     contenders = given.contenders or (*ALWAYS, *workload.extra)
-    outcome = measure(name, workload, _jobs(workload, given), contenders)
+    outcome = measure(name, workload, jobs, contenders)
     seconds = time.monotonic() - begun
-    say(f"{name}: {outcome.jobs:,} jobs under {len(contenders)} policies took {seconds:.0f} s")
+    say(f"{name}: {len(jobs):,} jobs under {len(contenders)} policies took {seconds:.0f} s")
     return outcome
+
+
+def _outcomes(given: Arguments) -> list[Outcome]:
+    if given.trace is not None and given.slots is not None:
+        return [_measure_recorded(given.trace, given.slots, given)]
+    with ProcessPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(partial(_measure, given=given), given.workloads))
 
 
 def _run(given: Arguments) -> int:
     if given.export is not None:
-        trace.write(given.export, _jobs(load(given.workloads[0], given.form), given))
+        trace.write(given.export, generate(load(given.workloads[0], given.form), given.seed))
         say(f"written to {given.export}")
         return 0
     begun = time.monotonic()
     say(f"seed {given.seed}")
-    with ProcessPoolExecutor(os.cpu_count()) as pool:
-        outcomes = list(pool.map(partial(_measure, given=given), given.workloads))
+    outcomes = _outcomes(given)
     run = report.Run(
         form=given.form,
         seed=given.seed,

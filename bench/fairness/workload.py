@@ -6,12 +6,13 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bench.fairness.trace import Kind, Lane
+from bench.fairness.trace import Arrival, Kind, Lane
 
 FOLDER = Path(__file__).parent / "workloads"
 
@@ -156,7 +157,8 @@ class Workload(_Part):
     compare: dict[str, Comparison] = Field(default_factory=dict)
     """Figures of Fairlead that are about two contenders."""
     full: Full | None = None
-    tenants: tuple[Tenants, ...] = Field(min_length=1)
+    tenants: tuple[Tenants, ...] = ()
+    """None for recorded traffic, whose tenants all weigh alike."""
     targets: dict[str, Target] = Field(default_factory=dict)
 
     @property
@@ -168,6 +170,23 @@ class Workload(_Part):
     def until_us(self) -> int:
         """Return when it is over."""
         return round(self.seconds * 1e6)
+
+
+def recorded(trace: Sequence[Arrival], slots: int) -> Workload:
+    """Return the conditions for recorded traffic: so many slots, until its last arrival."""
+    return Workload(
+        title="recorded traffic",
+        slots=slots,
+        seconds=max((job.at_us for job in trace), default=0) / 1e6 + 1,
+        show=(
+            "quiet_p99_seconds",
+            "quiet_p50_seconds",
+            "quiet_max_seconds",
+            "jain",
+            "gps_lag_slot_seconds",
+            "jobs_per_second",
+        ),
+    )
 
 
 def load(path: Path, form: str = "quick") -> Workload:

@@ -1,0 +1,114 @@
+"""`python -m bench.fairness`: what it writes, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from bench.fairness.__main__ import main
+from bench.fairness.trace import read
+
+JOB = '{"at_us": %d, "queue": "q", "tenant": "%s", "cost_us": 100000}\n'
+
+
+SMALL = """
+title = "small"
+slots = 1
+seconds = 5
+show = ["quiet_p50_seconds"]
+targets = { quiet_p50_seconds = { at_most = 0.0001 } }
+
+[[tenants]]
+name = "a"
+kind = "quiet"
+arrivals = { form = "even", per_second = 10 }
+cost = { form = "uniform", lowest_seconds = 0.05, highest_seconds = 0.1 }
+"""
+
+
+def small(folder: Path) -> str:
+    """Return a parameter file whose target cannot be met."""
+    path = folder / "small.toml"
+    path.write_text(SMALL)
+    return str(path)
+
+
+def recorded(folder: Path) -> Path:
+    """Return a file with a flood of tenant a, and one job of b behind it."""
+    path = folder / "jobs.jsonl"
+    path.write_text("".join(JOB % (0, "a") for _ in range(50)) + JOB % (1_000_000, "b"))
+    return path
+
+
+def test_recorded_traffic_is_judged_under_each_policy(tmp_path: Path) -> None:
+    """Traffic of one's own: b waits for all of a in a plain queue, for one job of it here."""
+    output = tmp_path / "out.json"
+    arguments = ["--trace", str(recorded(tmp_path)), "--slots", "1", "--output", str(output)]
+
+    assert 0 == main([*arguments, "--policy", "fairlead,fifo"])
+
+    measured = json.loads(output.read_text())["workloads"]["jobs"]["measured"]
+    assert measured["fairlead"]["gps_lag_slot_seconds"] > 0
+    assert {"fairlead", "fifo"} == set(measured)
+    assert output.with_suffix(".svg").exists()
+
+
+def test_the_same_seed_writes_the_same_results(tmp_path: Path) -> None:
+    """But for the machine, the date and how long it took."""
+    written: list[dict[str, object]] = []
+    for number in range(2):
+        output = tmp_path / f"{number}.json"
+        arguments = ["--workload", small(tmp_path), "--policy", "fairlead,fifo", "--seed", "3"]
+        main([*arguments, "--output", str(output)])
+        written.append(json.loads(output.read_text())["workloads"])
+
+    assert written[0] == written[1]
+    assert (tmp_path / "0.svg").read_bytes() == (tmp_path / "1.svg").read_bytes()
+
+
+def test_a_missed_target_fails_a_strict_run_only(tmp_path: Path) -> None:
+    """Exit code 1 is for broken runs; with --strict for a missed target too."""
+    output = str(tmp_path / "x.json")
+    arguments = ["--workload", small(tmp_path), "--policy", "fairlead", "--output", output]
+
+    assert 0 == main(arguments)
+    assert 1 == main([*arguments, "--strict"])
+
+
+def test_an_exported_workload_can_be_read(tmp_path: Path) -> None:
+    """One line for each job."""
+    path = tmp_path / "jobs.jsonl"
+
+    main(["--workload", small(tmp_path), "--export", str(path)])
+
+    assert 50 == len(read(path))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--workload", "W99"], "no workload W99"),
+        (["--policy", "fairleed"], "no policy 'fairleed'"),
+        (["--export", "x"], "--export needs one --workload"),
+        (["--trace", "x"], "--trace needs --slots"),
+        (["--record", "--policy", "fifo"], "--record takes everything"),
+    ],
+)
+def test_a_wrong_command_line_is_refused(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    """Exit code 2, and a sentence that names the option."""
+    with pytest.raises(SystemExit) as refused:
+        main(arguments)
+
+    assert 2 == refused.value.code
+    assert said in capsys.readouterr().err
+
+
+def test_a_bad_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2 and one sentence, no traceback."""
+    path = tmp_path / "jobs.jsonl"
+    path.write_text("{}\n")
+
+    assert 2 == main(["--trace", str(path), "--slots", "1"])
+    assert capsys.readouterr().err.startswith("bench.fairness: line 1: at_us is None")
