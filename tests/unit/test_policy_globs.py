@@ -22,6 +22,8 @@ from fairlead.policy import Glob
         ("a.c", ["a.c"], ["abc"]),
         ("*ab*ba*", ["abba", "abxba"], ["aba"]),
         ("", [""], ["a"]),
+        ("[ab]*", ["[ab]c"], ["ac"]),
+        ("a.?", ["a.c"], ["abc"]),
     ],
 )
 def test_a_pattern_matches_whole_names(pattern: str, fit: list[str], unfit: list[str]) -> None:

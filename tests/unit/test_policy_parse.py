@@ -7,6 +7,7 @@ import pytest
 
 from fairlead.policy import (
     DOCUMENT_BYTES_MAX,
+    Policy,
     PolicyRefused,
     canonical,
     digest,
@@ -164,6 +165,40 @@ def test_what_an_override_does_not_give_comes_from_the_default() -> None:
     assert (8.0, None) == (acme.weight, acme.slots)
     assert (0.25, 2) == (initech.weight, initech.slots and initech.slots.limit)
     assert (1.0, 25.0) == (other.weight, other.slots and other.slots.percent)
+
+
+def overriding(override: str) -> Policy:
+    """Return a policy with one override of a default that gives everything."""
+    default = "{weight: 3, slots: {limit: 5}, rate: {limit: 7, per: 1s}}"
+    return parse(
+        f"queues: [{{match: {{queue: q}}, tenants: {{default: {default}, "
+        f"overrides: [{{match: {{tenant: a}}, {override}}}]}}}}]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("override", "terms"),
+    [
+        ("weight: 1", (1.0, 5, 1)),
+        ("slots: {limit: 2}", (3.0, 2, 1)),
+        ("slots: null", (3.0, None, 1)),
+        ("rate: null", (3.0, 5, 0)),
+        ("rate: []", (3.0, 5, 0)),
+        ("", (3.0, 5, 1)),
+    ],
+)
+def test_an_override_changes_what_it_gives_and_no_more(
+    override: str, terms: tuple[float, int | None, int]
+) -> None:
+    """Also where it gives what would be the default elsewhere."""
+    found = overriding(override).queues[0].tenants.terms_of("a", {})
+
+    assert terms == (found.weight, found.slots and found.slots.limit, len(found.rate))
+
+
+def test_a_limit_that_is_lifted_is_another_meaning_than_one_that_is_not_given() -> None:
+    """The digest tells null from silence."""
+    assert 3 == len({digest(overriding(each)) for each in ("", "slots: null", "rate: null")})
 
 
 def test_an_override_with_name_and_label_needs_both() -> None:
