@@ -18,15 +18,20 @@ from pathlib import Path
 
 from bench import machine
 from bench.context import say
-from bench.fairness import picture, report, trace
+from bench.fairness import picture, real, report, trace
 from bench.fairness.contenders import ALWAYS, UnknownContenderError, contender
 from bench.fairness.generate import generate
 from bench.fairness.outcome import Outcome, measure
 from bench.fairness.record import record
+from bench.fairness.simulation import Played
 from bench.fairness.trace import Arrival, TraceRefusedError
 from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load, recorded
+from bench.processes import BrokenRunError
+from bench.server import Server, running
 
 _SEED = 1
+_REAL = "W1,W4,W15,W15B"
+"""What is played on PostgreSQL unless others are named: in ten minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +45,7 @@ class Arguments:
     trace: Path | None
     slots: int | None
     export: Path | None
+    real: bool
     strict: bool
     record: bool
     output: Path | None
@@ -85,7 +91,7 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
     parser.add_argument("--form", default="quick", choices=("quick", "full"))
     parser.add_argument(
-        "--workload", type=_workloads, default=tuple(_own()), help="such as W1,W4, or a file"
+        "--workload", type=_workloads, default=(), help="such as W1,W4, or a file; else all"
     )
     parser.add_argument(
         "--policy", type=_contenders, default=(), help="such as fairlead,sqs,round-robin@200"
@@ -94,25 +100,31 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     parser.add_argument("--trace", type=Path, help="play these jobs in place of generated ones")
     parser.add_argument("--slots", type=int, help="for --trace: how many jobs run at once")
     parser.add_argument("--export", type=Path, help="write the workload's jobs, play nothing")
+    parser.add_argument(
+        "--real", action="store_true", help="on PostgreSQL too, with a scheduler and a worker"
+    )
     parser.add_argument("--strict", action="store_true", help="exit 1 for a missed target")
     parser.add_argument("--record", action="store_true", help="rewrite the page of results")
     parser.add_argument("--output", type=Path, help="where the JSON goes")
     parser.add_argument("--picture", type=Path, help="where the SVG goes; beside the JSON")
     given = parser.parse_args(argv)
-    if given.record and (given.trace or given.policy or given.workload != tuple(_own())):
+    if given.record and (given.trace or given.policy or given.workload):
         parser.error("--record takes everything: leave out --workload, --policy and --trace")
     if given.export and len(given.workload) != 1:
         parser.error("--export needs one --workload")
     if (given.trace is None) != (given.slots is None) or (given.slots or 1) < 1:
         parser.error("--trace needs --slots, how many jobs run at once, and that needs --trace")
+    if given.trace and given.real:
+        parser.error("--trace is played in simulated time: leave out --real")
     return Arguments(
         form=given.form,
-        workloads=given.workload,
+        workloads=given.workload or (_workloads(_REAL) if given.real else tuple(_own())),
         contenders=given.policy,
         seed=given.seed,
         trace=given.trace,
         slots=given.slots,
         export=given.export,
+        real=given.real,
         strict=given.strict,
         record=given.record,
         output=given.output,
@@ -120,29 +132,45 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     )
 
 
-def _measure(path: Path, given: Arguments) -> Outcome:
+def _measure(path: Path, given: Arguments, server: Server | None = None) -> Outcome:
     workload = load(path, given.form)
     name = path.stem.partition("-")[0].upper()
-    return _play(name, workload, generate(workload, given.seed), given)
+    return _play(name, workload, generate(workload, given.seed), given, server)
 
 
 def _measure_recorded(path: Path, slots: int, given: Arguments) -> Outcome:
     jobs = trace.read(path)
-    return _play(path.stem, recorded(jobs, slots), jobs, given)
+    return _play(path.stem, recorded(jobs, slots), jobs, given, None)
 
 
-def _play(name: str, workload: Workload, jobs: Sequence[Arrival], given: Arguments) -> Outcome:
+def _play(
+    name: str,
+    workload: Workload,
+    jobs: Sequence[Arrival],
+    given: Arguments,
+    server: Server | None,
+) -> Outcome:
     begun = time.monotonic()
     contenders = given.contenders or (*ALWAYS, *workload.extra)
-    outcome = measure(name, workload, jobs, contenders)
+    played: tuple[Played, ...] = ()
+    if server is not None:
+        played = real.play(server, jobs, slots=workload.slots, until_us=workload.until_us)
+    outcome = measure(name, workload, jobs, contenders, played)
     seconds = time.monotonic() - begun
-    say(f"{name}: {len(jobs):,} jobs under {len(contenders)} policies took {seconds:.0f} s")
+    policies = len(outcome.measured)
+    say(f"{name}: {len(jobs):,} jobs under {policies} policies took {seconds:.0f} s")
     return outcome
 
 
 def _outcomes(given: Arguments) -> list[Outcome]:
     if given.trace is not None and given.slots is not None:
         return [_measure_recorded(given.trace, given.slots, given)]
+    if given.real:
+        for path in given.workloads:
+            if set(load(path, given.form).weights.values()) != {1.0}:
+                raise WorkloadRefusedError(f"{path.name}: weights cannot be played with --real")
+        with running() as server:
+            return [_measure(path, given, server) for path in given.workloads]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(partial(_measure, given=given), given.workloads))
 
@@ -160,6 +188,7 @@ def _run(given: Arguments) -> int:
         seed=given.seed,
         machine=machine.describe(),
         seconds=time.monotonic() - begun,
+        real=given.real,
     )
     report.show(outcomes, run)
     written = report.write(outcomes, run, given.output)
@@ -179,6 +208,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (TraceRefusedError, WorkloadRefusedError, OSError) as error:
         print(f"bench.fairness: {error}", file=sys.stderr)
         return 2
+    except BrokenRunError as error:
+        print(f"bench.fairness: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from fairlead_scheduler.settings import SchedulerSettings
 
 FAIRLEAD = "fairlead"
 IDEAL = "ideal"
+REAL = "on PostgreSQL"
+"""Fairlead itself, not simulated."""
 ALWAYS = (
     FAIRLEAD,
     "fairlead@0",

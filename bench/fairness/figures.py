@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bench.fairness import metrics
-from bench.fairness.contenders import Race
+from bench.fairness.contenders import FAIRLEAD, Race
 from bench.fairness.ideal import Curves
 from bench.fairness.simulation import Played
 from bench.fairness.trace import KINDS, Lane
@@ -95,9 +95,15 @@ def _against(played: Sequence[Played], ideal: Ideal, until_us: int) -> dict[str,
     return found
 
 
-def compared(comparison: Comparison, measured: Mapping[str, Figures]) -> float | None:
-    """Return a figure that is about two contenders; None if one of them took no part."""
-    mine = measured.get(comparison.of, {}).get(comparison.figure)
+def compared(
+    comparison: Comparison, measured: Mapping[str, Figures], judged: str
+) -> float | None:
+    """Return a figure that is about two contenders; None if one of them took no part.
+
+    Whoever is judged stands for Fairlead.
+    """
+    of = judged if comparison.of == FAIRLEAD else comparison.of
+    mine = measured.get(of, {}).get(comparison.figure)
     other = measured.get(comparison.over, {}).get(comparison.figure)
     if mine is None or other is None:
         return None

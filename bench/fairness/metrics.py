@@ -115,7 +115,8 @@ def weight_error(served: Mapping[Lane, float], weights: Mapping[Lane, float]) ->
 def work_conservation(played: Iterable[Played], slots: int, until_us: int) -> float:
     """Return 1 - the slot-time that was idle beside waiting jobs, over all slot-time.
 
-    A waiting job could have used one slot, not all that were idle.
+    A waiting job could have used one slot, not all that were idle. On a real fleet a job may
+    be claimed a moment before its slot is free.
     """
     changes: Counter[tuple[int, bool]] = Counter()
     for arrival, claimed_us, ended_us in played:
@@ -129,11 +130,11 @@ def work_conservation(played: Iterable[Played], slots: int, until_us: int) -> fl
     for (at_us, is_waiting), change in sorted(changes.items()):
         if at_us >= until_us:
             break
-        wasted_us += min(slots - running, waiting) * (at_us - last_us)
+        wasted_us += max(0, min(slots - running, waiting)) * (at_us - last_us)
         last_us = at_us
         waiting += change * is_waiting
         running += change * (not is_waiting)
-    wasted_us += min(slots - running, waiting) * (until_us - last_us)
+    wasted_us += max(0, min(slots - running, waiting)) * (until_us - last_us)
     return 1 - wasted_us / (slots * until_us)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bench.fairness.contenders import FAIRLEAD, IDEAL, Race, contender
+from bench.fairness.contenders import FAIRLEAD, IDEAL, REAL, Race, contender
 from bench.fairness.figures import Figures, Ideal, compared, figures
 from bench.fairness.ideal import fluid
 from bench.fairness.simulation import Played, play
@@ -39,11 +39,13 @@ class Outcome:
     jobs: int
     measured: Mapping[str, Figures]
     compared: Mapping[str, float]
+    judged: str = FAIRLEAD
+    """Whose figures are held against the targets."""
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return each target with Fairlead's figure."""
-        own = {**self.measured.get(FAIRLEAD, {}), **self.compared}
+        own = {**self.measured.get(self.judged, {}), **self.compared}
         return tuple(
             Verdict(figure=name, target=target, measured=own.get(name))
             for name, target in self.workload.targets.items()
@@ -51,9 +53,13 @@ class Outcome:
 
 
 def measure(
-    name: str, workload: Workload, trace: Sequence[Arrival], contenders: Sequence[str]
+    name: str,
+    workload: Workload,
+    trace: Sequence[Arrival],
+    contenders: Sequence[str],
+    real: Sequence[Played] = (),
 ) -> Outcome:
-    """Play a trace under each contender."""
+    """Play a trace under each contender; what was played on PostgreSQL is judged instead."""
     race = Race(
         trace=trace,
         weights=workload.weights,
@@ -61,19 +67,21 @@ def measure(
         until_us=workload.until_us,
     )
     ideal = _ideal(race)
-    measured: dict[str, Figures] = {}
+    judged = REAL if real else FAIRLEAD
+    measured: dict[str, Figures] = {REAL: figures(real, race, ideal)} if real else {}
     for each in contenders:
         if each != IDEAL:
             measured[each] = figures(_played(each, race), race, ideal)
         elif ideal is not None:
             measured[each] = figures(ideal.played, race, ideal)
-    found = {key: compared(one, measured) for key, one in workload.compare.items()}
+    found = {key: compared(one, measured, judged) for key, one in workload.compare.items()}
     return Outcome(
         name=name,
         workload=workload,
         jobs=len(trace),
         measured=measured,
         compared={key: value for key, value in found.items() if value is not None},
+        judged=judged,
     )
 
 

@@ -11,24 +11,29 @@ from bench.machine import ROOT
 
 PAGE = ROOT / "docs/explanation/fairness.md"
 PICTURE = ROOT / "docs/images/fairness.svg"
-BEGIN = "<!-- written by python -m bench.fairness --record -->\n"
-END = "<!-- end of what was written -->\n"
+_OPTIONS = {False: "--record", True: "--real --record"}
 
 
 def record(outcomes: Sequence[Outcome], run: Run) -> None:
-    """Replace what the last run wrote; a repeat with the same seed changes the date only."""
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-    _, mark, after = rest.partition(END)
-    assert mark, f"{PAGE.name} has lost the mark {END.strip()}"
+    """Replace what the last such run wrote; of simulated ones there is a picture too."""
+    begin = f"<!-- written by python -m bench.fairness {_OPTIONS[run.real]} -->\n"
+    end = f"<!-- end of what {_OPTIONS[run.real]} wrote -->\n"
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
+    _, mark, after = rest.partition(end)
+    assert mark, f"{PAGE.name} has lost the mark {end.strip()}"
     text = "\n".join(_lines(outcomes, run))
-    PAGE.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}", encoding="utf-8")
-    picture.draw(PICTURE, outcomes)
+    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
+    if not run.real:
+        picture.draw(PICTURE, outcomes)
 
 
 def _lines(outcomes: Sequence[Outcome], run: Run) -> Iterator[str]:
     commit, date = run.machine.commit, run.machine.date[:10]
     yield f"The {run.form} form, seed {run.seed}, commit {commit}, {date}."
-    yield "Time is simulated, so the machine does not matter.\n"
+    if run.real:
+        yield f"{run.machine.cpu_model}, {run.machine.cores} cores.\n"
+    else:
+        yield "Time is simulated, so the machine does not matter.\n"
     yield from _table(
         ("", "workload", "figure", "target (stretch)", "measured", ""),
         [

@@ -24,6 +24,8 @@ class Run:
     seed: int
     machine: Machine
     seconds: float
+    real: bool = False
+    """Whether there was a database, and not simulated time only."""
 
 
 def title(figure: str) -> tuple[str, str]:
@@ -79,7 +81,7 @@ def show(outcomes: Sequence[Outcome], run: Run) -> None:
         console.print(_contenders(outcome))
     console.print(
         f"{run.machine.cpu_model}, {run.machine.cores} cores, commit {run.machine.commit}; "
-        f"simulated time, so the same on any machine; took {run.seconds:.0f} s",
+        f"took {run.seconds:.0f} s. What is simulated is the same on any machine",
         highlight=False,
     )
 
