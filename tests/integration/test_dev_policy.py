@@ -11,6 +11,8 @@ from psycopg.rows import TupleRow
 from fairlead.cli.program import run
 from fairlead.dev.policy import PolicyFile
 from fairlead.dev.postgres import Server
+from tests.support.dev import running_dev
+from tests.support.waiting import until
 
 STORED = "SELECT author, reason, document FROM fairlead.policy_versions ORDER BY version"
 
@@ -113,6 +115,24 @@ def test_a_save_without_a_database_is_stored_when_there_is_one(
 
     assert ["version: 1\n"] == documents(db)
     assert ["the database does not answer: trying again"] == watched.said[:-1]
+
+
+def test_dev_applies_each_save_while_it_runs(tmp_path: Path) -> None:
+    """A save is stored within two seconds; a bad one is said, and the fleet goes on."""
+    file = tmp_path / "policy.yaml"
+    file.write_text("version: 1\n")
+    with (
+        running_dev("--policy", str(file)) as dev,
+        psycopg.connect(dev.url, autocommit=True) as db,
+    ):
+        until(lambda: documents(db), what="the first version", seconds=30)
+        file.write_text("qeues: []\n")
+        until(lambda: "mean queues?" in dev.said.read_text(), what="a refusal", seconds=2)
+        file.write_text("version: 22\n")
+
+        until(lambda: len(documents(db)) == 2, what="the second version", seconds=2)
+
+        assert ["version: 1\n", "version: 22\n"] == documents(db)
 
 
 def test_dev_refuses_a_bad_policy_before_anything_starts(

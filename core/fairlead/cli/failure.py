@@ -8,7 +8,14 @@ from fairlead.cli.problem import Problem
 from fairlead.settings import explain
 from fairlead.store import Unreachable
 
-_TABLES = ("jobs", "schedules", "worker_leases", "job_history", "job_progress", "policy_versions")
+_TABLES = (
+    "jobs",
+    "schedules",
+    "worker_leases",
+    "job_history",
+    "job_progress",
+    "policy_versions",
+)
 _DEMANDS = {
     "missed_is_skip_coalesce_or_catch_up": "missed must be skip, coalesce or catch_up",
     "timezone_is_known": "timezone must be one that PostgreSQL knows, such as Europe/Berlin",

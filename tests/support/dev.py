@@ -1,0 +1,62 @@
+"""`fairlead dev` as a process of its own, with one handler, in a folder of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.support.databases import fast_folder
+from tests.support.waiting import until
+
+_APP = """
+import fairlead
+tasks = fairlead.Tasks()
+@tasks.handler("k")
+def k(job): return None
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Dev:
+    """A fleet that runs: its database, that database's folder, and the file of what it says."""
+
+    url: str
+    data: Path
+    said: Path
+
+
+@contextmanager
+def running_dev(*words: str) -> Generator[Dev]:
+    """Run `fairlead dev` with one worker and these words; at the end it stops well."""
+    with tempfile.TemporaryDirectory(prefix="fairlead-test-", dir=fast_folder()) as name:
+        folder = Path(name)
+        folder.chmod(0o755)  # the server's account must get in
+        (folder / "devapp.py").write_text(_APP)
+        said, data = folder / "said", folder / "pg"
+        fixed = ("--app", "devapp:tasks", "--workers", "1", "--data-dir", str(data))
+        with (
+            said.open("wb") as output,
+            subprocess.Popen(
+                [sys.executable, "-m", "fairlead.cli", "dev", *fixed, *words],
+                cwd=folder,
+                stderr=output,
+                env={**os.environ, "PYTHONPATH": str(folder)},
+            ) as dev,
+        ):
+            try:
+                yield Dev(until(lambda: _told_url(said), what="a URL", seconds=40), data, said)
+            finally:
+                dev.send_signal(signal.SIGINT)
+                dev.wait(40)
+        assert 0 == dev.returncode, said.read_text()
+
+
+def _told_url(said: Path) -> str | None:
+    """Return the URL that `fairlead dev` has told its user, if it has."""
+    _, _, rest = said.read_text().partition("export FAIRLEAD_DATABASE_URL=")
+    return rest.split("\n")[0] if "\n" in rest else None
