@@ -1,5 +1,6 @@
 """A policy document is read whole, or refused with the field, its value and the fix."""
 
+import re
 from datetime import timedelta
 from time import process_time
 
@@ -129,6 +130,14 @@ def test_the_example_is_a_policy() -> None:
         (each.limit, each.per, each.burst_jobs) for each in emails.rate
     ]
     assert [5, 100] == [each.burst_jobs for each in reports.tenants.default.rate]
+
+
+def test_every_policy_on_a_page_is_one() -> None:
+    """What the how-to page shows can be applied."""
+    page = (tree.ROOT / "docs/how-to/tune-fairness.md").read_text("utf-8")
+    blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+    assert 3 == len([parse(block) for block in blocks])
 
 
 def test_a_document_without_rules_has_the_defaults_of_no_policy() -> None:
