@@ -12,8 +12,10 @@ from itertools import groupby
 
 from bench.fairness.policy import Event, Row
 from bench.fairness.trace import Arrival, Lane
+from fairlead.policy import Policy
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.terms import compiled
 from fairlead_scheduler.values import Found, Head, Stream
 
 _STREAMS_MAX = 1000
@@ -24,7 +26,7 @@ class Fairlead:
     """The fair order with its heads."""
 
     def __init__(self, weights: Mapping[Lane, float]) -> None:
-        self._order = FairOrder("default", 0, weights=dict(weights.items()))
+        self._order = FairOrder("default", 0, compiled(_policy(weights)))
         self._heads = Heads(in_flight=self._order.in_flight, last_id=-1)
         self._heads.surveyed()
         self._streams: dict[Stream, list[int]] = {}
@@ -66,3 +68,16 @@ class Fairlead:
 
 def _at_us(event: Event) -> int:
     return event.at_us
+
+
+def _policy(weights: Mapping[Lane, float]) -> Policy:
+    """Return the policy that gives tenants these weights."""
+    overrides: dict[str, list[object]] = {}
+    for (queue, tenant), weight in weights.items():
+        override = {"match": {"tenant": tenant}, "weight": weight}
+        overrides.setdefault(queue, []).append(override)
+    rules = [
+        {"match": {"queue": queue}, "tenants": {"overrides": each}}
+        for queue, each in overrides.items()
+    ]
+    return Policy.model_validate({"queues": rules})

@@ -7,9 +7,11 @@ order.
 
 from bisect import bisect_right
 
+from fairlead_scheduler.bounds import FREE, Bounds
 from fairlead_scheduler.estimate import Mean, prior_us
 from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.streams import LaneHeads
+from fairlead_scheduler.terms import QueueTerms, Terms
 from fairlead_scheduler.values import FairSettings, Head
 
 UNCLAIMED = -1
@@ -21,10 +23,12 @@ class Lane:
 
     __slots__ = (
         "active",
+        "bounds",
         "dirty",
         "ended",
         "expected_us",
         "heads",
+        "held",
         "in_flight",
         "index",
         "key",
@@ -34,13 +38,21 @@ class Lane:
         "ran_us",
         "start",
         "tenant",
+        "terms",
+        "until_us",
         "weight",
     )
 
-    def __init__(self, queue: "Queue", tenant: str, weight: float) -> None:
+    def __init__(self, queue: "Queue", tenant: str, terms: Terms) -> None:
         self.queue = queue
         self.tenant = tenant
-        self.weight = weight
+        self.terms = terms
+        self.weight = terms.weight
+        self.bounds: Bounds | None = None
+        self.held = FREE
+        """Why it does not wait for service though it has work."""
+        self.until_us = 0
+        """Until when a rate holds it."""
         self.heads = LaneHeads(queue.name, tenant)
         """Those of `Heads`, from the first time that it names the lane."""
         self.start: int = queue.lanes.virtual
@@ -80,8 +92,10 @@ class Queue:
 
     __slots__ = (
         "active",
+        "bounds",
         "ended",
         "first",
+        "held",
         "in_flight",
         "index",
         "key",
@@ -92,17 +106,26 @@ class Queue:
         "prior_us",
         "ran_us",
         "rows",
+        "rule",
+        "scale",
         "settled_in",
         "shown",
         "start",
         "tags",
         "tenants",
+        "terms",
+        "until_us",
         "weight",
     )
 
-    def __init__(self, name: str, start: int, weight: float, settings: FairSettings) -> None:
+    def __init__(self, name: str, start: int, rule: QueueTerms, settings: FairSettings) -> None:
         self.name = name
-        self.weight = weight
+        self.rule = rule
+        self.terms = rule.own
+        self.weight = rule.own.weight
+        self.bounds: Bounds | None = None
+        self.held = FREE
+        self.until_us = 0
         self.start = start
         self.in_flight = 0
         self.index = 0
@@ -110,6 +133,8 @@ class Queue:
         self.active = False
         self.lanes: Level[Lane] = Level()
         self.tenants: dict[str, Lane] = {}
+        self.scale = 1.0
+        """What a distance of tenant tags is between root tags, at most."""
         self.mean = Mean()
         self.prior_us = settings.prior_us
         self.owed_us = 0
@@ -125,6 +150,16 @@ class Queue:
         """The row that stands for this queue where the floor is sought."""
         self.settled_in = 0
         """The plan for which the virtual time of its tenants was last brought up to date."""
+
+    def rescale(self) -> None:
+        """Heed the weights of the queue and its tenants.
+
+        A job moves the tag of its tenant by its cost over the tenant's weight, and that of the
+        queue by its cost over the queue's. Rows whose tags kept the tenants' distances would be
+        claimed ever later than it is their queue's turn where the first is more.
+        """
+        lightest = min((lane.weight for lane in self.tenants.values()), default=1.0)
+        self.scale = lightest / self.weight
 
     def settle(self, settings: FairSettings) -> None:
         """Learn from what has ended."""
@@ -153,17 +188,18 @@ class Queue:
         """Place a row by its tenant tag; says whether it is the first now.
 
         The last row has the queue's tag, and is at least as far behind the one before it as
-        their tenants' tags say. One that overtakes borrows: its root tag lies between those
-        of its neighbours as its tenant tag lies between theirs, so that any number of rows
-        can overtake one that is far ahead. In front of the first row it is as far ahead as
-        its tenant tag, but by one job at most: that may be below the floor, which then
-        follows.
+        their tenants' tags say, in the queue's measure. One that overtakes borrows: its root
+        tag lies between those of its neighbours as its tenant tag lies between theirs, so
+        that any number of rows can overtake one that is far ahead. In front of the first row
+        it is as far ahead as its tenant tag, but by one job at most: that may be below the
+        floor, which then follows.
         """
         rows, tags = self.rows, self.tags
         place = bisect_right(tags, tag, lo=self.first)
         if place == self.first < len(rows):
             first = rows[place]
-            flight.root_tag = first.root_tag - min(tags[place] - tag, first.charged_us)
+            ahead = (tags[place] - tag) * self.scale
+            flight.root_tag = first.root_tag - int(min(ahead, first.charged_us / self.weight))
         elif place < len(rows):
             before, before_tag = rows[place - 1], tags[place - 1]
             room = rows[place].root_tag - before.root_tag
@@ -173,8 +209,8 @@ class Queue:
         else:
             flight.root_tag = max(flight.root_tag, floor)
             if rows:
-                ahead = max(0, tag - tags[-1])
-                flight.root_tag = max(flight.root_tag, rows[-1].root_tag + ahead)
+                behind = int(max(0, tag - tags[-1]) * self.scale)
+                flight.root_tag = max(flight.root_tag, rows[-1].root_tag + behind)
         rows.insert(place, flight)
         tags.insert(place, tag)
         return place == self.first

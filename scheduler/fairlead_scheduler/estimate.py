@@ -29,6 +29,12 @@ class Mean:
         self.samples = samples
         self.total_us = total_us
 
+    def narrow(self, window: int) -> None:
+        """Remember no more samples than this."""
+        if self.samples > window:
+            self.total_us = self.total_us * window // self.samples
+            self.samples = window
+
     def value_us(self, default_us: int) -> int:
         """Return the mean, at least 1; the default before the first sample."""
         return max(1, self.total_us // self.samples) if self.samples else default_us

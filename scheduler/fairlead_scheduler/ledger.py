@@ -4,24 +4,36 @@ An event notes what a lane owes; the next plan settles it. Unknown ids are ignor
 so an event that is told twice changes nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
+from fairlead_scheduler.bounds import LIMIT, Bounds
 from fairlead_scheduler.estimate import Mean
+from fairlead_scheduler.holds import Holds, Member
 from fairlead_scheduler.order import NEVER, Level
+from fairlead_scheduler.rates import Rate, Used, carried
 from fairlead_scheduler.streams import LaneHeads
-from fairlead_scheduler.values import FairSettings, QueueRow, Weights
+from fairlead_scheduler.terms import Table
+from fairlead_scheduler.values import FairSettings, QueueRow
 
 
 class Ledger:
     """Lanes, queues and flights, and every event that moves a tag."""
 
     def __init__(
-        self, settings: FairSettings, weights: Weights, flights: dict[int, Flight]
+        self, table: Table, flights: dict[int, Flight], used: Iterable[Used] = ()
     ) -> None:
-        self.settings = settings
-        self.weights = weights
+        self.table = table
+        self.now_us = 0
+        self.slots = 1
+        self.holds = Holds()
+        self.over = bool(table.stored)
+        """Whether more rows may wait than limits allow."""
+        self._windows: dict[tuple[str, str | None, int], Used] = {
+            (each.queue, each.tenant, each.per_us): each for each in used
+        }
+        """What is used of windows that no lane or queue has at hand."""
         self.root: Level[Queue] = Level()
         self.queues: dict[str, Queue] = {}
         self.flights = flights
@@ -36,19 +48,34 @@ class Ledger:
         """Root tags of each queue's first unclaimed row, and of rows that came back."""
         self._turn = 0
 
+    @property
+    def settings(self) -> FairSettings:
+        """The knobs in force."""
+        return self.table.settings
+
+    def members(self) -> Iterator[Member]:
+        """Yield every queue and every lane."""
+        for queue in self.queues.values():
+            yield queue
+            yield from queue.tenants.values()
+
     def lane(self, queue: str, tenant: str) -> Lane:
         """Return a tenant's lane, made when it is not known."""
         node = self.queues.get(queue)
         if node is None:
-            weight = self.weights.get((queue, None), 1.0)
-            node = Queue(queue, self.root.virtual, weight, self.settings)
+            rule = self.table.queue(queue)
+            node = Queue(queue, self.root.virtual, rule, self.settings)
+            node.rescale()
             self.queues[queue] = node
             self.root.add(node)
+            self.bind(node, queue, None)
         lane = node.tenants.get(tenant)
         if lane is None:
-            lane = Lane(node, tenant, self.weights.get((queue, tenant), 1.0))
+            lane = Lane(node, tenant, node.rule.lane(tenant))
             node.tenants[tenant] = lane
             node.lanes.add(lane)
+            node.scale = min(node.scale, lane.weight / node.weight)
+            self.bind(lane, queue, tenant)
         return lane
 
     def wake(self, lane: Lane) -> None:
@@ -62,19 +89,72 @@ class Ledger:
         lane.active = True
         lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
         lanes.join(lane)
-        if not queue.active:
-            queue.start = max(queue.start, self.root.virtual)
-            queue.active = True
-            self.root.join(queue)
+        if not (queue.active or queue.held):
+            self._join(queue)
 
     def rest(self, lane: Lane) -> None:
-        """Let a lane wait no longer: it has nothing, or is paused."""
+        """Let a lane wait no longer: it has nothing, or is held back."""
         queue = lane.queue
         lane.active = False
         queue.lanes.leave(lane)
-        if not queue.lanes.active:
+        if queue.active and not queue.lanes.active:
             queue.active = False
             self.root.leave(queue)
+
+    def bind(self, member: Member, queue: str, tenant: str | None) -> None:
+        """Give a member the bounds of its terms, with what is used of their windows."""
+        windows, bounds, terms = self._windows, member.bounds, member.terms
+        exact: dict[Rate, int] = {}
+        if bounds is not None:
+            exact = dict(zip(bounds.rates, bounds.arrivals, strict=True))
+            for each in bounds.used(queue, tenant):
+                windows[queue, tenant, each.per_us] = each
+        member.bounds = None
+        if terms.bounded:
+            arrivals: list[int] = []
+            for rate in terms.rates:
+                used = windows.pop((queue, tenant, rate.per_us), None)
+                arrival = 0 if used is None else carried(rate, used, self.now_us)
+                arrivals.append(exact.get(rate, arrival))
+            member.bounds = Bounds(terms.limit_of(self.slots), terms.rates, arrivals)
+        self.holds.ask_again(member)
+
+    def forget_windows(self) -> None:
+        """Forget windows that are empty and that nobody has at hand."""
+        now_us = self.now_us
+        self._windows = {k: used for k, used in self._windows.items() if used.empty_us > now_us}
+
+    def bar(self, member: Member) -> bool:
+        """Hold a member back if its bounds leave no room; whether they do not."""
+        bounds = member.bounds
+        if bounds is None or bounds.room(member.in_flight, self.now_us) > 0:
+            return False
+        self.hold(member, bounds.reason(member.in_flight))
+        return True
+
+    def hold(self, member: Member, reason: int) -> None:
+        """Hold a member back: it waits for service no longer."""
+        self.holds.hold(member, reason)
+        if not member.active:
+            return
+        if isinstance(member, Lane):
+            self.rest(member)
+        else:
+            member.active = False
+            self.root.leave(member)
+
+    def free(self, queue: Queue) -> None:
+        """Let a queue wait for service again, if it has lanes that do, and there is room."""
+        self.holds.let(queue)
+        if queue.lanes.active and not self.bar(queue):
+            self._join(queue)
+            if queue.lanes.first() is not None:
+                self.root.put(queue)
+
+    def _join(self, queue: Queue) -> None:
+        queue.start = max(queue.start, self.root.virtual)
+        queue.active = True
+        self.root.join(queue)
 
     def settle(self) -> None:
         """Begin a plan: find the floor, collect what is owed, bring V up to date."""
@@ -92,6 +172,8 @@ class Ledger:
             queue.settle(self.settings)
             self.root.move(queue, queue.owed_us)
             queue.owed_us = 0
+            if queue.held == LIMIT:
+                self.holds.ask_again(queue)
         self.root.advance(lowest)
 
     def lowest_tag(self) -> int:
@@ -227,14 +309,17 @@ class Ledger:
             if idle <= len(gone):
                 break
             virtual = queue.lanes.advance(queue.oldest())
-            lanes = [lane for lane in queue.tenants.values() if _is_forgettable(lane, virtual)]
+            lanes = [x for x in queue.tenants.values() if self._is_forgettable(x, virtual)]
             for lane in lanes[: idle - len(gone)]:
                 del queue.tenants[lane.tenant]
                 queue.lanes.remove(lane)
+                self.holds.let(lane)
                 gone.append(lane.heads)
-            if not queue.tenants and queue.front() is None:
+            drained = queue.bounds is None or queue.bounds.drained(self.now_us)
+            if drained and not queue.tenants and queue.front() is None:
                 del self.queues[queue.name]
                 self.root.remove(queue)
+                self.holds.let(queue)
         return gone
 
     def _collect(self, owing: Iterable[Lane]) -> None:
@@ -253,8 +338,11 @@ class Ledger:
             queue.owed_us += owed_us
             lane.owed_us = 0
             queue.lanes.move(lane, owed_us)
+            if lane.held == LIMIT:
+                self.holds.ask_again(lane)
 
-
-def _is_forgettable(lane: Lane, virtual: int) -> bool:
-    busy = lane.active or lane.in_flight or lane.dirty or lane.heads.front or lane.heads.changed
-    return not busy and lane.start <= virtual
+    def _is_forgettable(self, lane: Lane, virtual: int) -> bool:
+        heads = lane.heads
+        busy = lane.active or lane.in_flight or lane.dirty or heads.front or heads.changed
+        drained = lane.bounds is None or lane.bounds.drained(self.now_us)
+        return not busy and drained and lane.start <= virtual

@@ -35,6 +35,8 @@ class Member(Protocol):
     start: int
     """The start tag S: slot-microseconds charged so far, over the weight."""
     weight: float
+    active: bool
+    """Whether it waits for service."""
     in_flight: int
     """Jobs in `work_queue`, unclaimed or running."""
     index: int
@@ -117,6 +119,22 @@ class Level(Generic[M]):
             self.put(member)
         elif start > self.top:
             self.top = start
+
+    def reweigh(self, member: M, weight: float) -> None:
+        """Give a member another weight; V must be up to date.
+
+        What it has been charged beyond V stays the same in slot-time.
+        """
+        ahead = member.start - self.virtual
+        if ahead > 0 and weight != member.weight:
+            member.start = self.virtual + round(ahead * member.weight / weight)
+        else:
+            member.start = max(member.start, self.virtual)
+        if member.active:
+            self.weight += weight - member.weight
+        member.weight = weight
+        if member.key != OUT:
+            self.put(member)
 
     def limit(self, jobs: float, lag_us: int) -> None:
         """Set the cap to a share of so many jobs in flight, charged at most `lag_us` late.

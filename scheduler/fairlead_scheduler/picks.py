@@ -6,6 +6,8 @@ from heapq import heappop, heappush, heapreplace
 from math import ceil
 
 from fairlead_scheduler.books import Flight, Lane, Queue
+from fairlead_scheduler.bounds import Bounds
+from fairlead_scheduler.holds import Member
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import INDEX_BITS, INDEX_MASK, NEVER, OUT
@@ -29,6 +31,7 @@ class Picks:
         "_turn_us",
         "doubtful",
         "jobs",
+        "metered",
     )
 
     def __init__(self, ledger: Ledger, heads: Heads, *, slots: int, lag_us: int) -> None:
@@ -43,6 +46,8 @@ class Picks:
         self._prior_samples = settings.prior_samples
         self.jobs: list[Planned] = []
         self.doubtful: list[int] = []
+        self.metered: dict[Member, None] = {}
+        """Whose rates have been used."""
         if ledger.root.active:
             ledger.root.limit(self._quota, lag_us)
 
@@ -74,7 +79,9 @@ class Picks:
     def _overtake_in(self, queue: Queue, room: int) -> int:
         """Pick jobs whose tenants' tags are below that of the queue's last row."""
         first = queue.lanes.first()
-        if first is None or queue.front() is None or first.start >= queue.tags[-1]:
+        if queue.held or first is None or queue.front() is None:
+            return 0
+        if first.start >= queue.tags[-1]:
             return 0
         return self._serve(queue, room, NEVER, queue.tags[-1])
 
@@ -99,7 +106,11 @@ class Picks:
 
         Only lanes whose tags are below the `bar` are served.
         """
-        ledger = self._ledger
+        ledger, bounds = self._ledger, queue.bounds
+        if bounds is not None:
+            if ledger.bar(queue):
+                return 0
+            limit = min(limit, bounds.room(queue.in_flight, ledger.now_us))
         share = self._quota * queue.weight / ledger.root.weight
         queue.lanes.limit(share, self._lag_us)
         queue.front()
@@ -110,6 +121,9 @@ class Picks:
             queue.in_flight += served
             ledger.unclaimed += served
             ledger.last_root_tag = max(ledger.last_root_tag, queue.rows[-1].root_tag)
+            if bounds is not None:
+                self._spend(queue, bounds, served)
+                ledger.bar(queue)
         return served
 
     def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
@@ -125,9 +139,16 @@ class Picks:
                 continue
             if lane.start >= bar:
                 return
-            self._turn(lane, jobs_max, rival)
+            bounds = lane.bounds
+            if bounds is None:
+                self._turn(lane, jobs_max, rival)
+            else:
+                self._bounded_turn(lane, bounds, jobs_max, rival)
             heads = lane.heads
             if len(heads.ready) <= heads.refill_at and self._low(lane, heap):
+                continue
+            if bounds is not None and self._ledger.bar(lane):
+                heappop(heap)
                 continue
             # As `Level.put` makes it, with one heap operation instead of two in the hot loop.
             key = lane.key = (lane.start << 1 | 1) << INDEX_BITS | lane.index
@@ -136,6 +157,19 @@ class Picks:
             else:
                 heappop(heap)
                 heappush(capped, key)
+
+    def _bounded_turn(self, lane: Lane, bounds: Bounds, jobs_max: int, rival: int) -> None:
+        """Take no more jobs of a lane than its limit and its rates have room for."""
+        before = len(self.jobs)
+        room = bounds.room(lane.in_flight, self._ledger.now_us)
+        if room > 0:
+            self._turn(lane, min(jobs_max, before + room), rival)
+            self._spend(lane, bounds, len(self.jobs) - before)
+
+    def _spend(self, member: Member, bounds: Bounds, jobs: int) -> None:
+        if bounds.rates:
+            bounds.spend(jobs, self._ledger.now_us)
+            self.metered[member] = None
 
     def _turn(self, lane: Lane, jobs_max: int, rival: int) -> None:
         """Take one job of a lane, or several that are so short that they make one turn.
@@ -147,7 +181,7 @@ class Picks:
         weight, queue_weight, queue_start = lane.weight, queue.weight, queue.start
         expected_us, first, before = lane.expected_us, queue.first, len(jobs)
         tag = start = lane.start
-        end = tag + self._turn_us
+        end, scale = tag + self._turn_us, queue.scale
         while start < end and queue_start < rival and len(jobs) < jobs_max and ready:
             head = ready.popleft()
             job_id, _, hint_us, seen_us = head
@@ -159,7 +193,8 @@ class Picks:
                 cost_us = lane.mean.shrunk_us(hint_us, self._prior_samples)
             flight = flights[job_id] = Flight(lane, head, rank, queue_start, cost_us)
             if len(tags) > first and tag >= tags[-1]:
-                flight.root_tag = max(queue_start, rows[-1].root_tag + tag - tags[-1])
+                behind = tag - tags[-1] if scale == 1.0 else int((tag - tags[-1]) * scale)
+                flight.root_tag = max(queue_start, rows[-1].root_tag + behind)
                 rows.append(flight)
                 tags.append(tag)
             elif queue.place(tag, flight, self._ledger.floor):

@@ -10,14 +10,18 @@ at dispatch, so nothing is rewritten when an estimate or a policy changes.
 from collections.abc import Collection, Container, Iterable, Sequence
 from operator import itemgetter
 
-from fairlead_scheduler import recovery
+from fairlead_scheduler import amendment, recovery
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
+from fairlead_scheduler.bounds import FREE, LIMIT, PAUSED, RATE, REASONS
+from fairlead_scheduler.holds import Member
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import NEVER, OUT
 from fairlead_scheduler.picks import Picks
+from fairlead_scheduler.rates import Used
 from fairlead_scheduler.streams import LaneHeads
-from fairlead_scheduler.values import FairSettings, Paused, Plan, QueueRow, Weights
+from fairlead_scheduler.terms import Table
+from fairlead_scheduler.values import Paused, Plan, QueueRow
 
 _NOBODY: Paused = frozenset()
 _REFRESH_US = 10
@@ -32,25 +36,16 @@ class FairOrder:
     changes nothing.
     """
 
-    def __init__(
-        self,
-        pool: str,
-        band: int,
-        settings: FairSettings | None = None,
-        *,
-        weights: Weights | None = None,
-    ) -> None:
+    def __init__(self, pool: str, band: int, table: Table | None = None) -> None:
         self.pool = pool
         self.band = band
-        self._settings = settings or FairSettings()
-        self._weights = weights or {}
         self._flights: dict[int, Flight] = {}
-        self._ledger = Ledger(self._settings, self._weights, self._flights)
+        self._ledger = Ledger(table or Table(), self._flights)
         self._lanes: dict[LaneHeads, Lane] = {}
         self._paused = _NOBODY
         self._touched: set[int] | None = None
         self._refreshed_us = 0
-        self._lag_us = self._settings.refresh_us
+        self._lag_us = self._ledger.settings.refresh_us
         """How late a running job may be charged."""
 
     @property
@@ -66,12 +61,22 @@ class FairOrder:
     @property
     def mean_us(self) -> int:
         """The recent mean run time of a job, over all queues; the first prior at the start."""
-        return self._ledger.mean.value_us(self._settings.prior_us)
+        return self._ledger.mean.value_us(self._ledger.settings.prior_us)
 
     @property
     def floor(self) -> int:
         """The smallest unclaimed tag, as far as the books know."""
         return self._ledger.floor
+
+    @property
+    def table(self) -> Table:
+        """The terms in force."""
+        return self._ledger.table
+
+    @property
+    def release_us(self) -> int | None:
+        """From when on a rate lets something go that waits; None when none holds anything."""
+        return self._ledger.holds.next_us
 
     @property
     def virtual_time(self) -> int:
@@ -86,6 +91,23 @@ class FairOrder:
             if flight.claimed_us == UNCLAIMED and _is(flight.lane, paused)
         )
         return tuple(sorted(waiting))
+
+    @property
+    def over(self) -> bool:
+        """Whether more rows may wait than limits allow."""
+        return self._ledger.over
+
+    def surplus(self) -> tuple[int, ...]:
+        """Return the unclaimed rows that a new limit leaves no room for: recall them."""
+        return amendment.surplus(self._ledger) if self._ledger.over else ()
+
+    def held(self) -> dict[str, int]:
+        """Return how many lanes that have work are held back, by reason."""
+        counts = self._ledger.holds.lanes
+        for queue in self._ledger.queues.values():
+            if queue.held:
+                counts[queue.held] += queue.lanes.active
+        return {REASONS[reason]: count for reason, count in counts.items()}
 
     def plan(
         self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = _NOBODY
@@ -103,9 +125,13 @@ class FairOrder:
         Tell `refused` about each id that the dispatch did not insert, all of them if it failed.
         """
         ledger = self._ledger
+        ledger.now_us = now_us
+        if slots != ledger.slots:
+            amendment.resize(ledger, slots)
         self.refresh(now_us)
         ledger.settle()
         begun = self._arrive(heads.take_changed(), paused)
+        begun += self._go_on(ledger.holds.take_freed(now_us))
         picks = Picks(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         picks.fill(depth - ledger.unclaimed)
         within = len(picks.jobs)
@@ -117,12 +143,21 @@ class FairOrder:
         self._touch(job[0] for job in picks.jobs)
         heads.taken(len(picks.jobs) + len(picks.doubtful))
         jobs = tuple(sorted(picks.jobs, key=itemgetter(0)))
-        return Plan(jobs, ledger.floor, tuple(picks.doubtful), len(jobs) - within)
+        used = tuple(each for member in picks.metered for each in _used(member))
+        return Plan(jobs, ledger.floor, tuple(picks.doubtful), len(jobs) - within, used)
 
     def refused(self, ids: Iterable[int]) -> None:
-        """Undo the dispatch of ids that the database did not take; ask it about them again."""
+        """Undo the dispatch of ids that the database did not take; ask it about them again.
+
+        Say so before the next plan: rates are given back what these took.
+        """
         for job_id in self._touch(ids):
-            self._ledger.withdraw(job_id)
+            flight = self._ledger.withdraw(job_id)
+            if flight is not None:
+                for member in (flight.lane, flight.lane.queue):
+                    if member.bounds is not None:
+                        member.bounds.refund()
+                        self._ledger.holds.ask_again(member)
 
     def claimed(self, ids: Iterable[int], at_us: int) -> None:
         """Note that workers took these rows."""
@@ -160,17 +195,30 @@ class FairOrder:
         """
         if now_us - self._refreshed_us >= self._lag_us:
             self._refreshed_us = now_us
-            self._lag_us = max(self._settings.refresh_us, _REFRESH_US * len(self._flights))
+            refresh_us = self._ledger.settings.refresh_us
+            self._lag_us = max(refresh_us, _REFRESH_US * len(self._flights))
             self._ledger.refresh(now_us)
 
-    def adopt(self, rows: Iterable[QueueRow], now_us: int, floor: int = 0) -> None:
-        """Start from a full read of `work_queue` and the floor in force; forget all else.
+    def apply(self, table: Table, now_us: int) -> None:
+        """Serve everybody on the terms of another table, from the next plan on."""
+        amendment.amend(self._ledger, table, now_us)
+        self._lag_us = min(self._lag_us, table.settings.refresh_us)
 
-        A new `Heads` goes with it.
+    def adopt(
+        self,
+        rows: Iterable[QueueRow],
+        now_us: int,
+        floor: int = 0,
+        used: Iterable[Used] = (),
+    ) -> None:
+        """Start from a full read of `work_queue`, the floor in force, and what rates used.
+
+        All else but the table is forgotten. A new `Heads` goes with it.
         """
         self._flights.clear()
         self._lanes.clear()
-        self._ledger = Ledger(self._settings, self._weights, self._flights)
+        self._ledger = Ledger(self._ledger.table, self._flights, used)
+        self._ledger.now_us = now_us
         self._paused = _NOBODY
         self._touched = None
         recovery.adopt(self._ledger, rows, now_us, floor)
@@ -211,12 +259,38 @@ class FairOrder:
                 arrived.append(lane.queue)
         return arrived
 
+    def _go_on(self, members: Iterable[Member]) -> list[Queue]:
+        """Let those wait for service whom nothing holds back any longer.
+
+        Returns the queues of those that have nothing in flight: they begin to wait.
+        """
+        holds = self._ledger.holds
+        begun: list[Queue] = []
+        for member in members:
+            if member.held not in (LIMIT, RATE):
+                continue
+            if isinstance(member, Queue):
+                self._ledger.free(member)
+                begun += () if member.in_flight else (member,)
+            else:
+                holds.let(member)
+                if self._admit(member) and not member.in_flight:
+                    begun.append(member.queue)
+        return begun
+
     def _admit(self, lane: Lane) -> bool:
         """Let a lane wait for service, or rest; says whether it has begun to wait."""
         ledger = self._ledger
-        if lane.heads.front is None or (self._paused and _is(lane, self._paused)):
+        if lane.held == PAUSED:
+            ledger.holds.let(lane)
+        if lane.heads.front is None:
             if lane.active:
                 ledger.rest(lane)
+            return False
+        if self._paused and _is(lane, self._paused):
+            ledger.hold(lane, PAUSED)
+            return False
+        if lane.held != FREE or (lane.bounds is not None and ledger.bar(lane)):
             return False
         woken = not lane.active
         if woken:
@@ -225,7 +299,7 @@ class FairOrder:
             return False
         queue = lane.queue
         queue.lanes.put(lane)
-        if queue.key == OUT:
+        if queue.key == OUT and queue.active:
             ledger.root.put(queue)
         # One that was known before its heads were read begins to wait when they arrive; one
         # with jobs in flight does not begin, for its heads had only run out.
@@ -238,6 +312,15 @@ class FairOrder:
         ids = tuple(ids)
         self._touched.update(ids)
         return ids
+
+
+def _used(member: Member) -> Iterable[Used]:
+    """Return what is used of a member's windows."""
+    if member.bounds is None:
+        return ()
+    if isinstance(member, Queue):
+        return member.bounds.used(member.name, None)
+    return member.bounds.used(member.queue.name, member.tenant)
 
 
 def _is(lane: Lane, paused: Paused) -> bool:

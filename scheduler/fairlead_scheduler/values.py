@@ -5,15 +5,13 @@ tags are slot-microseconds: how much service a lane has been charged for. What i
 per job is a NamedTuple, because a tuple costs a third of a dataclass.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from fairlead_scheduler.rates import Used
+
 Stream = tuple[str, str, int]
 """Queue, tenant and rank: one ordered run of jobs in the lane index."""
-
-Weights = Mapping[tuple[str, str | None], float]
-"""Weights of queues, as (queue, None), and of tenants of queues; whoever is not named has 1."""
 
 Paused = frozenset[tuple[str, str | None]]
 """Paused queues, as (queue, None), and paused tenants of queues, as (queue, tenant)."""
@@ -73,6 +71,8 @@ class Plan(NamedTuple):
     sweep."""
     overflow: int
     """How many of `jobs` go past the depth, because they overtake queued rows."""
+    used: tuple[Used, ...] = ()
+    """What is used of rates then, to be stored in the same transaction."""
 
 
 class QueueRow(NamedTuple):

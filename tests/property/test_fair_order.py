@@ -8,8 +8,9 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.values import FairSettings, Plan, Weights
+from fairlead_scheduler.values import FairSettings, Plan
 from tests.support.fleet import Fleet, Job, Key
+from tests.support.tables import Weights, weighing
 
 MS = 1000
 REFRESH_US = FairSettings().refresh_us
@@ -60,7 +61,7 @@ def test_backlogged_tenants_of_a_queue_differ_by_no_more_than_the_bound(
 ) -> None:
     """|W_f/w_f - W_g/w_g| <= (1+L_f) c_f/w_f + (1+L_g) c_g/w_g on any interval."""
     weights = {("q", load.tenant): load.weight for load in lanes}
-    fleet = Fleet(slots=slots, depth=depth, weights=dict(weights.items()))
+    fleet = Fleet(slots=slots, depth=depth, table=weighing(dict(weights.items())))
     for load in lanes:
         flood(fleet, replace(load, queue="q"), jobs=300)
     spread = watch(fleet, weights)
@@ -79,7 +80,7 @@ def test_backlogged_queues_differ_by_no_more_than_the_bound(
     """V is kept per (pool, band) between queues: the bound holds there as well."""
     queues = {(load.tenant, "only"): load.weight for load in lanes}
     weights: Weights = {(load.tenant, None): load.weight for load in lanes}
-    fleet = Fleet(slots=slots, depth=depth, weights=weights)
+    fleet = Fleet(slots=slots, depth=depth, table=weighing(weights))
     for load in lanes:
         flood(fleet, replace(load, queue=load.tenant, tenant="only"), jobs=300)
     spread = watch(fleet, queues)

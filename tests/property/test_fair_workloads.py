@@ -7,6 +7,7 @@ import random
 from statistics import quantiles
 
 from tests.support.fleet import Fleet
+from tests.support.tables import weighing
 
 MS = 1000
 SECOND = 1_000_000
@@ -63,7 +64,7 @@ def test_tenants_with_jobs_of_any_length_have_the_same_slot_time() -> None:
 def test_weights_are_shares_of_slot_time() -> None:
     """Weights 1:2:4:8 and costs 3:1: the largest relative error is 3 % over 60 s."""
     weights = {("q", "a"): 1.0, ("q", "b"): 2.0, ("q", "c"): 4.0, ("q", "d"): 8.0}
-    fleet = Fleet(slots=30, depth=30, weights=dict(weights.items()))
+    fleet = Fleet(slots=30, depth=30, table=weighing(dict(weights.items())))
     for number, (queue, tenant) in enumerate(weights):
         for _ in range(18_000):
             fleet.arrive(0, queue, tenant, (300 if number % 2 else 100) * MS)

@@ -1,10 +1,13 @@
 """A fair order with its heads, for tests that follow it decision by decision."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
-from fairlead_scheduler.values import FairSettings, Found, Paused, Planned, Weights
+from fairlead_scheduler.terms import Table
+from fairlead_scheduler.values import FairSettings, Found, Paused, Planned
+from tests.support.tables import Weights, weighing
 
 MS = 1000
 EVERYTHING = 1_000_000
@@ -16,9 +19,12 @@ class Bench:
     Unless said otherwise even the shortest jobs make turns of their own.
     """
 
-    def __init__(self, *, weights: Weights | None = None, turn_us: int = 0) -> None:
+    def __init__(
+        self, table: Table | None = None, *, weights: Weights | None = None, turn_us: int = 0
+    ) -> None:
+        table = table or weighing(weights or {})
         settings = FairSettings(turn_us=turn_us)
-        self.order = FairOrder("default", 0, settings, weights=weights)
+        self.order = FairOrder("default", 0, replace(table, settings=settings))
         self.heads = Heads(in_flight=self.order.in_flight)
         self.heads.surveyed()
         self.names: dict[int, str] = {}

@@ -13,8 +13,9 @@ from heapq import heapify, heappop, heappush
 
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.rates import Used
+from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import (
-    FairSettings,
     Found,
     Head,
     HeadsSettings,
@@ -22,7 +23,6 @@ from fairlead_scheduler.values import (
     Plan,
     QueueRow,
     Stream,
-    Weights,
 )
 
 Key = tuple[str, str]
@@ -65,15 +65,14 @@ class Fleet:
         slots: int,
         depth: int,
         tick_us: int = 20_000,
-        settings: FairSettings | None = None,
-        weights: Weights | None = None,
+        table: Table | None = None,
         heads: HeadsSettings | None = None,
     ) -> None:
         self.slots = slots
         self.depth = depth
         self.tick_us = tick_us
         self.heads_settings = heads
-        self.order = FairOrder("default", 0, settings, weights=weights)
+        self.order = FairOrder("default", 0, table)
         self.heads = Heads(heads, in_flight=self.order.in_flight)
         self.heads.surveyed()
         self.now_us = 0
@@ -89,6 +88,8 @@ class Fleet:
         self.paused: Paused = frozenset()
         self.full = False
         """Whether the last plan left no room even for a job that overtakes."""
+        self.used: dict[tuple[str, str | None, int], Used] = {}
+        """What rates have used, as the database keeps it."""
         self.refuse: Callable[[int], bool] = lambda _: False
         self.in_flight_max: dict[Key, int] = {}
         self.cost_max_us: dict[Key, int] = {}
@@ -196,9 +197,9 @@ class Fleet:
     def fail_over(self) -> None:
         """Lose the leader and all that it knew."""
         floor = self.order.floor
-        self.order = FairOrder("default", 0)
+        self.order = FairOrder("default", 0, self.order.table)
         self.heads = Heads(self.heads_settings, in_flight=self.order.in_flight)
-        self.order.adopt(self.read(), self.now_us, floor)
+        self.order.adopt(self.read(), self.now_us, floor, self.used.values())
         self._claimed, self._ended, self._returned, self._new = [], [], [], []
         self.sweep()
         self.heads.surveyed()
@@ -246,6 +247,7 @@ class Fleet:
         self.plans.append(plan)
         ids = [planned.id for planned in plan.jobs]
         assert self.work.keys().isdisjoint(ids), "planned what is in flight"
+        self.used |= {(each.queue, each.tenant, each.per_us): each for each in plan.used}
         gone = [job_id for job_id in ids if job_id not in self.pending]
         refused = [i for i in ids if i in self.pending and self.refuse(i)]
         self.order.refused([*gone, *refused])

@@ -4,6 +4,7 @@ import pytest
 
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import FairSettings, Found, Head, QueueRow
 from tests.support.fair_bench import MS, Bench
 
@@ -368,7 +369,7 @@ def test_a_full_read_repairs_what_was_not_told() -> None:
 
 def test_idle_lanes_are_forgotten_when_there_are_too_many() -> None:
     """State is bounded by the lanes that are active, not by all that ever were."""
-    order = FairOrder("default", 0, FairSettings(idle_lanes_max=10))
+    order = FairOrder("default", 0, Table(settings=FairSettings(idle_lanes_max=10)))
     heads = Heads(in_flight=order.in_flight)
     heads.surveyed()
     heads.discovered([Found(n, n, "q", f"t{n}", 0, None, 0) for n in range(1, 101)])

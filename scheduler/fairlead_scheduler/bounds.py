@@ -1,0 +1,58 @@
+"""What one lane or queue may still have: its limit and its rates, and how far they are used."""
+
+from collections.abc import Iterator
+
+from fairlead_scheduler import rates
+from fairlead_scheduler.rates import Rate, Used
+
+FREE, LIMIT, RATE, PAUSED = range(4)
+"""Why a lane or a queue is held back; free when it is not."""
+REASONS = {LIMIT: "limit", RATE: "rate", PAUSED: "paused"}
+
+
+class Bounds:
+    """The limit and the rates of one lane or queue, of which at least one is set."""
+
+    __slots__ = ("arrivals", "limit", "rates")
+
+    def __init__(self, limit: int, rates: tuple[Rate, ...], arrivals: list[int]) -> None:
+        self.limit = limit
+        self.rates = rates
+        self.arrivals = arrivals
+
+    def room(self, in_flight: int, now_us: int) -> int:
+        """Return how many jobs may be dispatched now; not positive when none may."""
+        room = self.limit - in_flight
+        for rate, arrival in zip(self.rates, self.arrivals, strict=True):
+            room = min(room, rates.allowed(rate, arrival, now_us))
+        return room
+
+    def reason(self, in_flight: int) -> int:
+        """Return what holds back where there is no room."""
+        return LIMIT if in_flight >= self.limit else RATE
+
+    def release_us(self) -> int:
+        """Return from when on no rate holds back."""
+        pairs = zip(self.rates, self.arrivals, strict=True)
+        return max(rates.release_us(rate, arrival) for rate, arrival in pairs)
+
+    def spend(self, count: int, now_us: int) -> None:
+        """Count so many jobs as dispatched now."""
+        for place, rate in enumerate(self.rates):
+            self.arrivals[place] = rates.spent(rate, self.arrivals[place], count, now_us)
+
+    def refund(self) -> None:
+        """Count a job as not dispatched, before time has gone on since."""
+        for place, rate in enumerate(self.rates):
+            self.arrivals[place] -= rate.per_us
+
+    def used(self, queue: str, tenant: str | None) -> Iterator[Used]:
+        """Yield what is used of each window."""
+        for rate, arrival in zip(self.rates, self.arrivals, strict=True):
+            empty_us = rates.empty_us(rate, arrival)
+            yield Used(queue, tenant, rate.per_us, empty_us, rate.limit)
+
+    def drained(self, now_us: int) -> bool:
+        """Whether every window is empty, so that nothing is lost when this is forgotten."""
+        pairs = zip(self.rates, self.arrivals, strict=True)
+        return all(rates.empty_us(rate, arrival) <= now_us for rate, arrival in pairs)

@@ -1,0 +1,69 @@
+"""Which lanes and queues are held back, by what, and which of them may go on."""
+
+from heapq import heappop, heappush
+
+from fairlead_scheduler.books import Lane, Queue
+from fairlead_scheduler.bounds import FREE, LIMIT, RATE, REASONS
+
+Member = Lane | Queue
+
+
+class Holds:
+    """Who is held back: counted by reason, and let go when an ending or the clock allows it."""
+
+    __slots__ = ("_freed", "_lanes", "_releases", "_turn")
+
+    def __init__(self) -> None:
+        self._freed: list[Member] = []
+        self._lanes = [0] * (1 + len(REASONS))
+        self._releases: list[tuple[int, int, Member]] = []
+        self._turn = 0
+
+    @property
+    def next_us(self) -> int | None:
+        """From when on a rate lets somebody go; None when none holds anybody."""
+        releases = self._releases
+        while releases and not _stands(releases[0]):
+            heappop(releases)
+        return releases[0][0] if releases else None
+
+    @property
+    def lanes(self) -> dict[int, int]:
+        """How many lanes are held back for each reason of their own."""
+        return {reason: self._lanes[reason] for reason in REASONS}
+
+    def hold(self, member: Member, reason: int) -> None:
+        """Hold a member back, in place of any former reason."""
+        self._count(member, reason)
+        if reason == RATE and member.bounds is not None:
+            member.until_us = member.bounds.release_us()
+            self._turn += 1
+            heappush(self._releases, (member.until_us, self._turn, member))
+
+    def let(self, member: Member) -> None:
+        """Hold a member back no longer."""
+        self._count(member, FREE)
+
+    def ask_again(self, member: Member) -> None:
+        """Let the next plan see whether a member is to be held back still."""
+        if member.held in (LIMIT, RATE):
+            self._freed.append(member)
+
+    def take_freed(self, now_us: int) -> list[Member]:
+        """Return whom a limit or a rate may not hold back any longer: ask their bounds."""
+        freed, self._freed = self._freed, []
+        while (next_us := self.next_us) is not None and next_us <= now_us:
+            freed.append(heappop(self._releases)[2])
+        return freed
+
+    def _count(self, member: Member, reason: int) -> None:
+        if isinstance(member, Lane):
+            self._lanes[member.held] -= 1
+            self._lanes[reason] += 1
+        member.held = reason
+
+
+def _stands(release: tuple[int, int, Member]) -> bool:
+    """Tell whether a release was not overtaken by a change."""
+    until_us, _, member = release
+    return member.held == RATE and member.until_us == until_us

@@ -1,0 +1,165 @@
+"""The terms on which lanes and queues are served: a policy, compiled to a table.
+
+A table never changes. The first entry of the policy that matches counts, so names are looked up
+in a dictionary, and only patterns are tried one by one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Generic, TypeVar
+
+from fairlead.policy import Fairness, Glob, Policy, QueueRule, Slots, TenantMatch, digest, glob
+from fairlead.policy import Rate as Window
+from fairlead_scheduler.rates import Rate
+from fairlead_scheduler.values import FairSettings
+
+NO_LIMIT = 1 << 62
+_NO_CAP = 1e9
+_MICROSECOND = timedelta(microseconds=1)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a lane or a queue is entitled to."""
+
+    weight: float = 1.0
+    limit: int | None = None
+    """Jobs in `work_queue`, queued or running."""
+    limit_per_10_000: int | None = None
+    """The same for each ten thousand live slots of the pool."""
+    rates: tuple[Rate, ...] = ()
+    """All of them must allow a dispatch."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is a limit or a rate."""
+        return self != Terms(weight=self.weight)
+
+    def limit_of(self, slots: int) -> int:
+        """Return the limit beside so many live slots: a share is rounded up, and 1 at least."""
+        if self.limit_per_10_000 is not None:
+            return max(1, -(-slots * self.limit_per_10_000 // 10_000))
+        return NO_LIMIT if self.limit is None else self.limit
+
+
+class FirstMatch(Generic[T]):
+    """What the first entry that matches a name stands for: names themselves, or a pattern."""
+
+    __slots__ = ("_named", "_patterns")
+
+    def __init__(self, entries: Iterable[tuple[frozenset[str] | Glob, T]] = ()) -> None:
+        self._named: dict[str, tuple[int, T]] = {}
+        self._patterns: list[tuple[int, Glob, T]] = []
+        for place, (names, value) in enumerate(entries):
+            if isinstance(names, Glob) and names.head != names.pattern:
+                self._patterns.append((place, names, value))
+                continue
+            for name in (names.pattern,) if isinstance(names, Glob) else names:
+                self._named.setdefault(name, (place, value))
+
+    def find(self, name: str) -> T | None:
+        """Return what the name's first entry stands for; None when nothing matches."""
+        named = self._named.get(name)
+        for place, pattern, value in self._patterns:
+            if named is not None and named[0] < place:
+                break
+            if pattern.matches(name):
+                return value
+        return None if named is None else named[1]
+
+
+_FREE = Terms()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueTerms:
+    """The terms of a queue, and of its tenants."""
+
+    own: Terms = _FREE
+    default: Terms = _FREE
+    overrides: FirstMatch[Terms] = field(default_factory=FirstMatch[Terms])
+
+    def lane(self, tenant: str) -> Terms:
+        """Return a tenant's terms."""
+        return self.overrides.find(tenant) or self.default
+
+
+_UNNAMED = QueueTerms()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A policy as the fair order reads it. A queue that nothing matches is free of bounds."""
+
+    queues: FirstMatch[QueueTerms] = field(default_factory=FirstMatch[QueueTerms])
+    settings: FairSettings = field(default_factory=FairSettings)
+    digest: str = ""
+    version: str = ""
+    """The operator's own word for it."""
+    stored: int = 0
+    """Its number in `policy_versions`; 0 is what holds without a policy."""
+
+    def queue(self, name: str) -> QueueTerms:
+        """Return the terms of a queue."""
+        return self.queues.find(name) or _UNNAMED
+
+
+def compiled(policy: Policy, *, stored: int = 0) -> Table:
+    """Return a policy as a table."""
+    return Table(
+        queues=FirstMatch(
+            (glob(rule.match.queue), _queue_terms(rule, policy)) for rule in policy.queues
+        ),
+        settings=_settings(policy.fairness),
+        digest=digest(policy),
+        version="" if policy.version is None else str(policy.version),
+        stored=stored,
+    )
+
+
+def _settings(fairness: Fairness) -> FairSettings:
+    cap, estimator = fairness.inflight_share_cap, fairness.estimator
+    return FairSettings(
+        inflight_share_cap=_NO_CAP if cap is None else cap,
+        prior_us=estimator.prior // _MICROSECOND,
+        prior_samples=estimator.prior_samples,
+        window=estimator.window,
+        refresh_us=fairness.refresh // _MICROSECOND,
+    )
+
+
+def _queue_terms(rule: QueueRule, policy: Policy) -> QueueTerms:
+    default = rule.tenants.default
+    overridden = [(each.match, each.over(default)) for each in rule.tenants.overrides]
+    return QueueTerms(
+        own=_terms(rule.weight, rule.slots, rule.rate),
+        default=_terms(default.weight, default.slots, default.rate),
+        overrides=FirstMatch(
+            (_tenants(match, policy), _terms(terms.weight, terms.slots, terms.rate))
+            for match, terms in overridden
+        ),
+    )
+
+
+def _tenants(match: TenantMatch, policy: Policy) -> frozenset[str] | Glob:
+    """Return whom an override is for; a label is resolved to those who have it."""
+    if match.tenant_label is None and match.tenant is not None:
+        return glob(match.tenant)
+    return frozenset(
+        tenant for tenant, labels in policy.labels.items() if match.fits(tenant, labels)
+    )
+
+
+def _terms(weight: float, slots: Slots | None, windows: tuple[Window, ...]) -> Terms:
+    percent = None if slots is None else slots.percent
+    return Terms(
+        weight=weight,
+        limit=None if slots is None else slots.count,
+        limit_per_10_000=None if percent is None else round(percent * 100),
+        rates=tuple(
+            Rate(window.limit, window.per // _MICROSECOND, window.burst_jobs)
+            for window in windows
+        ),
+    )

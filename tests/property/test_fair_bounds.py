@@ -1,0 +1,339 @@
+"""Properties of limits, rates and edits of the policy, on an in-memory fleet of slots."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead_scheduler.rates import Rate
+from fairlead_scheduler.terms import Terms
+from fairlead_scheduler.values import FairSettings
+from tests.support.fleet import Fleet, Key
+from tests.support.tables import table
+
+MS = 1000
+SECOND = 1_000_000
+REFRESH_US = FairSettings().refresh_us
+Owner = tuple[str, str | None]
+"""Whose terms: a tenant's, or with None a queue's."""
+Policy = dict[Owner, Terms]
+
+QUEUES, TENANTS = ("q", "r"), ("a", "b", "c")
+LANES: tuple[Key, ...] = tuple((queue, tenant) for queue in QUEUES for tenant in TENANTS)
+OWNERS: tuple[Owner, ...] = (*LANES, *((queue, None) for queue in QUEUES))
+
+costs = st.integers(min_value=1 * MS, max_value=1 * SECOND)
+long_costs = st.integers(min_value=25 * MS, max_value=1 * SECOND)
+slot_counts = st.integers(1, 12)
+depths = st.sampled_from((0, 4, 30))
+weights = st.sampled_from((0.25, 1.0, 1.0, 2.0, 8.0))
+rates = st.builds(
+    Rate,
+    st.integers(1, 40),
+    st.sampled_from((100 * MS, 700 * MS, 2 * SECOND)),
+    st.integers(1, 9),
+)
+bounded = st.builds(
+    Terms,
+    weight=weights,
+    limit=st.none() | st.integers(1, 6),
+    rates=st.just(())
+    | st.lists(rates, max_size=2, unique_by=lambda rate: rate.per_us).map(tuple),
+)
+policies = st.dictionaries(st.sampled_from(OWNERS), bounded, max_size=len(OWNERS))
+edits = st.lists(policies, min_size=1, max_size=4)
+events = st.lists(st.sampled_from(("", "return", "recall", "fail over", "sweep")), max_size=30)
+
+
+@dataclass(frozen=True)
+class Load:
+    """One lane's jobs: how many come at once, how often, how long they take."""
+
+    lane: Key
+    costs_us: tuple[int, ...]
+    batch: int
+    every_us: int
+    hint_us: int | None
+
+
+loads = st.lists(
+    st.builds(
+        Load,
+        st.sampled_from(LANES),
+        st.lists(costs, min_size=1, max_size=4).map(tuple),
+        st.integers(1, 20),
+        st.integers(100 * MS, 2 * SECOND),
+        st.none() | costs,
+    ),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda load: load.lane,
+)
+
+
+class Watch:
+    """What was dispatched when, beside the terms in force."""
+
+    def __init__(self, fleet: Fleet, policy: Policy) -> None:
+        self.fleet = fleet
+        self.policy = policy
+        self.over: list[str] = []
+        self._gone: dict[tuple[Owner, Rate], tuple[int, int]] = {}
+        """How many went, and the largest of at_us * limit - place * per_us of any of them."""
+        fleet.observe = self.look
+
+    def apply(self, policy: Policy) -> None:
+        """Put another policy in force."""
+        self.policy = policy
+        kept = {(owner, rate) for owner, terms in policy.items() for rate in terms.rates}
+        self._gone = {key: gone for key, gone in self._gone.items() if key in kept}
+        self.fleet.order.apply(table(policy), self.fleet.now_us)
+
+    def look(self) -> None:
+        """Check what the last plan has dispatched."""
+        plan, fleet = self.fleet.plans[-1], self.fleet
+        owners = [
+            owner
+            for planned in plan.jobs
+            if planned.id in fleet.work
+            for job in (fleet.jobs[planned.id],)
+            for owner in (job.lane, (job.queue, None))
+        ]
+        for owner in dict.fromkeys(owners):
+            terms = self.policy.get(owner, Terms())
+            if terms.limit is not None and self.in_flight(owner) > terms.limit:
+                self.over.append(f"{owner} has {self.in_flight(owner)} of {terms.limit}")
+            for rate in terms.rates:
+                self._count(owner, rate, owners.count(owner))
+                if self._used(owner, rate) > 0:
+                    self.over.append(f"{owner} is over {rate}")
+
+    def eligible(self) -> bool:
+        """Tell whether a job waits that every limit and every rate would let go."""
+        waiting = {job.lane for job in self.fleet.pending.values()}
+        return any(
+            all(map(self.has_room, (lane, (lane[0], None))))
+            for lane in waiting
+            if lane not in self.fleet.paused
+        )
+
+    def has_room(self, owner: Owner) -> bool:
+        """Tell whether a lane or queue may have one job more."""
+        terms = self.policy.get(owner, Terms())
+        if terms.limit is not None and self.in_flight(owner) >= terms.limit:
+            return False
+        return all(self._used(owner, rate) + rate.per_us <= 0 for rate in terms.rates)
+
+    def in_flight(self, owner: Owner) -> int:
+        """Return how many rows of `work_queue` a lane or queue has."""
+        queue, tenant = owner
+        rows = self.fleet.work.values()
+        return sum(job.queue == queue and tenant in (None, job.tenant) for job in rows)
+
+    def _count(self, owner: Owner, rate: Rate, jobs: int) -> None:
+        count, latest = self._gone.get((owner, rate), (0, 0))
+        begun = self.fleet.now_us * rate.limit - count * rate.per_us
+        self._gone[owner, rate] = count + jobs, max(latest, begun) if count else begun
+
+    def _used(self, owner: Owner, rate: Rate) -> int:
+        """Return by how much the fullest stretch of time up to now is above the rate.
+
+        That is the largest of (jobs - burst) * per_us - time * limit over all stretches that
+        begin with a job; when it is -per_us or less, one more may go.
+        """
+        count, latest = self._gone.get((owner, rate), (0, 0))
+        if not count:
+            return -rate.burst * rate.per_us
+        return (count - rate.burst) * rate.per_us - self.fleet.now_us * rate.limit + latest
+
+
+def arrive(fleet: Fleet, lanes: Iterable[Load], *, until_us: int) -> None:
+    """Let the lanes' jobs arrive, batch by batch."""
+    for load in lanes:
+        for number, at_us in enumerate(range(0, until_us, load.every_us)):
+            for place in range(load.batch):
+                cost_us = load.costs_us[(number + place) % len(load.costs_us)]
+                fleet.arrive(at_us, *load.lane, cost_us, hint_us=load.hint_us)
+
+
+def flood(fleet: Fleet, lanes: Iterable[Load], *, jobs: int) -> None:
+    """Let all jobs of the lanes arrive at the start."""
+    for load in lanes:
+        for number in range(jobs):
+            cost_us = load.costs_us[number % len(load.costs_us)]
+            fleet.arrive(0, *load.lane, cost_us, hint_us=load.hint_us)
+
+
+def happen(fleet: Fleet, what: str) -> None:
+    """Let something happen between two ticks."""
+    match what:
+        case "return" if fleet.running:
+            fleet.give_back(fleet.running[0][1])
+        case "recall":
+            fleet.recall(tuple(j.id for j in fleet.work.values() if j.claimed_us is None))
+        case "fail over":
+            fleet.learn()
+            fleet.fail_over()
+        case "sweep":
+            fleet.sweep()
+        case _:
+            pass
+
+
+@settings(max_examples=40)
+@given(loads, slot_counts, depths, edits, events)
+def test_no_limit_and_no_rate_is_ever_exceeded(
+    lanes: list[Load], slots: int, depth: int, edited: list[Policy], happens: list[str]
+) -> None:
+    """Not by arrivals, endings, crashes, refused dispatches, edits or a new leader."""
+    fleet = Fleet(slots=slots, depth=depth, table=table(edited[0]))
+    watch = Watch(fleet, edited[0])
+    arrive(fleet, lanes, until_us=3 * SECOND)
+    while fleet.now_us < 4 * SECOND:
+        if fleet.now_us // SECOND != (fleet.now_us - fleet.tick_us) // SECOND:
+            watch.apply(edited[fleet.now_us // SECOND % len(edited)])
+        happen(fleet, happens.pop() if happens else "")
+        fleet.run(fleet.now_us + fleet.tick_us)
+
+    assert [] == watch.over
+
+
+@settings(max_examples=40)
+@given(loads, slot_counts, depths, edits)
+def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
+    lanes: list[Load], slots: int, depth: int, edited: list[Policy]
+) -> None:
+    """Work conservation: an idle slot means that no pending job is eligible.
+
+    The edits leave the rates alone: what was used under another rate stays used, and no count
+    of dispatches shows that.
+    """
+    fleet = Fleet(slots=slots, depth=depth, table=table(edited[0]))
+    watch = Watch(fleet, edited[0])
+    wasted: list[int] = []
+
+    def observe() -> None:
+        watch.look()
+        if len(fleet.running) < fleet.slots and watch.eligible():
+            wasted.append(fleet.now_us)
+
+    fleet.observe = observe
+    arrive(fleet, lanes, until_us=3 * SECOND)
+    for policy in edited:
+        watch.apply(with_rates_of(edited[0], policy))
+        fleet.run(fleet.now_us + SECOND)
+
+    assert [] == wasted
+
+
+def with_rates_of(first: Policy, other: Policy) -> Policy:
+    """Return the weights and limits of the other policy with the rates of the first."""
+    return {
+        owner: replace(other.get(owner, Terms()), rates=first.get(owner, Terms()).rates)
+        for owner in OWNERS
+    }
+
+
+@settings(max_examples=40)
+@given(loads, slot_counts, depths, edits)
+def test_virtual_time_goes_back_for_refunds_only_whatever_is_held_back(
+    lanes: list[Load], slots: int, depth: int, edited: list[Policy]
+) -> None:
+    """Becoming eligible again, or another weight, moves no tag below V."""
+    fleet = Fleet(slots=slots, depth=depth, table=table(edited[0]))
+    times: list[int] = []
+    fleet.observe = lambda: times.append(fleet.order.virtual_time)
+    modest = [
+        Load(load.lane, load.costs_us[:1], load.batch, load.every_us, load.costs_us[0] // 2)
+        for load in lanes
+    ]
+    arrive(fleet, modest, until_us=3 * SECOND)
+    for policy in edited:
+        fleet.order.apply(table(policy), fleet.now_us)
+        fleet.run(fleet.now_us + SECOND)
+
+    assert sorted(times) == times
+
+
+@settings(max_examples=40)
+@given(loads, slot_counts, depths, policies, st.lists(weights, min_size=3, max_size=3))
+def test_tenants_that_nothing_holds_back_differ_by_no_more_than_the_bound(
+    lanes: list[Load], slots: int, depth: int, held: Policy, shares: list[float]
+) -> None:
+    """Lanes that are held back and let go do not disturb the shares of the others."""
+    free: dict[Key, float] = {("free", f"t{n}"): share for n, share in enumerate(shares)}
+    terms = held | {lane: Terms(weight=share) for lane, share in free.items()}
+    fleet = Fleet(slots=slots, depth=depth, table=table(terms))
+    flood(fleet, [Load(lane, (50 * MS, 400 * MS), 1, 1, None) for lane in free], jobs=400)
+    arrive(fleet, lanes, until_us=3 * SECOND)
+    spread = record(fleet, free)
+
+    fleet.run(5 * SECOND)
+
+    for one, other in combinations(free, 2):
+        assert spread(one, other) <= bound(fleet, free, one, other)
+
+
+@settings(max_examples=20)
+@given(
+    slot_counts,
+    depths,
+    st.lists(st.tuples(long_costs, weights, weights), min_size=2, max_size=4),
+    st.sampled_from(("queues", "tenants")),
+)
+def test_after_an_edit_the_shares_follow_the_new_weights(
+    slots: int, depth: int, lanes: list[tuple[int, float, float]], level: str
+) -> None:
+    """From the moment of the edit the bound holds with the new weights."""
+    names = [
+        (f"q{n}", "only") if level == "queues" else ("q", f"t{n}") for n in range(len(lanes))
+    ]
+    owners: list[Owner] = [
+        (queue, None) if level == "queues" else (queue, t) for queue, t in names
+    ]
+    before = {owner: Terms(weight=w) for owner, (_, w, _) in zip(owners, lanes, strict=True)}
+    after = {owner: Terms(weight=w) for owner, (_, _, w) in zip(owners, lanes, strict=True)}
+    fleet = Fleet(slots=slots, depth=depth, table=table(before))
+    for lane, (cost_us, _, _) in zip(names, lanes, strict=True):
+        flood(
+            fleet, [Load(lane, (cost_us,), 1, 1, None)], jobs=2 * slots * SECOND // cost_us + 40
+        )
+    fleet.run(SECOND // 2)
+    fleet.order.apply(table(after), fleet.now_us)
+    shares = dict(zip(names, (w for _, _, w in lanes), strict=True))
+    spread = record(fleet, shares)
+
+    fleet.run(3 * SECOND)
+
+    for one, other in combinations(shares, 2):
+        assert spread(one, other) <= bound(fleet, shares, one, other)
+
+
+def record(fleet: Fleet, shares: dict[Key, float]) -> Callable[[Key, Key], float]:
+    """Record how much service per weight each lane has, every tick while all have work.
+
+    Returns how far the difference of two of them has swung.
+    """
+    history: list[dict[Key, float]] = []
+
+    def observe() -> None:
+        if {job.lane for job in fleet.pending.values()} >= set(shares):
+            history.append({lane: fleet.service_us(lane) / w for lane, w in shares.items()})
+
+    def spread(one: Key, other: Key) -> float:
+        gaps = [row[one] - row[other] for row in history]
+        return max(gaps, default=0.0) - min(gaps, default=0.0)
+
+    fleet.observe = observe
+    return spread
+
+
+def bound(fleet: Fleet, shares: dict[Key, float], one: Key, other: Key) -> float:
+    """Return the bound for two lanes, in slot-microseconds per weight."""
+    setback_us = max(1.0, 2 * fleet.slots / sum(shares.values())) * REFRESH_US
+    return setback_us + sum(
+        (1 + fleet.in_flight_max.get(lane, 0)) * fleet.cost_max_us[lane] / shares[lane]
+        for lane in (one, other)
+    )

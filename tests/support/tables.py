@@ -1,0 +1,35 @@
+"""Tables of terms for tests, without a policy document."""
+
+from collections.abc import Mapping
+
+from fairlead_scheduler.terms import FirstMatch, QueueTerms, Table, Terms
+
+Weights = Mapping[tuple[str, str | None], float]
+"""Weights of queues, as (queue, None), and of tenants of queues; whoever is not named has 1."""
+
+
+def table(terms: Mapping[tuple[str, str | None], Terms], *, stored: int = 1) -> Table:
+    """Return the table that has these terms of queues, as (queue, None), and of tenants."""
+    queues = dict.fromkeys(queue for queue, _ in terms)
+    return Table(
+        queues=FirstMatch(
+            (
+                frozenset({queue}),
+                QueueTerms(
+                    own=terms.get((queue, None), Terms()),
+                    overrides=FirstMatch(
+                        (frozenset({tenant}), each)
+                        for (name, tenant), each in terms.items()
+                        if name == queue and tenant is not None
+                    ),
+                ),
+            )
+            for queue in queues
+        ),
+        stored=stored,
+    )
+
+
+def weighing(weights: Weights) -> Table:
+    """Return the table of these weights."""
+    return table({key: Terms(weight=weight) for key, weight in weights.items()}, stored=0)

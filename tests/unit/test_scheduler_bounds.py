@@ -1,0 +1,259 @@
+"""Limits, rates and edits of the policy in the fair order, decision by decision."""
+
+import pytest
+
+from fairlead_scheduler.rates import Rate
+from fairlead_scheduler.terms import Terms
+from fairlead_scheduler.values import FairSettings, QueueRow
+from tests.support.fair_bench import MS, Bench
+from tests.support.tables import table
+
+SECOND = 1_000_000
+ONE_A_SECOND = Rate(1, SECOND, 1)
+
+
+def test_a_lane_at_its_limit_waits_until_one_of_its_jobs_ends() -> None:
+    """eligible: in flight < limit; in flight is queued or running."""
+    bench = Bench(table({("q", "a"): Terms(limit=2)}))
+    bench.add("q/a", 100, 100, 100, 100)
+
+    assert "a1 a2" == bench.claim_order(bench.plan())
+    assert () == bench.plan()
+    bench.order.claimed([1, 2], bench.now_us)
+    assert () == bench.plan()
+    bench.order.ended([1], [100 * MS])
+    assert "a3" == bench.claim_order(bench.plan())
+
+
+def test_a_queue_at_its_limit_waits_whichever_lane_is_next() -> None:
+    """A queue's limit is over all its tenants, and these go on sharing it."""
+    bench = Bench(table({("q", None): Terms(limit=2)}))
+    bench.add("q/a", 100, 100, 100)
+    bench.add("q/b", 100, 100, 100)
+    bench.add("r/c", 100)
+
+    assert "a1 c1 b1" == bench.claim_order(bench.plan())
+    bench.order.ended([1], [100 * MS])
+    assert "a2" == bench.claim_order(bench.plan())
+    bench.order.ended([2, 4], [100 * MS] * 2)
+    assert "b2 a3" == bench.claim_order(bench.plan())
+
+
+def test_a_turn_of_several_short_jobs_stops_at_the_limit() -> None:
+    """Jobs that share a turn count one by one."""
+    bench = Bench(table({("q", "a"): Terms(limit=3), ("q", None): Terms(limit=5)}), turn_us=MS)
+    bench.add("q/a", *[1] * 10)
+    bench.add("q/b", *[1] * 10)
+
+    jobs = bench.plan(slots=100)
+
+    assert "a1 a2 a3 b1 b2" == bench.claim_order(jobs)
+
+
+def test_a_limit_of_one_lane_leaves_the_others_alone() -> None:
+    """What is not eligible leaves its heap."""
+    bench = Bench(table({("q", "a"): Terms(limit=1)}))
+    bench.add("q/a", 1, 1, 1)
+    bench.add("q/b", 100, 100, 100)
+
+    assert "a1 b1 b2 b3" == bench.claim_order(bench.plan())
+
+
+@pytest.mark.parametrize(("slots", "expected"), [(1, 1), (8, 2), (9, 3)])
+def test_a_limit_may_be_a_share_of_the_live_slots(slots: int, expected: int) -> None:
+    """A percentage is rounded up, and one at least."""
+    bench = Bench(table({("q", "a"): Terms(limit_per_10_000=2500)}))
+    bench.add("q/a", *[100] * 10)
+
+    assert expected == len(bench.plan(slots=slots))
+
+
+def test_more_slots_raise_a_limit_that_is_a_share_of_them() -> None:
+    """Whom the limit held back goes on."""
+    bench = Bench(table({("q", "a"): Terms(limit_per_10_000=5000)}))
+    bench.add("q/a", *[100] * 10)
+    bench.plan(slots=4)
+
+    assert 3 == len(bench.plan(slots=10))
+
+
+def test_a_rate_lets_a_burst_go_and_then_one_job_after_another() -> None:
+    """GCRA per lane: the burst, then one each interval."""
+    bench = Bench(table({("q", "a"): Terms(rates=(Rate(10, SECOND, 2),))}))
+    bench.now_us = 5 * SECOND
+    bench.add("q/a", *[100] * 10)
+
+    assert "a1 a2" == bench.claim_order(bench.plan())
+    bench.now_us += 50 * MS
+    assert () == bench.plan()
+    release_us = bench.order.release_us
+    assert release_us is not None
+    assert 5 * SECOND + 1 * MS + 100 * MS == release_us
+    bench.now_us = release_us - MS
+    assert "a3" == bench.claim_order(bench.plan())
+
+
+def test_every_window_of_a_rate_has_to_allow_a_job() -> None:
+    """Several windows at once."""
+    windows = (Rate(1, SECOND, 2), Rate(3, 3600 * SECOND, 3))
+    bench = Bench(table({("q", None): Terms(rates=windows)}))
+    bench.add("q/a", *[100] * 10)
+    counts: list[int] = []
+    for _ in range(4):
+        bench.now_us += 2 * SECOND
+        counts.append(len(bench.plan()))
+
+    assert [2, 1, 0, 0] == counts
+
+
+def test_a_dispatch_that_is_refused_costs_no_rate() -> None:
+    """Nothing was dispatched: the next plan may."""
+    bench = Bench(table({("q", "a"): Terms(rates=(ONE_A_SECOND,))}))
+    bench.now_us = 5 * SECOND
+    bench.add("q/a", 100, 100)
+    (job,) = bench.plan()
+
+    bench.order.refused([job.id])
+
+    assert "a2" == bench.claim_order(bench.plan())
+
+
+def test_what_rates_have_used_comes_with_the_plan_and_binds_the_next_leader() -> None:
+    """Rates are exact across restarts: they are written in the dispatch itself."""
+    terms = table({("q", "a"): Terms(rates=(ONE_A_SECOND,))})
+    bench = Bench(terms)
+    bench.now_us = 5 * SECOND
+    bench.add("q/a", 100)
+    used = bench.order.plan(5 * SECOND, 1, 10, bench.heads).used
+    heir = Bench(terms)
+    heir.order.adopt([], 5 * SECOND, 0, used)
+    heir.add("q/a", 100)
+    heir.now_us = 5 * SECOND + 900 * MS
+
+    assert [("q", "a", SECOND, 6 * SECOND)] == [each[:4] for each in used]
+    assert () == heir.plan()
+    heir.now_us = 6 * SECOND
+    assert "a1" == heir.claim_order(heir.plan())
+
+
+def test_a_plan_without_rated_lanes_has_nothing_to_store() -> None:
+    """Whoever has no rate costs nothing."""
+    bench = Bench(table({("q", "a"): Terms(limit=5)}))
+    bench.add("q/a", 100)
+
+    assert () == bench.order.plan(0, 1, 10, bench.heads).used
+
+
+def test_what_a_limit_held_back_earns_no_credit() -> None:
+    """Becoming eligible again: S = max(S, V)."""
+    bench = Bench(table({("q", "a"): Terms(limit=1)}))
+    bench.add("q/a", *[100] * 5)
+    bench.add("q/b", *[100] * 40)
+    bench.run(bench.plan(20), 100)
+
+    assert "a2 b20 b21" == bench.picked(3)
+    bench.order.ended([2], [100 * MS])
+    assert "a3 b22 b23" == bench.picked(3)
+
+
+def test_a_new_limit_is_in_force_from_the_next_plan_on() -> None:
+    """Apply re-keys lanes between two plans."""
+    bench = Bench()
+    bench.add("q/a", *[100] * 10)
+    bench.plan(3)
+
+    bench.order.apply(table({("q", "a"): Terms(limit=4)}), bench.now_us)
+    assert 1 == len(bench.plan())
+    bench.order.apply(table({}), bench.now_us)
+    assert 6 == len(bench.plan())
+
+
+def test_what_waits_above_a_new_limit_is_named_for_recall() -> None:
+    """Unclaimed rows are recalled where a rule now holds them, those that go last."""
+    bench = Bench()
+    bench.add("q/a", *[100] * 6)
+    bench.add("r/b", *[100] * 2)
+    bench.plan()
+    bench.order.claimed([1, 2], bench.now_us)
+
+    bench.order.apply(table({("q", "a"): Terms(limit=3)}), bench.now_us)
+
+    assert (4, 5, 6) == bench.order.surplus()
+    bench.order.recalled([4, 5, 6], bench.heads)
+    assert () == bench.order.surplus()
+    assert not bench.order.over
+
+
+def test_a_new_weight_is_felt_at_once() -> None:
+    """What a light lane owes it does not owe a thousand times when it becomes heavy."""
+    bench = Bench(table({("q", "a"): Terms(weight=0.01)}))
+    bench.add("q/a", *[100] * 30)
+    bench.add("q/b", *[100] * 30)
+    assert "a1 b1 b2" == bench.picked(3)
+
+    bench.order.apply(table({("q", "a"): Terms(weight=10.0)}), bench.now_us)
+
+    picked = bench.picked(12).split()
+    assert 10 <= sum(name.startswith("a") for name in picked)
+
+
+def test_a_new_weight_forgives_no_debt() -> None:
+    """What was charged beyond the others stays the same in slot-time."""
+    bench = Bench(table({("q", "a"): Terms(weight=2.0)}))
+    bench.add("q/a", 200, 100, 100)
+    bench.add("q/b", *[50] * 30)
+    assert "a1 b1" == bench.picked(2)
+
+    bench.order.apply(table({("q", "a"): Terms(weight=1.0)}), bench.now_us)
+
+    assert "b2 b3 b4" == bench.picked(3)
+
+
+def test_the_estimator_of_a_new_policy_counts_from_then_on() -> None:
+    """Jobs without a hint are charged by the settings in force."""
+    bench = Bench()
+    bench.add("q/a", None, None)
+    (first,) = bench.plan(1)
+    terms = table({})
+    settings = FairSettings(prior_us=7 * MS)
+
+    bench.order.apply(type(terms)(queues=terms.queues, settings=settings), bench.now_us)
+
+    (second,) = bench.plan(1)
+    assert (100 * MS, 7 * MS) == (first.estimate_us, second.estimate_us)
+
+
+def test_a_new_leader_counts_what_is_in_flight() -> None:
+    """Limits are exact across failovers: in flight is rebuilt from work_queue."""
+    bench = Bench(table({("q", "a"): Terms(limit=2)}))
+    rows = [QueueRow(100 + n, "q", "a", 0, 100, n or None) for n in range(2)]
+    bench.order.adopt(rows, 0)
+    bench.add("q/a", 100)
+
+    assert () == bench.plan()
+    bench.order.ended([100], [100])
+    assert "a1" == bench.claim_order(bench.plan())
+
+
+def test_lanes_that_are_held_back_are_counted_by_reason() -> None:
+    """Blocked lanes by reason: limit, rate, paused; a queue's reason is that of its lanes."""
+    bench = Bench(
+        table(
+            {
+                ("q", "a"): Terms(limit=1),
+                ("q", "b"): Terms(rates=(ONE_A_SECOND,)),
+                ("r", None): Terms(limit=1),
+            }
+        )
+    )
+    bench.now_us = 5 * SECOND
+    for lane in ("q/a", "q/b", "q/c", "r/d", "r/e"):
+        bench.add(lane, 100, 100)
+    bench.plan(paused="q/c")
+
+    assert {"limit": 3, "rate": 1, "paused": 1} == bench.order.held()
+    bench.order.ended([1, 7], [1, 1])
+    bench.now_us += SECOND
+    bench.plan()
+    bench.plan()
+    assert {"limit": 2, "rate": 0, "paused": 0} == bench.order.held()
