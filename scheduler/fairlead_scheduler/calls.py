@@ -50,6 +50,10 @@ class Requests:
         """Read all of `work_queue`."""
         self._call("audit")
 
+    def policy(self) -> None:
+        """Look whether another policy is stored."""
+        self._call("policy")
+
     def survey(self) -> None:
         """Scan the lanes."""
         self._call("survey")

@@ -12,7 +12,9 @@ from fairlead_scheduler.depth import Depth
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.marks import ReceiptMark
 from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.rates import Used
 from fairlead_scheduler.tail import Probe, Tail
+from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import DepthSettings, Found, Head, Paused, Plan, Want
 from fairlead_scheduler.views import (
     BAND,
@@ -26,6 +28,7 @@ from fairlead_scheduler.views import (
     Queued,
     Recalled,
     Receipt,
+    Ruled,
     Surveyed,
     View,
 )
@@ -44,7 +47,9 @@ class Knowledge:
 
     Args:
         pool: The pool that it dispatches for.
+        table: The terms in force.
         queued: A full read of `work_queue`, made after the take-over.
+        used: What rates have used, read after the take-over as well.
         newest_id: The largest id of `jobs`, read before the lanes were.
         queued_max: Ceiling of the unclaimed rows.
         round_us: How long a tick and a round trip take.
@@ -56,13 +61,15 @@ class Knowledge:
         *,
         pool: str,
         queued: Queued,
+        table: Table | None = None,
+        used: Iterable[Used] = (),
         newest_id: int,
         queued_max: int,
         round_us: int,
         tail_max: int,
     ) -> None:
         begin = max(0, newest_id - _TAIL_OVERLAP)
-        self.order = FairOrder(pool, BAND)
+        self.order = FairOrder(pool, BAND, table)
         self.heads = Heads(last_id=begin, in_flight=self.order.in_flight)
         self.tail = Tail(begin, queued.now_us)
         self.depth = Depth(DepthSettings(ceiling=queued_max))
@@ -84,7 +91,7 @@ class Knowledge:
         it."""
         self.runnable: Sequence[str] = ()
         """The queues of the jobs that the last look showed to be new and runnable."""
-        self.order.adopt(queued.rows(), queued.now_us, queued.floor)
+        self.order.adopt(queued.rows(), queued.now_us, queued.floor, used)
         self.capacity.audited(_holders(queued), self.order.in_flight)
 
     @property
@@ -166,9 +173,15 @@ class Knowledge:
             self.order.refused(refused)
             self.tail.doubt(refused, now_us)
 
+    @property
+    def recalling(self) -> bool:
+        """Whether there may be rows to recall."""
+        return bool(self.paused) or self.order.over
+
     def to_recall(self) -> tuple[int, ...]:
-        """Return the unclaimed rows of lanes that are paused."""
-        return self.order.unclaimed_of(self.paused) if self.paused else ()
+        """Return the unclaimed rows of lanes that are paused, and those above a new limit."""
+        paused = self.order.unclaimed_of(self.paused) if self.paused else ()
+        return tuple(sorted({*paused, *self.order.surplus()}))
 
     def _take_pauses(self, observed: Observed) -> None:
         queues, tenants = observed.paused_queues or [], observed.paused_tenants or []
@@ -240,6 +253,8 @@ class Knowledge:
             case Recalled(ids):
                 self.capacity.ended(ids)
                 self.tail.doubt(self.order.recalled(ids, self.heads), now_us)
+            case Ruled(table):
+                self.order.apply(table, now_us)
             case Surveyed(lanes):
                 self.survey(lanes)
             case Audited(queued):

@@ -5,6 +5,7 @@ Polling is the truth; a notification, like the bell that the sweeps ring, only s
 
 from collections.abc import Sequence
 from datetime import timedelta
+from math import inf
 from queue import SimpleQueue
 from time import monotonic
 
@@ -19,7 +20,7 @@ from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
 from fairlead_scheduler.values import Plan
-from fairlead_scheduler.views import Audited, News, View
+from fairlead_scheduler.views import Audited, News, Ruled, View
 
 _log = log.get("scheduler")
 _REFUSED = (errors.UniqueViolation, errors.DeadlockDetected, errors.QueryCanceled)
@@ -31,6 +32,7 @@ _WORKERS_SECONDS_IDLE = 5.0
 _EVERYBODY_SECONDS = 0.1
 _EVERYBODY_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
+_HELD_SECONDS = 1.0
 _IDLE_SECONDS = 2.0
 _AUDIT_DUTY = 0.05
 _AUDIT_SECONDS_MAX = 120.0
@@ -66,14 +68,17 @@ class Loop:
         self._everybody_due = 0.0
         self._everybody_seconds = _EVERYBODY_SECONDS
         self._notifying = False
-        self._recall_due = 0.0
+        self._recall_due = self._held_due = 0.0
         self._stirred_at = self._due
         self._audit_asked = self._due
         self._audit_due = self._due + settings.audit_seconds
+        table = knowledge.order.table
+        metrics.policy.rules(table.digest, table.version)
 
     def notified(self) -> None:
-        """Somebody called: jobs came, a worker registered, or a queue was paused or resumed."""
+        """Somebody called: jobs, a worker or a policy came, or a pause came or went."""
         self._workers_seconds = _WORKERS_SECONDS_LOWEST
+        self._requests.policy()
         self._stirred_at = monotonic()
 
     def step(self) -> timedelta:
@@ -89,6 +94,7 @@ class Loop:
         view = self._store.look(self._knowledge.ask(self._now_us, workers=self._ask_workers()))
         # 3. Take it in: new lanes and jobs, claims, endings, free slots.
         self._knowledge.learn(view, news)
+        self._show_terms(news)
         self._now_us = view.observed.now_us
         # 4. Plan.
         waiting = self._knowledge.order.unclaimed
@@ -113,7 +119,7 @@ class Loop:
         taken: set[int] = set()
         if plan.jobs and self._lead.trusted:
             try:
-                taken = self._store.dispatch(plan.jobs, plan.floor)
+                taken = self._store.dispatch(plan.jobs, plan.floor, plan.used)
             except _REFUSED as error:
                 _log.warning("dispatch.failed", jobs=len(plan.jobs), reason=str(error))
             self._metrics.dispatched.inc(len(taken))
@@ -142,7 +148,7 @@ class Loop:
                 )
 
     def _ask_sweeps(self, view: View) -> None:
-        """Have paused lanes recalled, late due jobs promoted, and the books audited."""
+        """Have what is held back recalled, late due jobs promoted, and the books audited."""
         now, first_due_us = monotonic(), view.observed.first_due_us
         if self._knowledge.order.in_flight:
             self._stirred_at = now
@@ -151,7 +157,7 @@ class Loop:
             self._workers_seconds = min(self._workers_seconds, _WORKERS_SECONDS)
         if first_due_us is not None:
             self._requests.promote_from(first_due_us)
-        if self._knowledge.paused and now >= self._recall_due:
+        if self._knowledge.recalling and now >= self._recall_due:
             self._recall_due = now + _RECALL_SECONDS
             unclaimed = self._knowledge.to_recall()
             if unclaimed:
@@ -163,6 +169,15 @@ class Loop:
             self._audit_asked, self._audit_due = now, now + _AUDIT_SECONDS_MAX
             self._knowledge.order.reading()
             self._requests.audit()
+
+    def _show_terms(self, news: Sequence[News]) -> None:
+        """Show the policy in force, and once a second how many lanes are held back."""
+        for item in news:
+            if isinstance(item, Ruled):
+                self._metrics.policy.rules(item.table.digest, item.table.version)
+        if monotonic() >= self._held_due:
+            self._held_due = monotonic() + _HELD_SECONDS
+            self._metrics.policy.held(self._knowledge.order.held())
 
     def _pace_audits(self, news: Sequence[News]) -> None:
         """Audit again in a while; the longer one takes, the later comes the next."""
@@ -186,8 +201,16 @@ class Loop:
             seconds = self._quiet_seconds()
         elif calm.quiet:
             seconds = self._settings.idle_seconds
+        seconds = min(seconds, self._release_seconds())
         self._due = monotonic() + seconds
         return timedelta(seconds=seconds)
+
+    def _release_seconds(self) -> float:
+        """Return how long it takes until a rate lets somebody go, a tick at least."""
+        release_us = self._knowledge.order.release_us
+        if release_us is None:
+            return inf
+        return max(self._settings.tick_seconds, (release_us - self._now_us) / 1e6)
 
     def _quiet_seconds(self) -> float:
         """Ask to be notified while INSERTs are rare, and look once more before a long rest."""

@@ -1,7 +1,7 @@
 """Every series of the scheduler, named once. No tenant is ever a label."""
 
 import collections
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -44,6 +44,7 @@ class Metrics:
         names = Names(registry, kinds_of(kind_allowlist))
         self.queues = QueueMetrics(registry, names)
         self.endings = EndingMetrics(registry, names)
+        self.policy = PolicyMetrics(registry)
         self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
         self.leader_transitions = Counter(
             "fairlead_leader_transitions", "Take-overs by this process.", registry=registry
@@ -155,6 +156,46 @@ class EndingMetrics:
 
     def _labels(self, queue: str, kind: str) -> tuple[str, str]:
         return self._names.queue(queue), self._names.kind(kind)
+
+
+class PolicyMetrics:
+    """The series of the policy; only the leader shows one in force."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._info = Gauge(
+            "fairlead_policy_info",
+            "1 for the policy in force; shown by the leader only.",
+            ("digest", "version"),
+            registry=registry,
+        )
+        self.refused = Counter(
+            "fairlead_policy_refused",
+            "Stored policies that could not be read: the last good one stayed in force.",
+            registry=registry,
+        )
+        self._held = Gauge(
+            "fairlead_lanes_blocked",
+            "Tenants of queues that have work and are held back, by what; shown by the leader "
+            "only.",
+            ("reason",),
+            registry=registry,
+        )
+
+    def rules(self, digest: str, version: str) -> None:
+        """Show which policy is in force; an empty digest is none."""
+        self._info.clear()
+        if digest:
+            self._info.labels(digest, version).set(1)
+
+    def held(self, lanes: Mapping[str, int]) -> None:
+        """Show how many lanes are held back, by reason."""
+        for reason, count in lanes.items():
+            self._held.labels(reason).set(count)
+
+    def hide(self) -> None:
+        """Show nothing any more: another scheduler leads."""
+        self._info.clear()
+        self._held.clear()
 
 
 class QueueMetrics:

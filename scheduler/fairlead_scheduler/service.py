@@ -107,6 +107,7 @@ class Scheduler:
         finally:
             self._metrics.leader.set(0)
             self._metrics.queues.hide()
+            self._metrics.policy.hide()
 
     def _await_schema(self, connection: Connection) -> bool:
         while not self._stop.is_set():

@@ -4,6 +4,7 @@ A look sends its reads down one pipeline. Columns of many rows come back as arra
 tenth of as many rows.
 """
 
+import json
 from collections.abc import Sequence
 from itertools import repeat
 
@@ -13,6 +14,7 @@ from psycopg.rows import args_row, scalar_row
 from fairlead import sql
 from fairlead.sql import integers
 from fairlead.store import Connection
+from fairlead_scheduler.rates import Used
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.tail import Probe
 from fairlead_scheduler.values import Planned, Want
@@ -87,7 +89,9 @@ class Store:
             workers=self._workers.fetchall() if ask.workers else None,
         )
 
-    def dispatch(self, jobs: Sequence[Planned], floor: int) -> set[int]:
+    def dispatch(
+        self, jobs: Sequence[Planned], floor: int, used: Sequence[Used] = ()
+    ) -> set[int]:
         """Move the jobs into `work_queue`; answers the ids that it took, none when deposed."""
         ids, vtags, estimates_us, seen_us = zip(*jobs, strict=True) if jobs else repeat((), 4)
         parameters = {
@@ -101,6 +105,7 @@ class Store:
             "vtags": integers(vtags),
             "estimates_us": integers(estimates_us),
             "seen_us": integers(seen_us),
+            "used": _windows(used),
         }
         self._dispatch.execute(_DISPATCH, parameters)
         return set(self._dispatch.fetchall())
@@ -142,6 +147,12 @@ def read_lanes(connection: Connection) -> Lanes:
     return lanes
 
 
+def read_used(connection: Connection, pool: str) -> list[Used]:
+    """Read what is used of the rates of the pool."""
+    cursor: Cursor[Used] = connection.cursor(binary=True, row_factory=args_row(Used))
+    return cursor.execute(sql.load(_PACKAGE, "rates"), {"pool": pool}).fetchall()
+
+
 _OBSERVE = sql.load(_PACKAGE, "observe")
 _RECEIPTS = sql.load(_PACKAGE, "receipts")
 _REFILL = sql.load(_PACKAGE, "refill")
@@ -159,6 +170,15 @@ def _streams(wants: Sequence[Want]) -> dict[str, object]:
         "after_seqs": integers(want.after_seq for want in wants),
         "counts": integers(want.limit for want in wants),
     }
+
+
+def _windows(used: Sequence[Used]) -> str | None:
+    """Write as JSON what is used of rates; None for nothing."""
+    rows = [
+        {"queue": queue, "tenant": tenant, "per_us": per_us, "tat_us": empty_us}
+        for queue, tenant, per_us, empty_us, _ in used
+    ]
+    return json.dumps(rows) if rows else None
 
 
 def _ranges(probe: Probe, limit: int) -> dict[str, object]:

@@ -19,6 +19,7 @@ from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.loop import Loop
 from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.policies import Looked, Policies, look
 from fairlead_scheduler.session import (
     connect_leader,
     connect_loop,
@@ -26,9 +27,16 @@ from fairlead_scheduler.session import (
     connect_upkeep,
 )
 from fairlead_scheduler.settings import SchedulerSettings
-from fairlead_scheduler.store import Store, read_lanes, read_newest, read_queued
+from fairlead_scheduler.store import (
+    Store,
+    read_lanes,
+    read_newest,
+    read_queued,
+    read_used,
+)
 from fairlead_scheduler.surveys import Surveys
 from fairlead_scheduler.sweeps import Sweeps
+from fairlead_scheduler.terms import Table
 from fairlead_scheduler.upkeep import Upkeep
 from fairlead_scheduler.views import News
 
@@ -74,8 +82,9 @@ class Term:
             self._lead.keep(self._bell.ring)
             reading = leaving.enter_context(closing(connect_reader(settings, name="surveys")))
             looping = leaving.enter_context(closing(connect_loop(settings, name="loop")))
-            loop = self._loop(looping, begin(reading, settings))
-            self._hire(leaving, reading)
+            begun = look(reading)
+            loop = self._loop(looping, begin(reading, settings, begun.table))
+            self._hire(leaving, reading, begun)
             leaving.callback(self._hands.join)
             leaving.callback(self._lead.release)
             _log.info("scheduler.leads", epoch=self._lead.epoch)
@@ -102,7 +111,7 @@ class Term:
             metrics=self._metrics,
         )
 
-    def _hire(self, leaving: ExitStack, reading: Connection) -> None:
+    def _hire(self, leaving: ExitStack, reading: Connection, begun: Looked) -> None:
         """Start the hands beside the loop, each with a session of its own."""
         settings, epoch = self._settings, self._lead.epoch
         sweeping = leaving.enter_context(closing(connect_leader(settings, name="sweeps")))
@@ -116,19 +125,29 @@ class Term:
             bell=self._bell,
             metrics=self._metrics,
         )
+        policies = Policies(
+            sweeping,
+            epoch=epoch,
+            begun=begun,
+            news=self._news,
+            bell=self._bell,
+            metrics=self._metrics,
+        )
         firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
         schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
         surveys = Surveys(
             reading, settings, news=self._news, bell=self._bell, metrics=self._metrics
         )
         upkeep = Upkeep(keeping, settings, epoch=epoch)
-        self._hands.hire("sweeps", sweeping, sweeps.chores())
+        self._hands.hire("sweeps", sweeping, (*policies.chores(), *sweeps.chores()))
         self._hands.hire("cron", firing, schedules.chores())
         self._hands.hire("surveys", reading, surveys.chores())
         self._hands.hire("upkeep", keeping, upkeep.chores())
 
 
-def begin(reading: Connection, settings: SchedulerSettings) -> Knowledge:
+def begin(
+    reading: Connection, settings: SchedulerSettings, table: Table | None = None
+) -> Knowledge:
     """Read everything that a new leader must know; call it after its take-over has committed.
 
     It may take longer than the lease where there are very many lanes, so it is no business of
@@ -138,7 +157,9 @@ def begin(reading: Connection, settings: SchedulerSettings) -> Knowledge:
     newest_id = read_newest(reading)
     knowledge = Knowledge(
         pool=settings.pool,
+        table=table,
         queued=read_queued(reading, settings.pool),
+        used=read_used(reading, settings.pool),
         newest_id=newest_id,
         queued_max=settings.queued_max,
         round_us=int(settings.tick_seconds * 1e6) + _ROUND_TRIP_US,

@@ -9,6 +9,7 @@ from itertools import repeat
 from typing import NamedTuple
 
 from fairlead_scheduler.tail import Probe
+from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Found, QueueRow, Want
 
 BAND = 0
@@ -135,6 +136,13 @@ class Queued(NamedTuple):
         return list(map(QueueRow, *columns, self.claimed_us))
 
 
+class PolicyRow(NamedTuple):
+    """A stored version of the policy."""
+
+    version: int
+    document: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """What one look is to read beside the tail and the receipts."""
@@ -183,4 +191,10 @@ class Audited(NamedTuple):
     queued: Queued
 
 
-News = Promoted | Recalled | Surveyed | Audited
+class Ruled(NamedTuple):
+    """Another policy is in force."""
+
+    table: Table
+
+
+News = Promoted | Recalled | Surveyed | Audited | Ruled

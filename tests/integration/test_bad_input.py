@@ -245,6 +245,7 @@ def dispatch(db: Connection[TupleRow], ids: list[int]) -> None:
             "vtags": one_each,
             "estimates_us": one_each,
             "seen_us": one_each,
+            "used": None,
             "timeout_default": "10 min",
             "timeout_max": "1 hour",
         },

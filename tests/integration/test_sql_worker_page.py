@@ -87,6 +87,7 @@ def queue_one(db: Connection[TupleRow], kind: str = "greet") -> int:
             "vtags": [0],
             "estimates_us": [1000],
             "seen_us": [None],
+            "used": None,
             "timeout_default": "10 min",
             "timeout_max": "1 h",
         },

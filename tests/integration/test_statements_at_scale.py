@@ -166,6 +166,7 @@ def dispatched(scene: Scene) -> dict[str, object]:
         "vtags": integers(ids),
         "estimates_us": integers([1] * BATCH),
         "seen_us": integers([1] * BATCH),
+        "used": None,
         "timeout_default": "10 min",
         "timeout_max": "1 hour",
     }

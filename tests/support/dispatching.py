@@ -26,6 +26,7 @@ def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tupl
         "vtags": integers(ids),
         "estimates_us": integers(1000 for _ in ids),
         "seen_us": integers(0 for _ in ids),
+        "used": None,
     }
     moved = connection.execute(load("fairlead_scheduler", "dispatch"), values).fetchall()
     if wake:

@@ -151,6 +151,7 @@ def dispatch(
             "vtags": integers([vtag] * len(ids)),
             "estimates_us": integers([1000] * len(ids)),
             "seen_us": integers([None] * len(ids)),
+            "used": None,
             "timeout_default": "10 min",
             "timeout_max": "1 h",
         },

@@ -28,6 +28,9 @@ LARGE = {
     "attempt_errors",
     "receipts",
     "schedule_fires",
+    "rate_usage",
+    "policy_versions",
+    "policy_events",
 }
 """Tables that may hold more rows than there are processes and queues."""
 

@@ -45,6 +45,8 @@ def busy_scheduler() -> CollectorRegistry:
     metrics.queues.runnable(["default"])
     jobs: dict[str, int] = dict.fromkeys(STATES, 1)
     metrics.queues.show([Measured("default", jobs, 1.0)])
+    metrics.policy.rules("0123456789ab", "1")
+    metrics.policy.held({"limit": 1})
     metrics.endings.stolen(["default"], ["mail"], ["failed"])
     return metrics.registry
 

@@ -187,6 +187,7 @@ class Store:
             "vtags": sql.integers([self._floor]),
             "estimates_us": sql.integers([0]),
             "seen_us": sql.integers([0]),
+            "used": None,
         }
         dispatch = sql.load("fairlead_scheduler", "dispatch")
         if not self._rows.execute(dispatch, values).fetchall():

@@ -1,12 +1,12 @@
--- dispatch: move planned jobs of one pool and band into work_queue and raise the floor, in one
---           statement that does nothing under another leader's epoch. Answers the ids it moved; one
+-- dispatch: move planned jobs of one pool and band into work_queue, raise the floor and note what is
+--           used of rates, in one statement that does nothing under another leader's epoch. Answers the ids it moved; one
 --           that is missing is locked, gone, queued or no longer pending. The ids come sorted: a job
 --           finds its tag by its place among them.
--- locks: the leader's row (for share), jobs rows by id (for key share, skip locked), then work_queue.
+-- locks: the leader's row (for share), rate_usage, jobs rows by id (for key share, skip locked), then work_queue.
 --        It looks there first, because a conflict waits for whoever holds that row, such as a
 --        completion, which waits for the job in its turn. A leader sends one dispatch at a time, so
 --        this statement sees every row that is there.
--- index: leaders_pkey, jobs_pkey, work_queue_pkey. The condition on epoch holds always: without it an
+-- index: leaders_pkey, jobs_pkey, work_queue_pkey, rate_usage_once. The condition on epoch holds always: without it an
 --        index would do alone, and of an empty table PostgreSQL 15 and 16 then take the claim order.
 with lead as materialized (
     select l.epoch from fairlead.leaders l
@@ -15,6 +15,13 @@ with lead as materialized (
     update fairlead.claim_floors f set vtag = %(floor)s
     where f.pool = %(pool)s and f.band = %(band)s and f.vtag <> %(floor)s
       and exists (select from lead)
+), used as (
+    insert into fairlead.rate_usage as r (pool, queue, tenant, per_us, tat_us)
+    select %(pool)s, u.queue, u.tenant, u.per_us, u.tat_us
+    from jsonb_to_recordset(%(used)s::jsonb)
+         u (queue text, tenant text, per_us bigint, tat_us bigint)
+    where exists (select from lead)
+    on conflict (pool, queue, tenant, per_us) do update set tat_us = excluded.tat_us
 ), queued as materialized (
     select q.job_id from fairlead.work_queue q
     where q.job_id = any (%(ids)s::bigint[]) and q.epoch >= 0

@@ -1,0 +1,127 @@
+"""Which stored policy is in force: the newest that can be read.
+
+A document that cannot be read leaves the last good one in force, and says so in the log, in a
+metric and in `policy_events`.
+"""
+
+from collections.abc import Sequence
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from psycopg import Cursor
+from psycopg.rows import args_row
+
+from fairlead import log, sql
+from fairlead.bell import Bell
+from fairlead.policy import PolicyRefused, parse
+from fairlead.store import Connection
+from fairlead_scheduler.chores import Chore
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.terms import Table, compiled
+from fairlead_scheduler.views import News, PolicyRow, Ruled
+
+_log = log.get("scheduler")
+_PACKAGE = __package__ or ""
+_SECONDS = 1.0
+_VERSIONS_AT_ONCE = 10
+
+
+class Refused(NamedTuple):
+    """A version that cannot be read, and the sentence that says why."""
+
+    version: int
+    said: str
+
+
+class Looked(NamedTuple):
+    """What one look found among the newer versions."""
+
+    newest: int
+    """The newest version that there is."""
+    table: Table | None
+    """The newest that can be read; None: none of them can, or there are none."""
+    refused: Sequence[Refused] = ()
+
+
+def look(connection: Connection, after: int = 0) -> Looked:
+    """Read what was stored after this version, until one can be read."""
+    cursor: Cursor[PolicyRow] = connection.cursor(binary=True, row_factory=args_row(PolicyRow))
+    newest = 0
+    before: int | None = None
+    refused: list[Refused] = []
+    while True:
+        values = {"after": after, "before": before, "limit": _VERSIONS_AT_ONCE}
+        rows = cursor.execute(sql.load(_PACKAGE, "policies"), values).fetchall()
+        newest = max([newest, *(row.version for row in rows)])
+        for row in rows:
+            before = row.version
+            try:
+                table = compiled(parse(row.document), stored=row.version)
+            except PolicyRefused as error:
+                refused.append(Refused(row.version, str(error)))
+            else:
+                return Looked(newest, table, refused)
+        if len(rows) < _VERSIONS_AT_ONCE:
+            return Looked(max(newest, after), None, refused)
+
+
+class Policies:
+    """Watches for newer versions during one term, over one session.
+
+    Args:
+        begun: What the take-over found; the loop has its table.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        epoch: int,
+        begun: Looked,
+        news: SimpleQueue[News],
+        bell: Bell,
+        metrics: Metrics,
+    ) -> None:
+        self._connection = connection
+        self._epoch = epoch
+        self._news = news
+        self._bell = bell
+        self._metrics = metrics
+        self._newest = begun.newest
+        self._untold: list[Looked] = [begun]
+
+    def chores(self) -> tuple[Chore, ...]:
+        """Return what to do and how often; a notification makes it sooner."""
+        return (Chore("policy", _SECONDS, self.watch),)
+
+    def watch(self) -> bool:
+        """Put what is new in force, and say what became of it.
+
+        What could not be said, because the database was away, is said at the next look.
+        """
+        looked = look(self._connection, self._newest)
+        if looked.newest > self._newest:
+            self._newest = looked.newest
+            self._untold.append(looked)
+            if looked.table is not None:
+                self._news.put(Ruled(looked.table))
+                self._bell.ring()
+        while self._untold:
+            self._tell(self._untold[0])
+            del self._untold[0]
+        return False
+
+    def _tell(self, looked: Looked) -> None:
+        for version, said in looked.refused:
+            self._note(version, "refused", said)
+            self._metrics.policy.refused.inc()
+            _log.error("policy.refused", version=version, reason=said)
+        if looked.table is not None:
+            self._note(looked.table.stored, "in_force", "")
+            _log.info(
+                "policy.in_force", version=looked.table.stored, digest=looked.table.digest
+            )
+
+    def _note(self, version: int, event: str, said: str) -> None:
+        values = {"epoch": self._epoch, "version": version, "event": event, "said": said}
+        self._connection.execute(sql.load(_PACKAGE, "note_policy"), values)
