@@ -20,7 +20,7 @@ from tests.support import tree
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`((?:fairlead|fairlead-worker|fairlead-scheduler|make) [^`\n]+)`")
-GROUPS = {"jobs", "policy", "schedules", "workers"}
+GROUPS = {"jobs", "policy", "schedules", "trace", "workers"}
 
 
 def typed(markdown: str) -> Iterator[str]:
