@@ -1,8 +1,9 @@
 """The same trace on real PostgreSQL, with a real scheduler and a real worker whose jobs sleep.
 
 What is there at the start is inserted before anybody runs; the clock starts when the worker has
-registered. From then on each job is inserted when its time has come. Claims are read from the
-database afterwards, by the database's clock.
+registered. From then on each job is inserted when its time has come. Inserts and claims are
+read from the database afterwards, by its clock: a wait begins with the insert, and not when the
+scheduler has noticed it, which is what `runnable_at` says.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ _DISPATCHED = b"select exists (select from fairlead.work_queue)"
 _REGISTERED = b"select (extract(epoch from clock_timestamp()) * 1e6)::bigint, count(*)\
  from fairlead.workers"
 _PLAYED = b"""
-select (h.payload ->> 'n')::int, (extract(epoch from h.runnable_at) * 1e6)::bigint,
+select (h.payload ->> 'n')::int, (extract(epoch from h.created_at) * 1e6)::bigint,
        (extract(epoch from h.claimed_at) * 1e6)::bigint
 from fairlead.job_history h where h.kind = 'sleep'
 union all
-select (j.payload ->> 'n')::int, (extract(epoch from q.runnable_at) * 1e6)::bigint,
+select (j.payload ->> 'n')::int, (extract(epoch from j.created_at) * 1e6)::bigint,
        (extract(epoch from q.claimed_at) * 1e6)::bigint
 from fairlead.work_queue q join fairlead.jobs j on j.id = q.job_id where q.worker is not null
 """
@@ -162,8 +163,8 @@ def _read(
     """
     found = [Played(arrival, None, None) for arrival in trace]
     rows = connection.execute(_PLAYED).fetchall()
-    for number, runnable_us, claimed_us in cast("list[tuple[int, int, int]]", rows):
-        at_us = max(0, runnable_us - begun_us)
+    for number, inserted_us, claimed_us in cast("list[tuple[int, int, int]]", rows):
+        at_us = max(0, inserted_us - begun_us)
         claimed = max(0, claimed_us - begun_us)
         if at_us < until_us and claimed < until_us:
             job = trace[number]
