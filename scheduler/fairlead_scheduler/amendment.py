@@ -2,28 +2,50 @@
 
 A lane whose weight changes keeps what it has been charged beyond the others in slot-time, so a
 debt that would have taken a light lane minutes takes a heavy one as long as it should.
+
+Queues have their new terms at once. Lanes get theirs some at each plan, because ten thousand
+would hold up a dispatch for longer than a tick.
 """
 
+from itertools import islice
 from operator import itemgetter
 
-from fairlead_scheduler.books import UNCLAIMED, Queue
+from fairlead_scheduler.books import UNCLAIMED, Lane, Queue
 from fairlead_scheduler.estimate import prior_us
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.terms import Table
 
+_LANES_AT_ONCE = 1000
+
 
 def amend(ledger: Ledger, table: Table, now_us: int) -> None:
-    """Serve all lanes on the terms of this table from now on."""
+    """Serve everybody on the terms of this table, from now on."""
+    same = table.digest and table.digest == ledger.table.digest
     ledger.now_us = now_us
-    ledger.root.advance(ledger.lowest_tag())
-    anew = ledger.table.settings != table.settings
     ledger.table = table
+    if same:
+        return
+    ledger.root.advance(ledger.lowest_tag())
     for queue in ledger.queues.values():
         _amend_queue(ledger, queue)
-        if anew:
-            _estimate_anew(ledger, queue)
+        ledger.stale.update(dict.fromkeys(queue.tenants.values()))
     ledger.forget_windows()
     ledger.over = True
+    amend_lanes(ledger)
+
+
+def amend_lanes(ledger: Ledger) -> None:
+    """Give new terms to some of the lanes that wait for theirs, the longest waiting first."""
+    lanes = tuple(islice(ledger.stale, _LANES_AT_ONCE))
+    for queue in dict.fromkeys([lane.queue for lane in lanes]):
+        queue.lanes.advance(queue.oldest())
+    for lane in lanes:
+        del ledger.stale[lane]
+        _amend_lane(ledger, lane)
+    if not ledger.stale:
+        ledger.over = True
+        for queue in ledger.queues.values():
+            queue.rescale()
 
 
 def resize(ledger: Ledger, slots: int) -> None:
@@ -36,30 +58,28 @@ def resize(ledger: Ledger, slots: int) -> None:
 
 
 def _amend_queue(ledger: Ledger, queue: Queue) -> None:
-    root, lanes = ledger.root, queue.lanes
+    settings = ledger.settings
     rule = queue.rule = ledger.table.queue(queue.name)
     if queue.terms != rule.own:
-        root.reweigh(queue, rule.own.weight)
+        ledger.root.reweigh(queue, rule.own.weight)
         queue.terms = rule.own
         ledger.bind(queue, queue.name, None)
-    lanes.advance(queue.oldest())
-    for lane in queue.tenants.values():
-        terms = rule.lane(lane.tenant)
-        if lane.terms != terms:
-            lanes.reweigh(lane, terms.weight)
-            lane.terms = terms
-            ledger.bind(lane, queue.name, lane.tenant)
-    queue.rescale()
-
-
-def _estimate_anew(ledger: Ledger, queue: Queue) -> None:
-    """Guess costs by the settings of the new table."""
-    settings = ledger.table.settings
+        queue.rescale()
     queue.mean.narrow(settings.window)
     queue.prior_us = prior_us(queue.mean, settings.prior_us)
-    for lane in queue.tenants.values():
-        lane.mean.narrow(settings.window)
-        lane.expected_us = lane.mean.shrunk_us(queue.prior_us, settings.prior_samples)
+
+
+def _amend_lane(ledger: Ledger, lane: Lane) -> None:
+    queue, settings = lane.queue, ledger.settings
+    terms = queue.rule.lane(lane.tenant)
+    if lane.terms is not terms and lane.terms != terms:
+        if lane.weight != terms.weight:
+            queue.lanes.reweigh(lane, terms.weight)
+            queue.scale = min(queue.scale, terms.weight / queue.weight)
+        lane.terms = terms
+        ledger.bind(lane, queue.name, lane.tenant)
+    lane.mean.narrow(settings.window)
+    lane.expected_us = lane.mean.shrunk_us(queue.prior_us, settings.prior_samples)
 
 
 def surplus(ledger: Ledger) -> tuple[int, ...]:

@@ -28,6 +28,8 @@ class Ledger:
         self.now_us = 0
         self.slots = 1
         self.holds = Holds()
+        self.stale: dict[Lane, None] = {}
+        """Lanes that are to have their new terms, those that have waited longest first."""
         self.over = bool(table.stored)
         """Whether more rows may wait than limits allow."""
         self._windows: dict[tuple[str, str | None, int], Used] = {
@@ -104,6 +106,12 @@ class Ledger:
     def bind(self, member: Member, queue: str, tenant: str | None) -> None:
         """Give a member the bounds of its terms, with what is used of their windows."""
         windows, bounds, terms = self._windows, member.bounds, member.terms
+        if member.held:
+            self.holds.ask_again(member)
+        if not terms.rates and (bounds is None or not bounds.rates):
+            limit = terms.limit_of(self.slots)
+            member.bounds = Bounds(limit, (), []) if terms.bounded else None
+            return
         exact: dict[Rate, int] = {}
         if bounds is not None:
             exact = dict(zip(bounds.rates, bounds.arrivals, strict=True))
@@ -117,7 +125,6 @@ class Ledger:
                 arrival = 0 if used is None else carried(rate, used, self.now_us)
                 arrivals.append(exact.get(rate, arrival))
             member.bounds = Bounds(terms.limit_of(self.slots), terms.rates, arrivals)
-        self.holds.ask_again(member)
 
     def forget_windows(self) -> None:
         """Forget windows that are empty and that nobody has at hand."""

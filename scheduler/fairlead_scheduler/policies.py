@@ -6,6 +6,7 @@ metric and in `policy_events`.
 
 from collections.abc import Sequence
 from queue import SimpleQueue
+from time import monotonic
 from typing import NamedTuple
 
 from psycopg import Cursor
@@ -23,6 +24,8 @@ from fairlead_scheduler.views import News, PolicyRow, Ruled
 _log = log.get("scheduler")
 _PACKAGE = __package__ or ""
 _SECONDS = 1.0
+_SECONDS_LOWEST = 0.25
+"""Whoever stores twenty policies a second shall not keep the leader busy with reading them."""
 _VERSIONS_AT_ONCE = 10
 
 
@@ -88,18 +91,24 @@ class Policies:
         self._bell = bell
         self._metrics = metrics
         self._newest = begun.newest
+        self._next_at = 0.0
+        self._early = False
         self._untold: list[Looked] = [begun]
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often; a notification makes it sooner."""
-        return (Chore("policy", _SECONDS, self.watch),)
+        return (Chore("policy", _SECONDS, self.watch, rest=self._rest),)
 
     def watch(self) -> bool:
         """Put what is new in force, and say what became of it.
 
         What could not be said, because the database was away, is said at the next look.
         """
+        self._early = monotonic() < self._next_at
+        if self._early:
+            return False
         looked = look(self._connection, self._newest)
+        self._next_at = monotonic() + _SECONDS_LOWEST
         if looked.newest > self._newest:
             self._newest = looked.newest
             self._untold.append(looked)
@@ -110,6 +119,10 @@ class Policies:
             self._tell(self._untold[0])
             del self._untold[0]
         return False
+
+    def _rest(self, every_seconds: float) -> float:
+        """Come back when it is time, if it was called too soon."""
+        return max(0.0, self._next_at - monotonic()) if self._early else every_seconds
 
     def _tell(self, looked: Looked) -> None:
         for version, said in looked.refused:

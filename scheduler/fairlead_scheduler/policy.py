@@ -128,6 +128,8 @@ class FairOrder:
         ledger.now_us = now_us
         if slots != ledger.slots:
             amendment.resize(ledger, slots)
+        if ledger.stale:
+            amendment.amend_lanes(ledger)
         self.refresh(now_us)
         ledger.settle()
         begun = self._arrive(heads.take_changed(), paused)

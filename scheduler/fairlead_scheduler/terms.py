@@ -35,7 +35,8 @@ class Terms:
     @property
     def bounded(self) -> bool:
         """Whether there is a limit or a rate."""
-        return self != Terms(weight=self.weight)
+        unlimited = self.limit is None and self.limit_per_10_000 is None
+        return bool(self.rates) or not unlimited
 
     def limit_of(self, slots: int) -> int:
         """Return the limit beside so many live slots: a share is rounded up, and 1 at least."""
@@ -47,7 +48,7 @@ class Terms:
 class FirstMatch(Generic[T]):
     """What the first entry that matches a name stands for: names themselves, or a pattern."""
 
-    __slots__ = ("_named", "_patterns")
+    __slots__ = ("_heads", "_named", "_patterns")
 
     def __init__(self, entries: Iterable[tuple[frozenset[str] | Glob, T]] = ()) -> None:
         self._named: dict[str, tuple[int, T]] = {}
@@ -58,10 +59,14 @@ class FirstMatch(Generic[T]):
                 continue
             for name in (names.pattern,) if isinstance(names, Glob) else names:
                 self._named.setdefault(name, (place, value))
+        self._heads = tuple({pattern.head for _, pattern, _ in self._patterns})
+        """What names begin with that a pattern may match: most need no look at any."""
 
     def find(self, name: str) -> T | None:
         """Return what the name's first entry stands for; None when nothing matches."""
         named = self._named.get(name)
+        if not name.startswith(self._heads):
+            return None if named is None else named[1]
         for place, pattern, value in self._patterns:
             if named is not None and named[0] < place:
                 break

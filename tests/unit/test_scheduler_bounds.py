@@ -1,10 +1,12 @@
 """Limits, rates and edits of the policy in the fair order, decision by decision."""
 
+from dataclasses import replace
+
 import pytest
 
 from fairlead_scheduler.rates import Rate
 from fairlead_scheduler.terms import Terms
-from fairlead_scheduler.values import FairSettings, QueueRow
+from fairlead_scheduler.values import FairSettings, Found, QueueRow
 from tests.support.fair_bench import MS, Bench
 from tests.support.tables import table
 
@@ -197,6 +199,24 @@ def test_a_new_weight_is_felt_at_once() -> None:
     assert 10 <= sum(name.startswith("a") for name in picked)
 
 
+def test_thousands_of_lanes_have_their_new_terms_within_a_few_plans() -> None:
+    """An edit holds up no plan for long, nor can another edit keep a lane from its terms."""
+    names = [("q", f"t{number}") for number in range(3500)]
+    bench = Bench()
+    for number, (queue, tenant) in enumerate(names):
+        bench.heads.discovered([Found(number, number, queue, tenant, 0, None, 0)])
+    bench.plan(0)
+    for limit in range(4, 0, -1):
+        terms = {name: Terms(limit=limit) for name in names}
+        bench.order.apply(replace(table(terms), digest=str(limit)), bench.now_us)
+    for number, (queue, tenant) in enumerate(names, start=len(names)):
+        bench.heads.discovered([Found(number, number, queue, tenant, 0, None, 0)])
+    for _ in range(3):
+        bench.plan(0)
+
+    assert 3500 == len(bench.plan())
+
+
 def test_a_new_weight_forgives_no_debt() -> None:
     """What was charged beyond the others stays the same in slot-time."""
     bench = Bench(table({("q", "a"): Terms(weight=2.0)}))
@@ -214,10 +234,9 @@ def test_the_estimator_of_a_new_policy_counts_from_then_on() -> None:
     bench = Bench()
     bench.add("q/a", None, None)
     (first,) = bench.plan(1)
-    terms = table({})
     settings = FairSettings(prior_us=7 * MS)
 
-    bench.order.apply(type(terms)(queues=terms.queues, settings=settings), bench.now_us)
+    bench.order.apply(replace(table({}), settings=settings), bench.now_us)
 
     (second,) = bench.plan(1)
     assert (100 * MS, 7 * MS) == (first.estimate_us, second.estimate_us)
