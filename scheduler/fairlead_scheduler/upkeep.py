@@ -74,7 +74,7 @@ class Upkeep:
         return bool(steps)
 
     def forget(self) -> bool:
-        """Delete errors and fires past their retention, and workers long dead."""
+        """Delete errors and fires past their retention, dead workers, and empty windows."""
         limit, days = self._settings.sweep_max, self._settings.history_days_unsuccessful
         parameters = {"epoch": self._epoch, "days": days, "limit": limit}
         execute = self._connection.execute
@@ -82,6 +82,7 @@ class Upkeep:
             execute(sql.load(_PACKAGE, "forget_errors"), parameters).rowcount,
             execute(sql.load(_PACKAGE, "forget_fires"), parameters).rowcount,
             execute(sql.load(_PACKAGE, "forget_workers"), parameters).rowcount,
+            execute(sql.load(_PACKAGE, "forget_rates"), parameters).rowcount,
         )
         return max(deleted) >= limit
 

@@ -164,6 +164,24 @@ def test_workers_long_dead_are_forgotten_unless_they_hold_something(
     assert (2, False) == (len(left), (empty,) in left)
 
 
+def test_windows_of_rates_are_forgotten_when_nothing_is_used_of_them(
+    upkeep: Upkeep, db: Database
+) -> None:
+    """One that is or was lately in use stays: a rate holds across leaders."""
+    db.execute(
+        "INSERT INTO fairlead.rate_usage (pool, queue, tenant, per_us, tat_us)"
+        " SELECT 'default', 'q', n::text, 1000000,"
+        " (extract(epoch FROM now() + n * interval '30 min') * 1000000)::bigint"
+        " FROM generate_series(-3, 1) n"
+    )
+
+    upkeep.forget()
+
+    left = db.execute("SELECT tenant FROM fairlead.rate_usage ORDER BY tat_us").fetchall()
+    assert [("-1",), ("0",), ("1",)] == left[-3:]
+    assert ("-3",) not in left
+
+
 def test_progress_of_attempts_that_are_over_is_deleted(upkeep: Upkeep, db: Database) -> None:
     """The walk goes through the table a batch at a time and keeps what runs."""
     lease = run_one(db)

@@ -201,13 +201,13 @@ def test_a_new_weight_is_felt_at_once() -> None:
 
 def test_thousands_of_lanes_have_their_new_terms_within_a_few_plans() -> None:
     """An edit holds up no plan for long, nor can another edit keep a lane from its terms."""
-    names = [("q", f"t{number}") for number in range(3500)]
+    names: list[tuple[str, str]] = [("q", f"t{number}") for number in range(3500)]
     bench = Bench()
     for number, (queue, tenant) in enumerate(names):
         bench.heads.discovered([Found(number, number, queue, tenant, 0, None, 0)])
     bench.plan(0)
     for limit in range(4, 0, -1):
-        terms = {name: Terms(limit=limit) for name in names}
+        terms: dict[tuple[str, str | None], Terms] = dict.fromkeys(names, Terms(limit=limit))
         bench.order.apply(replace(table(terms), digest=str(limit)), bench.now_us)
     for number, (queue, tenant) in enumerate(names, start=len(names)):
         bench.heads.discovered([Found(number, number, queue, tenant, 0, None, 0)])
