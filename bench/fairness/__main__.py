@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from types import FrameType
 
 from bench import machine
 from bench.context import say
@@ -25,12 +27,13 @@ from bench.fairness.outcome import Outcome, measure
 from bench.fairness.record import record
 from bench.fairness.simulation import Played
 from bench.fairness.trace import Arrival, TraceRefusedError
+from bench.fairness.weights import Edit
 from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load, recorded
 from bench.processes import BrokenRunError
 from bench.server import Server, running
 
 _SEED = 1
-_REAL = "W1,W4,W15,W15B"
+_REAL = "W1,W3,W4,W8,W15,W15B"
 """What is played on PostgreSQL unless others are named: in ten minutes."""
 
 
@@ -154,7 +157,10 @@ def _play(
     contenders = given.contenders or (*ALWAYS, *workload.extra)
     played: tuple[Played, ...] = ()
     if server is not None:
-        played = real.play(server, jobs, slots=workload.slots, until_us=workload.until_us)
+        edits = (Edit(0, workload.weights), *workload.edited)
+        played = real.play(
+            server, jobs, slots=workload.slots, until_us=workload.until_us, edits=edits
+        )
     outcome = measure(name, workload, jobs, contenders, played)
     seconds = time.monotonic() - begun
     policies = len(outcome.measured)
@@ -166,13 +172,16 @@ def _outcomes(given: Arguments) -> list[Outcome]:
     if given.trace is not None and given.slots is not None:
         return [_measure_recorded(given.trace, given.slots, given)]
     if given.real:
-        for path in given.workloads:
-            if set(load(path, given.form).weights.values()) != {1.0}:
-                raise WorkloadRefusedError(f"{path.name}: weights cannot be played with --real")
+        signal.signal(signal.SIGTERM, _leave)
         with running() as server:
             return [_measure(path, given, server) for path in given.workloads]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         return list(pool.map(partial(_measure, given=given), given.workloads))
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """End like an interruption does, so that everything started is stopped on the way out."""
+    raise SystemExit(128 + number)
 
 
 def _run(given: Arguments) -> int:

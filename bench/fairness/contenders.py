@@ -17,7 +17,8 @@ from bench.fairness.policy import Policy
 from bench.fairness.references import Fifo, LeastInFlight, RoundRobin, Stride
 from bench.fairness.simulation import Fleet
 from bench.fairness.sqs import SqsRules
-from bench.fairness.trace import Arrival, Lane
+from bench.fairness.trace import Arrival
+from bench.fairness.weights import Edit, Weights
 from fairlead_scheduler.settings import SchedulerSettings
 
 FAIRLEAD = "fairlead"
@@ -48,9 +49,10 @@ class Race:
     """What a policy may know before it starts; only the ideal looks at the trace."""
 
     trace: Sequence[Arrival]
-    weights: Mapping[Lane, float]
+    weights: Weights
     slots: int
     until_us: int
+    edits: tuple[Edit, ...] = ()
 
 
 def _ideal(race: Race) -> Policy:

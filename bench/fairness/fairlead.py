@@ -7,11 +7,12 @@ answered here: new jobs as the tail finds them, and refills behind the cursors.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from bench.fairness.policy import Event, Row
-from bench.fairness.trace import Arrival, Lane
+from bench.fairness.trace import Arrival
+from bench.fairness.weights import Weights, document
 from fairlead.policy import Policy
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
@@ -25,8 +26,10 @@ _STREAMS_MAX = 1000
 class Fairlead:
     """The fair order with its heads."""
 
-    def __init__(self, weights: Mapping[Lane, float]) -> None:
-        self._order = FairOrder("default", 0, compiled(_policy(weights)))
+    def __init__(self, weights: Weights) -> None:
+        self._order = FairOrder(
+            "default", 0, compiled(Policy.model_validate(document(weights)))
+        )
         self._heads = Heads(in_flight=self._order.in_flight, last_id=-1)
         self._heads.surveyed()
         self._streams: dict[Stream, list[int]] = {}
@@ -53,6 +56,10 @@ class Fairlead:
         ids = [job + 1 for job, _ in endings]
         self._order.ended(ids, [self._costs_us.pop(job_id) for job_id in ids])
 
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Apply another policy, as a leader does between two looks."""
+        self._order.apply(compiled(Policy.model_validate(document(weights))), now_us)
+
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
         """Refill the heads and plan, as one look of the leader does."""
         for want in self._heads.wants(_STREAMS_MAX):
@@ -68,16 +75,3 @@ class Fairlead:
 
 def _at_us(event: Event) -> int:
     return event.at_us
-
-
-def _policy(weights: Mapping[Lane, float]) -> Policy:
-    """Return the policy that gives tenants these weights."""
-    overrides: dict[str, list[object]] = {}
-    for (queue, tenant), weight in weights.items():
-        override = {"match": {"tenant": tenant}, "weight": weight}
-        overrides.setdefault(queue, []).append(override)
-    rules = [
-        {"match": {"queue": queue}, "tenants": {"overrides": each}}
-        for queue, each in overrides.items()
-    ]
-    return Policy.model_validate({"queues": rules})

@@ -19,6 +19,7 @@ _THROUGHOUT = 0.9
 """Tenants that had work waiting for so much of the time share it by their weights."""
 _LANES_MAX = 50
 """Pairs of more lanes than these are not compared moment by moment."""
+_BEFORE_SECONDS = 10
 _US = 1e6
 
 Figures = Mapping[str, float]
@@ -41,7 +42,7 @@ def figures(played: Sequence[Played], race: Race, ideal: Ideal | None) -> dict[s
     ended = sum(job.ended_us is not None for job in played)
     found["jobs_per_second"] = ended / (race.until_us / _US)
     found["work_conservation"] = metrics.work_conservation(played, race.slots, race.until_us)
-    found |= _fairness(played, race)
+    found |= _after_edit(played, race) if race.edits else _fairness(played, race)
     if ideal is not None:
         found |= _against(played, ideal, race.until_us)
     return found
@@ -73,6 +74,29 @@ def _fairness(played: Sequence[Played], race: Race) -> dict[str, float]:
         curves = metrics.curves(played, race.until_us)
         found["gap_slot_seconds"] = metrics.largest_gap_us(curves, race.weights, lanes) / _US
     return found
+
+
+def _after_edit(played: Sequence[Played], race: Race) -> dict[str, float]:
+    """Return what the first edit led to, for the lane whose weight it changed.
+
+    The effect is how much of the way from the share before to the one that the new weight
+    entitles to, among the lanes that have work throughout, was gone in the fifth second.
+    """
+    edit = race.edits[0]
+    lane = next(each for each, w in edit.weights.items() if w != race.weights.get(each, 1.0))
+    lanes = {*saturated(played, race.until_us), lane}
+    entitled = edit.weights[lane] / sum(edit.weights.get(each, 1.0) for each in lanes)
+    seconds = (-_BEFORE_SECONDS, 0, 1, 2, 4, 5)
+    moments_us = [edit.at_us + second * 1_000_000 for second in seconds]
+    before, first, second, _, fifth = metrics.shares(played, lane, moments_us)
+    return {
+        "share_before": before,
+        "share_in_1st_second": first,
+        "share_in_2nd_second": second,
+        "share_in_5th_second": fifth,
+        "share_entitled": entitled,
+        "effect_in_5th_second": (fifth - before) / (entitled - before),
+    }
 
 
 def saturated(played: Sequence[Played], until_us: int) -> list[Lane]:

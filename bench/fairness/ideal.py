@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from bench.fairness.policy import Event, Row
 from bench.fairness.trace import Arrival, Lane
+from bench.fairness.weights import Weights
 
 _US_EPSILON = 1e-3
 
@@ -56,9 +57,7 @@ class _Flow:
             self.rate = rate
 
 
-def fluid(
-    trace: Sequence[Arrival], weights: Mapping[Lane, float], slots: int, until_us: int
-) -> Curves:
+def fluid(trace: Sequence[Arrival], weights: Weights, slots: int, until_us: int) -> Curves:
     """Return each lane's service under generalised processor sharing until then."""
     flows: dict[Lane, _Flow] = {}
     active: dict[str, dict[Lane, _Flow]] = defaultdict(dict)
@@ -158,7 +157,7 @@ class Offline:
     """The order in which the fluid begins jobs, as a policy: the best of schedules."""
 
     def __init__(
-        self, trace: Sequence[Arrival], weights: Mapping[Lane, float], slots: int, until_us: int
+        self, trace: Sequence[Arrival], weights: Weights, slots: int, until_us: int
     ) -> None:
         self._begins = begins(trace, fluid(trace, weights, slots, until_us))
         self._waiting: list[tuple[float, int]] = []
@@ -175,6 +174,9 @@ class Offline:
 
     def ended(self, endings: Sequence[Event]) -> None:
         """Ignore endings."""
+
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Ignore other weights: the fluid has been worked out with those at the start."""
 
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
         """Hand out those that the fluid begins first."""

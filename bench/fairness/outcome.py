@@ -65,6 +65,7 @@ def measure(
         weights=workload.weights,
         slots=workload.slots,
         until_us=workload.until_us,
+        edits=workload.edited,
     )
     ideal = _ideal(race)
     judged = REAL if real else FAIRLEAD
@@ -87,11 +88,11 @@ def measure(
 
 def _played(name: str, race: Race) -> tuple[Played, ...]:
     given = contender(name, race.slots)
-    return play(race.trace, given.policy(race), given.fleet, race.until_us)
+    return play(race.trace, given.policy(race), given.fleet, race.until_us, race.edits)
 
 
 def _ideal(race: Race) -> Ideal | None:
-    if len({job.lane for job in race.trace}) > _LANES_MAX:
+    if race.edits or len({job.lane for job in race.trace}) > _LANES_MAX:
         return None
     return Ideal(
         fluid=fluid(race.trace, race.weights, race.slots, race.until_us),

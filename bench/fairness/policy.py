@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from bench.fairness.trace import Arrival
+from bench.fairness.weights import Weights
 
 
 class Event(NamedTuple):
@@ -38,6 +39,10 @@ class Policy(Protocol):
 
     def ended(self, endings: Sequence[Event]) -> None:
         """Take endings, in the order of their times; all of them were claimed before."""
+        ...
+
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Obey other weights from now on, as far as the policy can."""
         ...
 
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:

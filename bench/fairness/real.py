@@ -12,6 +12,7 @@ import json
 import sys
 import tempfile
 import time
+from collections import deque
 from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -23,9 +24,11 @@ import psycopg
 from bench.fairlead_contender import FairleadContender
 from bench.fairness.simulation import Played
 from bench.fairness.trace import Arrival
+from bench.fairness.weights import Edit, document
 from bench.machine import ROOT
 from bench.processes import Child, start, wait_until
 from bench.server import Server
+from fairlead.policy_store import store
 
 _DATABASE = "fairness"
 _BATCH = 1000
@@ -58,9 +61,16 @@ class _Fleet:
 
 
 def play(
-    server: Server, trace: Sequence[Arrival], *, slots: int, until_us: int
+    server: Server,
+    trace: Sequence[Arrival],
+    *,
+    slots: int,
+    until_us: int,
+    edits: Sequence[Edit],
 ) -> tuple[Played, ...]:
     """Play a trace on a database of its own, and return what became of its jobs.
+
+    The first edit, at 0, is the policy that is stored before anybody runs.
 
     Raises:
         BrokenRunError: A process ended, or did not start in time.
@@ -72,8 +82,10 @@ def play(
         for first in range(0, there, _BATCH):
             _insert(connection, trace, first, min(there, first + _BATCH))
         connection.execute("analyze")
+        _apply(connection, [edit for edit in edits if edit.at_us == 0])
+        later = deque(edit for edit in edits if edit.at_us > 0)
         with _running(connection, dsn, slots) as fleet:
-            _feed(connection, trace, there, until_us)
+            _feed(connection, trace, there, later, until_us)
             for child in fleet.children:
                 child.check()
             found = _read(connection, fleet.begun_us, trace, until_us)
@@ -125,12 +137,18 @@ def _one(connection: psycopg.Connection, query: bytes) -> tuple[object, ...]:
 
 
 def _feed(
-    connection: psycopg.Connection, trace: Sequence[Arrival], first: int, until_us: int
+    connection: psycopg.Connection,
+    trace: Sequence[Arrival],
+    first: int,
+    edits: deque[Edit],
+    until_us: int,
 ) -> None:
-    """Insert each job when its time has come, and return when the time is over."""
+    """Insert each job, and apply each edit, when its time has come, until the time is over."""
     begun = time.monotonic()
     place = first
     while (now_us := (time.monotonic() - begun) * 1e6) < until_us:
+        if edits and edits[0].at_us <= now_us:
+            _apply(connection, [edits.popleft()])
         due = place
         while due < len(trace) and due < place + _BATCH and trace[due].at_us <= now_us:
             due += 1
@@ -139,6 +157,12 @@ def _feed(
             place = due
         else:
             time.sleep(_PAUSE_SECONDS)
+
+
+def _apply(connection: psycopg.Connection, edits: Sequence[Edit]) -> None:
+    """Store policies, of which each wakes the scheduler."""
+    for edit in edits:
+        store(connection, json.dumps(document(edit.weights)), reason="bench")
 
 
 def _insert(

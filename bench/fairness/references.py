@@ -7,12 +7,13 @@ published documents or of the literature, not anybody's code.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
 
 from bench.fairness.policy import Event, Row
 from bench.fairness.trace import Arrival, Lane
+from bench.fairness.weights import Weights
 
 _Waiting = deque[int]
 
@@ -33,6 +34,9 @@ class Fifo:
 
     def ended(self, endings: Sequence[Event]) -> None:
         """Ignore endings."""
+
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Ignore weights."""
 
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
         """Hand out the oldest jobs."""
@@ -69,6 +73,9 @@ class RoundRobin:
     def ended(self, endings: Sequence[Event]) -> None:
         """Ignore endings."""
 
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Ignore weights."""
+
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
         """Hand out one job of each tenant in turn."""
         del now_us, slots
@@ -88,7 +95,7 @@ class Stride:
     weights, in numbers of tasks, and what is queued keeps its place when weights change.
     """
 
-    def __init__(self, weights: Mapping[Lane, float]) -> None:
+    def __init__(self, weights: Weights) -> None:
         self._weights = weights
         self._passes: dict[Lane, float] = {}
         self._waiting: list[tuple[float, int]] = []
@@ -111,6 +118,11 @@ class Stride:
     def ended(self, endings: Sequence[Event]) -> None:
         """Ignore endings."""
 
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Stamp new jobs by other weights; those that wait keep their places."""
+        del now_us
+        self._weights = weights
+
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
         """Hand out the jobs with the smallest passes."""
         del now_us, slots
@@ -128,7 +140,7 @@ class LeastInFlight:
     Of several alike the one whose job waits longest goes first.
     """
 
-    def __init__(self, weights: Mapping[Lane, float]) -> None:
+    def __init__(self, weights: Weights) -> None:
         self._weights = weights
         self._lanes: dict[Lane, _Waiting] = {}
         self._lane_of: dict[int, Lane] = {}
@@ -155,6 +167,15 @@ class LeastInFlight:
             lane = self._lane_of.pop(place)
             self._in_flight[lane] -= 1
             if self._lanes[lane]:
+                self._enter(lane)
+
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Order all tenants anew."""
+        del now_us
+        self._weights = weights
+        self._order.clear()
+        for lane, waiting in self._lanes.items():
+            if waiting:
                 self._enter(lane)
 
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:

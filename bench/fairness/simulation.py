@@ -17,6 +17,7 @@ from typing import NamedTuple
 from bench.fairness.policy import Event, Policy, Row
 from bench.fairness.prefetch import Prefetch
 from bench.fairness.trace import Arrival
+from bench.fairness.weights import Edit
 
 _NEVER = 1 << 62
 
@@ -45,23 +46,35 @@ class Played(NamedTuple):
 
 
 def play(
-    trace: Sequence[Arrival], policy: Policy, fleet: Fleet, until_us: int
+    trace: Sequence[Arrival],
+    policy: Policy,
+    fleet: Fleet,
+    until_us: int,
+    edits: Sequence[Edit] = (),
 ) -> tuple[Played, ...]:
     """Play a trace until then, and return what became of its jobs, in the trace's order.
 
-    `trace` must be in the order of arrivals.
+    `trace` must be in the order of arrivals, and `edits` of weights in that of their times.
     """
-    return _Play(trace, policy, fleet, until_us).run()
+    return _Play(trace, policy, fleet, until_us, edits).run()
 
 
 class _Play:
     def __init__(
-        self, trace: Sequence[Arrival], policy: Policy, fleet: Fleet, until_us: int
+        self,
+        trace: Sequence[Arrival],
+        policy: Policy,
+        fleet: Fleet,
+        until_us: int,
+        edits: Sequence[Edit],
     ) -> None:
         self._trace = trace
         self._policy = policy
         self._fleet = fleet
         self._until_us = until_us
+        self._edits = deque(edits)
+        self._amended: list[Edit] = []
+        """Those that the policy is to hear of at the next look."""
         self._prefetch = Prefetch(
             slots=fleet.slots, fixed=fleet.depth, round_us=fleet.tick_us + fleet.dispatch_us
         )
@@ -105,6 +118,8 @@ class _Play:
             times.append(self._claiming[0])
         if self._transit:
             times.append(self._transit[0][0])
+        if self._edits:
+            times.append(self._edits[0].at_us)
         if self._fleet.tick_us or self._stirred:
             times.append(self._look_us)
         return min(times)
@@ -114,6 +129,9 @@ class _Play:
         trace, claim_us = self._trace, self._fleet.claim_us
         while self._arrived < len(trace) and trace[self._arrived].at_us <= now_us:
             self._arrived += 1
+            self._stirred = True
+        while self._edits and self._edits[0].at_us <= now_us:
+            self._amended.append(self._edits.popleft())
             self._stirred = True
         while self._running and self._running[0][0] <= now_us:
             job = heappop(self._running)[1]
@@ -145,6 +163,9 @@ class _Play:
     def _look(self, now_us: int) -> None:
         """Tell the policy what happened, and send out what it hands out."""
         policy, trace = self._policy, self._trace
+        for edit in self._amended:
+            policy.weigh(edit.weights, now_us)
+        self._amended.clear()
         claims, self._claims = self._claims, []
         endings, self._endings = self._endings, []
         policy.claimed(claims)

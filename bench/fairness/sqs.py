@@ -19,6 +19,7 @@ from itertools import count
 
 from bench.fairness.policy import Event, Row
 from bench.fairness.trace import Arrival, Lane
+from bench.fairness.weights import Weights
 
 _SHARE = 0.1
 _IN_FLIGHT_LOWEST = 30
@@ -80,6 +81,9 @@ class SqsRules:
                 weight = 1.0
             tenant.used += run_us * weight
             self._used += run_us * weight
+
+    def weigh(self, weights: Weights, now_us: int) -> None:
+        """Ignore weights."""
 
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
         """Hand out messages of quiet tenants, then of noisy ones."""

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from bench.fairness.trace import Arrival, Kind, Lane
+from bench.fairness.weights import Edit, Weights
 
 FOLDER = Path(__file__).parent / "workloads"
 
@@ -136,6 +137,15 @@ class Comparison(_Part):
     how: Literal["ratio", "difference"] = "ratio"
 
 
+class Reweigh(_Part):
+    """An edit of the policy while the trace is played."""
+
+    at_seconds: float = Field(gt=0)
+    queue: str = "q"
+    tenant: str
+    weight: float = Field(gt=0)
+
+
 class Full(_Part):
     """How the full form differs from the quick one."""
 
@@ -154,6 +164,8 @@ class Workload(_Part):
     """Contenders beside those that always take part."""
     show: tuple[str, ...] = Field(min_length=1)
     """The figures that the table shows of each contender; the picture shows the first."""
+    edits: tuple[Reweigh, ...] = ()
+    """In the order of their times."""
     compare: dict[str, Comparison] = Field(default_factory=dict)
     """Figures of Fairlead that are about two contenders."""
     full: Full | None = None
@@ -165,6 +177,16 @@ class Workload(_Part):
     def weights(self) -> dict[Lane, float]:
         """Return the weights of the tenants of each queue."""
         return {(t.queue, name): t.weight for t in self.tenants for name in t.names()}
+
+    @property
+    def edited(self) -> tuple[Edit, ...]:
+        """Return the edits with the weights of everybody after each."""
+        weights: Weights = self.weights
+        found: list[Edit] = []
+        for each in self.edits:
+            weights = {**weights, (each.queue, each.tenant): each.weight}
+            found.append(Edit(round(each.at_seconds * 1e6), weights))
+        return tuple(found)
 
     @property
     def until_us(self) -> int:
