@@ -76,6 +76,19 @@ def test_weights_are_shares_of_slot_time() -> None:
     assert max(abs(share - 1) for share in shares) <= 0.03
 
 
+def test_weights_of_queues_hold_however_many_rows_are_queued() -> None:
+    """Workers claim by tag: a row must not stand further behind than it is its queue's turn."""
+    fleet = Fleet(slots=20, depth=1000, table=weighing({("heavy", None): 4.0}))
+    for _ in range(4000):
+        fleet.arrive(0, "heavy", "t", 50 * MS)
+        fleet.arrive(0, "light", "t", 50 * MS)
+
+    fleet.run(6 * SECOND)
+
+    heavy, light = fleet.service_us(("heavy", "t")), fleet.service_us(("light", "t"))
+    assert abs(heavy / light / 4 - 1) <= 0.03
+
+
 def test_a_new_leader_is_fair_again_within_a_minute() -> None:
     """All tags and costs lost: Jain of the next 60 s stays at 0.98 or more."""
     fleet = Fleet(slots=20, depth=20)

@@ -151,11 +151,31 @@ def test_what_a_limit_held_back_earns_no_credit() -> None:
     bench = Bench(table({("q", "a"): Terms(limit=1)}))
     bench.add("q/a", *[100] * 5)
     bench.add("q/b", *[100] * 40)
-    bench.run(bench.plan(20), 100)
+    ids = [job.id for job in bench.plan(20)]
+    bench.order.claimed(ids, bench.now_us)
+    bench.order.ended(ids[1:], [100 * MS] * 19)
 
-    assert "a2 b20 b21" == bench.picked(3)
-    bench.order.ended([2], [100 * MS])
-    assert "a3 b22 b23" == bench.picked(3)
+    bench.order.apply(table({}), bench.now_us)
+
+    assert "b20 a2 a3 b21" == bench.picked(4)
+
+
+def test_a_rate_outlives_the_lane_that_used_it() -> None:
+    """A lane without work may be forgotten, but not what it has used."""
+    terms = table({("q", "a"): Terms(rates=(ONE_A_SECOND,))})
+    bench = Bench(terms)
+    bench.order.apply(replace(terms, settings=FairSettings(idle_lanes_max=0)), 0)
+    bench.now_us = 5 * SECOND
+    bench.add("q/a", 100)
+    bench.add("q/b", 100)
+    bench.run(bench.plan(), 1)
+    bench.plan()
+
+    bench.order.reconcile([], bench.now_us, bench.heads)
+    bench.add("q/a", 100)
+    bench.add("q/b", 100)
+
+    assert "b2" == bench.claim_order(bench.plan())
 
 
 def test_a_new_limit_is_in_force_from_the_next_plan_on() -> None:
