@@ -11,11 +11,12 @@ Member = Lane | Queue
 class Holds:
     """Who is held back: counted by reason, and let go when an ending or the clock allows it."""
 
-    __slots__ = ("_freed", "_lanes", "_releases", "_turn")
+    __slots__ = ("_freed", "_lanes", "_queues", "_releases", "_turn")
 
     def __init__(self) -> None:
         self._freed: list[Member] = []
         self._lanes = [0] * (1 + len(REASONS))
+        self._queues = [0] * (1 + len(REASONS))
         self._releases: list[tuple[int, int, Member]] = []
         self._turn = 0
 
@@ -26,6 +27,11 @@ class Holds:
         while releases and not _stands(releases[0]):
             heappop(releases)
         return releases[0][0] if releases else None
+
+    @property
+    def limited(self) -> bool:
+        """Whether a limit holds anybody back."""
+        return self._lanes[LIMIT] > 0 or self._queues[LIMIT] > 0
 
     @property
     def lanes(self) -> dict[int, int]:
@@ -57,9 +63,9 @@ class Holds:
         return freed
 
     def _count(self, member: Member, reason: int) -> None:
-        if isinstance(member, Lane):
-            self._lanes[member.held] -= 1
-            self._lanes[reason] += 1
+        counts = self._lanes if isinstance(member, Lane) else self._queues
+        counts[member.held] -= 1
+        counts[reason] += 1
         member.held = reason
 
 

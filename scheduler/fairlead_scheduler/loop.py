@@ -34,6 +34,8 @@ _EVERYBODY_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
 _HELD_SECONDS = 1.0
 _IDLE_SECONDS = 2.0
+_ENDING_SHARE = 0.02
+"""How late an ending may be seen, in mean run times, while a limit holds somebody back."""
 _AUDIT_DUTY = 0.05
 _AUDIT_SECONDS_MAX = 120.0
 """After so long an audit has failed and is asked for again."""
@@ -206,11 +208,18 @@ class Loop:
         return timedelta(seconds=seconds)
 
     def _release_seconds(self) -> float:
-        """Return how long it takes until a rate lets somebody go, a tick at least."""
-        release_us = self._knowledge.order.release_us
-        if release_us is None:
-            return inf
-        return max(self._settings.tick_seconds, (release_us - self._now_us) / 1e6)
+        """Return how long it takes until a rate or an ending may let somebody go.
+
+        It is a tick at least. No ending notifies, and whom a limit holds back has nothing
+        queued that could run in its place.
+        """
+        order = self._knowledge.order
+        release_us, seconds = order.release_us, inf
+        if release_us is not None:
+            seconds = (release_us - self._now_us) / 1e6
+        if order.limited:
+            seconds = min(seconds, order.mean_us / 1e6 * _ENDING_SHARE)
+        return max(self._settings.tick_seconds, seconds)
 
     def _quiet_seconds(self) -> float:
         """Ask to be notified while INSERTs are rare, and look once more before a long rest."""

@@ -79,6 +79,11 @@ class FairOrder:
         return self._ledger.holds.next_us
 
     @property
+    def limited(self) -> bool:
+        """Whether a limit holds anybody back."""
+        return self._ledger.holds.limited
+
+    @property
     def virtual_time(self) -> int:
         """V between the queues, as of the last plan."""
         return self._ledger.root.virtual

@@ -106,6 +106,31 @@ def test_a_stored_policy_is_in_force_within_two_seconds_over_a_backlog(
         )
 
 
+def test_the_last_of_many_edits_is_in_force_within_two_seconds(
+    database_url: str, db: Database
+) -> None:
+    """Whoever stores policies faster than they are read has skipped some, never half of one."""
+    register(db, slots=100)
+    insert(db, "loud", 500)
+    with scheduling(database_url) as replica:
+        led(db)
+        stored = [
+            policy_store.store(
+                db, LIMITED.replace("limit: 3", f"limit: {3 + edit % 7}")
+            ).version
+            for edit in range(41)
+        ]
+        last = LIMITED.replace("limit: 3", "limit: 8")
+        until(
+            lambda: (in_flight(db, "loud"), shown(replica, last)) == (8, 1.0),
+            what="the last edit in force",
+            seconds=2,
+        )
+        until(lambda: events(db, "in_force")[-1] == (stored[-1], ""), what="its event")
+    assert {version for version, _ in events(db, "in_force")} <= set(stored)
+    assert [] == events(db, "refused")
+
+
 def test_a_limit_is_never_exceeded_while_workers_run(
     database_url: str, db: Database, connect: Connect
 ) -> None:
@@ -125,6 +150,27 @@ def test_a_limit_is_never_exceeded_while_workers_run(
         until(all_done, what="every job", seconds=60)
 
     assert 1 <= most <= 3
+
+
+def test_the_leader_looks_often_while_a_limit_holds_work_back(
+    database_url: str, db: Database, connect: Connect
+) -> None:
+    """An ending notifies nobody, and nothing is queued that could run in its place."""
+    policy_store.store(db, LIMITED)
+    worker = register(db, slots=20)
+    insert(db, "loud", 10)
+    with scheduling(database_url) as replica:
+
+        def looks() -> float:
+            counted = replica.metrics.registry.get_sample_value
+            return counted("fairlead_scheduler_ticks_total") or 0.0
+
+        until(lambda: in_flight(db, "loud") == 3, what="the limit being reached")
+        claim(connect(), worker)
+        before = looks()
+        until(lambda: looks() > before + 10, what="the loop coming to rest")
+        before = looks()
+        until(lambda: looks() > before + 40, what="forty looks more", seconds=2)
 
 
 def test_a_rate_holds_when_the_leader_is_killed(
