@@ -204,6 +204,32 @@ def test_a_rate_holds_when_the_leader_is_killed(
             until(lambda: most_allowed()[0] >= 8, what="dispatches of the heir", seconds=30)
 
 
+def test_a_limit_holds_when_the_leader_is_killed(
+    database_url: str, db: Database, connect: Connect
+) -> None:
+    """The next leader counts what it finds in work_queue before it adds to it."""
+    policy_store.store(db, LIMITED)
+    worker = register(db, slots=100)
+    insert(db, "loud", 3000)
+    most = 0
+
+    def more_than(jobs: int) -> bool:
+        nonlocal most
+        most = max(most, in_flight(db, "loud"))
+        return len(done) > jobs
+
+    with working(connect, worker) as done, scheduler_process(database_url) as first:
+        epoch = led(db)
+        until(lambda: more_than(50), what="fifty endings", seconds=30)
+        first.kill()
+        with scheduler_process(database_url):
+            led(db, after=epoch)
+            ended = len(done)
+            until(lambda: more_than(ended + 50), what="fifty endings more", seconds=30)
+
+    assert 1 <= most <= 3
+
+
 def test_a_document_that_cannot_be_read_leaves_the_last_good_one_in_force(
     database_url: str, db: Database
 ) -> None:
