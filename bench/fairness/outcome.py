@@ -75,7 +75,12 @@ def measure(
             measured[each] = figures(_played(each, race), race, ideal)
         elif ideal is not None:
             measured[each] = figures(ideal.played, race, ideal)
-    found = {key: compared(one, measured, judged) for key, one in workload.compare.items()}
+    found = {
+        key: compared(one, measured, judged)
+        for key, one in workload.compare.items()
+        # What is about simulated contenders only says nothing of PostgreSQL.
+        if one.of == FAIRLEAD or not real
+    }
     return Outcome(
         name=name,
         workload=workload,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from bench.fairness import picture
+from bench.fairness.contenders import FAIRLEAD, IDEAL, REAL
 from bench.fairness.outcome import Outcome
 from bench.fairness.report import Run, bound, title, value, word
 from bench.machine import ROOT
@@ -58,6 +59,7 @@ def _lines(outcomes: Sequence[Outcome], run: Run) -> Iterator[str]:
             [
                 (name, *(value(figure, measured.get(figure)) for figure in show))
                 for name, measured in outcome.measured.items()
+                if not run.real or name in {REAL, FAIRLEAD, IDEAL}
             ],
         )
     yield ""
