@@ -1,13 +1,14 @@
--- dispatch: move planned jobs of one pool and band into work_queue, raise the floor and note what is
---           used of rates, in one statement that does nothing under another leader's epoch. Answers the ids it moved; one
---           that is missing is locked, gone, queued or no longer pending. The ids come sorted: a job
---           finds its tag by its place among them.
--- locks: the leader's row (for share), rate_usage, jobs rows by id (for key share, skip locked), then work_queue.
---        It looks there first, because a conflict waits for whoever holds that row, such as a
+-- dispatch: move planned jobs of one pool and band into work_queue, raise the floor and note what is used of
+--           rates, in one statement that does nothing under another leader's epoch. Answers the ids it
+--           moved; one that is missing is locked, gone, queued or no longer pending. The ids come sorted:
+--           a job finds its tag by its place among them.
+-- locks: the leader's row (for share), rate_usage, jobs rows by id (for key share, skip locked), then
+--        work_queue. It looks there first, because a conflict waits for whoever holds that row, such as a
 --        completion, which waits for the job in its turn. A leader sends one dispatch at a time, so
 --        this statement sees every row that is there.
--- index: leaders_pkey, jobs_pkey, work_queue_pkey, rate_usage_once. The condition on epoch holds always: without it an
---        index would do alone, and of an empty table PostgreSQL 15 and 16 then take the claim order.
+-- index: leaders_pkey, jobs_pkey, work_queue_pkey, rate_usage_once. The condition on epoch holds always:
+--        without it an index would do alone, and of an empty table PostgreSQL 15 and 16 then take the
+--        claim order.
 with lead as materialized (
     select l.epoch from fairlead.leaders l
     where l.role = 'scheduler' and l.epoch = %(epoch)s for share
