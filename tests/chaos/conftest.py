@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -10,8 +11,12 @@ from fairlead.dev.postgres import Server
 from tests.chaos.fleet import Fleet, fleet, seeded
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the chaos in one test process: two at once would starve each other's leases."""
+    """Keep the chaos in one test process: two at once would starve each other's leases.
+
+    Before xdist looks for groups, which it does in the same hook.
+    """
     here = Path(__file__).parent
     for item in items:
         if item.path.is_relative_to(here):
@@ -21,7 +26,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture
 def chance(request: pytest.FixtureRequest) -> random.Random:
     """Return the test's chance; its seed is printed."""
-    return seeded(str(request.node.name))
+    item = cast("pytest.Item", request.node)  # pyright: ignore[reportUnknownMemberType] - pytest's
+    return seeded(item.name)
 
 
 @pytest.fixture
