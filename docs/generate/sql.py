@@ -48,7 +48,7 @@ GRANT fairlead_scheduler TO the_login_that_migrates;
 | `fairlead_worker` | workers | claim, finish and hand back jobs |
 | `fairlead_scheduler` | schedulers | dispatch, sweep and fire; owns the history's partitions |
 | `fairlead_autoscaler` | the autoscaler | read the queue and the workers |
-| `fairlead_admin` | people | read everything, steer jobs, change schedules, store policies, release workers |
+| `fairlead_admin` | people | read everything, steer jobs, schedules and policies |
 
 ## Row-level security
 
