@@ -30,6 +30,7 @@ class Arrival(NamedTuple):
     """When it became runnable, from the trace's start."""
     queue: str
     tenant: str
+    """Empty is the tenant without a name."""
     cost_us: int
     """How long it occupies a slot; at least 1."""
     kind: Kind = "quiet"
@@ -79,7 +80,7 @@ def _arrival(line: str, number: int) -> Arrival:
     return Arrival(
         _whole(fields, "at_us", lowest=0, number=number),
         _word(fields, "queue", number),
-        _word(fields, "tenant", number),
+        _word(fields, "tenant", number, or_nobody=True),
         _whole(fields, "cost_us", lowest=1, number=number),
         kind,
     )
@@ -94,9 +95,11 @@ def _whole(fields: Mapping[str, object], name: str, *, lowest: int, number: int)
     return value
 
 
-def _word(fields: Mapping[str, object], name: str, number: int) -> str:
+def _word(
+    fields: Mapping[str, object], name: str, number: int, *, or_nobody: bool = False
+) -> str:
     value = fields.get(name)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not (value or or_nobody):
         raise TraceRefusedError(f"line {number}: {name} is {value!r}; give a name")
     return value
 

@@ -13,7 +13,7 @@ arrivals = st.builds(
     Arrival,
     st.integers(0, 1 << 60),
     st.text(min_size=1),
-    st.text(min_size=1),
+    st.text(),
     st.integers(1, 1 << 60),
     st.sampled_from(KINDS),
 )
