@@ -841,6 +841,93 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has at most 1 MiB as text.';
 
+CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    job record;
+    known jsonb;
+    ahead integer;
+    since timestamptz;
+begin
+    select s.state, s.queue, s.tenant, s.run_at, s.claimed_at, s.finished_at, s.worker, s.deadline,
+           s.cancel_requested_at
+    into job from fairlead.job_status s where s.id = explain.job_id;
+    if job.state is null then
+        return jsonb_build_object('job', explain.job_id, 'state', 'unknown', 'said',
+            'there is no such job, or its history is gone');
+    end if;
+    known := jsonb_build_object('job', explain.job_id, 'state', job.state,
+                                'queue', job.queue, 'tenant', job.tenant);
+    if job.state = 'running' then
+        return known || jsonb_build_object('said', format(
+            'it runs since %s on worker %s%s', job.claimed_at, job.worker,
+            case when job.cancel_requested_at is not null then ', and has been asked to stop' end));
+    elsif job.state = 'scheduled' then
+        return known || jsonb_build_object('blocked_by', 'not due', 'starts_at', job.run_at, 'said',
+            format('it is not due before %s', job.run_at));
+    elsif job.state = 'queued' then
+        select count(*) into ahead from (
+            select from fairlead.work_queue mine cross join lateral (
+                select w.job_id from fairlead.work_queue w
+                where w.pool = mine.pool and w.band = mine.band and w.band >= 0 and w.worker is null
+                  and w.vtag >= (select f.vtag from fairlead.claim_floors f
+                                 where f.pool = mine.pool and f.band = mine.band)
+                  and (w.vtag, w.job_id) < (mine.vtag, mine.job_id)
+                order by w.vtag, w.job_id limit 10001) w
+            where mine.job_id = explain.job_id) rows;
+        return known || jsonb_build_object('blocked_by', 'capacity', 'ahead', ahead, 'said', format(
+            'it is dispatched and waits for a worker, behind %s others', ahead));
+    elsif job.state <> 'pending' then
+        return known || jsonb_build_object('said', format('it ended at %s', job.finished_at));
+    end if;
+    select min(p.since) into since from fairlead.paused p
+    where p.queue = job.queue and (p.tenant is null or p.tenant = job.tenant);
+    if since is not null then
+        return known || jsonb_build_object('blocked_by', 'paused', 'since', since, 'said', format(
+            'its %s is paused since %s: resume it',
+            case when exists (select from fairlead.paused p
+                              where p.queue = job.queue and p.tenant is null)
+                 then 'queue' else 'tenant' end, since));
+    end if;
+    if not exists (select from fairlead.leaders l
+                   where l.role = 'scheduler' and l.lease_until > clock_timestamp()) then
+        return known || jsonb_build_object('blocked_by', 'no leader', 'said',
+            'no scheduler leads: nothing is dispatched until one does');
+    end if;
+    select known || r.answer into known from fairlead.explain_requests r
+    where r.job_id = explain.job_id and r.answered_at > clock_timestamp() - interval '2 seconds'
+    order by r.id desc limit 1;
+    if found then
+        return known;
+    end if;
+    known := jsonb_build_object('job', explain.job_id, 'state', job.state,
+                                'queue', job.queue, 'tenant', job.tenant);
+    select count(*) into ahead from (
+        select from fairlead.jobs mine cross join lateral (
+            select j.id from fairlead.jobs j
+            where j.queue = mine.queue and j.tenant = mine.tenant and j.run_at is null
+              and (j.rank, j.seq) < (mine.rank, mine.seq)
+            order by j.rank, j.seq limit 10000) j
+        where mine.id = explain.job_id) rows;
+    delete from fairlead.explain_requests r where r.id in (
+        select o.id from fairlead.explain_requests o
+        where o.asked_at < clock_timestamp() - interval '1 minute'
+        order by o.id limit 100 for update skip locked);
+    insert into fairlead.explain_requests (job_id, queue, tenant, ahead)
+    select explain.job_id, job.queue, job.tenant, ahead
+    where not exists (
+        select from fairlead.explain_requests r
+        where r.job_id = explain.job_id and r.answered_at is null);
+    perform pg_notify('fairlead_scheduler', '');
+    return known || jsonb_build_object('asked', true, 'said',
+        'the leader has been asked: ask again in a moment');
+end $$;
+
+COMMENT ON FUNCTION fairlead.explain(job_id bigint) IS 'Says why a job does not run, and about when it will. What only the leader knows is asked first: then the answer says asked, and the next call has it.';
+
 CREATE FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) RETURNS timestamp with time zone
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1114,6 +1201,31 @@ CREATE TABLE fairlead.claim_floors (
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 COMMENT ON TABLE fairlead.claim_floors IS 'No unclaimed row is below the floor, so that a claim never walks over dead index entries.';
+
+CREATE UNLOGGED TABLE fairlead.explain_requests (
+    id bigint NOT NULL,
+    asked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    answered_at timestamp with time zone,
+    job_id bigint NOT NULL,
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    ahead integer NOT NULL,
+    answer jsonb
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.explain_requests IS 'Questions to the leader why a job does not run, and its answers; a minute old, they are forgotten.';
+
+COMMENT ON COLUMN fairlead.explain_requests.ahead IS 'Jobs of the lane before this one, dispatched ones included; 10,000 is that or more.';
+
+ALTER TABLE fairlead.explain_requests ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.explain_requests_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE fairlead.job_history_succeeded (
     id bigint CONSTRAINT job_history_id_not_null NOT NULL,
@@ -1669,6 +1781,9 @@ ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_unsu
 ALTER TABLE ONLY fairlead.claim_floors
     ADD CONSTRAINT claim_floors_pkey PRIMARY KEY (pool, band);
 
+ALTER TABLE ONLY fairlead.explain_requests
+    ADD CONSTRAINT explain_requests_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY fairlead.install_options
     ADD CONSTRAINT install_options_pkey PRIMARY KEY (only_row);
 
@@ -1720,6 +1835,10 @@ ALTER TABLE ONLY fairlead.worker_leases
 CREATE INDEX attempt_errors_age ON fairlead.attempt_errors USING btree (at);
 
 CREATE INDEX attempt_errors_job ON fairlead.attempt_errors USING btree (job_id, at);
+
+CREATE INDEX explain_requests_job ON fairlead.explain_requests USING btree (job_id, id);
+
+CREATE INDEX explain_requests_open ON fairlead.explain_requests USING btree (id) WHERE (answered_at IS NULL);
 
 CREATE INDEX job_history_id ON ONLY fairlead.job_history USING btree (id);
 
@@ -1898,6 +2017,10 @@ REVOKE ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jso
 GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead.explain(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_admin;
@@ -1933,6 +2056,16 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_sch
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
 
 GRANT UPDATE(full_claim_at) ON TABLE fairlead.claim_floors TO fairlead_worker;
+
+GRANT SELECT ON TABLE fairlead.explain_requests TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.explain_requests TO fairlead_admin;
+
+GRANT UPDATE(answered_at) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
+
+GRANT UPDATE(answer) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
+
+GRANT USAGE ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 

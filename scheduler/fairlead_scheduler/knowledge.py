@@ -9,6 +9,7 @@ from typing import cast
 
 from fairlead_scheduler.capacity import Capacity
 from fairlead_scheduler.depth import Depth
+from fairlead_scheduler.explain import Answer, Question, answer
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.marks import ReceiptMark
 from fairlead_scheduler.policy import FairOrder
@@ -182,6 +183,18 @@ class Knowledge:
         """Return the unclaimed rows of lanes that are paused, and those above a new limit."""
         paused = self.order.unclaimed_of(self.paused) if self.paused else ()
         return tuple(sorted({*paused, *self.order.surplus()}))
+
+    def explain(self, question: Question, now_us: int) -> Answer | None:
+        """Say why a pending job does not run; None when its lane is not known yet."""
+        capacity = self.capacity
+        scene = self.order.scene(
+            question.queue,
+            question.tenant,
+            now_us=now_us,
+            slots=capacity.slots,
+            free=capacity.free,
+        )
+        return None if scene is None else answer(question, scene)
 
     def _take_pauses(self, observed: Observed) -> None:
         queues, tenants = observed.paused_queues or [], observed.paused_tenants or []

@@ -14,6 +14,7 @@ from psycopg import errors
 from fairlead import log
 from fairlead_scheduler.calls import Requests, drain
 from fairlead_scheduler.calm import Calm
+from fairlead_scheduler.explain import told
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.metrics import Metrics
@@ -34,6 +35,7 @@ _EVERYBODY_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
 _HELD_SECONDS = 1.0
 _IDLE_SECONDS = 2.0
+_QUESTIONS_SECONDS = 1.0
 _ENDING_SHARE = 0.02
 """How late an ending may be seen, in mean run times, while a limit holds somebody back."""
 _AUDIT_DUTY = 0.05
@@ -70,7 +72,7 @@ class Loop:
         self._everybody_due = 0.0
         self._everybody_seconds = _EVERYBODY_SECONDS
         self._notifying = False
-        self._recall_due = self._held_due = 0.0
+        self._recall_due = self._held_due = self._questions_due = 0.0
         self._stirred_at = self._due
         self._audit_asked = self._due
         self._audit_due = self._due + settings.audit_seconds
@@ -82,6 +84,7 @@ class Loop:
         self._workers_seconds = _WORKERS_SECONDS_LOWEST
         self._requests.policy()
         self._stirred_at = monotonic()
+        self._questions_due = 0.0
 
     def step(self) -> timedelta:
         """Do one round and return how long to rest; a full batch means again at once."""
@@ -106,6 +109,7 @@ class Loop:
         # 6. Wake workers that may rest, and ask the sweeps for what is theirs.
         self._wake(waiting, len(taken))
         self._ask_sweeps(view)
+        self._explain()
         # 7. Rest.
         return self._rest(view, plan, began=began, stirred=bool(news))
 
@@ -171,6 +175,20 @@ class Loop:
             self._audit_asked, self._audit_due = now, now + _AUDIT_SECONDS_MAX
             self._knowledge.order.reading()
             self._requests.audit()
+
+    def _explain(self) -> None:
+        """Answer what people ask about pending jobs: when somebody calls, and once a second."""
+        now = monotonic()
+        if now < self._questions_due:
+            return
+        self._questions_due = now + _QUESTIONS_SECONDS
+        knowledge, table = self._knowledge, self._knowledge.order.table
+        answers = [
+            (each.id, told(knowledge.explain(each, self._now_us), table))
+            for each in self._store.questions()
+        ]
+        if answers:
+            self._store.explain(answers)
 
     def _show_terms(self, news: Sequence[News]) -> None:
         """Show the policy in force, and once a second how many lanes are held back."""

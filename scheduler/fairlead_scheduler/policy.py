@@ -13,10 +13,11 @@ from operator import itemgetter
 from fairlead_scheduler import amendment, recovery
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.bounds import FREE, LIMIT, PAUSED, RATE, REASONS
+from fairlead_scheduler.explain import Scene, Standing
 from fairlead_scheduler.holds import Member
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
-from fairlead_scheduler.order import NEVER, OUT
+from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.streams import LaneHeads
@@ -113,6 +114,26 @@ class FairOrder:
             if queue.held:
                 counts[queue.held] += queue.lanes.active
         return {REASONS[reason]: count for reason, count in counts.items()}
+
+    def scene(
+        self, queue: str, tenant: str, *, now_us: int, slots: int, free: int
+    ) -> Scene | None:
+        """Return where a lane stands, to be explained; None when it is not known."""
+        ledger = self._ledger
+        node = ledger.queues.get(queue)
+        lane = None if node is None else node.tenants.get(tenant)
+        if node is None or lane is None:
+            return None
+        return Scene(
+            now_us=now_us,
+            slots=slots,
+            free=free,
+            unclaimed=ledger.unclaimed,
+            mean_us=self.mean_us,
+            expected_us=lane.mean.shrunk_us(node.prior_us, ledger.settings.prior_samples),
+            lane=_standing(lane, node.lanes),
+            queue=_standing(node, ledger.root),
+        )
 
     def plan(
         self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = _NOBODY
@@ -319,6 +340,18 @@ class FairOrder:
         ids = tuple(ids)
         self._touched.update(ids)
         return ids
+
+
+def _standing(member: Member, level: Level[Lane] | Level[Queue]) -> Standing:
+    others = level.weight - (member.weight if member.active else 0.0)
+    return Standing(
+        weight=member.weight,
+        weights=max(0.0, others) + member.weight,
+        lag_us=member.start - level.virtual,
+        in_flight=member.in_flight,
+        held=REASONS.get(member.held),
+        bounds=member.bounds,
+    )
 
 
 def _used(member: Member) -> Iterable[Used]:

@@ -14,6 +14,7 @@ from psycopg.rows import args_row, scalar_row
 from fairlead import sql
 from fairlead.sql import integers
 from fairlead.store import Connection
+from fairlead_scheduler.explain import Question
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.tail import Probe
@@ -49,6 +50,7 @@ class Store:
         self._refill: Cursor[Fill] = cursor(binary=True, row_factory=args_row(Fill))
         self._probe: Cursor[Row] = cursor(binary=True, row_factory=args_row(Row))
         self._workers: Cursor[Worker] = cursor(binary=True, row_factory=args_row(Worker))
+        self._questions: Cursor[Question] = cursor(binary=True, row_factory=args_row(Question))
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
 
     def look(self, ask: Ask) -> View:
@@ -110,6 +112,16 @@ class Store:
         self._dispatch.execute(_DISPATCH, parameters)
         return set(self._dispatch.fetchall())
 
+    def questions(self) -> list[Question]:
+        """Read what people ask about pending jobs."""
+        return self._questions.execute(_QUESTIONS, {"limit": _QUESTIONS_MAX}).fetchall()
+
+    def explain(self, answers: Sequence[tuple[int, str]]) -> None:
+        """Answer questions, each by its id and as JSON; nothing when deposed."""
+        ids, texts = zip(*answers, strict=True)
+        told = {"epoch": self._epoch, "ids": integers(ids), "answers": list(texts)}
+        self._connection.execute(_EXPLAIN, told)
+
     def rest(self) -> bool:
         """Ask every INSERT to notify us; whether nobody else had asked for it."""
         row = self._connection.execute(sql.load(_PACKAGE, "rest")).fetchone()
@@ -159,6 +171,9 @@ _REFILL = sql.load(_PACKAGE, "refill")
 _PROBE = sql.load(_PACKAGE, "probe")
 _WORKERS = sql.load(_PACKAGE, "workers")
 _QUEUED = sql.load(_PACKAGE, "queued")
+_QUESTIONS = sql.load(_PACKAGE, "questions")
+_EXPLAIN = sql.load(_PACKAGE, "explain")
+_QUESTIONS_MAX = 100
 _DISPATCH = sql.load(_PACKAGE, "dispatch")
 
 

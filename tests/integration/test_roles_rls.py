@@ -67,6 +67,21 @@ def test_a_name_that_another_tenant_has_taken_tells_nothing_of_it(
         acme.execute(SCHEDULE, ["nightly", "acme"])
 
 
+def test_nobody_is_told_why_another_tenants_job_waits(
+    isolated: Connection[TupleRow], acme: Connection[TupleRow]
+) -> None:
+    """It is unknown to them, as if it were not there."""
+    jobs = isolated.execute(
+        "SELECT id FROM fairlead.jobs WHERE tenant IN ('acme', 'other') ORDER BY tenant"
+    ).fetchall()
+
+    told = [
+        acme.execute("SELECT fairlead.explain(%s) ->> 'state'", job).fetchone() for job in jobs
+    ]
+
+    assert [("pending",), ("unknown",)] == told
+
+
 def test_no_setting_changes_who_the_tenant_is(acme: Connection[TupleRow]) -> None:
     """The tenant comes from the login; SET ROLE and settings change nothing."""
     acme.execute("SET ROLE fairlead_enqueue")

@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 from fairlead.cli import (
     check,
     enqueue,
+    explain,
     install,
     jobs,
     policy,
@@ -65,6 +66,7 @@ install.add_to(app)
 services.add_to(app)
 enqueue.add_to(app)
 app.add_typer(jobs.app, name="jobs")
+explain.add_to(app)
 queues.add_to(app)
 app.add_typer(schedules.app, name="schedules")
 app.add_typer(policy.app, name="policy")

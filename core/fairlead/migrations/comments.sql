@@ -23,6 +23,9 @@ comment on function fairlead.complete(bigint, bigint, jsonb) is
 comment on function fairlead.fail(bigint, bigint, text, interval) is
     'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good '
     'when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
+comment on function fairlead.explain(bigint) is
+    'Says why a job does not run, and about when it will. What only the leader knows is asked first: '
+    'then the answer says asked, and the next call has it.';
 comment on function fairlead.extend(bigint, bigint, interval) is
     'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
 comment on function fairlead.make_history_partitions(integer) is

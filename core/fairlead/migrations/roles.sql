@@ -104,6 +104,7 @@ begin
         'grant select on fairlead.policy_versions to fairlead_scheduler',
         'grant select, insert on fairlead.policy_events to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.rate_usage to fairlead_scheduler',
+        'grant select, update (answered_at, answer) on fairlead.explain_requests to fairlead_scheduler',
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id) on fairlead.jobs to fairlead_autoscaler',
@@ -114,6 +115,7 @@ begin
         'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_admin',
         'grant insert, update, delete on fairlead.tenant_logins to fairlead_admin',
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
+        'grant execute on function fairlead.explain(bigint) to fairlead_enqueue, fairlead_admin',
         'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer) to fairlead_admin'
     ] loop

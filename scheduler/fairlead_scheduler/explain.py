@@ -1,0 +1,152 @@
+"""Why a pending job does not run, and when it will: from where its lane stands.
+
+The start is estimated as if work were a fluid: a lane drains at its share of the slots, so what
+lies before a job, and what the lane owes the others, take so long. On top come bounds and busy
+slots.
+"""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+from fairlead_scheduler.bounds import Bounds
+from fairlead_scheduler.rates import release_us
+from fairlead_scheduler.terms import Table
+
+
+class Question(NamedTuple):
+    """A job about which somebody asks."""
+
+    id: int
+    """Of the question."""
+    queue: str
+    tenant: str
+    ahead: int
+    """Jobs of its lane before it, dispatched ones included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """Where a lane or a queue stands among those that wait beside it."""
+
+    weight: float
+    weights: float
+    """Of all that wait, itself included."""
+    lag_us: int
+    """Its start tag before virtual time: what it has had beyond its share, over its weight."""
+    in_flight: int
+    held: str | None
+    """`limit`, `rate` or `paused`."""
+    bounds: Bounds | None
+
+    @property
+    def share(self) -> float:
+        """Its part of what all that wait get."""
+        return self.weight / self.weights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What a plan would begin from."""
+
+    now_us: int
+    slots: int
+    free: int
+    unclaimed: int
+    mean_us: int
+    """Of all jobs lately."""
+    expected_us: int
+    """Of a job of this lane."""
+    lane: Standing
+    queue: Standing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Why it does not run, and when it will."""
+
+    blocked_by: str
+    """`paused`, `limit`, `rate`, `capacity` (no slot is free) or `turn` (others go first)."""
+    by: str | None
+    """Whose limit, rate or pause it is: `queue` or `tenant`."""
+    ahead: int
+    """Pending jobs of its lane before it."""
+    lag_slot_seconds: float
+    """How far its lane is beyond its share; below zero it is behind it."""
+    starts_in_seconds: float | None
+    """None: not while the pause lasts, or there is no slot."""
+
+
+def answer(question: Question, scene: Scene) -> Answer:
+    """Explain one pending job."""
+    lane, queue = scene.lane, scene.queue
+    ahead = max(0, question.ahead - lane.in_flight)
+    held = queue if queue.held else lane
+    blocked_by = held.held or ("turn" if scene.free > scene.unclaimed else "capacity")
+    return Answer(
+        blocked_by=blocked_by,
+        by=None if held.held is None else "queue" if held is queue else "tenant",
+        ahead=ahead,
+        lag_slot_seconds=lane.lag_us * lane.weight / 1e6,
+        starts_in_seconds=_starts_in(scene, ahead) if blocked_by != "paused" else None,
+    )
+
+
+def _starts_in(scene: Scene, ahead: int) -> float | None:
+    """Estimate how long it takes until a job starts that has so many before it in its lane."""
+    if scene.slots < 1:
+        return None
+    lane, queue = scene.lane, scene.queue
+    slots = float(scene.slots)
+    for each in (queue, lane):
+        slots = min(slots * each.share, _limit(each))
+    work_us = ahead * scene.expected_us + max(0, lane.lag_us) * lane.weight
+    wait_us = work_us / slots
+    for each in (queue, lane):
+        wait_us = max(wait_us, _rated(each, ahead, scene.now_us))
+        if each.held == "limit":
+            wait_us = max(wait_us, scene.expected_us / _limit(each))
+    if scene.free <= scene.unclaimed:
+        wait_us += (scene.unclaimed - scene.free + 1) * scene.mean_us / scene.slots
+    return round(wait_us / 1e6, 3)
+
+
+def _limit(standing: Standing) -> float:
+    return float("inf") if standing.bounds is None else standing.bounds.limit
+
+
+def _rated(standing: Standing, ahead: int, now_us: int) -> float:
+    """Return how long the rates hold back whoever has so many before it."""
+    bounds = standing.bounds
+    if bounds is None or not bounds.rates:
+        return 0.0
+    pairs = zip(bounds.rates, bounds.arrivals, strict=True)
+    latest = max(release_us(rate, arrival + ahead * rate.per_us) for rate, arrival in pairs)
+    return max(0.0, latest - now_us)
+
+
+def told(found: Answer | None, table: Table) -> str:
+    """Return an answer as JSON, with a sentence for people and the policy in force."""
+    policy = {"version": table.stored, "digest": table.digest} if table.stored else None
+    if found is None:
+        said = "the leader has not seen it yet, or has just dispatched it: ask again"
+        return json.dumps({"blocked_by": None, "policy": policy, "said": said})
+    return json.dumps({**asdict(found), "policy": policy, "said": _sentence(found)})
+
+
+def _sentence(found: Answer) -> str:
+    behind = f" behind {found.ahead} others of its tenant" if found.ahead else ""
+    about = f"about {found.starts_in_seconds:.1f} s" if found.starts_in_seconds else "a moment"
+    match found.blocked_by:
+        case "paused":
+            return f"its {found.by} is paused: resume it"
+        case "limit":
+            return f"the limit of its {found.by} is reached: it starts in {about}{behind}"
+        case "rate":
+            return f"the rate of its {found.by} is used up: it starts in {about}{behind}"
+        case "turn":
+            return f"others go first: it starts in {about}{behind}"
+        case _ if found.starts_in_seconds is None:
+            return "no worker is there: start one"
+        case _:
+            return f"no slot is free: it starts in {about}{behind}"

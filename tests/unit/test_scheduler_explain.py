@@ -1,0 +1,116 @@
+"""Why a pending job does not run: decisions on what the leader knows, computed by hand."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from fairlead_scheduler.bounds import Bounds
+from fairlead_scheduler.explain import Question, Scene, Standing, answer, told
+from fairlead_scheduler.rates import Rate
+from fairlead_scheduler.terms import NO_LIMIT, Table
+
+ALONE = Standing(weight=1.0, weights=1.0, lag_us=0, in_flight=0, held=None, bounds=None)
+SCENE = Scene(
+    now_us=1_000_000,
+    slots=10,
+    free=10,
+    unclaimed=0,
+    mean_us=1_000_000,
+    expected_us=1_000_000,
+    lane=ALONE,
+    queue=ALONE,
+)
+
+
+def asked(ahead: int = 0) -> Question:
+    """Return a question about a job behind so many of its lane."""
+    return Question(1, "q", "t", ahead)
+
+
+def test_a_job_whose_turn_it_is_starts_now() -> None:
+    """Slots are free and nothing lies before it."""
+    found = answer(asked(), SCENE)
+
+    assert ("turn", None, 0, 0.0) == (
+        found.blocked_by,
+        found.by,
+        found.ahead,
+        found.starts_in_seconds,
+    )
+
+
+def test_jobs_before_it_take_its_lanes_share_of_the_slots() -> None:
+    """Twenty seconds of work at a quarter of half of ten slots."""
+    lane = replace(ALONE, weights=4.0, in_flight=5)
+    queue = replace(ALONE, weights=2.0)
+
+    found = answer(asked(25), replace(SCENE, lane=lane, queue=queue))
+
+    assert (20, 16.0) == (found.ahead, found.starts_in_seconds)
+
+
+def test_what_its_lane_had_beyond_its_share_is_waited_for() -> None:
+    """A lag counts slot-seconds over the weight; one that is behind owes nothing."""
+    beyond = replace(SCENE, lane=replace(ALONE, weight=2.0, weights=2.0, lag_us=5_000_000))
+    behind = replace(SCENE, lane=replace(ALONE, lag_us=-5_000_000))
+
+    assert (10.0, 1.0) == (
+        answer(asked(), beyond).lag_slot_seconds,
+        answer(asked(), beyond).starts_in_seconds,
+    )
+    assert 0.0 == answer(asked(), behind).starts_in_seconds
+
+
+def test_busy_slots_end_before_it_starts() -> None:
+    """Three rows wait before it already, and ten slots end one a tenth of a second."""
+    found = answer(asked(), replace(SCENE, free=0, unclaimed=3))
+
+    assert ("capacity", 0.4) == (found.blocked_by, found.starts_in_seconds)
+
+
+def test_a_limit_holds_its_lane_to_so_many_slots() -> None:
+    """Two slots instead of ten."""
+    lane = replace(ALONE, in_flight=2, held="limit", bounds=Bounds(2, (), []))
+
+    found = answer(asked(10), replace(SCENE, lane=lane))
+
+    assert ("limit", "tenant", 4.0) == (found.blocked_by, found.by, found.starts_in_seconds)
+
+
+def test_a_rate_says_when_it_lets_go() -> None:
+    """One a second, four before it, and the window is empty one second from now."""
+    bounds = Bounds(NO_LIMIT, (Rate(1, 1_000_000, 1),), [2_000_000])
+    queue = replace(ALONE, held="rate", bounds=bounds)
+
+    found = answer(asked(4), replace(SCENE, queue=queue))
+
+    assert ("rate", "queue", 5.0) == (found.blocked_by, found.by, found.starts_in_seconds)
+
+
+def test_a_pause_has_no_end() -> None:
+    """Nobody knows when somebody resumes it."""
+    found = answer(asked(), replace(SCENE, lane=replace(ALONE, held="paused")))
+
+    assert ("paused", "tenant", None) == (found.blocked_by, found.by, found.starts_in_seconds)
+
+
+@pytest.mark.parametrize(
+    ("scene", "sentence"),
+    [
+        (SCENE, "others go first: it starts in a moment"),
+        (replace(SCENE, slots=0, free=0), "no worker is there: start one"),
+        (replace(SCENE, free=0, unclaimed=3), "no slot is free: it starts in about 0.4 s"),
+    ],
+)
+def test_an_answer_has_a_sentence_for_people(scene: Scene, sentence: str) -> None:
+    """And the policy by which it holds, if there is one."""
+    said = json.loads(told(answer(asked(), scene), Table(digest="0123456789ab", stored=7)))
+
+    assert sentence == said["said"]
+    assert {"version": 7, "digest": "0123456789ab"} == said["policy"]
+
+
+def test_a_lane_that_the_leader_does_not_know_is_said_to_be_new() -> None:
+    """It has just been inserted, or its last job has just gone."""
+    assert "not seen it yet" in json.loads(told(None, Table()))["said"]
