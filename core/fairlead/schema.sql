@@ -849,6 +849,7 @@ CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
 declare
     job record;
     known jsonb;
+    answered jsonb;
     ahead integer;
     since timestamptz;
 begin
@@ -897,14 +898,12 @@ begin
         return known || jsonb_build_object('blocked_by', 'no leader', 'said',
             'no scheduler leads: nothing is dispatched until one does');
     end if;
-    select known || r.answer into known from fairlead.explain_requests r
+    select r.answer into answered from fairlead.explain_requests r
     where r.job_id = explain.job_id and r.answered_at > clock_timestamp() - interval '2 seconds'
     order by r.id desc limit 1;
     if found then
-        return known;
+        return known || answered;
     end if;
-    known := jsonb_build_object('job', explain.job_id, 'state', job.state,
-                                'queue', job.queue, 'tenant', job.tenant);
     select count(*) into ahead from (
         select from fairlead.jobs mine cross join lateral (
             select j.id from fairlead.jobs j
