@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
+from fairlead.sql import load
 from tests.integration.conftest import Fairlead
 from tests.support.children import register
 from tests.support.race import Database, insert, insert_one, places
@@ -87,3 +88,27 @@ def test_the_command_waits_for_the_answer(
 
     assert "no slot is free" in said
     assert "999999" in fairlead("explain", "999999", code=1)
+
+
+def test_a_deposed_leader_answers_nothing_and_old_questions_are_forgotten(
+    db: Database,
+) -> None:
+    """An answer is fenced by the epoch; a question that is a minute old goes with the next."""
+    db.execute(
+        "UPDATE fairlead.leaders SET epoch = 7, lease_until = now() + interval '1 h'"
+        " WHERE role = 'scheduler'"
+    )
+    first, second = insert(db, count=2)
+    explain(db, first)
+    ((question,),) = db.execute("SELECT id FROM fairlead.explain_requests").fetchall()
+    values = {"ids": [question], "answers": ['{"said": "so"}']}
+
+    for epoch in (6, 7):
+        db.execute(load("fairlead_scheduler", "explain"), {"epoch": epoch, **values})
+        assert ("so" if epoch == 7 else None) == (
+            None if "asked" in explain(db, first) else explain(db, first)["said"]
+        )
+    db.execute("UPDATE fairlead.explain_requests SET asked_at = now() - interval '2 min'")
+    explain(db, second)
+
+    assert [(second,)] == db.execute("SELECT job_id FROM fairlead.explain_requests").fetchall()
