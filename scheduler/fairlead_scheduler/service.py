@@ -13,13 +13,14 @@ import psycopg
 from fairlead import log
 from fairlead.bell import Bell
 from fairlead.migrate import schema_state
+from fairlead.notices import Notices
 from fairlead.reminder import Reminder
 from fairlead.store import Connection, Unreachable, connect_patiently
 from fairlead_scheduler.leader import Lead, take_over
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.session import connect_leader
 from fairlead_scheduler.settings import SchedulerSettings
-from fairlead_scheduler.term import Term, notified
+from fairlead_scheduler.term import Term
 
 _log = log.get("scheduler")
 _STANDBY_SECONDS = 0.5
@@ -124,10 +125,10 @@ class Scheduler:
         """Stand by until nobody leads; None when asked to stop first."""
         if self._settings.database_direct:
             connection.execute(b"listen fairlead_leader")
+        notices = Notices(connection)
         while not self._stop.is_set():
             lead = take_over(connection, self._settings, holder=self._holder)
             if lead is not None:
                 return lead
-            self._bell.wait(_STANDBY_SECONDS, beside=connection.fileno())
-            notified(connection)
+            notices.wait(self._bell, _STANDBY_SECONDS)
         return None

@@ -11,6 +11,7 @@ from queue import SimpleQueue
 
 from fairlead import log
 from fairlead.bell import Bell
+from fairlead.notices import Notices
 from fairlead.store import Connection
 from fairlead_scheduler.calls import Requests
 from fairlead_scheduler.chores import Hands
@@ -92,9 +93,9 @@ class Term:
         _log.info("scheduler.led", epoch=self._lead.epoch, ended=self._lead.reason)
 
     def _run(self, loop: Loop, connection: Connection) -> None:
+        notices = Notices(connection)
         while not self._stop.is_set() and not self._lead.over.is_set():
-            self._bell.wait(loop.step().total_seconds(), beside=connection.fileno())
-            if notified(connection):
+            if notices.wait(self._bell, loop.step().total_seconds()):
                 loop.notified()
         self._lead.end("asked to stop")
 
@@ -167,16 +168,3 @@ def begin(
     )
     knowledge.survey(read_lanes(reading))
     return knowledge
-
-
-def notified(connection: Connection) -> bool:
-    """Take the notifications that have arrived; whether there was one.
-
-    Raises:
-        psycopg.OperationalError: the session is lost.
-    """
-    connection.pgconn.consume_input()
-    found = False
-    while connection.pgconn.notifies() is not None:
-        found = True
-    return found

@@ -8,7 +8,7 @@ NOTIFY only shortens a rest.
 import random
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from select import select
 from time import monotonic
@@ -18,6 +18,7 @@ import psycopg
 from fairlead import log
 from fairlead.bell import Bell
 from fairlead.job import Claimed
+from fairlead.notices import Notices
 from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, pace, wire
@@ -124,11 +125,12 @@ class Claimer:
     def _serve(self, connection: Connection) -> None:
         """Claim on one connection until it is lost."""
         try:
+            notices = Notices(connection)
             if self._line.listens:
                 connection.execute(_LISTEN)
             self._reached()
             while not self._stop.is_set():
-                self._step(connection)
+                self._step(connection, notices)
         except psycopg.Error as error:
             if self._reminder.due(type(error).__name__, monotonic()):
                 self._log.warning("claims.interrupted", why=" ".join(str(error).split()))
@@ -137,7 +139,7 @@ class Claimer:
             self._line.say(wire.Unsure())
             self._stop.wait(random.uniform(0, _AGAIN_SECONDS))
 
-    def _step(self, connection: Connection) -> None:
+    def _step(self, connection: Connection, notices: Notices) -> None:
         """Answer roll calls, then claim what there is room for, then rest if that is due."""
         while self._rolls:
             tokens = tuple(self._slots.held)
@@ -151,7 +153,7 @@ class Claimer:
         found = self._claim(connection, count, called=called)
         self._hunts = self._hunts or (called and found == 0)  # it may be below the floor
         if found < count and not (self._hunts and self._turn_is_due(monotonic())):
-            self._rest_for_news(connection)
+            self._rest_for_news(notices)
 
     def _wanted(self) -> int:
         slots = self._slots
@@ -224,30 +226,22 @@ class Claimer:
         self._slots.wake_claimer_at = -1
         self._bell.hush()
 
-    def _rest_for_news(self, connection: Connection) -> None:
-        """Rest until somebody calls this worker, the bell rings, or the rest is over."""
+    def _rest_for_news(self, notices: Notices) -> None:
+        """Rest until somebody calls this worker, a roll is called, or the rest is over."""
         quiet_seconds = monotonic() - self._found_at
         seconds = pace.rest_seconds(quiet_seconds=quiet_seconds, listens=self._line.listens)
         until = monotonic() + seconds * random.uniform(0.75, 1.25)
-        sources: list[Bell | Connection] = [self._bell]
-        sources += [connection] if self._line.listens else []
-        while not self._stop.is_set() and not self._rolls:
+        while not (self._called or self._stop.is_set() or self._rolls):
             self._tell_idle()
             left = until - monotonic()
-            readable = select(sources, [], [], left)[0] if left > 0 else []
-            if self._bell in readable:
-                self._bell.hush()
-            if connection in readable and self._is_called(connection):
-                self._called = True
+            if left <= 0:
                 return
-            if not readable:
-                return
+            self._called = self._is_called(notices.wait(self._bell, left))
 
-    def _is_called(self, connection: Connection) -> bool:
+    def _is_called(self, told: Iterable[str]) -> bool:
         """Tell whether a notification is for everybody or for this worker."""
         me = str(self._who.worker_id)
-        payloads = [notice.payload for notice in connection.notifies(timeout=0)]
-        return any(not payload or me in payload.split(",") for payload in payloads)
+        return any(not each or me in each.split(",") for each in told)
 
     def _tell_idle(self) -> None:
         if not self._said_idle and self._slots.empty and self._going.is_set():

@@ -11,7 +11,6 @@ thread is waiting for.
 """
 
 import random
-import select
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -215,10 +214,9 @@ class LeaseThread:
         """Wait for an errand, a notification or the next renewal."""
         held = isinstance(self.standing, Held)
         seconds = self._renew_at - monotonic() if held else _REST_SECONDS_MAX
-        select.select([self._wake.fileno(), session.fileno()], [], [], max(0.0, seconds))
-        self._wake.hush()
+        told = session.wait(self._wake, max(0.0, seconds))
         running = {str(job_id) for job_id, _ in self._running()}
-        if running.intersection(session.heard()):
+        if running.intersection(told):
             self._renew_at = 0.0
 
     def _connected(self) -> Session | None:

@@ -11,6 +11,8 @@ import socket
 from collections.abc import Mapping
 from time import monotonic
 
+from fairlead.bell import Bell
+from fairlead.notices import Notices
 from fairlead.store import Connection
 
 Row = tuple[object, ...]
@@ -26,6 +28,7 @@ class Session:
 
     def __init__(self, connection: Connection, *, call_seconds: float) -> None:
         self._connection = connection
+        self._notices = Notices(connection)
         self._call_seconds = call_seconds
         self._due: float | None = None
 
@@ -53,17 +56,13 @@ class Session:
         finally:
             self._due = None
 
-    def heard(self) -> tuple[str, ...]:
-        """Return the payloads of the notifications that have arrived, without waiting.
+    def wait(self, bell: Bell, seconds: float) -> list[str]:
+        """Wait for notifications, a ring, or so long; return the payloads that arrived.
 
         Raises:
             psycopg.Error: the connection has gone.
         """
-        return tuple(notice.payload for notice in self._connection.notifies(timeout=0))
-
-    def fileno(self) -> int:
-        """Return the socket, to wait for notifications."""
-        return self._connection.fileno()
+        return self._notices.wait(bell, seconds)
 
     @property
     def broken(self) -> bool:
