@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,9 @@ from bench.processes import Child, start
 from fairlead.migrate import migrate
 
 _COMMANDS = Path(sys.executable).parent
-_APP_FOLDER = ROOT / "bench" / "app"
+_ROOMS = (ROOT / room for room in ("bench/app", ".", "core", "worker", "scheduler"))
+_PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
+"""This checkout is what is measured, whichever one the environment was made from."""
 APP = "bench_app:tasks"
 INSERT = "insert into fairlead.jobs (kind, payload) select 'bench', unnest(%s::jsonb[])"
 INSERT_STAMPED = INSERT.replace("'bench'", "'stamp'")
@@ -43,7 +46,7 @@ class FairleadContender:
     def _start(self, name: str, argv: list[str], dsn: str, folder: Path) -> Child:
         environment = {
             "FAIRLEAD_DATABASE_URL": dsn,
-            "PYTHONPATH": f"{_APP_FOLDER}:{ROOT}",
+            "PYTHONPATH": _PYTHONPATH,
             FOLDER_VARIABLE: str(folder / "probes"),
         }
         return start(
