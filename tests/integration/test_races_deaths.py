@@ -125,6 +125,19 @@ def test_a_renewal_that_comes_before_the_sweep_keeps_the_worker_alive(
     assert () == mark_dead(db)
 
 
+def test_a_renewal_does_not_wait_for_the_disk(db: Database, connect: Connect) -> None:
+    """What a crash forgets of it harms nobody; only its own commit is spared the wait."""
+    worker = connect(autocommit=False)
+    worker.execute("set synchronous_commit = on")
+    worker.commit()
+    assert renew(worker, register(db))
+    assert ("off",) == worker.execute("show synchronous_commit").fetchone()
+
+    worker.commit()
+
+    assert ("on",) == worker.execute("show synchronous_commit").fetchone()
+
+
 def test_two_claims_of_one_worker_do_not_wait_for_each_other(
     db: Database, connect: Connect
 ) -> None:
