@@ -27,7 +27,10 @@ _WORKERS = 50
 _SECONDS_QUICK, _SECONDS_LONG = 15.0, 120.0
 _ALONE_SECONDS = 5.0
 _LOGGED_SECONDS = 10.0
-_REST_SECONDS = 6.0  # more than one renewal of every lease
+_SCHEDULER_REST_SECONDS = 3.0
+_REST_SECONDS = 16.0
+"""Four renewals of every lease: a session prepares a statement at the third time, and until
+then each is planned anew."""
 _LED = "select epoch > 0 from fairlead.leaders where role = 'scheduler'"
 _LIVE = "select count(*) from fairlead.workers where state = 'live'"
 
@@ -105,7 +108,7 @@ def run(context: Context) -> Outcome:
         ProbeFolder(folder / "probes")
         stack.callback(context.fairlead.start_scheduler(dsn, folder).stop)
         wait_until("a scheduler leads", lambda: bool(server.value(_LED, _DATABASE)))
-        time.sleep(_REST_SECONDS / 2)
+        time.sleep(_SCHEDULER_REST_SECONDS)
         alone = _cpu_share(context, _ALONE_SECONDS)
         plain = _plain_share(context, dsn)
         _start_workers(context, dsn, folder, stack)

@@ -58,9 +58,9 @@ def run(context: Context) -> Outcome:
     runs: dict[str, list[Latency]] = {}
     peer_runs = context.rounds(_PEER_RUNS_QUICK, _RUNS)
     for turn in range(_RUNS):
-        everyone: list[Contender] = [ONE_HOP, TWO_HOP]
+        everyone: list[Contender] = [TWO_HOP]
         everyone += [context.fairlead] if context.with_fairlead else []
-        everyone += context.peers if turn < peer_runs else []
+        everyone += [ONE_HOP, *context.peers] if turn < peer_runs else []
         for contender in context.shuffled(everyone, turn):
             runs.setdefault(contender.name, []).append(_measure(context, contender))
     names = [name for name in ("fairlead", TWO_HOP.name, ONE_HOP.name, *NAMES) if name in runs]
