@@ -8,20 +8,11 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Annotated, cast
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    FailFast,
-    Field,
-    model_validator,
-)
-from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_validator
 
 from fairlead.policy import kinds
 from fairlead.policy.globs import glob
+from fairlead.policy.part import Part
 
 RULES_MAX = 1000
 WINDOWS_MAX = 8
@@ -32,28 +23,7 @@ Weight = Annotated[float, kinds.number(0.001, 1000)]
 _NAMES = "a name or a pattern with * and ?"
 
 
-class _Part(BaseModel):
-    """A mapping of a document; pydantic sees its fields only when all of them are known."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _is_known(cls, given: object) -> object:
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        if not isinstance(given, dict):
-            said = f"must be a mapping with {', '.join(known)}, not {kinds.shown(given)}"
-            raise PydanticCustomError("refused", "{said}", {"said": said})
-        fields = cast("dict[object, object]", given)
-        for field in fields:
-            if field not in known:
-                raise PydanticCustomError(
-                    "unknown", "{field}", {"field": field, "known": tuple(known)}
-                )
-        return fields
-
-
-class Slots(_Part):
+class Slots(Part):
     """How many jobs may be in flight at once."""
 
     limit: Annotated[int | str, kinds.slot_limit(SLOTS_MAX)] = Field(
@@ -74,7 +44,7 @@ class Slots(_Part):
         return float(self.limit.rstrip("%")) if isinstance(self.limit, str) else None
 
 
-class Rate(_Part):
+class Rate(Part):
     """How many jobs may be dispatched in a time (GCRA: exact, and smooth beyond the burst)."""
 
     limit: Annotated[int, kinds.whole(1, JOBS_MAX)] = Field(
@@ -124,7 +94,7 @@ Rates = Annotated[
 ]
 
 
-class TenantTerms(_Part):
+class TenantTerms(Part):
     """What each tenant of a queue gets that no override names."""
 
     weight: Weight = Field(
@@ -144,7 +114,7 @@ class TenantTerms(_Part):
     )
 
 
-class TenantMatch(_Part):
+class TenantMatch(Part):
     """Which tenants an override is for; where both fields are given, both must fit."""
 
     tenant: Annotated[str, kinds.name(what=_NAMES, bytes_lowest=0)] | None = Field(
@@ -174,7 +144,7 @@ class TenantMatch(_Part):
         return labels.get(label) == value
 
 
-class TenantRule(_Part):
+class TenantRule(Part):
     """What some tenants of a queue get instead; the first override that matches counts."""
 
     match: TenantMatch = Field(description="Which tenants.")
@@ -198,7 +168,7 @@ class TenantRule(_Part):
         return default.model_copy(update={name: getattr(self, name) for name in given})
 
 
-class Tenants(_Part):
+class Tenants(Part):
     """How the tenants of a queue share it."""
 
     default: TenantTerms = Field(
@@ -218,7 +188,7 @@ class Tenants(_Part):
         return self.default
 
 
-class QueueMatch(_Part):
+class QueueMatch(Part):
     """Which queues a rule is for."""
 
     queue: Annotated[str, kinds.name(what=_NAMES)] = Field(
@@ -227,7 +197,7 @@ class QueueMatch(_Part):
     )
 
 
-class QueueRule(_Part):
+class QueueRule(Part):
     """How some queues share the workers; each queue that matches has all of it for itself."""
 
     match: QueueMatch = Field(description="Which queues.")
@@ -251,7 +221,7 @@ class QueueRule(_Part):
     )
 
 
-class Estimator(_Part):
+class Estimator(Part):
     """How the cost of a job is guessed until its end shows it."""
 
     prior: Annotated[timedelta, kinds.duration("1ms", "24h")] = Field(
@@ -271,7 +241,7 @@ class Estimator(_Part):
     )
 
 
-class Fairness(_Part):
+class Fairness(Part):
     """How the fair order works."""
 
     inflight_share_cap: Annotated[float, kinds.number(1, 1000)] | None = Field(
@@ -289,7 +259,7 @@ class Fairness(_Part):
     )
 
 
-class Policy(_Part):
+class Policy(Part):
     """How queues and tenants share the workers."""
 
     version: Annotated[int | str, kinds.version()] | None = Field(
