@@ -13,6 +13,7 @@ from rich.console import Console
 
 from fairlead.demo import sources
 from fairlead.demo.course import Course
+from fairlead.demo.scene import Scene
 from fairlead.demo.screen import screen
 from fairlead.dev import account
 from fairlead.dev.binaries import PostgresError
@@ -81,13 +82,24 @@ def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
         install(server.url)
         settings = DatabaseSettings(database_url=server.url, database_url_file=None)
         own = stack.enter_context(connect(settings, name="demo"))
+
+        def say(name: str, text: str) -> None:
+            print(name, text, file=log, flush=True)
+
         fleet = Fleet(
             environment={"FAIRLEAD_DATABASE_URL": server.url, "FAIRLEAD_LOG_FORMAT": "json"},
-            say=lambda name, text: print(name, text, file=log, flush=True),
+            say=say,
             folder=folder,
         )
         stack.callback(lambda: fleet.end(fleet.names(), seconds=10.0))
-        course = Course(own, fleet, work, random.Random(seed))
+        scene = Scene(
+            folder / "policy.yaml",
+            work.biggest,
+            url=server.url,
+            own=own,
+            say=say,
+        )
+        course = Course(own, fleet, work, random.Random(seed), scene)
         course.begin()
         with screen(console, live=how.live) as show:
             ended = course.run(show, stop)

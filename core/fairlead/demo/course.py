@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 
 from fairlead.demo import picture, report
+from fairlead.demo.scene import Scene
 from fairlead.demo.screen import Show
 from fairlead.demo.sources import Sources
 from fairlead.demo.watch import Reading, read
@@ -24,9 +25,10 @@ _WORKERS = ("worker-1", "worker-2")
 _SLOTS = 2
 _URGENT = 200
 _REMINDERS = 40
-_BURST_AT = 0.25
-_KILL_WORKER_AT = 0.4
-_KILL_LEADER_AT = 0.55
+_EDIT_AT = 0.12
+_BURST_AT = 0.3
+_KILL_WORKER_AT = 0.45
+_KILL_LEADER_AT = 0.6
 _UNSCHEDULE_AT = 0.97
 _LOOK_SECONDS = 0.25
 _GIVE_UP_SECONDS = 180.0
@@ -40,10 +42,16 @@ class Course:
         fleet: what is started, killed and revived.
         work: the files to measure.
         chance: says which worker is killed.
+        scene: the policy file and its edit.
     """
 
     def __init__(
-        self, own: Connection, fleet: Fleet, work: Sources, chance: random.Random
+        self,
+        own: Connection,
+        fleet: Fleet,
+        work: Sources,
+        chance: random.Random,
+        scene: Scene,
     ) -> None:
         self._own = own
         self._fleet = fleet
@@ -53,10 +61,17 @@ class Course:
         self._coming = [package for package in work.packages if package[0] in small]
         self._flood = [package for package in work.packages if package[0] not in small]
         self._chance = chance
+        self._scene = scene
         self._began = monotonic()
         self._began_at = datetime.now(UTC)
         self._events: list[tuple[float, str]] = []
-        self._acts: tuple[tuple[float, Callable[[str], None]], ...] = (
+        self._drawn: list[tuple[float, str]] = []
+        # What is done when so much of the work has ended; an act that answers False is not
+        # done yet, and comes again.
+        self._acts: tuple[tuple[float, Callable[[Reading], bool]], ...] = (
+            (_EDIT_AT, self._edit),
+            (_EDIT_AT, self._see_in_force),
+            (_EDIT_AT, self._edit_back),
             (_BURST_AT, self._burst),
             (_KILL_WORKER_AT, self._kill_worker),
             (_KILL_LEADER_AT, self._kill_leader),
@@ -76,6 +91,7 @@ class Course:
             worker = Program(name, "fairlead_worker.main", (*flags, "--name", name))
             self._fleet.start(worker)
         self._began, self._began_at = monotonic(), datetime.now(UTC)
+        self._scene.begin(self._began_at)
 
     def run(self, show: Show, stop: Event) -> bool:
         """Go on until every job has ended; answer whether that came about."""
@@ -98,12 +114,17 @@ class Course:
         """
         result = report.verdict(self._own)
         waited = report.waits(self._own, self._began_at)
+        edited = self._scene.effect()
         if as_json:
-            typer.echo(json.dumps(report.as_json(result, waited, self._totals), indent=2))
+            typer.echo(
+                json.dumps(report.as_json(result, waited, self._totals, edited), indent=2)
+            )
         else:
             console.print(report.counts(result))
             console.print(report.waiting(waited, self._totals))
-        picture.draw(plot, waited, self._totals, self._events)
+            if edited is not None:
+                console.print(report.edited(edited))
+        picture.draw(plot, waited, self._totals, self._drawn)
         console.print(f"the picture is in {plot}", highlight=False, soft_wrap=True)
         return result.good
 
@@ -115,6 +136,7 @@ class Course:
             totals=self._totals,
             names={self._fleet.pid(name): name for name in self._fleet.names()},
             events=[f"{seconds:5.1f} s  {what}" for seconds, what in self._events],
+            ruling=self._scene.look(),
         )
 
     def _is_over(self, reading: Reading) -> bool:
@@ -122,8 +144,12 @@ class Course:
         return self._acted == len(self._acts) and left == 0
 
     def _arrive(self, reading: Reading) -> None:
-        """Insert the next small package, once the fleet is at work."""
-        if reading.ended and self._coming:
+        """Insert the next small package, once the fleet is at work.
+
+        None comes while the edit is watched: what a weight is entitled to would change with
+        each.
+        """
+        if reading.ended and self._coming and not self._scene.is_on:
             self._insert([self._coming.pop(0)])
 
     def _act(self, reading: Reading) -> None:
@@ -131,8 +157,7 @@ class Course:
         if self._acted == len(self._acts) or reading.leader not in _SCHEDULERS:
             return
         share, act = self._acts[self._acted]
-        if reading.fraction >= share:
-            act(reading.leader)
+        if reading.fraction >= share and act(reading):
             self._acted += 1
 
     def _insert(self, packages: Sequence[tuple[str, tuple[Path, ...]]]) -> None:
@@ -142,25 +167,53 @@ class Course:
             {"packages": [name for name, _ in pairs], "paths": [path for _, path in pairs]},
         )
 
-    def _burst(self, _leader: str) -> None:
+    def _edit(self, _reading: Reading) -> bool:
+        self._draw(self._scene.raise_weight(monotonic() - self._began))
+        return True
+
+    def _see_in_force(self, reading: Reading) -> bool:
+        """Say when the leader has it in force, if it ever does."""
+        edit = self._scene.edit
+        if edit is not None and edit.in_force_seconds is not None:
+            after = edit.in_force_seconds - edit.saved_seconds
+            self._note(f"policy {edit.version} ({edit.digest}) in force after {after:.1f} s")
+            return True
+        return self._scene.seen(reading.seconds)
+
+    def _edit_back(self, reading: Reading) -> bool:
+        if not self._scene.seen(reading.seconds):
+            return False
+        self._draw(self._scene.restore_weight())
+        return True
+
+    def _burst(self, _reading: Reading) -> bool:
         self._own.execute(
             load("fairlead.demo", "enqueue_urgent"),
             {"urgent": _URGENT, "reminders": _REMINDERS},
         )
-        self._note(f"{_URGENT} urgent jobs and {_REMINDERS} reminders inserted")
+        self._draw(f"{_URGENT} urgent jobs and {_REMINDERS} reminders inserted")
+        return True
 
-    def _kill_worker(self, _leader: str) -> None:
+    def _kill_worker(self, _reading: Reading) -> bool:
         name = self._chance.choice(_WORKERS)
         self._fleet.kill(name)
-        self._note(f"{name} killed with SIGKILL")
+        self._draw(f"{name} killed with SIGKILL")
+        return True
 
-    def _kill_leader(self, leader: str) -> None:
-        self._fleet.kill(leader)
-        self._note(f"{leader}, the leader, killed with SIGKILL")
+    def _kill_leader(self, reading: Reading) -> bool:
+        self._fleet.kill(reading.leader)
+        self._draw(f"{reading.leader}, the leader, killed with SIGKILL")
+        return True
 
-    def _unschedule(self, _leader: str) -> None:
+    def _unschedule(self, _reading: Reading) -> bool:
         """End the roll-ups, which would go on for ever."""
         self._own.execute(load("fairlead.demo", "unschedule"))
+        return True
 
     def _note(self, what: str) -> None:
         self._events.append((monotonic() - self._began, what))
+
+    def _draw(self, what: str) -> None:
+        """Note it, and have it in the picture."""
+        self._note(what)
+        self._drawn.append(self._events[-1])

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.live import Live
 
-from fairlead.demo.watch import Reading, draw, line
+from fairlead.demo.watch import Reading, draw, line, ruled
 
 Show = Callable[[Reading], None]
 
@@ -37,6 +37,8 @@ class _Lines:
         self._events_said = len(reading.events)
         if reading.seconds >= self._next_seconds:
             self._say(line(reading))
+            if reading.ruling is not None and reading.ruling.share is not None:
+                self._say(f"{'':9}{ruled(reading.ruling)}")
             self._next_seconds = reading.seconds + _PLAIN_SECONDS
 
     def _say(self, text: str) -> None:

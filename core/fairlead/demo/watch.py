@@ -38,6 +38,16 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
+class Ruling:
+    """The policy in force, and what the tenant that it is about gets of the slot-time."""
+
+    version: int
+    digest: str
+    tenant: str
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One look at the fleet."""
 
@@ -52,6 +62,7 @@ class Reading:
     tenants: tuple[Tenant, ...] = ()
     workers: tuple[Worker, ...] = ()
     events: Sequence[str] = field(default_factory=tuple[str])
+    ruling: Ruling | None = None
 
     @property
     def fraction(self) -> float:
@@ -72,6 +83,7 @@ def read(
     totals: Mapping[str, int],
     names: Mapping[int, str],
     events: Sequence[str],
+    ruling: Ruling | None,
 ) -> Reading:
     """Look once; `names` tells the fleet's programs by process id."""
     progress = connection.execute(load("fairlead.demo", "progress")).fetchone()
@@ -100,6 +112,7 @@ def read(
         tenants=tenants,
         workers=workers,
         events=tuple(events),
+        ruling=ruling,
     )
 
 
@@ -118,6 +131,14 @@ def line(reading: Reading) -> str:
     )
 
 
+def ruled(ruling: Ruling) -> str:
+    """Say in at most 80 characters which policy is in force, and what its tenant gets."""
+    said = f"policy {ruling.version} ({ruling.digest})"
+    if ruling.share is None:
+        return said
+    return f"{said}: {ruling.tenant[:20]} has {ruling.share:.0%} of the slot-time"
+
+
 def draw(reading: Reading) -> RenderableType:
     """Draw it for a terminal."""
     head = Table.grid(padding=(0, 2))
@@ -132,9 +153,10 @@ def draw(reading: Reading) -> RenderableType:
         f"queued {reading.queued}   running {reading.running}   "
         f"taken back from the dead {reading.recovered}"
     )
+    policy = Text(ruled(reading.ruling) if reading.ruling else "", style="cyan")
     body = Columns([_tenant_table(reading), _worker_table(reading)])
     events = Text("\n".join(reading.events[-_EVENTS_SHOWN:]) or " ", style="yellow")
-    return Panel(Group(head, depth, body, events), title="Fairlead", width=100)
+    return Panel(Group(head, depth, policy, body, events), title="Fairlead", width=100)
 
 
 def _tenant_table(reading: Reading) -> Table:

@@ -12,7 +12,8 @@ create table demo.measurements (
     functions bigint,
     classes   bigint,
     nodes     bigint,
-    problem   text
+    problem   text,
+    ended_at  timestamptz not null default clock_timestamp()
 );
 create table demo.roll_ups (
     package text primary key, files bigint not null, lines bigint, runs integer not null default 1

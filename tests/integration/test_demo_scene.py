@@ -1,0 +1,101 @@
+"""The demo's scene: its policy file is edited, and what it says of that is the database's."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from fairlead.demo.scene import Scene, document
+from fairlead.demo.watch import Ruling
+from fairlead.policy import parse
+from fairlead.sql import load
+from fairlead.store import Connection
+from tests.support.schedulers import led, scheduling
+from tests.support.waiting import until
+
+STORED = "SELECT author, document FROM fairlead.policy_versions ORDER BY version"
+WEIGHTS = ((1, 1), (2, 10), (3, 1))
+MEASURED = """
+    WITH ended AS (
+        INSERT INTO fairlead.job_history (
+            id, created_at, claimed_at, finished_at, attempt, max_attempts, crashes, losses,
+            priority, outcome, queue, tenant, kind)
+        VALUES (%(id)s, %(began)s, %(began)s + (2 - %(seconds)s) * interval '1 s', now(), 1, 1,
+                0, 0, 0, 'succeeded', 'sources', %(tenant)s, 'measure')
+    )
+    INSERT INTO demo.measurements (job_id, package, path, lines, ended_at)
+    VALUES (%(id)s, %(tenant)s, 'a.py', 1, %(began)s + interval '2 s')
+"""
+
+
+def begun(file: Path, url: str, own: Connection) -> Scene:
+    """Return a scene at its beginning, with the demo's own tables."""
+    own.execute(load("fairlead.demo", "create"))
+    scene = Scene(file, "acme", url=url, own=own, say=lambda _name, _text: None)
+    scene.begin(datetime.now(UTC))
+    return scene
+
+
+def test_an_edit_of_the_file_is_in_force_and_named_by_its_digest(
+    tmp_path: Path, database_url: str, db: Connection
+) -> None:
+    """The watcher stores each save, the leader says when it is in force."""
+    with scheduling(database_url):
+        led(db)
+        scene = begun(tmp_path / "policy.yaml", database_url, db)
+
+        def ruling() -> Ruling:
+            return scene.look() or Ruling(0, "", "", None)
+
+        until(lambda: ruling().version == 1, what="the first version in force")
+        said = scene.raise_weight(1.0)
+        until(lambda: ruling().version == 2, what="the edit in force")
+        edit = scene.edit
+        scene.restore_weight()
+        until(lambda: ruling().version == 3, what="the way back in force")
+
+    assert "policy.yaml saved: acme weighs 10, not 1" == said
+    assert edit is not None
+    assert ("acme", 10, 2) == (edit.tenant, edit.weight, edit.version)
+    assert scene.edit == edit
+    assert [
+        ("fairlead dev", document("acme", number, weight)) for number, weight in WEIGHTS
+    ] == (db.execute(STORED).fetchall())
+
+
+def test_the_edit_is_the_weight_of_one_tenant() -> None:
+    """Of the queue that the demo's files are in."""
+    (queue,) = parse(document("acme", 2, 10)).queues
+    (override,) = queue.tenants.overrides
+
+    assert "sources" == queue.match.queue
+    assert ("acme", 10) == (override.match.tenant, override.weight)
+
+
+def test_a_scene_waits_for_a_leader_for_a_while_only(
+    tmp_path: Path, database_url: str, db: Connection
+) -> None:
+    """On a slow machine the demo goes on without it."""
+    scene = begun(tmp_path / "policy.yaml", database_url, db)
+    scene.raise_weight(4.0)
+
+    assert scene.look() is None
+    assert not scene.seen(18.9)
+    assert scene.seen(19.0)
+
+
+def test_who_had_a_slot_is_read_from_the_applications_own_record(
+    tmp_path: Path, database_url: str, db: Connection
+) -> None:
+    """The share before an edit is of the slot-time, not of the jobs."""
+    scene = begun(tmp_path / "policy.yaml", database_url, db)
+    began = datetime.now(UTC)
+    scene.begin(began)
+    for job, (tenant, seconds) in enumerate((("acme", 0.3), ("other", 0.9)), start=1):
+        values = {"id": job, "tenant": tenant, "began": began, "seconds": seconds}
+        db.execute(MEASURED, values)
+    scene.raise_weight(2.0)
+
+    found = scene.effect()
+
+    assert found is not None
+    assert 0.25 == round(found.share_before or 0, 6)
+    assert found.effect is None
