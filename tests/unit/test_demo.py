@@ -167,7 +167,8 @@ def test_who_comes_later_does_not_count_in_what_an_edit_entitles_to() -> None:
 
 def test_an_edit_without_work_has_no_effect_to_show() -> None:
     """A demo on a fast machine may be over before; it says so and does not fail."""
-    found = effect(steady({"acme": 1, "b": 1}, from_seconds=0, until_seconds=13), EDIT)
+    spells = steady({"acme": 1, "b": 1}, from_seconds=0, until_seconds=12)
+    found = effect([*spells, Spell("acme", 0.0, 12.0, 20.0)], EDIT)
     out = StringIO()
     Console(file=out, width=80).print(report.edited(found))
 
