@@ -33,6 +33,7 @@ has weight 1 and no limit.
 """
 _TITLES = {
     "Fairness": "fairness",
+    "ShortReserve": "fairness.reserve",
     "Estimator": "fairness.estimator",
     "QueueRule": "queues[]",
     "QueueMatch": "queues[].match",

@@ -13,6 +13,7 @@ from operator import itemgetter
 from fairlead_scheduler.books import UNCLAIMED, Lane, Queue
 from fairlead_scheduler.estimate import prior_us
 from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.longs import long_jobs
 from fairlead_scheduler.terms import Table
 
 _LANES_AT_ONCE = 1000
@@ -55,6 +56,15 @@ def resize(ledger: Ledger, slots: int) -> None:
         if member.bounds is not None and member.terms.limit_per_10_000 is not None:
             member.bounds.limit = member.terms.limit_of(slots)
             ledger.holds.ask_again(member)
+
+
+def judge_lengths(ledger: Ledger) -> list[Lane]:
+    """Tell short jobs from long ones as the settings say; returns the lanes to admit."""
+    settings, freed = ledger.settings, ledger.parked.lanes()
+    ledger.longs = long_jobs(settings.short, settings.prior_samples, ledger.flights)
+    for lane in freed:
+        ledger.let(lane)
+    return freed
 
 
 def _amend_queue(ledger: Ledger, queue: Queue) -> None:

@@ -36,7 +36,7 @@ class Standing:
     """Its start tag before virtual time: what it has had beyond its share, over its weight."""
     in_flight: int
     held: str | None
-    """`limit`, `rate` or `paused`."""
+    """`limit`, `rate`, `paused`, or `reserve`: enough long jobs are in flight."""
     bounds: Bounds | None
 
     @property
@@ -66,7 +66,8 @@ class Answer:
     """Why it does not run, and when it will."""
 
     blocked_by: str
-    """`paused`, `limit`, `rate`, `capacity` (no slot is free) or `turn` (others go first)."""
+    """`paused`, `limit`, `rate`, `reserve` (its jobs are long, and the other slots are kept for
+    short ones), `capacity` (no slot is free) or `turn` (others go first)."""
     by: str | None
     """Whose limit, rate or pause it is: `queue` or `tenant`."""
     ahead: int
@@ -106,7 +107,9 @@ def _starts_in(scene: Scene, ahead: int) -> float | None:
         wait_us = max(wait_us, _rated(each, ahead, scene.now_us))
         if each.held == "limit":
             wait_us = max(wait_us, scene.expected_us / _limit(each))
-    if scene.free <= scene.unclaimed:
+    if lane.held == "reserve":
+        wait_us = max(wait_us, scene.expected_us / scene.slots)
+    elif scene.free <= scene.unclaimed:
         wait_us += (scene.unclaimed - scene.free + 1) * scene.mean_us / scene.slots
     return round(wait_us / 1e6, 3)
 
@@ -134,19 +137,21 @@ def told(found: Answer | None, table: Table) -> str:
     return json.dumps({**asdict(found), "policy": policy, "said": _sentence(found)})
 
 
+_WHY = {
+    "limit": "the limit of its {by} is reached",
+    "rate": "the rate of its {by} is used up",
+    "reserve": "its jobs are long, and the slots that those leave free are for short ones",
+    "turn": "others go first",
+    "capacity": "no slot is free",
+}
+
+
 def _sentence(found: Answer) -> str:
     behind = f" behind {found.ahead} others of its tenant" if found.ahead else ""
     about = f"about {found.starts_in_seconds:.1f} s" if found.starts_in_seconds else "a moment"
-    match found.blocked_by:
-        case "paused":
-            return f"its {found.by} is paused: resume it"
-        case "limit":
-            return f"the limit of its {found.by} is reached: it starts in {about}{behind}"
-        case "rate":
-            return f"the rate of its {found.by} is used up: it starts in {about}{behind}"
-        case "turn":
-            return f"others go first: it starts in {about}{behind}"
-        case _ if found.starts_in_seconds is None:
-            return "no worker is there: start one"
-        case _:
-            return f"no slot is free: it starts in {about}{behind}"
+    if found.blocked_by == "paused":
+        return f"its {found.by} is paused: resume it"
+    if found.starts_in_seconds is None:
+        return "no worker is there: start one"
+    why = _WHY[found.blocked_by].format(by=found.by)
+    return f"{why}: it starts in {about}{behind}"

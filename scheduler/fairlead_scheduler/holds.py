@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 
 from fairlead_scheduler.books import Lane, Queue
-from fairlead_scheduler.bounds import FREE, LIMIT, RATE, REASONS
+from fairlead_scheduler.bounds import FREE, LIMIT, RATE, REASONS, RESERVE
 
 Member = Lane | Queue
 
@@ -30,8 +30,9 @@ class Holds:
 
     @property
     def limited(self) -> bool:
-        """Whether a limit holds anybody back."""
-        return self._lanes[LIMIT] > 0 or self._queues[LIMIT] > 0
+        """Whether a limit or a reserve holds anybody back."""
+        lanes = self._lanes
+        return lanes[LIMIT] > 0 or self._queues[LIMIT] > 0 or lanes[RESERVE] > 0
 
     @property
     def lanes(self) -> dict[int, int]:
@@ -52,11 +53,11 @@ class Holds:
 
     def ask_again(self, member: Member) -> None:
         """Let the next plan see whether a member is to be held back still."""
-        if member.held in (LIMIT, RATE):
+        if member.held in (LIMIT, RATE, RESERVE):
             self._freed.append(member)
 
     def take_freed(self, now_us: int) -> list[Member]:
-        """Return whom a limit or a rate may not hold back any longer: ask their bounds."""
+        """Return who may not have to be held back any longer: ask what holds them."""
         freed, self._freed = self._freed, []
         while (next_us := self.next_us) is not None and next_us <= now_us:
             freed.append(heappop(self._releases)[2])

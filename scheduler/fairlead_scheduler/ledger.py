@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import LIMIT, Bounds
+from fairlead_scheduler.bounds import LIMIT, RESERVE, Bounds
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.holds import Holds, Member
+from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.order import NEVER, Level
+from fairlead_scheduler.parked import Parked
 from fairlead_scheduler.rates import Rate, Used, carried
-from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import FairSettings, QueueRow
 
@@ -37,8 +38,12 @@ class Ledger:
         }
         """What is used of windows that no lane or queue has at hand."""
         self.root: Level[Queue] = Level()
+        self.parked = Parked(self.root)
         self.queues: dict[str, Queue] = {}
         self.flights = flights
+        self.reserving: dict[Member, None] = {}
+        """Those that have a reserve."""
+        self.longs: LongJobs | None = None
         self.unclaimed = 0
         self.mean = Mean()
         self.floor = 0
@@ -84,15 +89,19 @@ class Ledger:
         """Let a lane wait for service: its tag is V at least, so idleness earns no credit."""
         queue = lane.queue
         lanes = queue.lanes
-        if queue.settled_in != self._plans:
-            queue.settled_in = self._plans
-            lanes.advance(queue.oldest())
-        lane.start = max(lane.start, lanes.virtual)
+        lane.start = max(lane.start, self.virtual_in(queue))
         lane.active = True
         lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
         lanes.join(lane)
         if not (queue.active or queue.held):
             self._join(queue)
+
+    def virtual_in(self, queue: Queue) -> int:
+        """Return V between the tenants of a queue, brought up to date once in a plan."""
+        if queue.settled_in != self._plans:
+            queue.settled_in = self._plans
+            queue.lanes.advance(queue.oldest())
+        return queue.lanes.virtual
 
     def rest(self, lane: Lane) -> None:
         """Let a lane wait no longer: it has nothing, or is held back."""
@@ -108,6 +117,10 @@ class Ledger:
         windows, bounds, terms = self._windows, member.bounds, member.terms
         if member.held:
             self.holds.ask_again(member)
+        if terms.reserve_of(1):
+            self.reserving[member] = None
+        else:
+            self.reserving.pop(member, None)
         if not terms.rates and (bounds is None or not bounds.rates):
             limit = terms.limit_of(self.slots)
             member.bounds = Bounds(limit, (), []) if terms.bounded else None
@@ -141,14 +154,38 @@ class Ledger:
 
     def hold(self, member: Member, reason: int) -> None:
         """Hold a member back: it waits for service no longer."""
-        self.holds.hold(member, reason)
-        if not member.active:
-            return
         if isinstance(member, Lane):
-            self.rest(member)
-        else:
+            if member.held == RESERVE:
+                self.parked.leave(member)
+            if member.active:
+                self.rest(member)
+            if reason == RESERVE:
+                self.parked.park(member)
+        elif member.active:
             member.active = False
             self.root.leave(member)
+        self.holds.hold(member, reason)
+
+    def is_long(self, lane: Lane) -> bool:
+        """Whether a lane's next job is one of those that leave slots for short ones."""
+        return self.longs is not None and bool(lane.heads.ready) and self.longs.is_long(lane)
+
+    def is_parked(self, lane: Lane) -> bool:
+        """Hold a lane back if its next job is long and there is no room; whether it is."""
+        if self.longs is None or self.longs.room > 0 or not self.is_long(lane):
+            return False
+        self.hold(lane, RESERVE)
+        return True
+
+    def reserve_of(self, member: Member) -> int:
+        """Return how many jobs a member is to have in flight before others have theirs."""
+        return member.terms.reserve_of(self.slots)
+
+    def let(self, lane: Lane) -> None:
+        """Hold a lane back no longer, whatever for: admit it."""
+        if lane.held == RESERVE:
+            self.parked.leave(lane)
+        self.holds.let(lane)
 
     def free(self, queue: Queue) -> None:
         """Let a queue wait for service again, if it has lanes that do, and there is room."""
@@ -224,6 +261,8 @@ class Ledger:
         """Close flights, charging what they ran instead of what was expected."""
         pop = self.flights.pop
         unclaimed = 0
+        if self.longs is not None:
+            self.longs.ids.difference_update(ids)
         for job_id, run in zip(ids, run_us, strict=True):
             flight = pop(job_id, None)
             if flight is None:
@@ -260,6 +299,8 @@ class Ledger:
             if flight.claimed_us == UNCLAIMED:
                 self.unclaimed -= 1
             flight.claimed_us = CLOSED
+            if self.longs is not None:
+                self.longs.ids.discard(job_id)
         return flight
 
     def give_back(self, ids: Iterable[int], at_us: int) -> None:
@@ -278,12 +319,16 @@ class Ledger:
 
     def refresh(self, now_us: int) -> None:
         """Charge running jobs for what they have run beyond their charge."""
-        for flight in self.flights.values():
+        longs = self.longs
+        longer_us = NEVER if longs is None else longs.longer_us
+        for job_id, flight in self.flights.items():
             if flight.claimed_us != UNCLAIMED:
                 over_us = now_us - flight.claimed_us - flight.charged_us
                 if over_us > 0:
                     flight.charged_us += over_us
                     self.owe(flight.lane, over_us)
+                    if longs is not None and flight.charged_us >= longer_us:
+                        longs.ids.add(job_id)
 
     def owe(self, lane: Lane, cost_us: int) -> None:
         """Let the next plan charge a lane and its queue, or refund them."""
@@ -305,29 +350,9 @@ class Ledger:
         else:
             flight.claimed_us = row.claimed_us
             flight.charged_us = max(row.estimate_us, now_us - row.claimed_us)
+        if self.longs is not None and flight.charged_us >= self.longs.longer_us:
+            self.longs.ids.add(row.job_id)
         return flight
-
-    def forget(self) -> list[LaneHeads]:
-        """Drop lanes without work or debt when there are too many; returns their heads."""
-        limit = self.settings.idle_lanes_max
-        idle = sum(len(q.tenants) - q.lanes.active for q in self.queues.values()) - limit
-        gone: list[LaneHeads] = []
-        for queue in tuple(self.queues.values()):
-            if idle <= len(gone):
-                break
-            virtual = queue.lanes.advance(queue.oldest())
-            lanes = [x for x in queue.tenants.values() if self._is_forgettable(x, virtual)]
-            for lane in lanes[: idle - len(gone)]:
-                del queue.tenants[lane.tenant]
-                queue.lanes.remove(lane)
-                self.holds.let(lane)
-                gone.append(lane.heads)
-            drained = queue.bounds is None or queue.bounds.drained(self.now_us)
-            if drained and not queue.tenants and queue.front() is None:
-                del self.queues[queue.name]
-                self.root.remove(queue)
-                self.holds.let(queue)
-        return gone
 
     def _collect(self, owing: Iterable[Lane]) -> None:
         """Charge what lanes owe, and learn from what has ended in them."""
@@ -347,9 +372,7 @@ class Ledger:
             queue.lanes.move(lane, owed_us)
             if lane.held == LIMIT:
                 self.holds.ask_again(lane)
-
-    def _is_forgettable(self, lane: Lane, virtual: int) -> bool:
-        heads = lane.heads
-        busy = lane.active or lane.in_flight or lane.dirty or heads.front or heads.changed
-        drained = lane.bounds is None or lane.bounds.drained(self.now_us)
-        return not busy and drained and lane.start <= virtual
+            elif lane.held == RESERVE:
+                self.parked.moved(lane)
+                if ended:
+                    self.holds.ask_again(lane)

@@ -57,6 +57,7 @@ class Level(Generic[M]):
         "cap",
         "capped",
         "members",
+        "parked",
         "ready",
         "refunded",
         "setback",
@@ -78,6 +79,8 @@ class Level(Generic[M]):
         """Members that wait for service, also those whose heads have to be read first."""
         self.weight = 0.0
         """The weight of the active members."""
+        self.parked = 0
+        """Members that have work and are held back until a long job ends. V waits for them."""
         self.virtual = 0
         self.top = 0
         """The largest start tag that a member has reached."""
@@ -180,7 +183,7 @@ class Level(Generic[M]):
         lowest = min(oldest, key >> TAG_SHIFT)
         if lowest != NEVER:
             self.virtual = max(lowest, min(self.virtual, self.refunded))
-        elif not self.active:
+        elif not (self.active or self.parked):
             self.virtual = max(self.virtual, self.top)
         self.refunded = NEVER
         return self.virtual

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from functools import partial
-from heapq import heappop, heappush, heapreplace
+from heapq import heapify, heappop, heappush, heapreplace
 from math import ceil
 
 from fairlead_scheduler.books import Flight, Lane, Queue
@@ -50,6 +50,70 @@ class Picks:
         """Whose rates have been used."""
         if ledger.root.active:
             ledger.root.limit(self._quota, lag_us)
+
+    def reserve(self, room: int) -> None:
+        """Pick up to `room` jobs of those who have less in flight than their reserves.
+
+        Who has the smallest part of its reserve goes first. Their rows go before all others,
+        for behind what is queued a reserve would be none; their charges are the same.
+        """
+        ledger = self._ledger
+        turns = [
+            (member.in_flight / reserve, place, member, reserve)
+            for place, member in enumerate(ledger.reserving)
+            if member.active and member.in_flight < (reserve := ledger.reserve_of(member))
+        ]
+        heapify(turns)
+        first_tag = max(0, min(ledger.lowest_tag() - 1, ledger.root.virtual))
+        while turns and room > 0:
+            _, place, member, reserve = heappop(turns)
+            if self._serve_reserved(member, first_tag):
+                room -= 1
+                if member.in_flight < reserve:
+                    heappush(turns, (member.in_flight / reserve, place, member, reserve))
+
+    def _serve_reserved(self, member: Member, first_tag: int) -> bool:
+        """Pick one job of a lane or a queue, with a tag before all; whether there was one."""
+        ledger = self._ledger
+        lane = member if isinstance(member, Lane) else member.lanes.first()
+        if lane is None or lane.key == OUT or not lane.heads.ready:
+            return False
+        queue = lane.queue
+        if not queue.active or ledger.bar(queue) or ledger.bar(lane) or ledger.is_parked(lane):
+            self._again(queue)
+            return False
+        self._share(queue)
+        before = len(self.jobs)
+        self._turn_first(lane, first_tag)
+        served = len(self.jobs) - before
+        self._served(queue, served)
+        heads = lane.heads
+        if len(heads.ready) <= heads.refill_at:
+            self._heads.ran_low(heads)
+        lane.key = OUT
+        if heads.front is None:
+            ledger.rest(lane)
+        elif heads.ready and not ledger.bar(lane):
+            queue.lanes.put(lane)
+        self._again(queue)
+        return served > 0
+
+    def _turn_first(self, lane: Lane, first_tag: int) -> None:
+        """Take one job of a lane whose row goes first, whatever the tags of lane and queue."""
+        ledger, queue, before = self._ledger, lane.queue, len(self.jobs)
+        ahead = max(0, lane.start - ledger.virtual_in(queue))
+        queue_ahead = max(0, queue.start - first_tag)
+        lane.start -= ahead
+        queue.start -= queue_ahead
+        self._guarded_turn(lane, before + 1, NEVER)
+        lane.start += ahead
+        queue.start += queue_ahead
+        for job_id, root_tag, cost_us, seen_us in self.jobs[before:]:
+            if root_tag > first_tag:
+                flight = ledger.flights[job_id]
+                flight.root_tag = first_tag
+                self.jobs[before] = _planned((job_id, first_tag, cost_us, seen_us))
+                ledger.stand(flight)
 
     def fill(self, room: int) -> None:
         """Pick up to `room` jobs: the queue with the smallest tag, in it the lane with it."""
@@ -111,24 +175,31 @@ class Picks:
             if ledger.bar(queue):
                 return 0
             limit = min(limit, bounds.room(queue.in_flight, ledger.now_us))
-        share = self._quota * queue.weight / ledger.root.weight
-        queue.lanes.limit(share, self._lag_us)
-        queue.front()
+        self._share(queue)
         before = len(self.jobs)
         self._take(queue, before + limit, rival, bar)
-        served = len(self.jobs) - before
-        if served:
-            queue.in_flight += served
-            ledger.unclaimed += served
+        return self._served(queue, len(self.jobs) - before)
+
+    def _share(self, queue: Queue) -> None:
+        """Let the lanes of a queue stand back from their share of its share of the slots on."""
+        queue.lanes.limit(self._quota * queue.weight / self._ledger.root.weight, self._lag_us)
+        queue.front()
+
+    def _served(self, queue: Queue, jobs: int) -> int:
+        """Count so many jobs of a queue as picked; returns how many."""
+        if jobs:
+            ledger, bounds = self._ledger, queue.bounds
+            queue.in_flight += jobs
+            ledger.unclaimed += jobs
             ledger.last_root_tag = max(ledger.last_root_tag, queue.rows[-1].root_tag)
             if bounds is not None:
-                self._spend(queue, bounds, served)
+                self._spend(queue, bounds, jobs)
                 ledger.bar(queue)
-        return served
+        return jobs
 
     def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
         """Give lanes their turns until there are so many jobs, or the queue's turn is over."""
-        lanes = queue.lanes
+        lanes, ledger, longs = queue.lanes, self._ledger, self._ledger.longs
         ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
         while (ready or capped) and len(self.jobs) < jobs_max and queue.start < rival:
             behind = not ready or (capped and capped[0] + setback < ready[0])
@@ -140,14 +211,17 @@ class Picks:
             if lane.start >= bar:
                 return
             bounds = lane.bounds
-            if bounds is None:
+            if bounds is None and longs is None:
                 self._turn(lane, jobs_max, rival)
+            elif ledger.is_parked(lane):
+                heappop(heap)
+                continue
             else:
-                self._bounded_turn(lane, bounds, jobs_max, rival)
+                self._guarded_turn(lane, jobs_max, rival)
             heads = lane.heads
             if len(heads.ready) <= heads.refill_at and self._low(lane, heap):
                 continue
-            if bounds is not None and self._ledger.bar(lane):
+            if bounds is not None and ledger.bar(lane):
                 heappop(heap)
                 continue
             # As `Level.put` makes it, with one heap operation instead of two in the hot loop.
@@ -158,16 +232,23 @@ class Picks:
                 heappop(heap)
                 heappush(capped, key)
 
-    def _bounded_turn(self, lane: Lane, bounds: Bounds, jobs_max: int, rival: int) -> None:
-        """Take no more jobs of a lane than its limit and its rates have room for."""
-        before = len(self.jobs)
-        room = bounds.room(lane.in_flight, self._ledger.now_us)
-        if room > 0:
-            self._turn(lane, min(jobs_max, before + room), rival)
+    def _guarded_turn(self, lane: Lane, jobs_max: int, rival: int) -> None:
+        """Take no more jobs of a lane than its bounds and the reserve for short jobs allow."""
+        before, bounds, longs = len(self.jobs), lane.bounds, self._ledger.longs
+        if bounds is not None:
+            room = bounds.room(lane.in_flight, self._ledger.now_us)
+            jobs_max = min(jobs_max, before + max(0, room))
+        is_long = self._ledger.is_long(lane)
+        if longs is not None and lane.heads.ready:
+            jobs_max = min(jobs_max, before + longs.stretch(lane, is_long=is_long))
+        self._turn(lane, jobs_max, rival)
+        if bounds is not None:
             self._spend(lane, bounds, len(self.jobs) - before)
+        if longs is not None and is_long:
+            longs.ids.update([job[0] for job in self.jobs[before:]])
 
     def _spend(self, member: Member, bounds: Bounds, jobs: int) -> None:
-        if bounds.rates:
+        if bounds.rates and jobs:
             bounds.spend(jobs, self._ledger.now_us)
             self.metered[member] = None
 

@@ -12,11 +12,12 @@ from operator import itemgetter
 
 from fairlead_scheduler import amendment, recovery
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import FREE, LIMIT, PAUSED, RATE, REASONS
+from fairlead_scheduler.bounds import FREE, LIMIT, PAUSED, RATE, REASONS, RESERVE
 from fairlead_scheduler.explain import Scene, Standing
 from fairlead_scheduler.holds import Member
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.rates import Used
@@ -48,6 +49,7 @@ class FairOrder:
         self._refreshed_us = 0
         self._lag_us = self._ledger.settings.refresh_us
         """How late a running job may be charged."""
+        amendment.judge_lengths(self._ledger)
 
     @property
     def unclaimed(self) -> int:
@@ -143,8 +145,8 @@ class FairOrder:
         Args:
             now_us: The database's time.
             slots: All slots of live workers.
-            depth: How many unclaimed rows there should be. Only rows that overtake queued ones
-                go past it, up to `slots + depth`.
+            depth: How many unclaimed rows there should be. Only rows that overtake queued ones,
+                and those of reserves, go past it, up to `slots + depth`.
             heads: What is pending; the picked are taken out of it.
             paused: What must not be dispatched.
 
@@ -160,11 +162,15 @@ class FairOrder:
         ledger.settle()
         begun = self._arrive(heads.take_changed(), paused)
         begun += self._go_on(ledger.holds.take_freed(now_us))
+        if ledger.longs is not None:
+            self._unpark(ledger.longs, slots)
         picks = Picks(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
+        if ledger.reserving:
+            picks.reserve(slots + depth - ledger.unclaimed)
+        reserved = len(picks.jobs)
         picks.fill(depth - ledger.unclaimed)
-        within = len(picks.jobs)
-        room = slots + depth - ledger.unclaimed
-        picks.overtake(dict.fromkeys(begun), room)
+        within = len(picks.jobs) - min(reserved, max(0, ledger.unclaimed - depth))
+        picks.overtake(dict.fromkeys(begun), slots + depth - ledger.unclaimed)
         lowest = ledger.lowest_tag()
         if lowest != NEVER:
             ledger.floor = lowest
@@ -229,7 +235,11 @@ class FairOrder:
 
     def apply(self, table: Table, now_us: int) -> None:
         """Serve everybody on the terms of another table, from the next plan on."""
-        amendment.amend(self._ledger, table, now_us)
+        ledger, before = self._ledger, self._ledger.settings
+        amendment.amend(ledger, table, now_us)
+        if table.settings != before:
+            for lane in amendment.judge_lengths(ledger):
+                self._admit(lane)
         self._lag_us = min(self._lag_us, table.settings.refresh_us)
 
     def adopt(
@@ -249,6 +259,7 @@ class FairOrder:
         self._ledger.now_us = now_us
         self._paused = _NOBODY
         self._touched = None
+        amendment.judge_lengths(self._ledger)
         recovery.adopt(self._ledger, rows, now_us, floor)
 
     def reading(self) -> None:
@@ -265,7 +276,7 @@ class FairOrder:
         touched: Container[int] = self._touched or ()
         self._touched = None
         wrong = recovery.reconcile(self._ledger, rows, now_us, touched)
-        for lane in self._ledger.forget():
+        for lane in recovery.forget(self._ledger):
             self._lanes.pop(lane, None)
             heads.forget(lane)
         return wrong
@@ -295,22 +306,34 @@ class FairOrder:
         holds = self._ledger.holds
         begun: list[Queue] = []
         for member in members:
-            if member.held not in (LIMIT, RATE):
-                continue
-            if isinstance(member, Queue):
+            if isinstance(member, Lane):
+                if member.held == RESERVE:
+                    self._admit(member)
+                elif member.held in (LIMIT, RATE):
+                    holds.let(member)
+                    if self._admit(member) and not member.in_flight:
+                        begun.append(member.queue)
+            elif member.held in (LIMIT, RATE):
                 self._ledger.free(member)
                 begun += () if member.in_flight else (member,)
-            else:
-                holds.let(member)
-                if self._admit(member) and not member.in_flight:
-                    begun.append(member.queue)
         return begun
+
+    def _unpark(self, longs: LongJobs, slots: int) -> None:
+        """Let lanes of long jobs wait for service for whose next ones there is room."""
+        ledger = self._ledger
+        longs.resize(slots)
+        if ledger.root.parked and longs.room > 0:
+            for queue in ledger.parked.next_queues(longs.room):
+                virtual = ledger.virtual_in(queue)
+                for lane in ledger.parked.next_lanes(queue, longs.room, virtual):
+                    ledger.let(lane)
+                    self._admit(lane)
 
     def _admit(self, lane: Lane) -> bool:
         """Let a lane wait for service, or rest; says whether it has begun to wait."""
         ledger = self._ledger
-        if lane.held == PAUSED:
-            ledger.holds.let(lane)
+        if lane.held == PAUSED or (lane.held == RESERVE and not ledger.is_long(lane)):
+            ledger.let(lane)
         if lane.heads.front is None:
             if lane.active:
                 ledger.rest(lane)

@@ -2,8 +2,9 @@
 
 from collections.abc import Container, Iterable
 
-from fairlead_scheduler.books import UNCLAIMED
+from fairlead_scheduler.books import UNCLAIMED, Lane
 from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.values import QueueRow
 
 
@@ -52,6 +53,38 @@ def reconcile(
     for job_id in gone:
         ledger.close(job_id)
     return wrong + len(gone)
+
+
+def forget(ledger: Ledger) -> list[LaneHeads]:
+    """Drop lanes without work or debt when there are too many; returns their heads."""
+    limit = ledger.settings.idle_lanes_max
+    idle = sum(len(q.tenants) - q.lanes.active for q in ledger.queues.values()) - limit
+    gone: list[LaneHeads] = []
+    for queue in tuple(ledger.queues.values()):
+        if idle <= len(gone):
+            break
+        virtual = queue.lanes.advance(queue.oldest())
+        lanes = [x for x in queue.tenants.values() if _is_forgettable(x, virtual, ledger)]
+        for lane in lanes[: idle - len(gone)]:
+            del queue.tenants[lane.tenant]
+            queue.lanes.remove(lane)
+            ledger.reserving.pop(lane, None)
+            ledger.let(lane)
+            gone.append(lane.heads)
+        drained = queue.bounds is None or queue.bounds.drained(ledger.now_us)
+        if drained and not queue.tenants and queue.front() is None:
+            del ledger.queues[queue.name]
+            ledger.root.remove(queue)
+            ledger.reserving.pop(queue, None)
+            ledger.holds.let(queue)
+    return gone
+
+
+def _is_forgettable(lane: Lane, virtual: int, ledger: Ledger) -> bool:
+    heads = lane.heads
+    busy = lane.active or lane.in_flight or lane.dirty or heads.front or heads.changed
+    drained = lane.bounds is None or lane.bounds.drained(ledger.now_us)
+    return not busy and drained and lane.start <= virtual
 
 
 def _correct(ledger: Ledger, row: QueueRow, now_us: int) -> bool:

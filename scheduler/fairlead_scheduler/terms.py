@@ -9,10 +9,20 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Generic, TypeVar
 
-from fairlead.policy import Fairness, Glob, Policy, QueueRule, Slots, TenantMatch, digest, glob
+from fairlead.policy import (
+    Fairness,
+    Glob,
+    Policy,
+    QueueRule,
+    ShortReserve,
+    Slots,
+    TenantMatch,
+    digest,
+    glob,
+)
 from fairlead.policy import Rate as Window
 from fairlead_scheduler.rates import Rate
-from fairlead_scheduler.values import FairSettings
+from fairlead_scheduler.values import FairSettings, ShortSettings
 
 NO_LIMIT = 1 << 62
 _NO_CAP = 1e9
@@ -29,6 +39,9 @@ class Terms:
     """Jobs in `work_queue`, queued or running."""
     limit_per_10_000: int | None = None
     """The same for each ten thousand live slots of the pool."""
+    reserve: int | None = None
+    """With fewer jobs than this in `work_queue` its next one goes first."""
+    reserve_per_10_000: int | None = None
     rates: tuple[Rate, ...] = ()
     """All of them must allow a dispatch."""
 
@@ -41,8 +54,18 @@ class Terms:
     def limit_of(self, slots: int) -> int:
         """Return the limit beside so many live slots: a share is rounded up, and 1 at least."""
         if self.limit_per_10_000 is not None:
-            return max(1, -(-slots * self.limit_per_10_000 // 10_000))
+            return _share(slots, self.limit_per_10_000)
         return NO_LIMIT if self.limit is None else self.limit
+
+    def reserve_of(self, slots: int) -> int:
+        """Return the reserve beside so many live slots, rounded as a limit is; 0 for none."""
+        if self.reserve_per_10_000 is not None:
+            return _share(slots, self.reserve_per_10_000)
+        return self.reserve or 0
+
+
+def _share(slots: int, per_10_000: int) -> int:
+    return max(1, -(-slots * per_10_000 // 10_000))
 
 
 class FirstMatch(Generic[T]):
@@ -132,6 +155,15 @@ def _settings(fairness: Fairness) -> FairSettings:
         prior_samples=estimator.prior_samples,
         window=estimator.window,
         refresh_us=fairness.refresh // _MICROSECOND,
+        short=None if fairness.reserve is None else _short(fairness.reserve),
+    )
+
+
+def _short(reserve: ShortReserve) -> ShortSettings:
+    return ShortSettings(
+        per_10_000=round(reserve.percent * 100),
+        lowest=reserve.min,
+        shorter_us=reserve.shorter_than // _MICROSECOND,
     )
 
 
@@ -158,13 +190,18 @@ def _tenants(match: TenantMatch, policy: Policy) -> frozenset[str] | Glob:
 
 
 def _terms(weight: float, slots: Slots | None, windows: tuple[Window, ...]) -> Terms:
-    percent = None if slots is None else slots.percent
     return Terms(
         weight=weight,
         limit=None if slots is None else slots.count,
-        limit_per_10_000=None if percent is None else round(percent * 100),
+        limit_per_10_000=None if slots is None else _per_10_000(slots.percent),
+        reserve=None if slots is None else slots.reserve_count,
+        reserve_per_10_000=None if slots is None else _per_10_000(slots.reserve_percent),
         rates=tuple(
             Rate(window.limit, window.per // _MICROSECOND, window.burst_jobs)
             for window in windows
         ),
     )
+
+
+def _per_10_000(percent: float | None) -> int | None:
+    return None if percent is None else round(percent * 100)

@@ -87,6 +87,15 @@ class QueueRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShortSettings:
+    """How many slots are kept for short jobs, and which are short."""
+
+    per_10_000: int
+    lowest: int
+    shorter_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FairSettings:
     """The knobs of the fair order."""
 
@@ -107,6 +116,8 @@ class FairSettings:
     to run."""
     idle_lanes_max: int = 20_000
     """Lanes without work that are remembered, for their means, before some are forgotten."""
+    short: ShortSettings | None = None
+    """None: no slot is kept for short jobs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

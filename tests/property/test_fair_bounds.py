@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from fairlead_scheduler.rates import Rate
 from fairlead_scheduler.terms import Terms
-from fairlead_scheduler.values import FairSettings
-from tests.support.fleet import Fleet, Key
+from fairlead_scheduler.values import FairSettings, ShortSettings
+from tests.support.fleet import Fleet, Job, Key
 from tests.support.tables import table
 
 MS = 1000
@@ -39,6 +39,7 @@ bounded = st.builds(
     Terms,
     weight=weights,
     limit=st.none() | st.integers(1, 6),
+    reserve=st.none() | st.integers(1, 4),
     rates=st.just(())
     | st.lists(rates, max_size=2, unique_by=lambda rate: rate.per_us).map(tuple),
 )
@@ -112,12 +113,14 @@ class Watch:
 
     def eligible(self) -> bool:
         """Tell whether a job waits that every limit and every rate would let go."""
-        waiting = {job.lane for job in self.fleet.pending.values()}
-        return any(
-            all(map(self.has_room, (lane, (lane[0], None))))
-            for lane in waiting
-            if lane not in self.fleet.paused
-        )
+        return any(map(self.may_go, self.fleet.pending.values()))
+
+    def may_go(self, job: Job) -> bool:
+        """Tell whether every limit and every rate would let a job go."""
+        lane = job.lane
+        if lane in self.fleet.paused:
+            return False
+        return self.has_room(lane) and self.has_room((lane[0], None))
 
     def has_room(self, owner: Owner) -> bool:
         """Tell whether a lane or queue may have one job more."""
@@ -226,6 +229,40 @@ def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
         fleet.run(fleet.now_us + SECOND)
 
     assert [] == wasted
+
+
+@settings(max_examples=40)
+@given(loads, st.integers(2, 12), depths, policies, st.integers(0, 50), st.integers(0, 4))
+def test_slots_are_kept_from_long_jobs_and_from_nobody_else(
+    lanes: list[Load], slots: int, depth: int, policy: Policy, percent: int, lowest: int
+) -> None:
+    """Long jobs never have the kept slots, and none is idle beside a job that may have it."""
+    kept = min(slots - 1, max(lowest, slots * percent // 100))
+    short = ShortSettings(per_10_000=percent * 100, lowest=lowest, shorter_us=300 * MS)
+    given = replace(table(policy), settings=FairSettings(short=short))
+    fleet = Fleet(slots=slots, depth=depth, table=given)
+    watch = Watch(fleet, policy)
+    wrong: list[str] = []
+
+    def observe() -> None:
+        watch.look()
+        long = sum(job.cost_us >= short.shorter_us for job in fleet.work.values())
+        if long > slots - kept:
+            wrong.append(f"{long} long jobs at {fleet.now_us}")
+        waiting = [job for job in fleet.pending.values() if watch.may_go(job)]
+        free = [job for job in waiting if job.cost_us < short.shorter_us or long < slots - kept]
+        if len(fleet.running) < slots and free:
+            wrong.append(f"a slot is idle beside {free[0].lane} at {fleet.now_us}")
+
+    fleet.observe = observe
+    alike = [
+        replace(load, costs_us=load.costs_us[:1], hint_us=load.costs_us[0]) for load in lanes
+    ]
+    arrive(fleet, alike, until_us=3 * SECOND)
+
+    fleet.run(4 * SECOND)
+
+    assert [] == wrong
 
 
 def with_rates_of(first: Policy, other: Policy) -> Policy:

@@ -51,8 +51,15 @@ BAD = {
     "fairness: {refresh: 1h}": "fairness.refresh: must be 1ms to 60s, not 1h (line 1)",
     "fairness: {estimator: {priorSamples: 0}}": "fairness.estimator.priorSamples: must be a "
     "whole number from 1 to 1,000, not 0 (line 1)",
-    "fairness: fast": "fairness: must be a mapping with inflightShareCap, refresh, estimator, "
-    "not 'fast' (line 1)",
+    "fairness: fast": "fairness: must be a mapping with inflightShareCap, refresh, reserve, "
+    "estimator, not 'fast' (line 1)",
+    "fairness: {reserve: 10%}": "fairness.reserve: must be a mapping with percent, min, "
+    "shorterThan, not '10%' (line 1)",
+    "fairness: {reserve: {percent: 91}}": "fairness.reserve.percent: must be a number "
+    "from 0 to 90, not 91 (line 1)",
+    "fairness: {reserve: {percent: 0, min: 0}}": "fairness.reserve: keeps nothing: give "
+    "percent or min, or leave it out (line 1)",
+    "fairness: {reserve: {shorterThan: 2}}": "fairness.reserve.shorterThan: must be a duration",
     "labels: [acme]": "labels: must be a mapping, not a list (line 1)",
     "labels: {acme: {tier: 1}}": "labels.acme.tier: must be a label's value as text of 0 to "
     "128 bytes, not 1: put it in quotes (line 1)",
@@ -74,10 +81,13 @@ BAD = {
     _RULE % "weight: null": f"queues[0].weight: {_NUMBER}, not nothing (line 1)",
     _RULE % "weight: '4'": f"queues[0].weight: {_NUMBER}, not '4' (line 1)",
     _RULE % "weight: .nan": f"queues[0].weight: {_NUMBER}, not '.nan' (line 1)",
-    _RULE % "slots: 60": "queues[0].slots: must be a mapping with limit, not 60 (line 1)",
-    _RULE % "slots: {}": "queues[0].slots.limit: is missing: give it (line 1)",
-    _RULE % "slots: {reserve: 5}": "queues[0].slots.reserve: there is no such field; there are "
-    "limit (line 1)",
+    _RULE % "slots: 60": "queues[0].slots: must be a mapping with limit, reserve, not "
+    "60 (line 1)",
+    _RULE % "slots: {}": "queues[0].slots: says nothing: give limit, reserve or both (line 1)",
+    _RULE % "slots: {reserve: 0}": f"queues[0].slots.reserve: {_SLOTS}, not 0 (line 1)",
+    _RULE % "slots: {reserve: 5, limit: 4}": "queues[0].slots: reserves 5 of a limit of 4: "
+    "lower the reserve (line 1)",
+    _RULE % "slots: {reserve: 30%, limit: 25%}": "queues[0].slots: reserves 30% of a limit of ",
     _RULE % "slots: {limit: 0}": f"queues[0].slots.limit: {_SLOTS}, not 0 (line 1)",
     _RULE % "slots: {limit: 2.5}": f"queues[0].slots.limit: {_SLOTS}, not 2.5 (line 1)",
     _RULE % "slots: {limit: 0%}": f"queues[0].slots.limit: {_SLOTS}, not '0%' (line 1)",
@@ -137,7 +147,7 @@ def test_every_policy_on_a_page_is_one() -> None:
     page = (tree.ROOT / "docs/how-to/tune-fairness.md").read_text("utf-8")
     blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
-    assert 3 == len([parse(block) for block in blocks])
+    assert 4 == len([parse(block) for block in blocks])
 
 
 def test_a_document_without_rules_has_the_defaults_of_no_policy() -> None:

@@ -290,9 +290,9 @@ def test_lanes_that_are_held_back_are_counted_by_reason() -> None:
         bench.add(lane, 100, 100)
     bench.plan(paused="q/c")
 
-    assert {"limit": 3, "rate": 1, "paused": 1} == bench.order.held()
+    assert {"limit": 3, "rate": 1, "paused": 1, "reserve": 0} == bench.order.held()
     bench.order.ended([1, 7], [1, 1])
     bench.now_us += SECOND
     bench.plan()
     bench.plan()
-    assert {"limit": 2, "rate": 0, "paused": 0} == bench.order.held()
+    assert {"limit": 2, "rate": 0, "paused": 0, "reserve": 0} == bench.order.held()

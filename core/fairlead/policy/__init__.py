@@ -13,7 +13,6 @@ from fairlead.policy.models import (
     QueueMatch,
     QueueRule,
     Rate,
-    Slots,
     TenantMatch,
     TenantRule,
     Tenants,
@@ -21,6 +20,7 @@ from fairlead.policy.models import (
 )
 from fairlead.policy.reading import DOCUMENT_BYTES_MAX, parse
 from fairlead.policy.refusal import PolicyRefused
+from fairlead.policy.slots import ShortReserve, Slots
 
 __all__ = [
     "DOCUMENT_BYTES_MAX",
@@ -32,6 +32,7 @@ __all__ = [
     "QueueMatch",
     "QueueRule",
     "Rate",
+    "ShortReserve",
     "Slots",
     "TenantMatch",
     "TenantRule",

@@ -138,8 +138,8 @@ def written(duration: timedelta) -> str:
     return f"{us // 1000}.{us % 1000:03}ms"
 
 
-def slot_limit(highest: int) -> Kind[int | str]:
-    """Return the kind of limits of slots: a number of them, or a percentage of a pool's."""
+def slot_count(highest: int) -> Kind[int | str]:
+    """Return the kind of counts of slots: a number of them, or a percentage of a pool's."""
 
     def read(value: object) -> int | str:
         if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= highest:

@@ -13,35 +13,14 @@ from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_val
 from fairlead.policy import kinds
 from fairlead.policy.globs import glob
 from fairlead.policy.part import Part
+from fairlead.policy.slots import ShortReserve, Slots
 
 RULES_MAX = 1000
 WINDOWS_MAX = 8
-SLOTS_MAX = 1_000_000
 JOBS_MAX = 1_000_000
 
 Weight = Annotated[float, kinds.number(0.001, 1000)]
 _NAMES = "a name or a pattern with * and ?"
-
-
-class Slots(Part):
-    """How many jobs may be in flight at once."""
-
-    limit: Annotated[int | str, kinds.slot_limit(SLOTS_MAX)] = Field(
-        description="Jobs, running and queued for a worker, at once: a number, or a "
-        "percentage of all slots of the pool's live workers, rounded up and at least 1. No "
-        "job is dispatched while it is reached; what runs goes on when it is lowered. Exact "
-        "over the whole fleet and across restarts."
-    )
-
-    @property
-    def count(self) -> int | None:
-        """The limit as a number of jobs, where it is one."""
-        return self.limit if isinstance(self.limit, int) else None
-
-    @property
-    def percent(self) -> float | None:
-        """The limit as a percentage of the pool's live slots, where it is one."""
-        return float(self.limit.rstrip("%")) if isinstance(self.limit, str) else None
 
 
 class Rate(Part):
@@ -104,8 +83,8 @@ class TenantTerms(Part):
     )
     slots: Slots | None = Field(
         default=None,
-        description="How many jobs of the tenant in this queue may be in flight; null: no "
-        "limit.",
+        description="How many jobs of the tenant in this queue may be in flight, and how many "
+        "go first; null: no limit, no reserve.",
     )
     rate: Rates = Field(
         default=(),
@@ -153,8 +132,8 @@ class TenantRule(Part):
     )
     slots: Slots | None = Field(
         default=None,
-        description="As in `default`, from where it comes when it is not given; null: no "
-        "limit.",
+        description="As in `default`, from where all of it comes when it is not given; null: "
+        "no limit, no reserve.",
     )
     rate: Rates = Field(
         default=(),
@@ -208,8 +187,8 @@ class QueueRule(Part):
     )
     slots: Slots | None = Field(
         default=None,
-        description="How many jobs of the queue may be in flight, over all tenants; null: no "
-        "limit.",
+        description="How many jobs of the queue may be in flight, over all tenants, and how "
+        "many go first; null: no limit, no reserve.",
     )
     rate: Rates = Field(
         default=(),
@@ -253,6 +232,10 @@ class Fairness(Part):
         default=timedelta(milliseconds=25),
         description="How often a running job that outlasts its estimate is charged for that. "
         "It is less often with thousands in flight.",
+    )
+    reserve: ShortReserve | None = Field(
+        default=None,
+        description="Slots that jobs which may be long leave free for short ones; null: none.",
     )
     estimator: Estimator = Field(
         default=Estimator(), description="How the cost of a job is guessed."

@@ -1,0 +1,262 @@
+"""Reserves of queues and tenants, and slots that are kept for short jobs, one by one."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead_scheduler.bounds import REASONS, RESERVE
+from fairlead_scheduler.rates import Rate
+from fairlead_scheduler.terms import Table, Terms
+from fairlead_scheduler.values import FairSettings, QueueRow, ShortSettings
+from tests.support.fair_bench import MS, Bench
+from tests.support.tables import table
+
+SECOND = 1_000_000
+LONG_MS, SHORT_MS = 5000, 100
+KEPT = ShortSettings(per_10_000=1000, lowest=1, shorter_us=2 * SECOND)
+
+
+def keeping(short: ShortSettings | None = KEPT) -> Bench:
+    """Return a bench whose policy keeps slots for short jobs."""
+    bench = Bench()
+    settings = FairSettings(turn_us=0, short=short)
+    bench.order.apply(replace(Table(digest="kept"), settings=settings), 0)
+    return bench
+
+
+def one_by_one(bench: Bench, plans: int) -> str:
+    """Return who is picked by plans that have room for reserves only, and for one job each."""
+    return " ".join(bench.claim_order(bench.plan(0, slots=1)) for _ in range(plans)).strip()
+
+
+def test_whoever_is_below_its_reserve_goes_first_whatever_its_tag() -> None:
+    """Reserve phase: a lane with in-flight < reserve first."""
+    bench = Bench(table({("q", "a"): Terms(reserve=2)}))
+    bench.add("q/a", *[1000] * 5)
+    bench.add("q/b", *[10] * 5)
+
+    assert "a1 a2 b1 b2 b3" == bench.claim_order(bench.plan(5))
+
+
+def test_the_smallest_part_of_a_reserve_goes_first() -> None:
+    """Smallest in-flight/reserve."""
+    bench = Bench(table({("q", "a"): Terms(reserve=1), ("q", "b"): Terms(reserve=3)}))
+    bench.add("q/a", *[100] * 5)
+    bench.add("q/b", *[100] * 5)
+    bench.add("q/c", *[1] * 5)
+
+    assert "a1 b1 b2 b3" == one_by_one(bench, 5)
+
+
+def test_a_queue_has_a_reserve_over_all_its_tenants() -> None:
+    """Which of them goes is decided by their tags."""
+    bench = Bench(table({("q", None): Terms(reserve=3)}))
+    bench.add("q/a", *[1000] * 5)
+    bench.add("q/b", *[1000] * 5)
+    bench.add("r/c", *[1] * 9)
+
+    assert "a1 b1 a2" == one_by_one(bench, 6)
+
+
+def test_a_reserve_goes_before_rows_that_wait_and_past_the_depth() -> None:
+    """Behind what is queued a reserve would be none."""
+    bench = Bench(table({("q", "a"): Terms(reserve=2)}))
+    bench.add("q/a", 100, 100, 100)
+    bench.run(bench.plan(3), LONG_MS)
+    bench.add("q/b", *[10] * 9)
+    bench.add("r/c", *[10] * 9)
+    waiting = bench.plan(6)
+    bench.add("q/a", 10, 10, 10)
+
+    jobs = bench.plan(0, slots=10)
+
+    assert "a4 a5" == bench.claim_order(jobs)
+    assert "a4 a5" == bench.claim_order((*jobs, *waiting))[:5]
+    assert min(job.vtag for job in jobs) == bench.order.floor
+
+
+def test_what_a_reserve_takes_is_charged() -> None:
+    """It comes early, not for nothing."""
+    bench = Bench(table({("q", "a"): Terms(reserve=1)}))
+    bench.add("q/a", 100, 100)
+    bench.add("q/b", *[10] * 11)
+
+    assert "a1 b1 b2 b3 b4 b5 b6 b7 b8 b9 b10 a2" == bench.claim_order(bench.plan(12))
+
+
+@pytest.mark.parametrize(
+    ("terms", "expected"),
+    [
+        (Terms(reserve=5, limit=2), "a1 a2 b1"),
+        (Terms(reserve=5, rates=(Rate(1, SECOND, 1),)), "a1 b1 b2"),
+        (Terms(reserve_per_10_000=1000), "a1 b1 b2"),
+        (Terms(reserve_per_10_000=1100), "a1 a2 b1"),
+    ],
+)
+def test_a_reserve_opens_no_limit_and_no_rate(terms: Terms, expected: str) -> None:
+    """Eligible lanes only; a share is of the live slots, rounded up."""
+    bench = Bench(table({("q", "a"): terms}))
+    bench.now_us = 5 * SECOND
+    bench.add("q/a", *[1000] * 5)
+    bench.add("q/b", *[10] * 5)
+
+    assert expected == bench.claim_order(bench.plan(3, slots=10))
+
+
+def test_a_reserve_of_who_is_paused_or_has_nothing_keeps_nobody_waiting() -> None:
+    """No slot stays free for it."""
+    bench = Bench(table({("q", "a"): Terms(reserve=5), ("q", "z"): Terms(reserve=5)}))
+    bench.add("q/a", *[1000] * 5)
+    bench.add("q/b", *[10] * 5)
+
+    assert "b1 b2 b3" == bench.claim_order(bench.plan(3, paused="q/a"))
+
+
+def test_long_jobs_leave_a_tenth_of_the_slots_free() -> None:
+    """So many slots are kept for jobs that are short by their hints."""
+    bench = keeping()
+    bench.add("q/a", *[LONG_MS] * 40)
+
+    assert 18 == len(bench.plan(slots=20))
+    assert (1, True) == (bench.order.held()["reserve"], bench.order.limited)
+    bench.add("q/b", *[SHORT_MS] * 5)
+    assert "b1 b2 b3 b4 b5" == bench.claim_order(bench.plan(slots=20))
+
+
+@pytest.mark.parametrize(
+    ("slots", "long"), [(0, 1), (1, 1), (2, 1), (3, 2), (10, 9), (19, 18), (20, 18), (25, 23)]
+)
+def test_long_jobs_may_have_one_slot_at_least(slots: int, long: int) -> None:
+    """A pool of one slot serves everybody."""
+    bench = keeping()
+    bench.add("q/a", *[LONG_MS] * 40)
+
+    assert long == len(bench.plan(slots=slots))
+
+
+def test_long_jobs_go_on_when_one_of_them_ends() -> None:
+    """Held lanes go on when an ending lets them, the one with the smallest tag first."""
+    bench = keeping()
+    bench.add("q/a", *[LONG_MS] * 9)
+    bench.add("q/b", *[LONG_MS] * 9)
+    bench.add("r/c", *[LONG_MS] * 9)
+    first = bench.plan(slots=5)
+    assert "a1 c1 b1 c2" == bench.claim_order(first)
+
+    bench.order.claimed([job.id for job in first], bench.now_us)
+    bench.order.ended([first[0].id], [LONG_MS * MS])
+
+    assert "a2" == bench.claim_order(bench.plan(slots=5))
+    assert () == bench.plan(slots=5)
+
+
+def test_a_lane_is_long_by_its_mean() -> None:
+    """Short by their lane's estimate: what the others of its queue take does not matter."""
+    bench = keeping()
+    bench.add("q/slow", *[None] * 30)
+    bench.add("q/fast", *[None] * 30)
+    started = bench.plan(2)
+    bench.order.claimed([job.id for job in started], bench.now_us)
+    slow, fast = sorted(job.id for job in started)
+    bench.order.ended([slow, fast], [20 * SECOND, SHORT_MS * MS])
+
+    jobs = bench.plan(slots=20).__iter__()
+
+    names = [bench.names[job.id].rstrip("0123456789") for job in jobs]
+    assert (18, 29) == (names.count("slow"), names.count("fast"))
+
+
+def test_of_an_unknown_lane_one_job_counts_as_short() -> None:
+    """Or whose cost is unknown: but no flood of them."""
+    bench = keeping()
+    bench.add("q/a", *[LONG_MS] * 30)
+    bench.plan(slots=20)
+    bench.add("q/new", *[None] * 9)
+
+    assert "new1" == bench.claim_order(bench.plan(slots=20))
+
+
+def test_a_job_that_turns_out_long_counts_as_long() -> None:
+    """While it runs, from the moment on."""
+    bench = keeping()
+    bench.add("q/a", *[SHORT_MS] * 3)
+    bench.order.claimed([job.id for job in bench.plan()], bench.now_us)
+    bench.add("q/b", *[LONG_MS] * 9)
+    assert 4 == len(bench.plan(slots=5))
+
+    bench = keeping()
+    bench.add("q/a", *[SHORT_MS] * 3)
+    bench.order.claimed([job.id for job in bench.plan()], bench.now_us)
+    bench.now_us += 3 * SECOND
+    bench.add("q/b", *[LONG_MS] * 9)
+    assert 1 == len(bench.plan(slots=5))
+
+
+def test_a_lane_whose_jobs_become_short_waits_no_longer() -> None:
+    """Its mean decides anew when jobs of it end."""
+    bench = keeping(replace(KEPT, lowest=3))
+    bench.add("q/a", *[None] * 9)
+    first = bench.plan(slots=4)
+    assert "a1 a2" == bench.claim_order(first)
+    bench.order.claimed([job.id for job in first], bench.now_us)
+
+    bench.order.ended([first[0].id], [SHORT_MS * MS])
+
+    assert "a3 a4 a5 a6 a7 a8 a9" == bench.claim_order(bench.plan(slots=4))
+
+
+def test_long_lanes_share_by_slot_seconds_while_short_ones_run_ahead() -> None:
+    """V lifts all that wait together: one by one they would be level, and share by jobs."""
+    bench = keeping()
+    bench.add("q/ten", *[10_000] * 90)
+    bench.add("q/five", *[5000] * 90)
+    bench.add("q/short", *[SHORT_MS] * 999)
+    counts = {"ten": 0, "five": 0, "short": 0}
+    running: list[int] = []
+    for _ in range(60):
+        for job in bench.plan(6, slots=4):
+            counts[bench.names[job.id].rstrip("0123456789")] += 1
+            running.append(job.id)
+        bench.order.claimed(running, bench.now_us)
+        done, running = running[:3], running[3:]
+        costs = {"t": 10_000, "f": 5000, "s": SHORT_MS}
+        bench.order.ended(done, [costs[bench.names[i][0]] * MS for i in done])
+
+    assert pytest.approx(2, abs=0.15) == counts["five"] / counts["ten"]
+
+
+def test_a_pause_and_another_policy_let_go_whom_the_reserve_held() -> None:
+    """Nobody is forgotten."""
+    bench = keeping()
+    bench.add("q/a", *[LONG_MS] * 9)
+    bench.plan(slots=2)
+    assert () == bench.plan(slots=2, paused="q/a")
+    assert {"reserve": 0, "paused": 1} == {
+        reason: bench.order.held()[reason] for reason in ("reserve", "paused")
+    }
+    assert () == bench.plan(slots=2)
+    assert 1 == bench.order.held()["reserve"]
+
+    settings = FairSettings(turn_us=0)
+    bench.order.apply(replace(Table(digest="free"), settings=settings), bench.now_us)
+
+    assert 8 == len(bench.plan(slots=2))
+    assert 0 == bench.order.held()[REASONS[RESERVE]]
+
+
+def test_a_new_leader_counts_the_long_jobs_that_run() -> None:
+    """What is in flight is read from work_queue, with what it was expected to take."""
+    bench = keeping()
+    rows = [QueueRow(100 + n, "q", "a", 0, LONG_MS * MS, 1) for n in range(3)]
+    bench.order.adopt(rows, 2)
+    bench.add("q/b", *[LONG_MS] * 9)
+
+    assert 1 == len(bench.plan(slots=5))
+
+
+def test_without_the_reserve_nothing_is_kept() -> None:
+    """It is off unless the policy asks for it."""
+    bench = keeping(None)
+    bench.add("q/a", *[LONG_MS] * 40)
+
+    assert 40 == len(bench.plan(slots=20))
