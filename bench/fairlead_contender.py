@@ -18,7 +18,7 @@ from fairlead.migrate import migrate
 
 _COMMANDS = Path(sys.executable).parent
 _ROOMS = (ROOT / room for room in ("bench/app", ".", "core", "worker", "scheduler"))
-_PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
+PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
 """This checkout is what is measured, whichever one the environment was made from."""
 APP = "bench_app:tasks"
 INSERT = "insert into fairlead.jobs (kind, payload) select 'bench', unnest(%s::jsonb[])"
@@ -46,7 +46,7 @@ class FairleadContender:
     def _start(self, name: str, argv: list[str], dsn: str, folder: Path) -> Child:
         environment = {
             "FAIRLEAD_DATABASE_URL": dsn,
-            "PYTHONPATH": _PYTHONPATH,
+            "PYTHONPATH": PYTHONPATH,
             FOLDER_VARIABLE: str(folder / "probes"),
         }
         return start(

@@ -20,17 +20,18 @@ from types import FrameType
 
 from bench import machine
 from bench.context import say
-from bench.fairness import picture, real, report, trace
+from bench.fairness import picture, real, report
 from bench.fairness.contenders import ALWAYS, UnknownContenderError, contender
 from bench.fairness.generate import generate
 from bench.fairness.outcome import Outcome, measure
 from bench.fairness.record import record
-from bench.fairness.simulation import Played
-from bench.fairness.trace import Arrival, TraceRefusedError
 from bench.fairness.weights import Edit
 from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load, recorded
 from bench.processes import BrokenRunError
 from bench.server import Server, running
+from fairlead_scheduler.simulation import trace
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Arrival, TraceRefusedError
 
 _SEED = 1
 _REAL = "W1,W3,W4,W8,W15,W15B"

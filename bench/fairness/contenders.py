@@ -15,11 +15,11 @@ from bench.fairness.fairlead import Fairlead
 from bench.fairness.ideal import Offline
 from bench.fairness.policy import Policy
 from bench.fairness.references import Fifo, LeastInFlight, RoundRobin, Stride
-from bench.fairness.simulation import Fleet
 from bench.fairness.sqs import SqsRules
-from bench.fairness.trace import Arrival
 from bench.fairness.weights import Edit, Weights
-from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.simulation import product
+from fairlead_scheduler.simulation.fleet import Fleet
+from fairlead_scheduler.simulation.trace import Arrival
 
 FAIRLEAD = "fairlead"
 IDEAL = "ideal"
@@ -35,9 +35,6 @@ ALWAYS = (
     "sqs",
     IDEAL,
 )
-ROUND_TRIP_US = 1000
-"""A statement's way to the database and back, as the scheduler counts it."""
-TICK_US = round(SchedulerSettings.model_fields["tick_seconds"].default * 1e6)
 
 
 class UnknownContenderError(ValueError):
@@ -94,15 +91,9 @@ def contender(name: str, slots: int) -> Contender:
     if not conditions:
         conditions = "product" if policy == FAIRLEAD else "0"
     if conditions == "product":
-        fleet = Fleet(
-            slots=slots,
-            tick_us=TICK_US,
-            dispatch_us=ROUND_TRIP_US,
-            claim_us=ROUND_TRIP_US,
-            depth=None,
-        )
+        fleet = product.fleet(slots)
     elif conditions == "direct":
-        fleet = Fleet(slots=slots, claim_us=ROUND_TRIP_US)
+        fleet = Fleet(slots=slots, claim_us=product.ROUND_TRIP_US)
     elif conditions.isdecimal():
         fleet = Fleet(slots=slots, depth=int(conditions))
     else:

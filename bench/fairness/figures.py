@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from bench.fairness import metrics
 from bench.fairness.contenders import FAIRLEAD, Race
 from bench.fairness.ideal import Curves
-from bench.fairness.simulation import Played
-from bench.fairness.trace import KINDS, Lane
 from bench.fairness.workload import Comparison
 from bench.figures import percentile
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import KINDS, Lane
 
 _BACKLOG_US = 30_000_000
 """A tenant counts in Jain's index when it had work waiting for so long."""

@@ -7,7 +7,6 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from itertools import accumulate
 
-from bench.fairness.trace import Arrival, Kind
 from bench.fairness.workload import (
     Backlog,
     Bursts,
@@ -19,6 +18,7 @@ from bench.fairness.workload import (
     Workload,
     Zipf,
 )
+from fairlead_scheduler.simulation.trace import Arrival, Kind
 
 _US = 1_000_000
 Arrivals = Even | Poisson | Bursts | Backlog

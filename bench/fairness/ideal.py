@@ -14,9 +14,9 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import NamedTuple
 
-from bench.fairness.policy import Event, Row
-from bench.fairness.trace import Arrival, Lane
 from bench.fairness.weights import Weights
+from fairlead_scheduler.simulation.order import Event, Row
+from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _US_EPSILON = 1e-3
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from bench.fairness.ideal import Point
-from bench.fairness.simulation import Played
-from bench.fairness.trace import Kind, Lane
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Kind, Lane
 
 
 def dwells_us(played: Iterable[Played], kind: Kind, until_us: int) -> list[int]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from bench.fairness.contenders import FAIRLEAD, IDEAL, REAL, Race, contender
 from bench.fairness.figures import Figures, Ideal, compared, figures
 from bench.fairness.ideal import fluid
-from bench.fairness.simulation import Played, play
-from bench.fairness.trace import Arrival
+from bench.fairness.simulation import play
 from bench.fairness.workload import Target, Workload
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Arrival
 
 _LANES_MAX = 200
 """With more lanes the fluid takes longer than all policies together, and is left out."""

@@ -13,22 +13,22 @@ import sys
 import tempfile
 import time
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 import psycopg
 
-from bench.fairlead_contender import FairleadContender
-from bench.fairness.simulation import Played
-from bench.fairness.trace import Arrival
-from bench.fairness.weights import Edit, document
-from bench.machine import ROOT
+from bench.fairlead_contender import PYTHONPATH, FairleadContender
+from bench.fairness.weights import Edit, Weights, document
 from bench.processes import Child, start, wait_until
 from bench.server import Server
 from fairlead.policy_store import store
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Arrival
 
 _DATABASE = "fairness"
 _BATCH = 1000
@@ -50,6 +50,13 @@ select (j.payload ->> 'n')::int, (extract(epoch from j.created_at) * 1e6)::bigin
        (extract(epoch from q.claimed_at) * 1e6)::bigint
 from fairlead.work_queue q join fairlead.jobs j on j.id = q.job_id where q.worker is not null
 """
+
+
+class Moment(NamedTuple):
+    """Something that is done while a trace is played; it must not take long."""
+
+    at_us: int
+    act: Callable[[psycopg.Connection], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +82,23 @@ def play(
     Raises:
         BrokenRunError: A process ended, or did not start in time.
     """
+    moments = [Moment(each.at_us, partial(_weigh, each.weights)) for each in edits]
+    return run(server, trace, slots=slots, until_us=until_us, moments=moments)
+
+
+def run(
+    server: Server,
+    trace: Sequence[Arrival],
+    *,
+    slots: int,
+    until_us: int,
+    moments: Sequence[Moment],
+) -> tuple[Played, ...]:
+    """Play a trace, and act at some moments: before anybody runs at those that are 0.
+
+    Raises:
+        BrokenRunError: A process ended, or did not start in time.
+    """
     dsn = server.create_database(_DATABASE)
     FairleadContender().install(dsn)
     there = sum(job.at_us == 0 for job in trace)
@@ -82,8 +106,10 @@ def play(
         for first in range(0, there, _BATCH):
             _insert(connection, trace, first, min(there, first + _BATCH))
         connection.execute("analyze")
-        _apply(connection, [edit for edit in edits if edit.at_us == 0])
-        later = deque(edit for edit in edits if edit.at_us > 0)
+        for moment in moments:
+            if moment.at_us == 0:
+                moment.act(connection)
+        later = deque(moment for moment in moments if moment.at_us > 0)
         with _running(connection, dsn, slots) as fleet:
             _feed(connection, trace, there, later, until_us)
             for child in fleet.children:
@@ -123,7 +149,7 @@ def _running(connection: psycopg.Connection, dsn: str, slots: int) -> Generator[
 def _start(name: str, arguments: Sequence[str], dsn: str, folder: Path) -> Child:
     environment = {
         "FAIRLEAD_DATABASE_URL": dsn,
-        "PYTHONPATH": f"{ROOT / 'bench' / 'app'}:{ROOT}",
+        "PYTHONPATH": PYTHONPATH,
     }
     command = Path(sys.executable).parent / f"fairlead-{name}"
     argv = [str(command), *arguments]
@@ -140,15 +166,15 @@ def _feed(
     connection: psycopg.Connection,
     trace: Sequence[Arrival],
     first: int,
-    edits: deque[Edit],
+    moments: deque[Moment],
     until_us: int,
 ) -> None:
-    """Insert each job, and apply each edit, when its time has come, until the time is over."""
+    """Insert each job, and act at each moment, when its time has come, until it is over."""
     begun = time.monotonic()
     place = first
     while (now_us := (time.monotonic() - begun) * 1e6) < until_us:
-        if edits and edits[0].at_us <= now_us:
-            _apply(connection, [edits.popleft()])
+        if moments and moments[0].at_us <= now_us:
+            moments.popleft().act(connection)
         due = place
         while due < len(trace) and due < place + _BATCH and trace[due].at_us <= now_us:
             due += 1
@@ -159,10 +185,9 @@ def _feed(
             time.sleep(_PAUSE_SECONDS)
 
 
-def _apply(connection: psycopg.Connection, edits: Sequence[Edit]) -> None:
-    """Store policies, of which each wakes the scheduler."""
-    for edit in edits:
-        store(connection, json.dumps(document(edit.weights)), reason="bench")
+def _weigh(weights: Weights, connection: psycopg.Connection) -> None:
+    """Store a policy, which wakes the scheduler."""
+    store(connection, json.dumps(document(weights)), reason="bench")
 
 
 def _insert(

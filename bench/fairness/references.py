@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from heapq import heappop, heappush
 from itertools import count
 
-from bench.fairness.policy import Event, Row
-from bench.fairness.trace import Arrival, Lane
 from bench.fairness.weights import Weights
+from fairlead_scheduler.simulation.order import Event, Row
+from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _Waiting = deque[int]
 

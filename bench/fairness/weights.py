@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from bench.fairness.trace import Lane
+from fairlead_scheduler.simulation.trace import Lane
 
 Weights = Mapping[Lane, float]
 """Weights of tenants of queues; whoever is not named has 1."""

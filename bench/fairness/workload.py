@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from bench.fairness.trace import Arrival, Kind, Lane
 from bench.fairness.weights import Edit, Weights
+from fairlead_scheduler.simulation.trace import Arrival, Kind, Lane
 
 FOLDER = Path(__file__).parent / "workloads"
 

@@ -13,11 +13,11 @@ _ENDED = """
         (id, created_at, runnable_at, claimed_at, finished_at, attempt, max_attempts, crashes,
          losses, priority, outcome, queue, tenant, kind)
     SELECT id, now(), now() - interval '9 s' + at, now() - interval '4 s',
-           now() - interval '4 s' + took, 1, 5, 0, 0, 0, 'succeeded', queue, tenant, 'k'
-    FROM (VALUES (1, interval '2 s', interval '1.5 s', 'mail', 'acme'),
-                 (2, interval '0 s', interval '0 s', 'mail', ''),
-                 (3, interval '1 s', interval '1 s', 'other', 'acme'))
-        AS v (id, at, took, queue, tenant)
+           now() - interval '4 s' + took, 1, 5, 0, 0, priority, 'succeeded', queue, tenant, 'k'
+    FROM (VALUES (1, interval '2 s', interval '1.5 s', 'mail', 'acme', 7),
+                 (2, interval '0 s', interval '0 s', 'mail', '', 0),
+                 (3, interval '1 s', interval '1 s', 'other', 'acme', 7))
+        AS v (id, at, took, queue, tenant, priority)
 """
 
 
@@ -31,10 +31,11 @@ def test_past_traffic_is_exported_in_the_order_in_which_it_became_runnable(
     mail = fairlead("trace", "export", "--queue", "mail").splitlines()
 
     assert [
-        {"at_us": 0, "queue": "mail", "tenant": "", "cost_us": 1},
-        {"at_us": 1_000_000, "queue": "other", "tenant": "acme", "cost_us": 1_000_000},
-        {"at_us": 2_000_000, "queue": "mail", "tenant": "acme", "cost_us": 1_500_000},
-    ] == [json.loads(line) for line in lines]
+        (0, "mail", "", 1, 0),
+        (1_000_000, "other", "acme", 1_000_000, 7),
+        (2_000_000, "mail", "acme", 1_500_000, 7),
+    ] == [tuple(json.loads(line).values()) for line in lines]
+    assert ["at_us", "queue", "tenant", "cost_us", "priority"] == list(json.loads(lines[0]))
     assert [lines[0], lines[2]] == mail
 
 

@@ -25,6 +25,9 @@ DECISIONS = (
             *("books", "calm", "capacity", "cron", "depth", "estimate", "knowledge", "lanes"),
             *("ledger", "marks", "order", "picks", "policy", "recovery", "streams", "tail"),
             *("values", "views"),
+            *("simulation/comparison", "simulation/fair", "simulation/fleet"),
+            *("simulation/order", "simulation/prefetch", "simulation/situation"),
+            *("simulation/scene", "simulation/waits"),
         )
     ),
     "worker/fairlead_worker/drain",

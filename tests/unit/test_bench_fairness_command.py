@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench.fairness.__main__ import main
-from bench.fairness.trace import read
+from fairlead_scheduler.simulation.trace import read
 
 JOB = '{"at_us": %d, "queue": "q", "tenant": "%s", "cost_us": 100000}\n'
 

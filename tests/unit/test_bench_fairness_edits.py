@@ -6,10 +6,11 @@ import pytest
 
 from bench.fairness.contenders import Race, contender
 from bench.fairness.figures import figures
-from bench.fairness.simulation import Played, play
-from bench.fairness.trace import Arrival
+from bench.fairness.simulation import play
 from bench.fairness.weights import Edit, document
 from fairlead.policy import parse
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Arrival
 
 MS, SECOND = 1000, 1_000_000
 A, B = ("q", "a"), ("q", "b")

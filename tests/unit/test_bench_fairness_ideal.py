@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.fairness.ideal import begins, fluid
-from bench.fairness.trace import Arrival, Lane
+from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 A, B, C = ("q", "a"), ("q", "b"), ("r", "c")
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from bench.fairness import metrics
 from bench.fairness.ideal import Point
-from bench.fairness.simulation import Played
-from bench.fairness.trace import Arrival, Kind
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Arrival, Kind
 
 A, B = ("q", "a"), ("q", "b")
 amounts = st.lists(st.floats(0.001, 1e6), min_size=1, max_size=20)

@@ -4,9 +4,9 @@ import pytest
 
 from bench.fairness.contenders import REAL
 from bench.fairness.outcome import measure
-from bench.fairness.simulation import Played
-from bench.fairness.trace import Arrival
 from bench.fairness.workload import Workload
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Arrival
 
 TRACE = tuple(Arrival(0, "q", "a", 100_000) for _ in range(10))
 WORKLOAD = Workload.model_validate(

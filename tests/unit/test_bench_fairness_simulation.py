@@ -12,10 +12,11 @@ from bench.fairness.contenders import (
 )
 from bench.fairness.generate import generate
 from bench.fairness.references import Fifo, LeastInFlight, RoundRobin, Stride
-from bench.fairness.simulation import Fleet, Played, play
+from bench.fairness.simulation import play
 from bench.fairness.sqs import SqsRules
-from bench.fairness.trace import Arrival
 from bench.fairness.workload import FOLDER, Workload, load
+from fairlead_scheduler.simulation.fleet import Fleet, Played
+from fairlead_scheduler.simulation.trace import Arrival
 
 MS = 1000
 

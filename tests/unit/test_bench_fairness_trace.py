@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.fairness.trace import KINDS, Arrival, TraceRefusedError, read, write
 from bench.fairness.workload import WorkloadRefusedError, load
+from fairlead_scheduler.simulation.trace import KINDS, Arrival, TraceRefusedError, read, write
 
 arrivals = st.builds(
     Arrival,
@@ -16,6 +16,7 @@ arrivals = st.builds(
     st.text(),
     st.integers(1, 1 << 60),
     st.sampled_from(KINDS),
+    st.integers(-100, 100),
 )
 
 

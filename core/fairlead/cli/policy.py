@@ -78,7 +78,7 @@ def apply(
     file: File, *, reason: Reason = "", author: Author = None, as_json: show.AsJson = False
 ) -> None:
     """Store a policy; the scheduler follows it within 2 seconds."""
-    document, _ = _read(file)
+    document, _ = read(file)
     with session() as connection:
         stored = _store(connection, document, author=author, reason=reason)
     _say(stored, as_json=as_json)
@@ -115,7 +115,7 @@ def diff(file: File, *, as_json: show.AsJson = False) -> None:
     from fairlead.policy import digest
     from fairlead.policy_store import newest
 
-    document, found = _read(file)
+    document, found = read(file)
     named = digest(found)
     with session() as connection:
         old = newest(connection)
@@ -180,7 +180,7 @@ def check(file: File, *, as_json: show.AsJson = False) -> None:
     """Say whether a file is a policy, without a database."""
     from fairlead.policy import digest
 
-    _, found = _read(file)
+    _, found = read(file)
     overrides = sum(len(rule.tenants.overrides) for rule in found.queues)
     if as_json:
         show.print_json(
@@ -199,17 +199,17 @@ def check(file: File, *, as_json: show.AsJson = False) -> None:
         )
 
 
-def _read(file: Path) -> "tuple[str, Policy]":
+def read(file: Path) -> "tuple[str, Policy]":
     """Return a file's text and its policy.
 
     Raises:
         Problem: it cannot be read or is no policy; the sentence says where and why.
     """
+    from fairlead import policy_file
     from fairlead.policy import PolicyRefused
-    from fairlead.policy_file import read
 
     try:
-        return read(file)
+        return policy_file.read(file)
     except PolicyRefused as error:
         raise Problem(words.printable(str(error))) from None
 

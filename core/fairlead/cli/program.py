@@ -25,6 +25,7 @@ from fairlead.cli import (
     queues,
     schedules,
     services,
+    simulate,
     top,
     trace,
     workers,
@@ -69,6 +70,7 @@ app.add_typer(jobs.app, name="jobs")
 explain.add_to(app)
 queues.add_to(app)
 app.add_typer(schedules.app, name="schedules")
+simulate.add_to(policy.app)
 app.add_typer(policy.app, name="policy")
 app.add_typer(workers.app, name="workers")
 app.add_typer(trace.app, name="trace")

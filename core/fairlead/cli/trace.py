@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Traffic as it was, for what-ifs.", no_args_is_help=True)
 
 _FETCHED_AT_ONCE = 5000
+_FIELDS = ("at_us", "queue", "tenant", "cost_us", "priority")
 
 
 @app.callback()
@@ -41,9 +42,9 @@ def export(
         Path | None, typer.Option(help="The file to write; standard output otherwise.")
     ] = None,
 ) -> None:
-    """Write one line of JSON per job: at_us, queue, tenant, cost_us.
+    """Write one line of JSON per job.
 
-    A file is complete, or not there.
+    Its fields are at_us, queue, tenant, cost_us and priority. A file is complete, or not there.
     """
     asked = {"within": read("--within", within, words.duration), "queue": queue}
     with session() as connection, _opened(output) as file:
@@ -78,6 +79,5 @@ def _lines(connection: "Connection", asked: "Mapping[str, object]") -> "Iterable
     with connection.transaction(), connection.cursor("trace") as cursor:
         cursor.itersize = _FETCHED_AT_ONCE
         cursor.execute(sql.load("fairlead.cli", "trace"), asked)
-        for at_us, queue, tenant, cost_us in cursor:
-            row = {"at_us": at_us, "queue": queue, "tenant": tenant, "cost_us": cost_us}
-            yield json.dumps(row, ensure_ascii=False)
+        for values in cursor:
+            yield json.dumps(dict(zip(_FIELDS, values, strict=True)), ensure_ascii=False)

@@ -5,7 +5,8 @@
 select ((extract(epoch from h.runnable_at) - min(extract(epoch from h.runnable_at)) over ()) * 1e6)::bigint
            as at_us,
        h.queue, h.tenant,
-       greatest(1, (extract(epoch from h.finished_at - h.claimed_at) * 1e6)::bigint) as cost_us
+       greatest(1, (extract(epoch from h.finished_at - h.claimed_at) * 1e6)::bigint) as cost_us,
+       h.priority
 from fairlead.job_history h
 where h.finished_at >= now() - %(within)s::interval and h.claimed_at is not null
   and (%(queue)s::text is null or h.queue = %(queue)s)

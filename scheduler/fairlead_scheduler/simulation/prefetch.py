@@ -1,7 +1,5 @@
 """How many rows wait for workers beside the free slots: the product's measure, or a number."""
 
-from __future__ import annotations
-
 from fairlead_scheduler.depth import Depth
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.values import FairSettings

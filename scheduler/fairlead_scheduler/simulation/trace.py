@@ -4,8 +4,6 @@ One line is one job, such as
 `{"at_us": 1500000, "queue": "mail", "tenant": "acme", "cost_us": 250000, "kind": "quiet"}`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -14,6 +12,8 @@ from typing import Literal, NamedTuple, cast, get_args
 Kind = Literal["quiet", "noisy", "tail"]
 """The class of tenants whose waits are reported together."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+PRIORITY_MAX = 100
 
 Lane = tuple[str, str]
 """Queue and tenant: whom a job is charged to."""
@@ -34,6 +34,8 @@ class Arrival(NamedTuple):
     cost_us: int
     """How long it occupies a slot; at least 1."""
     kind: Kind = "quiet"
+    priority: int = 0
+    """Order inside its lane, higher first."""
 
     @property
     def lane(self) -> Lane:
@@ -48,8 +50,10 @@ def write(path: Path, trace: Iterable[Arrival]) -> None:
             file.write(json.dumps(arrival._asdict()) + "\n")
 
 
-def read(path: Path) -> tuple[Arrival, ...]:
-    """Read a trace, in the order of arrivals; empty lines are skipped.
+def read(path: Path, jobs_max: int | None = None) -> tuple[Arrival, ...]:
+    """Read a trace, or so many jobs from its start, in the order of arrivals.
+
+    Empty lines are skipped.
 
     Raises:
         TraceRefusedError: A line is not a job.
@@ -57,6 +61,8 @@ def read(path: Path) -> tuple[Arrival, ...]:
     arrivals: list[Arrival] = []
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, start=1):
+            if len(arrivals) == jobs_max:
+                break
             if line.strip():
                 arrivals.append(_arrival(line, number))
     return tuple(sorted(arrivals, key=_at_us))
@@ -83,11 +89,19 @@ def _arrival(line: str, number: int) -> Arrival:
         _word(fields, "tenant", number, or_nobody=True),
         _whole(fields, "cost_us", lowest=1, number=number),
         kind,
+        _whole(fields, "priority", lowest=-PRIORITY_MAX, number=number, default=0),
     )
 
 
-def _whole(fields: Mapping[str, object], name: str, *, lowest: int, number: int) -> int:
-    value = fields.get(name)
+def _whole(
+    fields: Mapping[str, object],
+    name: str,
+    *,
+    lowest: int,
+    number: int,
+    default: int | None = None,
+) -> int:
+    value = fields.get(name, default)
     if not isinstance(value, int) or isinstance(value, bool) or value < lowest:
         raise TraceRefusedError(
             f"line {number}: {name} is {value!r}; give a whole number of at least {lowest}"

@@ -1,0 +1,180 @@
+"""The fair order as the simulation plays it: the leader's own code, without a database.
+
+`FairOrder` and `Heads` are those that the leader runs. What they would read from the database
+is answered here: new jobs as the tail finds them, refills behind the cursors, and at the start
+what a leader finds that takes over.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import NamedTuple
+
+from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.rates import Used
+from fairlead_scheduler.simulation.order import Event, Row
+from fairlead_scheduler.simulation.trace import Arrival
+from fairlead_scheduler.terms import Table
+from fairlead_scheduler.values import Found, Head, Paused, QueueRow, Stream, Want
+
+_STREAMS_MAX = 1000
+"""How many streams the leader refills in one look."""
+_FIRST_ID = 1 << 40
+"""The id, and the seq, of the first job of the trace. Jobs that wait at the start have smaller
+ones, because the tail has passed them."""
+_UNBOUNDED = 1 << 39
+
+Draw = Callable[[Stream], int]
+"""Answers how long the next job of a stream that waits at the start takes, in microseconds."""
+
+
+class Waiting(NamedTuple):
+    """Jobs of one stream that wait at the start."""
+
+    jobs: int
+    more: bool
+    """Whether there are more than were counted: then they are taken never to end."""
+    oldest_us: int
+    """Since when the first of them waits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inheritance:
+    """What a leader finds that takes over, and so where a play begins."""
+
+    now_us: int = 0
+    """The database's time."""
+    rows: Sequence[QueueRow] = ()
+    """Those of `work_queue`; their ids are places in the trace."""
+    floor: int = 0
+    used: Sequence[Used] = ()
+    paused: Paused = frozenset()
+    waiting: Mapping[Stream, Waiting] = field(default_factory=dict[Stream, Waiting])
+
+
+def _none(stream: Stream) -> int:
+    raise AssertionError(f"nothing waits at the start, and so nothing of {stream}")
+
+
+class Fair:
+    """The fair order with its heads.
+
+    Args:
+        table: The terms at the start.
+        inherited: What is there already; jobs that arrive come to it.
+        jobs: The trace, to which each job that waits at the start is appended when it is
+            read; not needed where none does.
+        draw: How long these take.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        *,
+        inherited: Inheritance | None = None,
+        jobs: list[Arrival] | None = None,
+        draw: Draw = _none,
+    ) -> None:
+        inherited = inherited or Inheritance()
+        self._inherited = inherited
+        self._begun_us = inherited.now_us
+        self._draw = draw
+        self._jobs: list[Arrival] = [] if jobs is None else jobs
+        self._traced = len(self._jobs) if inherited.waiting else _FIRST_ID
+        """Jobs from this place on waited at the start."""
+        self._order = FairOrder("default", 0, table)
+        rows = [row._replace(job_id=self._id(row.job_id)) for row in inherited.rows]
+        self._order.adopt(rows, inherited.now_us, inherited.floor, inherited.used)
+        self._heads = Heads(in_flight=self._order.in_flight, last_id=_FIRST_ID - 1)
+        self._read: dict[Stream, list[int]] = {stream: [] for stream in inherited.waiting}
+        """The ids of those that waited at the start, as far as they were read; a job's seq is
+        its place here plus 1."""
+        self._heads.swept(
+            Found(0, 1, *stream, None, each.oldest_us)
+            for stream, each in inherited.waiting.items()
+        )
+        self._heads.surveyed()
+        self._streams: dict[Stream, list[int]] = {}
+        """The ids, which are the seqs, of the jobs that have arrived."""
+        self._costs_us: dict[int, int] = {
+            row.job_id: self._jobs[place].cost_us
+            for row, place in zip(rows, (row.job_id for row in inherited.rows), strict=True)
+        }
+
+    def _id(self, place: int) -> int:
+        return place + _FIRST_ID if place < self._traced else place
+
+    @staticmethod
+    def _place(job_id: int) -> int:
+        return job_id - _FIRST_ID if job_id >= _FIRST_ID else job_id
+
+    def arrived(self, jobs: Sequence[tuple[int, Arrival]], now_us: int) -> None:
+        """Find the new jobs at the tail."""
+        rows: list[Found] = []
+        seen_us = now_us + self._begun_us
+        for place, job in jobs:
+            job_id = place + _FIRST_ID
+            stream = (job.queue, job.tenant, -job.priority)
+            self._streams.setdefault(stream, []).append(job_id)
+            self._costs_us[job_id] = job.cost_us
+            rows.append(Found(job_id, job_id, *stream, None, seen_us))
+        self._heads.discovered(rows)
+
+    def claimed(self, claims: Sequence[Event]) -> None:
+        """Read the receipts of claims."""
+        for at_us, group in groupby(claims, key=_at_us):
+            self._order.claimed([self._id(job) for job, _ in group], at_us + self._begun_us)
+
+    def ended(self, endings: Sequence[Event]) -> None:
+        """Read the receipts of endings, with what they ran."""
+        ids = [self._id(job) for job, _ in endings]
+        self._order.ended(ids, [self._costs_us.pop(job_id) for job_id in ids])
+
+    def amend(self, table: Table, now_us: int) -> None:
+        """Apply another policy, as a leader does between two looks."""
+        self._order.apply(table, now_us + self._begun_us)
+
+    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
+        """Refill the heads and plan, as one look of the leader does."""
+        heads, order = self._heads, self._order
+        now_us += self._begun_us
+        for want in heads.wants(_STREAMS_MAX):
+            heads.filled(want.stream, self._refill(want, now_us), want.limit)
+        plan = order.plan(now_us, slots, order.unclaimed + room, heads, self._inherited.paused)
+        return [Row(job.vtag, self._place(job.id)) for job in plan.jobs]
+
+    def _refill(self, want: Want, now_us: int) -> list[Head]:
+        """Return the next jobs of a stream: those that waited at the start come first."""
+        stream, after_seq, limit = want
+        found: list[Head] = []
+        waiting = self._inherited.waiting.get(stream)
+        if waiting is not None and after_seq < _UNBOUNDED:
+            there = _UNBOUNDED if waiting.more else waiting.jobs
+            seqs = range(after_seq + 1, min(there, after_seq + limit) + 1)
+            found = [self._waited(stream, waiting, seq) for seq in seqs]
+        arrived = self._streams.get(stream)
+        if arrived is not None and len(found) < limit:
+            first = bisect_right(arrived, after_seq)
+            ids = arrived[first : first + limit - len(found)]
+            found += [Head(job_id, job_id, None, now_us) for job_id in ids]
+        return found
+
+    def _waited(self, stream: Stream, waiting: Waiting, seq: int) -> Head:
+        """Return a job that waited at the start; the first time it joins the trace."""
+        read = self._read[stream]
+        while len(read) < seq:
+            queue, tenant, rank = stream
+            cost_us = self._draw(stream)
+            job_id = len(self._jobs)
+            self._jobs.append(Arrival(0, queue, tenant, cost_us, priority=-rank))
+            self._costs_us[job_id] = cost_us
+            read.append(job_id)
+        ages_us = self._begun_us - waiting.oldest_us
+        share = 0.0 if waiting.more else (seq - 1) / waiting.jobs
+        return Head(read[seq - 1], seq, None, waiting.oldest_us + int(ages_us * share))
+
+
+def _at_us(event: Event) -> int:
+    return event.at_us

@@ -1,0 +1,170 @@
+"""Read what a simulation begins with: bounded, whatever the backlog and the history hold."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from psycopg.rows import args_row
+
+from fairlead import sql
+from fairlead.store import Connection
+from fairlead_scheduler.simulation.fair import Waiting
+from fairlead_scheduler.simulation.situation import Came, Ended, Situation
+from fairlead_scheduler.store import read_queued, read_used
+from fairlead_scheduler.values import Paused, Stream
+from fairlead_scheduler.views import Worker
+
+STREAMS_MAX = 20_000
+JOBS_COUNTED_MAX = 200_000
+CAME_MAX = 50_000
+PAGES_MAX = 4000
+"""Pages of history that are read: 32 MB, some 100,000 jobs with small payloads."""
+WITHIN_MAX = timedelta(days=1)
+_PACKAGE = __package__ or ""
+_CLASSES = {"succeeded": ["succeeded"], "unsuccessful": ["failed", "cancelled", "expired"]}
+_ONE_MOMENT = b"set transaction isolation level repeatable read, read only"
+_US = timedelta(microseconds=1)
+
+
+class _Moment(NamedTuple):
+    now_us: int
+    queues: list[str] | None
+    tenants: list[str | None] | None
+
+
+class _Pages(NamedTuple):
+    kind: str
+    day: str
+    pages: int
+
+
+class _Counted(NamedTuple):
+    queue: str
+    tenant: str
+    rank: int
+    jobs: int
+    more: bool
+    oldest_us: int
+
+
+class _Came(NamedTuple):
+    queue: str
+    tenant: str
+    rank: int
+    since_us: int | None
+    created_us: int
+
+
+def situation(connection: Connection, pool: str, *, within: timedelta) -> Situation:
+    """Return what is known of a pool now; reads only.
+
+    Args:
+        connection: of a login with the role fairlead_admin, or of the schema's owner.
+        pool: whose workers count.
+        within: how far back endings and arrivals are looked at; at most a day. Where there are
+            very many, less is known: see `Situation.known_us`.
+    """
+    with connection.transaction():
+        connection.execute(_ONE_MOMENT)
+        return _situation(connection, pool, within)
+
+
+def _situation(connection: Connection, pool: str, within: timedelta) -> Situation:
+    moment = _moment(connection)
+    now_us = moment.now_us
+    queued = read_queued(connection, pool)
+    ended, since_us = _ended(connection, now_us, within)
+    came, came_since_us = _came(connection, now_us - within // _US)
+    return Situation(
+        now_us=now_us,
+        slots=_slots(connection, pool),
+        rows=queued.rows(),
+        floor=queued.floor or 0,
+        used=read_used(connection, pool),
+        paused=_paused(moment),
+        waiting=_waiting(connection),
+        ended=ended,
+        came=came,
+        known_us=max(1, now_us - max(since_us, came_since_us)),
+    )
+
+
+def _moment(connection: Connection) -> _Moment:
+    cursor = connection.cursor(row_factory=args_row(_Moment))
+    found = cursor.execute(sql.load(_PACKAGE, "moment")).fetchone()
+    assert found is not None
+    return found
+
+
+def _paused(moment: _Moment) -> Paused:
+    return frozenset(zip(moment.queues or (), moment.tenants or (), strict=True))
+
+
+def _slots(connection: Connection, pool: str) -> int:
+    cursor = connection.cursor(row_factory=args_row(Worker))
+    found = cursor.execute(sql.load("fairlead_scheduler", "workers"), {"pool": pool})
+    return sum(worker.slots for worker in found)
+
+
+def _waiting(connection: Connection) -> dict[Stream, Waiting]:
+    bounds = {"streams_max": STREAMS_MAX, "jobs_max": JOBS_COUNTED_MAX}
+    cursor = connection.cursor(row_factory=args_row(_Counted))
+    found = cursor.execute(sql.load(_PACKAGE, "waiting"), bounds)
+    return {
+        (each.queue, each.tenant, each.rank): Waiting(each.jobs, each.more, each.oldest_us)
+        for each in found
+    }
+
+
+def _came(connection: Connection, since_us: int) -> tuple[list[Came], int]:
+    """Return unfinished jobs that came since then, and since when none of them is missing."""
+    cursor = connection.cursor(binary=True, row_factory=args_row(_Came))
+    found = cursor.execute(sql.load(_PACKAGE, "came"), {"limit": CAME_MAX}).fetchall()
+    if len(found) == CAME_MAX:
+        since_us = max(since_us, min(each.created_us for each in found))
+    came = [
+        Came(each.queue, each.tenant, each.rank, each.since_us)
+        for each in found
+        if each.since_us is not None and each.since_us >= since_us
+    ]
+    return came, since_us
+
+
+def _ended(connection: Connection, now_us: int, within: timedelta) -> tuple[list[Ended], int]:
+    """Return what ended within that time, and since when nothing of it is missing."""
+    now = datetime.fromtimestamp(now_us / 1e6, UTC)
+    begun = now - within
+    since_us = now_us - within // _US
+    cursor = connection.cursor(binary=True, row_factory=args_row(Ended))
+    ended: list[Ended] = []
+    budgets = dict.fromkeys(_CLASSES, PAGES_MAX // len(_CLASSES))
+    for part in _partitions(connection, begun, now):
+        day = datetime.strptime(part.day, "%Y%m%d").replace(tzinfo=UTC)
+        tomorrow = day + timedelta(days=1)
+        budget = budgets[part.kind]
+        if not budget:  # nothing is known of that day
+            since_us = max(since_us, round(tomorrow.timestamp() * 1e6))
+            continue
+        values = {
+            "outcomes": _CLASSES[part.kind],
+            "since": max(begun, day),
+            "until": tomorrow,
+            "page": max(0, part.pages - budget),
+        }
+        found = cursor.execute(sql.load(_PACKAGE, "ended"), values).fetchall()
+        ended += found
+        if part.pages > budget and found:
+            since_us = max(since_us, min(each.finished_us for each in found))
+        budgets[part.kind] = max(0, budget - part.pages)
+    return [each for each in ended if each.finished_us >= since_us], since_us
+
+
+def _partitions(connection: Connection, begun: datetime, now: datetime) -> Iterator[_Pages]:
+    """Yield the partitions of these days, the newest first."""
+    days = [now - timedelta(days=back) for back in range((now.date() - begun.date()).days + 1)]
+    named = [f"{day:%Y%m%d}" for day in days]
+    cursor = connection.cursor(row_factory=args_row(_Pages))
+    found = cursor.execute(
+        sql.load(_PACKAGE, "pages"), {"classes": list(_CLASSES), "days": named}
+    ).fetchall()
+    yield from sorted(found, key=lambda each: (each.day, each.kind), reverse=True)

@@ -1,0 +1,22 @@
+"""What a policy is to deal with in a simulation, as values: the same for both policies."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from fairlead_scheduler.simulation.fair import Draw, Inheritance
+from fairlead_scheduler.simulation.fleet import Begun, Fleet
+from fairlead_scheduler.simulation.trace import Arrival
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What a policy is to deal with."""
+
+    fleet: Fleet
+    jobs: Sequence[Arrival]
+    """What is in `work_queue` at the start, and then what comes."""
+    until_us: int
+    inherited: Inheritance
+    begun: Begun
+    draws: Callable[[], Draw]
+    """Makes the source of run times anew."""

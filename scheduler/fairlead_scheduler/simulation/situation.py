@@ -1,0 +1,97 @@
+"""What is known of a fleet at one moment, as values: where a simulation begins."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from fairlead_scheduler.rates import Used
+from fairlead_scheduler.simulation.fair import Waiting
+from fairlead_scheduler.simulation.trace import Arrival, Lane
+from fairlead_scheduler.values import Paused, QueueRow, Stream
+
+
+class Ended(NamedTuple):
+    """A job that has ended lately."""
+
+    queue: str
+    tenant: str
+    priority: int
+    runnable_us: int
+    claimed_us: int
+    finished_us: int
+
+    @property
+    def lane(self) -> Lane:
+        """Return whom it was charged to."""
+        return (self.queue, self.tenant)
+
+    @property
+    def cost_us(self) -> int:
+        """Return how long it had a slot in the attempt that ended it."""
+        return max(1, self.finished_us - self.claimed_us)
+
+
+class Came(NamedTuple):
+    """A job that came lately and has not ended."""
+
+    queue: str
+    tenant: str
+    rank: int
+    since_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """One pool of workers at one moment."""
+
+    now_us: int
+    """The database's time; every other time is by the same clock."""
+    slots: int
+    """Of live workers."""
+    rows: Sequence[QueueRow] = ()
+    """What is in `work_queue`."""
+    floor: int = 0
+    used: Sequence[Used] = ()
+    paused: Paused = frozenset()
+    waiting: Mapping[Stream, Waiting] = field(default_factory=dict[Stream, Waiting])
+    ended: Sequence[Ended] = ()
+    """Every ending of the last `known_us` microseconds."""
+    came: Sequence[Came] = ()
+    """Every job that came in that time and has not ended."""
+    known_us: int = 1
+
+    @property
+    def backlog(self) -> int:
+        """How many jobs wait, as far as they were counted."""
+        return sum(each.jobs for each in self.waiting.values())
+
+    @property
+    def backlog_is_more(self) -> bool:
+        """Whether counting stopped somewhere."""
+        return any(each.more for each in self.waiting.values())
+
+    def arrivals(self, last_us: int) -> Iterator[tuple[int, Lane, int, int | None]]:
+        """Yield what came in the last so many microseconds, in no order.
+
+        The time from then on, the lane, the priority and, of what has ended, the cost.
+        """
+        begun_us = self.now_us - last_us
+        for each in self.ended:
+            if each.runnable_us >= begun_us:
+                at_us = each.runnable_us - begun_us
+                yield at_us, each.lane, each.priority, each.cost_us
+        for queue, tenant, rank, since_us in self.came:
+            if since_us >= begun_us:
+                yield since_us - begun_us, (queue, tenant), -rank, None
+
+
+def recorded(situation: Situation) -> list[Arrival]:
+    """Return what became runnable lately and has ended, as a trace from the first on."""
+    begun_us = situation.now_us - situation.known_us
+    past = sorted(
+        (each.runnable_us, each) for each in situation.ended if each.runnable_us >= begun_us
+    )
+    return [
+        Arrival(at_us - past[0][0], *each.lane, each.cost_us, priority=each.priority)
+        for at_us, each in past
+    ]

@@ -1,0 +1,159 @@
+"""What a fleet will have to deal with: what waits, what runs, and what comes as it came lately.
+
+Run times are drawn from those that were measured, with a seed: each stream draws from a source
+of its own, so that both policies meet the same jobs.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from random import Random
+
+from fairlead_scheduler.simulation.fair import Draw, Inheritance
+from fairlead_scheduler.simulation.fleet import Begun, Fleet
+from fairlead_scheduler.simulation.order import Row
+from fairlead_scheduler.simulation.scene import Scene
+from fairlead_scheduler.simulation.situation import Ended, Situation
+from fairlead_scheduler.simulation.trace import Arrival, Lane
+from fairlead_scheduler.values import QueueRow, Stream
+
+ARRIVALS_MAX = 100_000
+"""Where more would come, the simulation ends earlier."""
+_ENDLESS = 1 << 40
+UNKNOWN_US = 100_000
+"""How long a job takes where no job has ended lately: the estimator's own first guess."""
+
+
+class RunTimes:
+    """Measured run times: a lane's own, else its queue's, else anybody's."""
+
+    def __init__(self, ended: Sequence[Ended], seed: int) -> None:
+        self._seed = seed
+        self._of_lane: dict[Lane, list[int]] = defaultdict(list)
+        self._of_queue: dict[str, list[int]] = defaultdict(list)
+        self._of_all = [each.cost_us for each in ended] or [UNKNOWN_US]
+        for each in ended:
+            self._of_lane[each.lane].append(each.cost_us)
+            self._of_queue[each.queue].append(each.cost_us)
+
+    def known(self, lane: Lane) -> Sequence[int]:
+        """Return those that are most like those of a lane."""
+        return self._of_lane.get(lane) or self._of_queue.get(lane[0]) or self._of_all
+
+    def source(self, use: str, lane: Lane, rank: int = 0) -> Callable[[], int]:
+        """Return a source of run times for one use: the same again for the same seed."""
+        known = self.known(lane)
+        random = Random(f"{self._seed}/{use}/{lane[0]}/{lane[1]}/{rank}").random
+        count = len(known)
+        return lambda: known[int(random() * count)]
+
+    def draws(self) -> Draw:
+        """Return the sources of what waits at the start, all at their beginning."""
+        sources: dict[Stream, Callable[[], int]] = {}
+
+        def draw(stream: Stream) -> int:
+            source = sources.get(stream)
+            if source is None:
+                queue, tenant, rank = stream
+                source = sources[stream] = self.source("waiting", (queue, tenant), rank)
+            return source()
+
+        return draw
+
+
+def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Scene:
+    """Return the future of a fleet from now on, at most until then."""
+    times = RunTimes(situation.ended, seed)
+    rows = _in_order(situation.rows, fleet.slots)
+    running = sum(row.claimed_us is not None for row in rows)
+    jobs = [_in_flight(row, situation.now_us, times) for row in rows]
+    coming, until_us = _coming(situation, times, until_us)
+    inherited = Inheritance(
+        now_us=situation.now_us,
+        rows=[row._replace(job_id=place) for place, row in enumerate(rows)],
+        floor=situation.floor,
+        used=situation.used,
+        paused=situation.paused,
+        waiting=situation.waiting,
+    )
+    ends = [
+        (job.cost_us - (situation.now_us - (row.claimed_us or 0)), place)
+        for place, (row, job) in enumerate(zip(rows[:running], jobs, strict=False))
+    ]
+    queued = [Row(row.vtag, running + place) for place, row in enumerate(rows[running:])]
+    return Scene(
+        fleet=fleet,
+        jobs=(*jobs, *coming),
+        until_us=until_us,
+        inherited=inherited,
+        begun=Begun(running=ends, queued=queued, waiting=_waiting(situation)),
+        draws=times.draws,
+    )
+
+
+def _waiting(situation: Situation) -> int:
+    return _ENDLESS if situation.backlog_is_more else situation.backlog
+
+
+def played(trace: Sequence[Arrival], fleet: Fleet, *, until_us: int) -> Scene:
+    """Return recorded traffic, at most until then, for a fleet that has nothing else to do."""
+    trace = trace[:ARRIVALS_MAX]
+    last_us = trace[-1].at_us if trace else 0
+    return Scene(
+        fleet=fleet,
+        jobs=trace,
+        until_us=min(until_us, last_us + 1),
+        inherited=Inheritance(),
+        begun=Begun(),
+        draws=RunTimes((), 0).draws,
+    )
+
+
+def _in_order(rows: Sequence[QueueRow], slots: int) -> list[QueueRow]:
+    """Return what runs, at most a job in each slot, and then what waits for a worker.
+
+    A worker takes a few short jobs before it has slots for them: these wait as well.
+    """
+    claimed = sorted(
+        (row for row in rows if row.claimed_us is not None),
+        key=lambda row: (row.claimed_us or 0, row.job_id),
+    )
+    early = [row._replace(claimed_us=None) for row in claimed[slots:]]
+    unclaimed = [row for row in rows if row.claimed_us is None]
+    return [*claimed[:slots], *early, *unclaimed]
+
+
+def _in_flight(row: QueueRow, now_us: int, times: RunTimes) -> Arrival:
+    """Return a job of `work_queue`; one that runs takes longer than it has run already."""
+    lane = (row.queue, row.tenant)
+    cost_us = times.source(f"in flight {row.job_id}", lane)()
+    if row.claimed_us is not None:
+        ran_us = max(0, now_us - row.claimed_us)
+        longer = [each for each in times.known(lane) if each > ran_us]
+        if cost_us <= ran_us:
+            cost_us = longer[row.job_id % len(longer)] if longer else ran_us + 1
+    return Arrival(0, row.queue, row.tenant, cost_us)
+
+
+def _coming(situation: Situation, times: RunTimes, until_us: int) -> tuple[list[Arrival], int]:
+    """Return what comes, and until when: the last while again, and again if it is short."""
+    while_us = max(1, min(situation.known_us, until_us))
+    sources: dict[Lane, Callable[[], int]] = {}
+    again = sorted(
+        (
+            (at_us, lane, priority, cost_us or 0)
+            for at_us, lane, priority, cost_us in situation.arrivals(while_us)
+        )
+    )
+    found: list[Arrival] = []
+    for begun_us in range(0, until_us, while_us) if again else ():
+        for at_us, lane, priority, known_us in again:
+            if begun_us + at_us >= until_us:
+                break
+            if len(found) >= ARRIVALS_MAX:
+                return found, begun_us + at_us
+            if lane not in sources:
+                sources[lane] = times.source("coming", lane)
+            cost_us = known_us or sources[lane]()
+            at = begun_us + at_us
+            found.append(Arrival(at, *lane, cost_us, priority=priority))
+    return found, until_us

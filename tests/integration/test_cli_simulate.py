@@ -1,0 +1,237 @@
+"""`fairlead policy simulate`: what is read, what is predicted, and what is refused."""
+
+import json
+from pathlib import Path
+from typing import cast
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.integration.conftest import Fairlead
+from tests.support.children import register
+
+_BACKLOG = """
+    INSERT INTO fairlead.jobs (queue, tenant, kind, priority)
+    SELECT 'q', tenant, 'k', CASE WHEN i %% 100 = 0 THEN 5 ELSE 0 END
+    FROM unnest(%s::text[]) tenant, generate_series(1, %s) i
+"""
+_ENDED = """
+    INSERT INTO fairlead.job_history
+        (id, created_at, runnable_at, claimed_at, finished_at, attempt, max_attempts, crashes,
+         losses, priority, outcome, queue, tenant, kind)
+    SELECT 100000 + i, now(), at, at, at + interval '200 ms', 1, 5, 0, 0, 0, outcome,
+           'q', tenant, 'k'
+    FROM generate_series(1, 60) i, unnest(ARRAY['a', 'b', 'quiet']) tenant,
+         unnest(ARRAY['succeeded', 'failed']) outcome,
+         LATERAL (SELECT now() - i * interval '0.5 s' AS at) came
+    WHERE tenant = 'quiet' OR i < 5
+"""
+_HELD = """
+    UPDATE fairlead.work_queue SET worker = %s, token = 1, claimed_at = now() - interval '50 ms'
+"""
+_QUEUED = """
+    INSERT INTO fairlead.work_queue
+        (job_id, vtag, estimate_us, epoch, runnable_at, timeout, band, pool, queue, tenant)
+    SELECT j.id, 100, 200000, 0, now(), interval '1 min', 0, 'default', j.queue, j.tenant
+    FROM fairlead.jobs j ORDER BY j.id LIMIT 3
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return a file with a policy under which b weighs ten times as much."""
+    path = tmp_path / "policy.yaml"
+    path.write_text(
+        "queues:\n  - match: {queue: q}\n    tenants:\n      overrides:\n"
+        "        - {match: {tenant: b}, weight: 10}\n"
+    )
+    return path
+
+
+@pytest.fixture
+def busy(db: Connection[TupleRow]) -> Connection[TupleRow]:
+    """Fill the database with a backlog, a worker, jobs in flight, and history."""
+    worker = register(db, slots=8)
+    db.execute(_BACKLOG, [["a", "b"], 3000])
+    db.execute(_QUEUED)
+    db.execute(_HELD, [worker])
+    db.execute(_ENDED)
+    return db
+
+
+def simulated(fairlead: Fairlead, file: Path, *words: str) -> dict[str, object]:
+    """Return the prediction as JSON says it."""
+    return cast(
+        "dict[str, object]",
+        json.loads(fairlead("policy", "simulate", str(file), "--json", *words)),
+    )
+
+
+def shares(found: dict[str, object]) -> dict[str, tuple[float, float]]:
+    """Return each tenant's share under the old and the new policy."""
+    tenants = cast("list[dict[str, dict[str, float]]]", found["tenants"])
+    return {
+        str(each["tenant"]): (each["old"]["share"], each["new"]["share"]) for each in tenants
+    }
+
+
+@pytest.mark.usefixtures("busy")
+def test_the_backlog_is_simulated_under_the_policy_in_force_and_a_file(
+    fairlead: Fairlead, file: Path
+) -> None:
+    """Who gains, who loses, and what it is read from."""
+    found = simulated(fairlead, file)
+
+    assert (5997, False, 3, 8) == tuple(
+        found[name] for name in ("waiting", "waiting_is_more", "in_flight", "slots")
+    )
+    of_a, of_b = shares(found)["a"], shares(found)["b"]
+    assert of_a[0] == pytest.approx(of_b[0], abs=0.03)
+    assert of_b[1] == pytest.approx(10 * of_a[1], rel=0.2)
+
+
+@pytest.mark.usefixtures("busy")
+def test_the_table_and_the_picture_say_the_same_side_by_side(
+    fairlead: Fairlead, file: Path, tmp_path: Path
+) -> None:
+    """A line for each tenant, then all of them."""
+    picture = tmp_path / "1.svg"
+
+    lines = fairlead("policy", "simulate", str(file), "--plot", str(picture)).splitlines()
+
+    assert lines[0].startswith(f"old: no policy, in force; new: {file}, digest ")
+    assert lines[1].startswith("5,997 jobs wait, 3 are in flight; history of the last 10 m; ")
+    assert lines[2].startswith("simulated 60 s: ")
+    assert ["queue", "tenant", "share", "new"] == lines[3].split()[:4]
+    assert {"a", "b", "quiet"} == {line.split()[1] for line in lines[5:8]}
+    assert "slots in use" in lines[8]
+    assert lines[-1] == f"drawn into {picture}"
+    assert b"wait p99" in picture.read_bytes()
+
+
+@pytest.mark.usefixtures("busy")
+def test_what_is_in_force_already_changes_nothing(fairlead: Fairlead, file: Path) -> None:
+    """The old column is the stored policy, not the absence of one."""
+    fairlead("policy", "apply", str(file))
+
+    found = simulated(fairlead, file)
+
+    assert 1 == cast("dict[str, object]", found["old"])["version"]
+    assert all(old == new for old, new in shares(found).values())
+
+
+def test_a_long_lane_is_counted_up_to_a_bound(
+    fairlead: Fairlead, file: Path, busy: Connection[TupleRow]
+) -> None:
+    """Whoever has more waiting is taken to have work throughout."""
+    busy.execute(_BACKLOG, [["deep"], 25_000])
+
+    found = simulated(fairlead, file)
+
+    assert (5997 + 20_000 + 250, True) == (found["waiting"], found["waiting_is_more"])
+
+
+@pytest.mark.usefixtures("busy")
+def test_recorded_traffic_is_history_or_a_file(
+    fairlead: Fairlead, file: Path, tmp_path: Path
+) -> None:
+    """Both begin with the first job and nothing in flight; twice is the same."""
+    trace, first, second = tmp_path / "trace.jsonl", tmp_path / "1.svg", tmp_path / "2.svg"
+    fairlead("trace", "export", "--output", str(trace))
+    from_file = ("--against", "recorded", "--trace", str(trace))
+
+    history = simulated(fairlead, file, "--against", "recorded")
+    recorded = simulated(fairlead, file, *from_file, "--plot", str(first))
+
+    assert (
+        recorded["tenants"]
+        == simulated(fairlead, file, *from_file, "--plot", str(second))["tenants"]
+    )
+    assert first.read_bytes() == second.read_bytes()
+    assert 136 == len(trace.read_text().splitlines())
+    assert shares(history).keys() == shares(recorded).keys()
+    for tenant, share in shares(history).items():
+        assert share == pytest.approx(shares(recorded)[tenant], abs=0.01)
+    assert "136 recorded jobs" in fairlead(
+        "policy", "simulate", str(file), "--against", "recorded", "--slots", "3"
+    )
+
+
+def test_nothing_to_do_is_bad_news(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """An empty backlog, no worker and no history each have their sentence."""
+    words = ("policy", "simulate", str(file))
+    assert "pool 'default' has no live worker" in fairlead(*words, code=1)
+    register(db)
+
+    assert "there is nothing to predict" in fairlead(*words, code=1)
+    assert "no job in history" in fairlead(*words, "--against", "recorded", code=1)
+
+
+def test_a_fleet_without_history_is_predicted_all_the_same(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """Every job is taken to last as long as the estimator guesses at first."""
+    db.execute(_BACKLOG, [["a", "b"], 500])
+
+    found = simulated(fairlead, file, "--slots", "4", "--horizon", "10s")
+
+    assert 4 == found["slots"]
+    assert found["simulated_seconds"] == 10
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--trace", "t.jsonl"), "--trace is recorded traffic: give --against recorded"),
+        (("--horizon", "11m"), "--horizon is 11m: give more than 0 and at most 10 m"),
+        (("--horizon", "soon"), "--horizon"),
+        (("--within", "0"), "--within is 0: give more than 0 and at most 1 d"),
+        (("--plot", "x.pdf"), "--plot is x.pdf: give a file that ends in .svg or .png"),
+        (("--slots", "0"), "Invalid value for '--slots'"),
+        (("--against", "dead"), "Invalid value for '--against'"),
+        (("--against", "recorded", "--trace", "no.jsonl"), "--trace: no.jsonl cannot be read"),
+        (("--plot", "no/such/x.svg"), "--plot: no/such/x.svg cannot be written"),
+    ],
+)
+@pytest.mark.usefixtures("busy")
+def test_what_cannot_be_simulated_is_one_sentence(
+    fairlead: Fairlead, file: Path, words: tuple[str, ...], said: str
+) -> None:
+    """The field, its value and the fix."""
+    assert said in fairlead("policy", "simulate", str(file), *words, code=2)
+
+
+def test_a_bad_trace_is_refused_with_its_line(
+    fairlead: Fairlead, file: Path, tmp_path: Path, db: Connection[TupleRow]
+) -> None:
+    """Line, field and value."""
+    register(db)
+    trace = tmp_path / "trace.jsonl"
+    words = ("policy", "simulate", str(file), "--against", "recorded", "--trace", str(trace))
+    trace.write_text('{"at_us": 1, "queue": "q", "tenant": "a", "cost_us": 0}\n')
+    wrong = fairlead(*words, code=2)
+    trace.write_bytes(b"\xff\n")
+
+    assert f"--trace: {trace}: line 1: cost_us is 0" in wrong
+    assert "is not UTF-8" in fairlead(*words, code=2)
+
+
+def test_a_bad_document_is_the_sentence_of_check(fairlead: Fairlead, file: Path) -> None:
+    """Before the database is asked."""
+    file.write_text("queues:\n  - {match: {queue: a}, wieght: 2}\n")
+
+    said = fairlead("policy", "simulate", str(file), code=2)
+
+    assert said == fairlead("policy", "check", str(file), code=2)
+
+
+def test_without_a_database_it_says_so(
+    fairlead: Fairlead, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One sentence."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://127.0.0.1:1/nobody")
+
+    assert "FAIRLEAD_DATABASE_URL" in fairlead("policy", "simulate", str(file), code=2)

@@ -1,0 +1,258 @@
+"""What two policies are predicted to do: the same for the same seed, and what each should."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead.policy import parse
+from fairlead_scheduler.simulation import product
+from fairlead_scheduler.simulation.comparison import Comparison, compare
+from fairlead_scheduler.simulation.fair import Fair, Inheritance, Waiting
+from fairlead_scheduler.simulation.fleet import Begun, Fleet, play
+from fairlead_scheduler.simulation.order import Row
+from fairlead_scheduler.simulation.situation import Came, Ended, Situation, recorded
+from fairlead_scheduler.simulation.trace import Arrival
+from fairlead_scheduler.simulation.traffic import live, played
+from fairlead_scheduler.simulation.waits import Wait, Waits
+from fairlead_scheduler.terms import Table, compiled
+from fairlead_scheduler.values import QueueRow
+
+MS, SECOND = 1000, 1_000_000
+NOW_US = 1_700_000_000 * SECOND
+OLD = Table()
+
+
+def policy(document: str) -> Table:
+    """Return a policy as a table."""
+    return compiled(parse(document))
+
+
+def weighing(tenant: str, weight: float) -> Table:
+    """Return a policy under which one tenant weighs something else."""
+    return policy(
+        '{"queues": [{"match": {"queue": "*"}, "tenants": {"overrides": '
+        f'[{{"match": {{"tenant": "{tenant}"}}, "weight": {weight}}}]}}}}]}}'
+    )
+
+
+def ended(tenant: str, *costs_ms: int, ago_ms: int = 500) -> list[Ended]:
+    """Return endings of a tenant of queue q, all of jobs that came that long ago."""
+    at_us = NOW_US - ago_ms * MS
+    return [Ended("q", tenant, 0, at_us, at_us, at_us + cost * MS) for cost in costs_ms]
+
+
+def waiting(
+    tenant: str, jobs: int, *, more: bool = False
+) -> dict[tuple[str, str, int], Waiting]:
+    """Return a backlog of a tenant of queue q."""
+    return {("q", tenant, 0): Waiting(jobs, more, NOW_US - 60 * SECOND)}
+
+
+BACKLOG = Situation(
+    now_us=NOW_US,
+    slots=8,
+    rows=[
+        QueueRow(1, "q", "a", 10, 100 * MS, NOW_US - 20 * MS),
+        QueueRow(2, "q", "b", 20, 100 * MS, None),
+    ],
+    waiting={
+        **waiting("a", 5000, more=True),
+        **waiting("b", 5000, more=True),
+        **waiting("c", 5000, more=True),
+    },
+    ended=[*ended("a", 50, 100, 150), *ended("b", 80, 120), *ended("c", 300)],
+    known_us=SECOND,
+)
+
+
+def compared(
+    situation: Situation, new: Table, *, old: Table = OLD, seconds: int = 20, seed: int = 1
+) -> Comparison:
+    """Return what both policies make of a situation."""
+    fleet = product.fleet(situation.slots)
+    scene = live(situation, fleet, until_us=seconds * SECOND, seed=seed)
+    return compare(scene, old, new)
+
+
+def shares(comparison: Comparison) -> dict[str, tuple[float, float]]:
+    """Return each tenant's share under both policies."""
+    return {each.lanes[0][1]: (each.old.share, each.new.share) for each in comparison.lanes}
+
+
+def test_the_same_seed_gives_the_same_prediction() -> None:
+    """Everything follows from the situation, the policies and the seed."""
+    new = weighing("a", 10)
+
+    assert compared(BACKLOG, new, seed=7) == compared(BACKLOG, new, seed=7)
+    assert compared(BACKLOG, new, seed=7) != compared(BACKLOG, new, seed=8)
+
+
+def test_the_same_policy_gives_equal_columns() -> None:
+    """What differs between the columns is the policies' doing alone."""
+    same = compared(BACKLOG, policy("{}"))
+
+    assert same.lanes
+    assert all(each.old == each.new for each in (*same.lanes, same.whole))
+
+
+def test_a_tenant_that_weighs_ten_times_as_much_gets_ten_twelfths() -> None:
+    """Over a backlog that does not end, shares of slot-seconds follow the weights."""
+    found = shares(compared(BACKLOG, weighing("c", 10)))
+
+    for tenant, expected in {"a": (4, 1), "b": (4, 1), "c": (4, 10)}.items():
+        assert expected == pytest.approx([12 * share for share in found[tenant]], abs=0.4)
+
+
+def test_a_limit_is_kept() -> None:
+    """A tenant that may have two of eight slots has a quarter of them at most."""
+    limited = "{queues: [{match: {queue: q}, tenants: {default: {slots: {limit: 2}}}}]}"
+    alone = replace(BACKLOG, waiting=waiting("a", 9, more=True), rows=(), ended=ended("a", 90))
+
+    whole = compared(alone, policy(limited)).whole
+
+    assert 0.95 < whole.old.share
+    assert 0.2 < whole.new.share <= 0.25
+
+
+def test_a_paused_tenant_gets_nothing() -> None:
+    """What is paused now stays so."""
+    paused = replace(BACKLOG, paused=frozenset({("q", "c")}), came=(), ended=BACKLOG.ended[:3])
+
+    assert (0.0, 0.0) == shares(compared(paused, OLD))["c"]
+
+
+def test_a_small_backlog_is_served_to_its_end() -> None:
+    """Each job that waits is started once, and those in flight are no part of the waits."""
+    small = replace(
+        BACKLOG, waiting={**waiting("a", 30), **waiting("c", 3)}, ended=(), known_us=SECOND
+    )
+
+    whole = compared(small, OLD).whole
+
+    assert (34, 34) == (whole.new.jobs, whole.new.started)
+    assert whole.new.p99 is not None
+    assert not whole.new.p99.more
+
+
+def test_what_does_not_start_waits_longer_than_the_simulation() -> None:
+    """A bound is said to be one."""
+    whole = compared(replace(BACKLOG, ended=ended("a", 60_000)), OLD, seconds=10).whole
+
+    assert Wait(10 * SECOND, more=True) == whole.new.p50
+
+
+def test_no_more_jobs_run_than_there_are_slots() -> None:
+    """A worker that has taken jobs for later does not run them all at once."""
+    rows = [QueueRow(n, "q", "a", n, 100 * MS, NOW_US - n * MS) for n in range(1, 21)]
+    held = replace(BACKLOG, rows=rows, slots=4, waiting={})
+
+    scene = live(held, product.fleet(4), until_us=SECOND, seed=1)
+
+    assert (4, 16) == (len(scene.begun.running), len(scene.begun.queued))
+    assert all(ends_us > 0 for ends_us, _ in scene.begun.running)
+
+
+def test_what_came_lately_comes_again_in_each_while() -> None:
+    """Arrivals have their distances, whether they have ended or not."""
+    came = replace(
+        BACKLOG,
+        rows=(),
+        waiting={},
+        ended=ended("a", 10, ago_ms=700),
+        came=(Came("q", "b", -5, NOW_US - 200 * MS),),
+    )
+
+    scene = live(came, product.fleet(8), until_us=2 * SECOND, seed=1)
+
+    assert [
+        Arrival(300 * MS, "q", "a", 10 * MS),
+        Arrival(800 * MS, "q", "b", 10 * MS, priority=5),
+        Arrival(1300 * MS, "q", "a", 10 * MS),
+        Arrival(1800 * MS, "q", "b", 10 * MS, priority=5),
+    ] == list(scene.jobs)
+
+
+def test_recorded_traffic_is_played_from_its_start() -> None:
+    """A quiet tenant's job passes a flood under both policies."""
+    trace = [*(Arrival(0, "q", "flood", 100 * MS) for _ in range(200))]
+    trace += [Arrival(second * SECOND, "q", "quiet", 10 * MS) for second in range(1, 5)]
+    scene = played(sorted(trace), product.fleet(4), until_us=60 * SECOND)
+
+    found = {each.lanes[0][1]: each for each in compare(scene, OLD, weighing("flood", 9)).lanes}
+
+    assert found["quiet"].old.p99 is not None
+    assert found["quiet"].old.p99.us < 200 * MS
+    assert 4 * SECOND + 1 == scene.until_us
+
+
+def test_history_is_a_trace() -> None:
+    """In the order in which jobs became runnable; what became so too early is left out."""
+    early = Ended("q", "x", 0, NOW_US - 2 * SECOND, NOW_US - 1, NOW_US)
+    past = replace(BACKLOG, ended=[*ended("a", 20, ago_ms=100), *ended("b", 30), early])
+
+    assert [
+        Arrival(0, "q", "b", 30 * MS),
+        Arrival(400 * MS, "q", "a", 20 * MS),
+    ] == recorded(past)
+
+
+def test_tenants_beyond_the_first_are_counted_together() -> None:
+    """Those whom the new policy changes most stand alone."""
+    many = {key: each for n in range(30) for key, each in waiting(f"t{n}", 40).items()}
+    scene = live(
+        replace(BACKLOG, waiting=many, rows=()),
+        product.fleet(8),
+        until_us=10 * SECOND,
+        seed=1,
+    )
+
+    found = compare(scene, OLD, weighing("t9", 50), lanes_max=5)
+
+    assert ("q", "t9") == found.lanes[0].lanes[0]
+    assert found.other is not None
+    assert (5, 28) == (len(found.lanes), len(found.other.lanes))
+    assert 1.0 == pytest.approx(sum(each.new.share for each in (*found.lanes, found.other)))
+
+
+def test_a_simulation_ends_after_so_many_claims() -> None:
+    """However much there is to do, an answer comes within seconds."""
+    trace = [Arrival(0, "q", "a", MS) for _ in range(1000)]
+
+    run = play(trace, Fair(OLD), Fleet(slots=2), 60 * SECOND, claims_max=100)
+
+    assert run.until_us < SECOND
+    assert 100 <= sum(job.claimed_us is not None for job in run.jobs) <= 102
+
+
+def test_what_is_under_way_at_the_start_goes_on() -> None:
+    """A running job keeps its slot until its end, and then a queued one is claimed."""
+    trace = [Arrival(0, "q", "a", 300 * MS), Arrival(0, "q", "b", 100 * MS)]
+    rows = [
+        QueueRow(0, "q", "a", 5, 100 * MS, -200 * MS),
+        QueueRow(1, "q", "b", 9, 100 * MS, None),
+    ]
+    order = Fair(OLD, inherited=Inheritance(rows=rows), jobs=trace)
+    begun = Begun(running=[(100 * MS, 0)], queued=[Row(9, 1)])
+
+    run = play(trace, order, Fleet(slots=1), SECOND, begun=begun)
+
+    assert [(0, 100 * MS), (100 * MS, 200 * MS)] == [each[1:] for each in run.jobs]
+
+
+@pytest.mark.parametrize(
+    ("share", "wait"),
+    [
+        (0.25, Wait(10)),
+        (0.5, Wait(20)),
+        (0.75, Wait(30, more=True)),
+        (1.0, Wait(90, more=True)),
+    ],
+)
+def test_a_percentile_among_jobs_that_have_not_started_is_a_bound(
+    share: float, wait: Wait
+) -> None:
+    """A job that has waited 15 until the end may be the one that waits longest."""
+    waits = Waits(started_us=[20, 10], unstarted_us=[30], untouched=1, until_us=90)
+
+    assert wait == waits.percentile(share)
+    assert Waits().percentile(share) is None
