@@ -1,7 +1,7 @@
 """Fairlead: a fair work queue on PostgreSQL."""
 
 from fairlead.client import NewJob, enqueue, enqueue_many
-from fairlead.errors import Cancelled, Discard, Retry, Snooze, StaleToken
+from fairlead.errors import Cancelled, Discard, OverBacklog, Retry, Snooze, StaleToken
 from fairlead.job import Job
 from fairlead.jsontext import Json
 from fairlead.tasks import Tasks
@@ -12,6 +12,7 @@ __all__ = (
     "Job",
     "Json",
     "NewJob",
+    "OverBacklog",
     "Retry",
     "Snooze",
     "StaleToken",

@@ -60,6 +60,7 @@ class Facts:
     history_owner: str
     missing_roles: tuple[str, ...]
     broken_schedules: tuple[str, ...]
+    over_backlog: tuple[str, ...]
     timezones: tuple[str, ...]
     now: datetime
 
@@ -252,6 +253,14 @@ def _work(facts: Facts) -> Iterable[Finding]:
         "give IANA names, or install tzdata",
         wrong=bool(unknown),
         fine=f"{len(facts.timezones)} time zones of schedules are known",
+    )
+    yield _one(
+        "backlog",
+        "warning",
+        "at their backlog limit, so their new jobs are refused: "
+        f"{', '.join(facts.over_backlog)}; add workers, or raise backlog.limit in the policy",
+        wrong=bool(facts.over_backlog),
+        fine="no backlog is at its limit",
     )
     for problem in facts.broken_schedules:
         yield Finding("error", "schedules", f"a schedule cannot fire: {problem}")

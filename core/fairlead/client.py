@@ -4,7 +4,8 @@ It is an INSERT and nothing more: committed with the caller's work, rolled back 
 refused by the database's own constraints. Any language may insert the same row by itself.
 """
 
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias, cast, overload
@@ -13,6 +14,7 @@ import psycopg
 from psycopg.rows import tuple_row
 
 from fairlead import jsontext, sql
+from fairlead.errors import OVER_BACKLOG_SQLSTATE, OverBacklog, caused_by
 from fairlead.job import DbApiCursor
 from fairlead.jsontext import Json
 
@@ -123,6 +125,7 @@ def enqueue(  # noqa: PLR0913 - each is a column of the table
 
     Raises:
         ValueError: the payload is not JSON, or an instant has no time zone.
+        OverBacklog: its tenant or its queue has too many unfinished jobs.
         psycopg.errors.CheckViolation: a field is out of bounds; the constraint's name says
         which.
             Other drivers raise their own error.
@@ -160,7 +163,7 @@ def enqueue_many(
 ) -> Awaitable[tuple[int, ...]] | tuple[int, ...]:
     """Insert many jobs with one statement and return the ids, without those of live dedup keys.
 
-    All or none: one job that breaks a constraint refuses the others. Some thousand jobs per
+    All or none: one job that is refused refuses the others. Some thousand jobs per
     call are quick; the limit is 256 MiB of JSON. Otherwise as `enqueue`.
     """
     text = _text(jobs)
@@ -209,20 +212,35 @@ def _statement() -> str:
 def _insert(connection: Psycopg | DbApiCursor, text: str) -> tuple[int, ...]:
     if isinstance(connection, psycopg.Cursor):
         connection = connection.connection
-    if isinstance(connection, psycopg.Connection):
-        with connection.cursor(row_factory=tuple_row) as cursor:
-            cursor.execute(_statement().encode(), [text])
-            return tuple(int(row[0]) for row in cursor.fetchall())
-    connection.execute(_statement(), [text])
-    return tuple(_id(row) for row in connection.fetchall())
+    with _refusals():
+        if isinstance(connection, psycopg.Connection):
+            with connection.cursor(row_factory=tuple_row) as cursor:
+                cursor.execute(_statement().encode(), [text])
+                return tuple(int(row[0]) for row in cursor.fetchall())
+        connection.execute(_statement(), [text])
+        return tuple(_id(row) for row in connection.fetchall())
 
 
 async def _insert_async(connection: AsyncPsycopg, text: str) -> tuple[int, ...]:
     if isinstance(connection, psycopg.AsyncCursor):
         connection = connection.connection
     async with connection.cursor(row_factory=tuple_row) as cursor:
-        await cursor.execute(_statement().encode(), [text])
+        with _refusals():
+            await cursor.execute(_statement().encode(), [text])
         return tuple(int(row[0]) for row in await cursor.fetchall())
+
+
+@contextmanager
+def _refusals() -> Generator[None]:
+    """Say in a word of Fairlead's that a lane is over its backlog limit."""
+    try:
+        yield
+    except Exception as error:
+        refusal = caused_by(error, OVER_BACKLOG_SQLSTATE)
+        if refusal is None:
+            raise
+        said = getattr(getattr(refusal, "diag", None), "message_primary", None) or str(refusal)
+        raise OverBacklog(said.removeprefix("fairlead: ")) from error
 
 
 async def _first_async(connection: AsyncPsycopg, text: str) -> int | None:

@@ -6,6 +6,7 @@ used up.
 
 from datetime import timedelta
 
+STALE_SQLSTATE, OVER_BACKLOG_SQLSTATE = "FL001", "FL005"
 _DAY_SECONDS = 86_400.0
 DELAY_SECONDS_MAX = 365 * _DAY_SECONDS
 
@@ -64,6 +65,27 @@ class StaleToken(Exception):
     Let it pass: the transaction must roll back, and nothing that this attempt still does
     counts.
     """
+
+
+class OverBacklog(Exception):
+    """A job was refused: its tenant or its queue has too many unfinished ones.
+
+    Nothing of its statement was inserted, and the transaction can only be rolled back, or back
+    to a savepoint. Insert again when some have ended; the policy's `backlog` has the limit.
+    """
+
+
+def caused_by(error: BaseException, sqlstate: str) -> BaseException | None:
+    """Return the database's own error of this SQLSTATE; None: it is another one.
+
+    Whatever the driver calls it, and whoever wraps it.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if sqlstate == (getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)):
+            return cause
+        cause = cause.__cause__
+    return None
 
 
 def seconds(name: str, value: float | timedelta, *, at_most: float) -> float:

@@ -24,7 +24,6 @@ ResultT = TypeVar("ResultT", default=object)
 
 EXTENSION_SECONDS_MAX = 30 * 86_400.0
 _NOTE_CHARACTERS_MAX = 1000
-_STALE_SQLSTATE = "FL001"
 
 
 class Claimed(NamedTuple):
@@ -290,14 +289,10 @@ class Job(Generic[PayloadT]):
 
     def _raise_if_stale(self, error: BaseException) -> None:
         """Translate Fairlead's SQLSTATE, whatever the driver calls it and whoever wraps it."""
-        cause: BaseException | None = error
-        while cause is not None:
-            state = getattr(cause, "sqlstate", None) or getattr(cause, "pgcode", None)
-            if state == _STALE_SQLSTATE:
-                raise errors.StaleToken(
-                    f"token {self.token} no longer holds job {self.id}: roll back and stop"
-                ) from error
-            cause = cause.__cause__
+        if errors.caused_by(error, errors.STALE_SQLSTATE):
+            raise errors.StaleToken(
+                f"token {self.token} no longer holds job {self.id}: roll back and stop"
+            ) from error
 
 
 def _complete() -> str:

@@ -11,7 +11,9 @@ begin
                     new.headers) = 0
        and octet_length(new.queue) between 1 and 128 and octet_length(new.tenant) <= 128
        and octet_length(new.kind) between 1 and 128 and new.priority between -100 and 100
-       and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000 then
+       and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000
+       and (pg_sequence_last_value('fairlead.backlog_gate') is null
+            or fairlead._has_room(new.queue, new.tenant, null, new.retry_of)) then
         return new;
     end if;
     declare
@@ -65,6 +67,9 @@ begin
                 schema = 'fairlead', table = 'jobs', column = field, constraint = broken;
         end if;
     end;
+    if pg_sequence_last_value('fairlead.backlog_gate') is not null then
+        perform fairlead._has_room(new.queue, new.tenant, new.dedup_key, new.retry_of);
+    end if;
     -- One that is due already is pending at once: it would wait for a promotion otherwise.
     if new.run_at <= now() then
         new.due_at := new.run_at;
@@ -499,6 +504,43 @@ begin
         perform fairlead._end_unstarted(free, 'expired', errors);
     end if;
     return coalesce(cardinality(free), 0);
+end $$;
+
+CREATE FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    full_one fairlead.over_backlog;
+begin
+    if retry_of is not null then
+        return true;
+    end if;
+    select o.* into full_one from fairlead.over_backlog o
+    where o.queue = _has_room.queue and o.tenant = _has_room.tenant;
+    if not found then
+        select o.* into full_one from fairlead.over_backlog o
+        where o.queue = _has_room.queue and o.tenant is null;
+        if not found then
+            return true;
+        end if;
+    end if;
+    if not fairlead._sees(_has_room.tenant) or exists (
+        select from fairlead.jobs j
+        where j.queue = _has_room.queue and j.tenant = _has_room.tenant
+          and j.dedup_key = _has_room.dedup_key)
+    then
+        return true;
+    end if;
+    raise exception 'fairlead: %queue % is at its backlog limit of % unfinished jobs: insert again when '
+                    'some have ended, or raise backlog.limit in the policy',
+        case when full_one.tenant is not null
+             then 'tenant ' || quote_literal(full_one.tenant) || ' of ' else '' end,
+        quote_literal(full_one.queue), full_one.backlog_limit
+        using errcode = 'FL005', schema = 'fairlead', table = 'jobs',
+              column = case when full_one.tenant is null then 'queue' else 'tenant' end,
+              detail = format('Jobs are accepted again when %s are left.', full_one.reopens_at);
 end $$;
 
 CREATE FUNCTION fairlead._history_partition(class text, day date) RETURNS text
@@ -1191,6 +1233,16 @@ CREATE TABLE fairlead.attempt_errors (
 
 COMMENT ON TABLE fairlead.attempt_errors IS 'Attempts that ended without ending their job.';
 
+CREATE SEQUENCE fairlead.backlog_gate
+    AS smallint
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.backlog_gate IS 'Has a value (1) while over_backlog may have rows.';
+
 CREATE TABLE fairlead.claim_floors (
     pool text NOT NULL COLLATE pg_catalog."C",
     band smallint NOT NULL,
@@ -1421,6 +1473,31 @@ CREATE TABLE fairlead.leaders (
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 COMMENT ON TABLE fairlead.leaders IS 'Who leads, under which epoch, and until when.';
+
+CREATE TABLE fairlead.over_backlog (
+    id bigint NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    backlog_limit integer NOT NULL,
+    reopens_at integer NOT NULL,
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text COLLATE pg_catalog."C"
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.over_backlog IS 'Tenants of queues, and queues, with as many unfinished jobs as their backlog limit: no more are accepted.';
+
+COMMENT ON COLUMN fairlead.over_backlog.reopens_at IS 'With so many unfinished jobs, or fewer, more are accepted again.';
+
+COMMENT ON COLUMN fairlead.over_backlog.tenant IS 'Null is the queue itself.';
+
+ALTER TABLE fairlead.over_backlog ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.over_backlog_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE fairlead.paused (
     queue text NOT NULL COLLATE pg_catalog."C",
@@ -1795,6 +1872,12 @@ ALTER TABLE ONLY fairlead.jobs
 ALTER TABLE ONLY fairlead.leaders
     ADD CONSTRAINT leaders_pkey PRIMARY KEY (role);
 
+ALTER TABLE ONLY fairlead.over_backlog
+    ADD CONSTRAINT over_backlog_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
+
+ALTER TABLE ONLY fairlead.over_backlog
+    ADD CONSTRAINT over_backlog_pkey PRIMARY KEY (id);
+
 ALTER TABLE ONLY fairlead.paused
     ADD CONSTRAINT paused_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
 
@@ -1848,6 +1931,8 @@ CREATE INDEX job_history_succeeded_id_idx ON ONLY fairlead.job_history_succeeded
 CREATE INDEX job_history_unsuccessful_id_idx ON ONLY fairlead.job_history_unsuccessful USING btree (id);
 
 CREATE UNIQUE INDEX jobs_dedup ON fairlead.jobs USING btree (queue, tenant, dedup_key) WHERE (dedup_key IS NOT NULL);
+
+CREATE INDEX jobs_delayed ON fairlead.jobs USING btree (queue, tenant, seq) WHERE ((run_at IS NOT NULL) AND (queue >= ''::text));
 
 CREATE INDEX jobs_due ON fairlead.jobs USING btree (run_at) WHERE (run_at IS NOT NULL);
 
@@ -1961,6 +2046,11 @@ REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, error
 REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;
 
+REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_scheduler;
 
@@ -2050,6 +2140,10 @@ GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
+GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_enqueue;
+GRANT USAGE,UPDATE ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
+
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
@@ -2089,6 +2183,12 @@ GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.leaders TO fairlead_scheduler;
 GRANT SELECT,UPDATE ON TABLE fairlead.leaders TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.over_backlog TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.over_backlog TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;

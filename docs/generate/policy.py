@@ -39,6 +39,7 @@ _TITLES = {
     "QueueMatch": "queues[].match",
     "Slots": "slots",
     "Rate": "rate",
+    "Backlog": "backlog",
     "Tenants": "queues[].tenants",
     "TenantTerms": "queues[].tenants.default",
     "TenantRule": "queues[].tenants.overrides[]",

@@ -29,6 +29,8 @@ ON CONFLICT DO NOTHING RETURNING id;
   column. For a duplicate no row comes back.
 * An INSERT waits for another open transaction that holds the same dedup key: set `lock_timeout`
   where that matters.
+* For a tenant or a queue that has reached its backlog limit an INSERT is refused with FL005.
+  One whose dedup key is live makes no new job and is not refused.
 * A `run_at` that has passed makes the job pending at once; its place is at the end of its lane.
 """
 _ROLES = """## Roles
@@ -70,6 +72,7 @@ administrators see every tenant. For the others PostgreSQL refuses `COPY` into t
 | `FL001` | The fencing token is stale: the job is another worker's or over. Roll back. |
 | `FL003` | The function needs READ COMMITTED. Call it in a transaction of its own. |
 | `FL004` | The finished job cannot be retried: its payload was not kept. |
+| `FL005` | Its tenant or queue is at its backlog limit. Insert again when some have ended. |
 | `23514` | A value is out of bounds; the constraint's name says which and why. |
 """
 _CALLING = """\

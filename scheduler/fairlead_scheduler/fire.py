@@ -13,9 +13,10 @@ from psycopg import Cursor
 from psycopg.rows import args_row
 
 from fairlead import log, sql
+from fairlead.errors import OVER_BACKLOG_SQLSTATE
 from fairlead.sql import integers
 from fairlead.store import Connection
-from fairlead_scheduler.agenda import Agenda, Schedule
+from fairlead_scheduler.agenda import Agenda, Key, Schedule
 from fairlead_scheduler.chores import Chore
 from fairlead_scheduler.cron import BadSchedule, Cron, Fires, Missed, decide, parse
 from fairlead_scheduler.metrics import Metrics
@@ -27,6 +28,8 @@ _READ_SECONDS = 2.0
 _READ_SHARE = 0.01
 """Of the time: ten thousand schedules are read every four seconds or so."""
 _AT_ONCE = 200
+_PUT_OFF_US = 5_000_000
+"""When a schedule is tried again whose lane was over its backlog limit."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -50,6 +53,8 @@ class Schedules:
             binary=True, row_factory=args_row(_timed)
         )
         self._agenda = Agenda()
+        self._refused: set[Key] = set()
+        """Schedules that were refused when they were tried last."""
         self._crons: dict[tuple[str, str], Cron | str] = {}
         self._read_due = 0.0
         self._ahead_us = 0
@@ -88,6 +93,8 @@ class Schedules:
         if self._agenda.read(row for row, _ in rows):
             used = self._agenda.times
             self._crons = {times: cron for times, cron in self._crons.items() if times in used}
+        if self._refused:
+            self._refused.intersection_update(row.key for row, _ in rows)
         now = monotonic()
         self._read_due = now + max(_READ_SECONDS, (now - began) / _READ_SHARE)
 
@@ -110,13 +117,22 @@ class Schedules:
     def _consider(self, row: Schedule, now_us: int) -> None:
         """Fire the schedule as its policy says, and plan its next fire.
 
-        One that has changed, or cannot be inserted, is read and tried again.
+        One that has changed, or cannot be inserted, is read and tried again. One whose lane is
+        over its backlog limit is tried later: by then its fires may be missed ones.
         """
         cron = self._cron(row)
         assert isinstance(cron, Cron)
         considered, now = _instant(row.considered_us), _instant(now_us)
         fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
-        if self._insert(row, fires):
+        try:
+            inserted = self._insert(row, fires)
+        except psycopg.DatabaseError as error:
+            if error.sqlstate != OVER_BACKLOG_SQLSTATE:
+                raise
+            self._put_off(row, fires, now_us)
+            return
+        self._refused.discard(row.key)
+        if inserted:
             self._plan(row._replace(considered_us=_microseconds(fires.considered_until)))
         else:
             self._agenda.forget(row.key)
@@ -135,6 +151,15 @@ class Schedules:
                 "schedule.missed", tenant=row.tenant, schedule=row.name, fires=fires.missed
             )
         return found
+
+    def _put_off(self, row: Schedule, fires: Fires, now_us: int) -> None:
+        """Try a schedule again later, whose lane is over its backlog limit."""
+        self._agenda.enter(row, now_us + _PUT_OFF_US)
+        if row.key not in self._refused:
+            self._refused.add(row.key)
+            self._metrics.cron_refused.inc(len(fires.times))
+            _log.warning("schedule.refused", tenant=row.tenant, schedule=row.name)
+            self._complain(row, "its lane is over its backlog limit: it is tried again")
 
     def _write(self, row: Schedule, fires: Fires) -> bool:
         """Insert the fires; False when the schedule has changed, or another scheduler leads."""

@@ -45,6 +45,7 @@ class Metrics:
         self.queues = QueueMetrics(registry, names)
         self.endings = EndingMetrics(registry, names)
         self.policy = PolicyMetrics(registry)
+        self.backlog = BacklogMetrics(registry)
         self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
         self.leader_transitions = Counter(
             "fairlead_leader_transitions", "Take-overs by this process.", registry=registry
@@ -69,6 +70,12 @@ class Metrics:
         )
         self.cron_missed = Counter(
             "fairlead_cron_missed", "Fires of schedules that came too late.", registry=registry
+        )
+        self.cron_refused = Counter(
+            "fairlead_cron_refused",
+            "Fires of schedules whose lane was over its backlog limit; `missed` says what "
+            "becomes of them.",
+            registry=registry,
         )
         self.rescued = Counter(
             "fairlead_jobs_rescued", "Jobs taken back from lost workers.", registry=registry
@@ -196,6 +203,40 @@ class PolicyMetrics:
         """Show nothing any more: another scheduler leads."""
         self._info.clear()
         self._held.clear()
+
+
+class BacklogMetrics:
+    """The series of back-pressure, which the leader alone shows.
+
+    What is refused is known to the applications alone.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._over = Gauge(
+            "fairlead_lanes_over_backlog",
+            "Tenants of queues, and queues, that accept no more jobs because of their backlog "
+            "limit; shown by the leader only.",
+            registry=registry,
+        )
+        self._age = Gauge(
+            "fairlead_backlog_count_age_seconds",
+            "How long before the last count of lanes with a backlog limit one of them had been "
+            "counted, at most; shown by the leader only.",
+            registry=registry,
+        )
+
+    def show(self, over: int) -> None:
+        """Show how many lanes accept no jobs."""
+        self._over.set(over)
+
+    def counted(self, *, oldest_seconds: float) -> None:
+        """Show how old the oldest count was that has just been replaced."""
+        self._age.set(oldest_seconds)
+
+    def hide(self) -> None:
+        """Show nothing any more: another scheduler leads."""
+        self._over.set(0)
+        self._age.set(0)
 
 
 class QueueMetrics:

@@ -4,7 +4,7 @@ A document that cannot be read leaves the last good one in force, and says so in
 metric and in `policy_events`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from queue import SimpleQueue
 from time import monotonic
 from typing import NamedTuple
@@ -16,6 +16,7 @@ from fairlead import log, sql
 from fairlead.bell import Bell
 from fairlead.policy import PolicyRefused, parse
 from fairlead.store import Connection
+from fairlead_scheduler.caps import Caps, capped
 from fairlead_scheduler.chores import Chore
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.terms import Table, compiled
@@ -44,6 +45,8 @@ class Looked(NamedTuple):
     table: Table | None
     """The newest that can be read; None: none of them can, or there are none."""
     refused: Sequence[Refused] = ()
+    caps: Caps | None = None
+    """The backlog limits of the same version."""
 
 
 def look(connection: Connection, after: int = 0) -> Looked:
@@ -59,11 +62,12 @@ def look(connection: Connection, after: int = 0) -> Looked:
         for row in rows:
             before = row.version
             try:
-                table = compiled(parse(row.document), stored=row.version)
+                policy = parse(row.document)
+                table = compiled(policy, stored=row.version)
             except PolicyRefused as error:
                 refused.append(Refused(row.version, str(error)))
             else:
-                return Looked(newest, table, refused)
+                return Looked(newest, table, refused, capped(policy))
         if len(rows) < _VERSIONS_AT_ONCE:
             return Looked(max(newest, after), None, refused)
 
@@ -73,6 +77,7 @@ class Policies:
 
     Args:
         begun: What the take-over found; the loop has its table.
+        cap: Is given the backlog limits of each policy that comes into force.
     """
 
     def __init__(
@@ -84,9 +89,11 @@ class Policies:
         news: SimpleQueue[News],
         bell: Bell,
         metrics: Metrics,
+        cap: Callable[[Caps], None],
     ) -> None:
         self._connection = connection
         self._epoch = epoch
+        self._cap = cap
         self._news = news
         self._bell = bell
         self._metrics = metrics
@@ -115,6 +122,8 @@ class Policies:
             if looked.table is not None:
                 self._news.put(Ruled(looked.table))
                 self._bell.ring()
+            if looked.caps is not None:
+                self._cap(looked.caps)
         while self._untold:
             self._tell(self._untold[0])
             del self._untold[0]

@@ -109,6 +109,7 @@ class Scheduler:
             self._metrics.leader.set(0)
             self._metrics.queues.hide()
             self._metrics.policy.hide()
+            self._metrics.backlog.hide()
 
     def _await_schema(self, connection: Connection) -> bool:
         while not self._stop.is_set():

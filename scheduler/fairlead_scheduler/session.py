@@ -59,6 +59,22 @@ def connect_upkeep(settings: SchedulerSettings, *, name: str) -> Connection:
     )
 
 
+def connect_counter(settings: SchedulerSettings, *, name: str) -> Connection:
+    """Open a session for long counts and short writes, which give up soon on locks.
+
+    A write holds the leader's row, so it must not wait; a count holds nothing.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    return _connect(
+        settings,
+        name,
+        statement_seconds=_READ_SECONDS_MAX,
+        more=(b"lock_timeout = '1s'",),
+    )
+
+
 def _connect(
     settings: SchedulerSettings,
     name: str,

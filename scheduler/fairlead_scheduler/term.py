@@ -14,6 +14,7 @@ from fairlead.bell import Bell
 from fairlead.notices import Notices
 from fairlead.store import Connection
 from fairlead_scheduler.calls import Requests
+from fairlead_scheduler.caps import Caps
 from fairlead_scheduler.chores import Hands
 from fairlead_scheduler.fire import Schedules
 from fairlead_scheduler.knowledge import Knowledge
@@ -21,7 +22,9 @@ from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.loop import Loop
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.policies import Looked, Policies, look
+from fairlead_scheduler.pressure import Pressure
 from fairlead_scheduler.session import (
+    connect_counter,
     connect_leader,
     connect_loop,
     connect_reader,
@@ -126,6 +129,10 @@ class Term:
             bell=self._bell,
             metrics=self._metrics,
         )
+        counting = leaving.enter_context(closing(connect_counter(settings, name="backlog")))
+        pressure = Pressure(
+            counting, epoch=epoch, caps=begun.caps or Caps(), metrics=self._metrics
+        )
         policies = Policies(
             sweeping,
             epoch=epoch,
@@ -133,6 +140,7 @@ class Term:
             news=self._news,
             bell=self._bell,
             metrics=self._metrics,
+            cap=lambda caps: self._cap(pressure, caps),
         )
         firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
         schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
@@ -144,6 +152,12 @@ class Term:
         self._hands.hire("cron", firing, schedules.chores())
         self._hands.hire("surveys", reading, surveys.chores())
         self._hands.hire("upkeep", keeping, upkeep.chores())
+        self._hands.hire("backlog", counting, pressure.chores())
+
+    def _cap(self, pressure: Pressure, caps: Caps) -> None:
+        """Have the lanes that have a backlog limit counted at once."""
+        pressure.rule(caps)
+        self._hands.call("backlog")
 
 
 def begin(

@@ -174,13 +174,13 @@ def _queue_terms(rule: QueueRule, policy: Policy) -> QueueTerms:
         own=_terms(rule.weight, rule.slots, rule.rate),
         default=_terms(default.weight, default.slots, default.rate),
         overrides=FirstMatch(
-            (_tenants(match, policy), _terms(terms.weight, terms.slots, terms.rate))
+            (tenants_of(match, policy), _terms(terms.weight, terms.slots, terms.rate))
             for match, terms in overridden
         ),
     )
 
 
-def _tenants(match: TenantMatch, policy: Policy) -> frozenset[str] | Glob:
+def tenants_of(match: TenantMatch, policy: Policy) -> frozenset[str] | Glob:
     """Return whom an override is for; a label is resolved to those who have it."""
     if match.tenant_label is None and match.tenant is not None:
         return glob(match.tenant)

@@ -31,6 +31,7 @@ HEALTHY = Facts(
     history_owner="fairlead_scheduler",
     missing_roles=(),
     broken_schedules=(),
+    over_backlog=(),
     timezones=("Europe/Berlin", "UTC"),
     now=NOW,
 )
@@ -59,6 +60,11 @@ FAULTS = [
     ({"is_led": None}, "warning", "no scheduler leads"),
     ({"workers": 0}, "warning", "no worker lives"),
     ({"timezones": ("Mars/Olympus",)}, "error", "Mars/Olympus"),
+    (
+        {"over_backlog": ("queue 'mail' (10)",)},
+        "warning",
+        "at their backlog limit, so their new jobs are refused: queue 'mail' (10); add workers",
+    ),
     ({"broken_schedules": ("nightly: no such day",)}, "error", "nightly: no such day"),
 ]
 

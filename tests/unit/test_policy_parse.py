@@ -65,8 +65,8 @@ BAD = {
     "128 bytes, not 1: put it in quotes (line 1)",
     "labels: {acme: {a=b: c}}": "labels.acme['a=b']: must be a label's name without =, not ",
     "queues: {match: {queue: a}}": "queues: must be a list, not a mapping (line 1)",
-    "queues: [a]": "queues[0]: must be a mapping with match, weight, slots, rate, tenants, not "
-    "'a' (line 1)",
+    "queues: [a]": "queues[0]: must be a mapping with match, weight, slots, rate, backlog, "
+    "tenants, not 'a' (line 1)",
     "queues: [{weight: 1}]": "queues[0].match: is missing: give it (line 1)",
     "queues:\n  - match: {queue: a}\n    wieght: 2": "queues[0].wieght: there is no such "
     "field; did you mean weight? (line 3)",
@@ -101,6 +101,13 @@ BAD = {
     % "rate: [{limit: 5, per: 1s, burst: 0}]": f"queues[0].rate[0].burst: {_COUNT}, not 0",
     _RULE % "rate: [{limit: 5, per: 1s}, {limit: 6, per: 1000ms}]": "queues[0].rate: has two "
     "windows of 1s: keep the stricter one (line 1)",
+    _RULE % "backlog: 5": "queues[0].backlog: must be a mapping with limit, not 5 (line 1)",
+    _RULE % "backlog: {}": "queues[0].backlog.limit: is missing: give it (line 1)",
+    _RULE % "backlog: {limit: 0}": f"queues[0].backlog.limit: {_COUNT}, not 0 (line 1)",
+    _RULE % "backlog: {limit: 1000001}": f"queues[0].backlog.limit: {_COUNT}, not 1000001",
+    _RULE % "backlog: {limit: 25%}": f"queues[0].backlog.limit: {_COUNT}, not '25%' (line 1)",
+    _RULE % "backlog: {jobs: 5}": "queues[0].backlog.jobs: there is no such field; there are "
+    "limit (line 1)",
     _RULE % "tenants: {overrides: [{weight: 1}]}": "queues[0].tenants.overrides[0].match: is "
     "missing: give it (line 1)",
     _RULE
@@ -147,7 +154,7 @@ def test_every_policy_on_a_page_is_one() -> None:
     page = (tree.ROOT / "docs/how-to/tune-fairness.md").read_text("utf-8")
     blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
-    assert 4 == len([parse(block) for block in blocks])
+    assert 5 == len([parse(block) for block in blocks])
 
 
 def test_a_document_without_rules_has_the_defaults_of_no_policy() -> None:

@@ -102,11 +102,12 @@ def _insert(job: "NewJob", *, as_json: bool) -> None:
     from psycopg.errors import InsufficientPrivilege
 
     from fairlead.client import enqueue_many
+    from fairlead.errors import OverBacklog
 
     with session() as connection:
         try:
             ids = enqueue_many(connection, [job])
-        except ValueError as error:
+        except (ValueError, OverBacklog) as error:
             raise Problem(str(error)) from None
         except InsufficientPrivilege as error:
             said = error.diag.message_primary

@@ -44,6 +44,10 @@ create table fairlead.jobs (
 
 -- rank is -priority, ascending: a descending column makes the loose scan sort each tenant's lane.
 create index jobs_lane on fairlead.jobs (queue, tenant, rank, seq) where run_at is null;
+-- What is scheduled in a lane, to be counted. The condition on queue always holds: it keeps this index from
+-- statements that look for what is due.
+create index jobs_delayed on fairlead.jobs (queue, tenant, seq)
+    where run_at is not null and queue >= '';
 create index jobs_due on fairlead.jobs (run_at) where run_at is not null;
 create index jobs_expiry on fairlead.jobs (expires_at) where expires_at is not null;
 create unique index jobs_dedup on fairlead.jobs (queue, tenant, dedup_key)
@@ -80,14 +84,18 @@ comment on column fairlead.jobs.retry_of is 'The finished job that this one repe
 
 -- Admits a row, or refuses it as a CHECK would: same SQLSTATE, a constraint's name that says what is
 -- wanted. Ten CHECKs and four on JSON cost each INSERT 85 us, since PostgreSQL parses and plans them
--- anew for every statement; a function's expressions are prepared once in a session.
+-- anew for every statement; a function's expressions are prepared once in a session. A row of a lane that
+-- is over its backlog limit is refused too; that the gate is shut is asked in the same expression, since
+-- a query would cost each row as much as all of this.
 create function fairlead._admit_job() returns trigger language plpgsql as $$
 begin
     if num_nonnulls(new.run_at, new.expires_at, new.timeout, new.cost_hint, new.dedup_key,
                     new.headers) = 0
        and octet_length(new.queue) between 1 and 128 and octet_length(new.tenant) <= 128
        and octet_length(new.kind) between 1 and 128 and new.priority between -100 and 100
-       and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000 then
+       and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000
+       and (pg_sequence_last_value('fairlead.backlog_gate') is null
+            or fairlead._has_room(new.queue, new.tenant, null, new.retry_of)) then
         return new;
     end if;
     declare
@@ -141,6 +149,9 @@ begin
                 schema = 'fairlead', table = 'jobs', column = field, constraint = broken;
         end if;
     end;
+    if pg_sequence_last_value('fairlead.backlog_gate') is not null then
+        perform fairlead._has_room(new.queue, new.tenant, new.dedup_key, new.retry_of);
+    end if;
     -- One that is due already is pending at once: it would wait for a promotion otherwise.
     if new.run_at <= now() then
         new.due_at := new.run_at;

@@ -4,6 +4,7 @@
 of it is pure: no file, no database.
 """
 
+from fairlead.policy.backlog import Backlog
 from fairlead.policy.canon import canonical, digest
 from fairlead.policy.globs import Glob, glob
 from fairlead.policy.models import (
@@ -24,6 +25,7 @@ from fairlead.policy.slots import ShortReserve, Slots
 
 __all__ = [
     "DOCUMENT_BYTES_MAX",
+    "Backlog",
     "Estimator",
     "Fairness",
     "Glob",

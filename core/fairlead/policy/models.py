@@ -11,6 +11,7 @@ from typing import Annotated, cast
 from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_validator
 
 from fairlead.policy import kinds
+from fairlead.policy.backlog import Backlog
 from fairlead.policy.globs import glob
 from fairlead.policy.part import Part
 from fairlead.policy.slots import ShortReserve, Slots
@@ -91,6 +92,11 @@ class TenantTerms(Part):
         description="How many jobs of the tenant in this queue may be dispatched in a time: "
         "one window or a list of up to 8 that must all allow a job; null: no limit.",
     )
+    backlog: Backlog | None = Field(
+        default=None,
+        description="How many jobs of the tenant in this queue may be unfinished; null: no "
+        "limit.",
+    )
 
 
 class TenantMatch(Part):
@@ -137,6 +143,11 @@ class TenantRule(Part):
     )
     rate: Rates = Field(
         default=(),
+        description="As in `default`, from where it comes when it is not given; null: no "
+        "limit.",
+    )
+    backlog: Backlog | None = Field(
+        default=None,
         description="As in `default`, from where it comes when it is not given; null: no "
         "limit.",
     )
@@ -194,6 +205,11 @@ class QueueRule(Part):
         default=(),
         description="How many jobs of the queue may be dispatched in a time, over all "
         "tenants: one window or a list of up to 8 that must all allow a job; null: no limit.",
+    )
+    backlog: Backlog | None = Field(
+        default=None,
+        description="How many jobs of the queue may be unfinished, over all tenants; null: no "
+        "limit.",
     )
     tenants: Tenants = Field(
         default=Tenants(), description="How the queue's tenants share what the queue gets."

@@ -43,6 +43,10 @@ select current_setting('server_version_num')::integer as server_version,
        array(select s.name || ': ' || s.problem from fairlead.schedules s
              where s.enabled and s.problem is not null order by s.name, s.tenant limit 10)
            as broken_schedules,
+       array(select coalesce('tenant ' || quote_literal(o.tenant) || ' of ', '') || 'queue '
+                    || quote_literal(o.queue) || ' (' || o.backlog_limit || ')'
+             from fairlead.over_backlog o order by o.since, o.id limit 10)
+           as over_backlog,
        array(select distinct s.timezone from fairlead.schedules s order by 1 limit 1000)
            as timezones,
        clock_timestamp() as now

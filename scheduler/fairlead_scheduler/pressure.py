@@ -1,0 +1,190 @@
+"""Back-pressure: count lanes that have a backlog limit, and publish which accept no more jobs.
+
+It has a session and a thread of its own, because it is to be on time whatever the other chores
+wait for. Without a limit in the policy it rests.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from time import monotonic
+from typing import TypeAlias, TypeVar
+
+from psycopg import Cursor
+from psycopg.rows import args_row
+
+from fairlead import log, sql
+from fairlead.sql import integers
+from fairlead.store import Connection
+from fairlead_scheduler.backlog import OFTEN_SECONDS, Backlogs, Key, Shut, Want, reopens_at
+from fairlead_scheduler.caps import Caps
+from fairlead_scheduler.chores import Chore
+from fairlead_scheduler.metrics import Metrics
+
+_log = log.get("scheduler")
+_PACKAGE = __package__ or ""
+_LIST_SECONDS = 2.0
+_REST_SECONDS = 60.0
+_DUTY = 0.25
+_ENTRIES_AT_ONCE = 100_000
+"""Jobs that one statement is expected to count at most, which takes some 50 ms."""
+_QUEUES_AT_ONCE = 200
+_CHANGES_AT_ONCE = 1000
+T = TypeVar("T")
+Row: TypeAlias = Mapping[str, str | int | None]
+"""A row of `over_backlog` to be."""
+
+
+class Pressure:
+    """The back-pressure of one term over one session.
+
+    Args:
+        caps: What the policy says when the term begins.
+    """
+
+    def __init__(
+        self, connection: Connection, *, epoch: int, caps: Caps, metrics: Metrics
+    ) -> None:
+        self._connection = connection
+        self._epoch = epoch
+        self._ruled = caps
+        self._metrics = metrics
+        self._backlogs: Backlogs | None = None
+        self._listed_at = 0.0
+        self._gate_shut = True
+        """Whether it may be: the leader before has not said."""
+        self._rows: Cursor[Shut] = connection.cursor(binary=True, row_factory=args_row(Shut))
+        self._counted: Cursor[tuple[int, int]] = connection.cursor(
+            binary=True, row_factory=args_row(_pair)
+        )
+
+    def chores(self) -> tuple[Chore, ...]:
+        """Return what to do and how often; other limits make it sooner."""
+        return (Chore("backlog", OFTEN_SECONDS, self.look, _DUTY, rest=self._rest),)
+
+    def rule(self, caps: Caps) -> None:
+        """Go by other limits from the next look on; from any thread."""
+        self._ruled = caps
+
+    def look(self) -> bool:
+        """Count what is due, and publish who is over the limit and who no longer is."""
+        backlogs = self._known()
+        if backlogs.caps is not self._ruled:
+            backlogs.rule(self._ruled)
+            self._listed_at = 0.0
+        self._publish(backlogs)
+        if backlogs.caps.any:
+            self._list(backlogs)
+            self._count(backlogs)
+        if self._gate_shut and not backlogs.shut:
+            self._open_gate()
+        return False
+
+    def _rest(self, every_seconds: float) -> float:
+        return every_seconds if self._ruled.any else _REST_SECONDS
+
+    def _known(self) -> Backlogs:
+        """Return what is known; the first time, what the leader before has published."""
+        if self._backlogs is None:
+            rows = self._rows.execute(sql.load(_PACKAGE, "over_backlog")).fetchall()
+            self._backlogs = Backlogs(self._ruled, rows)
+        return self._backlogs
+
+    def _list(self, backlogs: Backlogs) -> None:
+        """Look which lanes there are, now and then."""
+        if monotonic() < self._listed_at + _LIST_SECONDS:
+            return
+        self._listed_at = monotonic()
+        execute = self._connection.execute
+        rows = execute(sql.load(_PACKAGE, "backlog_queues")).fetchall()
+        queues = sorted({str(row[0]) for row in rows})
+        keys: list[Key] = [(queue, None) for queue in queues]
+        named = [queue for queue in queues if backlogs.caps.queue(queue).of_tenants]
+        for some in _chunks(named, _QUEUES_AT_ONCE):
+            lanes = execute(sql.load(_PACKAGE, "backlog_lanes"), {"queues": list(some)})
+            keys += [(str(queue), str(tenant)) for queue, tenant in lanes.fetchall()]
+        backlogs.found(keys)
+
+    def _count(self, backlogs: Backlogs) -> None:
+        """Count the lanes that are due, and publish after each statement what has changed."""
+        due = backlogs.due(monotonic())
+        oldest = 0.0
+        for wants in _batches(due):
+            for key, jobs in self._counts(wants):
+                oldest = max(oldest, backlogs.counted(key, jobs, monotonic()))
+            self._publish(backlogs)
+        if due:
+            self._metrics.backlog.counted(oldest_seconds=oldest)
+
+    def _counts(self, wants: Sequence[Want]) -> Iterator[tuple[Key, int]]:
+        """Count some lanes."""
+        lanes = [want for want in wants if want.key[1] is not None]
+        queues = [want for want in wants if want.key[1] is None]
+        for name, some in (("count_lanes", lanes), ("count_queues", queues)):
+            if some:
+                values = {
+                    "queues": [want.key[0] for want in some],
+                    "tenants": [want.key[1] for want in some],
+                    "most": integers(want.most for want in some),
+                }
+                rows = self._counted.execute(sql.load(_PACKAGE, name), values).fetchall()
+                yield from ((some[place - 1].key, jobs) for place, jobs in rows)
+
+    def _publish(self, backlogs: Backlogs) -> None:
+        """Have everybody see what has changed; what opens goes first."""
+        changes = backlogs.changes()
+        for some in _chunks(changes.opened, _CHANGES_AT_ONCE):
+            self._write(opened=integers(row for _, row in some))
+            for key, _ in some:
+                backlogs.published(key, None)
+        for some in _chunks(changes.shut, _CHANGES_AT_ONCE):
+            self._gate_shut = True
+            for key, row in self._write(shut=[_row(key, limit) for key, limit in some]):
+                backlogs.published(key, row)
+        if changes.shut or changes.opened:
+            _log.info("backlog.changed", shut=len(changes.shut), opened=len(changes.opened))
+        self._metrics.backlog.show(backlogs.shut)
+
+    def _write(
+        self, *, opened: str = "{}", shut: Sequence[Row] = ()
+    ) -> Sequence[tuple[Key, int]]:
+        """Write a few changes, unless another scheduler leads; return the rows that it made."""
+        values = {"epoch": self._epoch, "opened": opened, "shut": json.dumps(shut)}
+        rows = self._rows.execute(sql.load(_PACKAGE, "publish_backlog"), values)
+        return [((row.queue, row.tenant), row.id) for row in rows]
+
+    def _open_gate(self) -> None:
+        """Let every INSERT pass unasked; it stays as it is while another scheduler leads."""
+        self._connection.execute(sql.load(_PACKAGE, "open_gate"), {"epoch": self._epoch})
+        self._gate_shut = False
+
+
+def _pair(place: int, jobs: int) -> tuple[int, int]:
+    return place, jobs
+
+
+def _row(key: Key, limit: int) -> Row:
+    queue, tenant = key
+    return {
+        "queue": queue,
+        "tenant": tenant,
+        "backlog_limit": limit,
+        "reopens_at": reopens_at(limit),
+    }
+
+
+def _batches(wants: Iterable[Want]) -> Iterator[Sequence[Want]]:
+    """Cut what is to be counted into statements of a bounded length."""
+    batch: list[Want] = []
+    entries = 0
+    for want in wants:
+        if batch and entries + want.expected > _ENTRIES_AT_ONCE:
+            yield batch
+            batch, entries = [], 0
+        batch.append(want)
+        entries += want.expected
+    if batch:
+        yield batch
+
+
+def _chunks(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

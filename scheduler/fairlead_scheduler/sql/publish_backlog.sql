@@ -1,0 +1,21 @@
+-- publish_backlog: accept no more jobs of some lanes, and jobs of others again. Answers the rows of the former.
+--                  The gate is shut before they can be seen, and only by who leads.
+-- locks: the leader's row (for share), over_backlog, which nobody else writes.
+-- index: leaders_pkey, over_backlog_pkey, over_backlog_once
+with lead as materialized (
+    select l.epoch from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+), opened as (
+    delete from fairlead.over_backlog o
+    where o.id = any (%(opened)s::bigint[]) and exists (select from lead)
+), gate as materialized (
+    select setval('fairlead.backlog_gate', 1) from lead l where %(shut)s::jsonb <> '[]'
+)
+insert into fairlead.over_backlog as o (queue, tenant, backlog_limit, reopens_at)
+select s.queue, s.tenant, s.backlog_limit, s.reopens_at
+from jsonb_to_recordset(%(shut)s::jsonb)
+     s (queue text, tenant text, backlog_limit integer, reopens_at integer)
+where exists (select from gate)
+on conflict (queue, tenant) do update
+set backlog_limit = excluded.backlog_limit, reopens_at = excluded.reopens_at
+returning id, queue, tenant, backlog_limit
