@@ -1278,6 +1278,21 @@ ALTER TABLE fairlead.explain_requests ALTER COLUMN id ADD GENERATED ALWAYS AS ID
     CACHE 1
 );
 
+CREATE UNLOGGED TABLE fairlead.fairness_reports (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    epoch bigint NOT NULL,
+    since timestamp with time zone NOT NULL,
+    at timestamp with time zone NOT NULL,
+    report jsonb NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200', toast.autovacuum_vacuum_scale_factor='0', toast.autovacuum_vacuum_threshold='500');
+
+COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were shared from since to at, by tenant. The leader writes it every 5 s while jobs run or wait; tenant_shares shows it as rows.';
+
+COMMENT ON COLUMN fairlead.fairness_reports.epoch IS 'The term of the leader that wrote it.';
+
+COMMENT ON COLUMN fairlead.fairness_reports.report IS 'The sums, Jain''s index, the queues, at most 1,000 tenants, and the rest together as other.';
+
 CREATE TABLE fairlead.job_history_succeeded (
     id bigint CONSTRAINT job_history_id_not_null NOT NULL,
     token bigint,
@@ -1747,6 +1762,29 @@ CREATE TABLE fairlead.schema_versions (
 
 COMMENT ON TABLE fairlead.schema_versions IS 'Which migrations ran; the newest row says which code can run on this schema.';
 
+CREATE VIEW fairlead.tenant_shares WITH (security_barrier='true') AS
+ SELECT r.pool,
+    s.queue,
+    s.tenant,
+    s.weight,
+    s.share,
+    s.entitled_share,
+    s.slot_seconds,
+    s.lag_slot_seconds,
+    s.running,
+    s.queued,
+    s.oldest_wait_seconds,
+    s.mean_run_seconds,
+    s.blocked_by,
+    s.blocked_since,
+    r.since,
+    r.at
+   FROM (fairlead.fairness_reports r
+     CROSS JOIN LATERAL jsonb_to_recordset((r.report -> 'tenants'::text)) s(queue text, tenant text, weight double precision, share double precision, entitled_share double precision, slot_seconds double precision, lag_slot_seconds double precision, running bigint, queued bigint, oldest_wait_seconds double precision, mean_run_seconds double precision, blocked_by text, blocked_since timestamp with time zone))
+  WHERE (( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(s.tenant));
+
+COMMENT ON VIEW fairlead.tenant_shares IS 'What each tenant had of its pool''s slots from since to at, and what it was entitled to: at most the 1,000 that had most. lag_slot_seconds is what it had beyond that: below zero it is behind.';
+
 CREATE VIEW fairlead.tenant_stats WITH (security_barrier='true') AS
  SELECT queue,
     tenant,
@@ -1859,6 +1897,9 @@ ALTER TABLE ONLY fairlead.claim_floors
 
 ALTER TABLE ONLY fairlead.explain_requests
     ADD CONSTRAINT explain_requests_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.fairness_reports
+    ADD CONSTRAINT fairness_reports_pkey PRIMARY KEY (pool);
 
 ALTER TABLE ONLY fairlead.install_options
     ADD CONSTRAINT install_options_pkey PRIMARY KEY (only_row);
@@ -2160,6 +2201,9 @@ GRANT UPDATE(answer) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
 GRANT USAGE ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
 
+GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
+
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead;
@@ -2269,6 +2313,8 @@ GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;

@@ -36,10 +36,12 @@ class Lane:
         "owed_us",
         "queue",
         "ran_us",
+        "served_us",
         "start",
         "tenant",
         "terms",
         "until_us",
+        "waits_since_us",
         "weight",
     )
 
@@ -60,6 +62,8 @@ class Lane:
         self.index = 0
         self.key = OUT
         self.active = False
+        self.waits_since_us = 0
+        """Since when it has waited for service, while it is active."""
         self.mean = Mean()
         self.expected_us = queue.prior_us
         """The estimate for a job without a hint."""
@@ -68,6 +72,9 @@ class Lane:
         self.owed_us = 0
         self.ended = 0
         self.ran_us = 0
+        self.served_us = 0
+        """What runs took that have ended, or were broken off, and that no report has
+        counted."""
 
 
 class Flight:
@@ -115,6 +122,7 @@ class Queue:
         "tenants",
         "terms",
         "until_us",
+        "waits_since_us",
         "weight",
     )
 
@@ -131,6 +139,7 @@ class Queue:
         self.index = 0
         self.key = OUT
         self.active = False
+        self.waits_since_us = 0
         self.lanes: Level[Lane] = Level()
         self.tenants: dict[str, Lane] = {}
         self.scale = 1.0

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
+from fairlead_scheduler.report import Report
+
 T = TypeVar("T")
 
 
@@ -20,6 +22,7 @@ class Requests:
 
     def __init__(self, call: Callable[[str], None]) -> None:
         self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
+        self.reports: SimpleQueue[Report] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
         self.idle = False
         """Whether nothing has stirred for a while."""
@@ -49,6 +52,11 @@ class Requests:
     def audit(self) -> None:
         """Read all of `work_queue`."""
         self._call("audit")
+
+    def report(self, report: Report) -> None:
+        """Publish how the slots were shared."""
+        self.reports.put(report)
+        self._call("report")
 
     def policy(self) -> None:
         """Look whether another policy is stored."""

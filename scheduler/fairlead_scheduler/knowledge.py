@@ -11,6 +11,7 @@ from fairlead_scheduler.capacity import Capacity
 from fairlead_scheduler.depth import Depth
 from fairlead_scheduler.explain import Answer, Question, answer
 from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.looks import Look
 from fairlead_scheduler.marks import ReceiptMark
 from fairlead_scheduler.policy import FairOrder
 from fairlead_scheduler.rates import Used
@@ -195,6 +196,10 @@ class Knowledge:
             free=capacity.free,
         )
         return None if scene is None else answer(question, scene)
+
+    def look(self, now_us: int) -> Look:
+        """Look at the books for the fairness report."""
+        return self.order.look(now_us, slots=self.capacity.slots, free=self.capacity.free)
 
     def _take_pauses(self, observed: Observed) -> None:
         queues, tenants = observed.paused_queues or [], observed.paused_tenants or []

@@ -91,6 +91,7 @@ class Ledger:
         lanes = queue.lanes
         lane.start = max(lane.start, self.virtual_in(queue))
         lane.active = True
+        lane.waits_since_us = self.now_us
         lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
         lanes.join(lane)
         if not (queue.active or queue.held):
@@ -198,6 +199,7 @@ class Ledger:
     def _join(self, queue: Queue) -> None:
         queue.start = max(queue.start, self.root.virtual)
         queue.active = True
+        queue.waits_since_us = self.now_us
         self.root.join(queue)
 
     def settle(self) -> None:
@@ -298,6 +300,8 @@ class Ledger:
             flight.lane.queue.in_flight -= 1
             if flight.claimed_us == UNCLAIMED:
                 self.unclaimed -= 1
+            else:
+                flight.lane.served_us += flight.charged_us
             flight.claimed_us = CLOSED
             if self.longs is not None:
                 self.longs.ids.discard(job_id)
@@ -311,6 +315,7 @@ class Ledger:
                 continue
             lane = flight.lane
             ran_us = max(0, at_us - flight.claimed_us)
+            lane.served_us += ran_us
             self.owe(lane, ran_us - flight.charged_us + lane.expected_us)
             again = Flight(lane, flight.head, flight.rank, flight.root_tag, lane.expected_us)
             self.flights[job_id] = again
@@ -364,6 +369,7 @@ class Ledger:
                 mean, ran_us = lane.mean, lane.ran_us
                 queue.ran_us += ran_us
                 queue.ended += ended
+                lane.served_us += ran_us
                 mean.add(ran_us, ended, window)
                 lane.expected_us = mean.shrunk_us(queue.prior_us, prior_samples)
                 lane.ended = lane.ran_us = 0

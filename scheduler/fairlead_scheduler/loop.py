@@ -5,6 +5,7 @@ Polling is the truth; a notification, like the bell that the sweeps ring, only s
 
 from collections.abc import Sequence
 from datetime import timedelta
+from functools import partial
 from math import inf
 from queue import SimpleQueue
 from time import monotonic
@@ -18,6 +19,7 @@ from fairlead_scheduler.explain import told
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.reporter import Reporter
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
 from fairlead_scheduler.values import Plan
@@ -72,6 +74,8 @@ class Loop:
         self._everybody_due = 0.0
         self._everybody_seconds = _EVERYBODY_SECONDS
         self._notifying = False
+        self._reporter = Reporter(int(settings.report_seconds * 1e6))
+        self._reported = False
         self._recall_due = self._held_due = self._questions_due = 0.0
         self._stirred_at = self._due
         self._audit_asked = self._due
@@ -110,6 +114,7 @@ class Loop:
         self._wake(waiting, len(taken))
         self._ask_sweeps(view)
         self._explain()
+        self._report()
         # 7. Rest.
         return self._rest(view, plan, began=began, stirred=bool(news))
 
@@ -189,6 +194,21 @@ class Loop:
         ]
         if answers:
             self._store.explain(answers)
+
+    def _report(self) -> None:
+        """Show how the slots were shared, and have it published while there is anything to say.
+
+        The first report of nothing is published as well: nobody shall take the one before it
+        for the present.
+        """
+        look = partial(self._knowledge.look, self._now_us)
+        report = self._reporter.step(self._now_us, look)
+        if report is not None:
+            self._metrics.fairness.show(report)
+            self._metrics.queues.means(report.means_seconds())
+            if report.tenants or self._reported:
+                self._requests.report(report)
+            self._reported = bool(report.tenants)
 
     def _show_terms(self, news: Sequence[News]) -> None:
         """Show the policy in force, and once a second how many lanes are held back."""

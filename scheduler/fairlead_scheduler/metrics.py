@@ -1,4 +1,4 @@
-"""Every series of the scheduler, named once. No tenant is ever a label."""
+"""Every series of the scheduler, named once, but for those of the fairness report."""
 
 import collections
 from collections.abc import Iterable, Mapping
@@ -7,6 +7,7 @@ from typing import NamedTuple
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from fairlead.metrics import kinds_of, new_registry
+from fairlead_scheduler.fairness_metrics import FairnessMetrics
 from fairlead_scheduler.views import Receipt
 
 STATES = ("pending", "queued", "running", "scheduled")
@@ -46,6 +47,7 @@ class Metrics:
         self.endings = EndingMetrics(registry, names)
         self.policy = PolicyMetrics(registry)
         self.backlog = BacklogMetrics(registry)
+        self.fairness = FairnessMetrics(registry, names.queue)
         self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
         self.leader_transitions = Counter(
             "fairlead_leader_transitions", "Take-overs by this process.", registry=registry
@@ -245,6 +247,8 @@ class QueueMetrics:
     def __init__(self, registry: CollectorRegistry, names: Names) -> None:
         self._names = names
         self._shown: set[tuple[str, str]] = set()
+        self._work_shown: set[str] = set()
+        self._dead_shown: set[str] = set()
         self._runnable = Counter(
             "fairlead_jobs_runnable",
             "Jobs that became runnable: inserted, or fallen due.",
@@ -260,6 +264,21 @@ class QueueMetrics:
         self._oldest = Gauge(
             "fairlead_queue_oldest_ready_age_seconds",
             "For how long the oldest ready job has waited; shown by the leader only.",
+            ("queue",),
+            registry=registry,
+        )
+        self._work = Gauge(
+            "fairlead_queue_backlog_work_seconds",
+            "Slot-seconds of work that waits: pending and queued jobs, as counted, times the "
+            "recent mean run; no series before a run has ended. Shown by the leader only.",
+            ("queue",),
+            registry=registry,
+        )
+        self._means: Mapping[str, float] = {}
+        self._dead = Gauge(
+            "fairlead_dead_jobs",
+            "Jobs that failed for good and were not repeated, as far as the history goes, "
+            "counted up to 10,000; shown by the leader only.",
             ("queue",),
             registry=registry,
         )
@@ -280,6 +299,21 @@ class QueueMetrics:
         for queue, count in collections.Counter(queues).items():
             self._runnable.labels(self._names.queue(queue)).inc(count)
 
+    def means(self, means_seconds: Mapping[str, float]) -> None:
+        """Take how long the jobs of queues run at present; those shown before are forgotten."""
+        self._means = means_seconds
+
+    def dead(self, dead: Mapping[str, int]) -> None:
+        """Show how many jobs of queues failed for good; a queue that is not named has none."""
+        counts: collections.Counter[str] = collections.Counter(
+            dict.fromkeys(self._dead_shown, 0)
+        )
+        for queue, count in dead.items():
+            counts[self._names.queue(queue)] += count
+        for label, count in counts.items():
+            self._dead.labels(label).set(count)
+        self._dead_shown = set(counts)
+
     def show(self, measured: Iterable[Measured], *, took_seconds: float = 0.0) -> None:
         """Show the queues as measured now; one that is gone since the last time has nothing."""
         self._measured_at.set_to_current_time()
@@ -288,20 +322,31 @@ class QueueMetrics:
             dict.fromkeys(self._shown, 0)
         )
         oldest = dict.fromkeys((label for label, _ in self._shown), 0.0)
+        work = dict.fromkeys(self._work_shown, 0.0)
         for queue in measured:
             label = self._names.queue(queue.queue)
             oldest[label] = max(oldest.get(label, 0.0), queue.oldest_seconds)
             for state in STATES:
                 jobs[label, state] += queue.jobs[state]
+            mean_seconds = self._means.get(queue.queue)
+            if mean_seconds is not None:
+                waiting = queue.jobs["pending"] + queue.jobs["queued"]
+                work[label] = work.get(label, 0.0) + waiting * mean_seconds
         for (label, state), count in jobs.items():
             self._depth.labels(label, state).set(count)
         for label, seconds in oldest.items():
             self._oldest.labels(label).set(seconds)
-        self._shown = set(jobs)
+        for label, seconds in work.items():
+            self._work.labels(label).set(seconds)
+        self._shown, self._work_shown = set(jobs), set(work)
 
     def hide(self) -> None:
         """Show no queue any more: another scheduler leads."""
         self._depth.clear()
         self._oldest.clear()
+        self._work.clear()
+        self._dead.clear()
+        self._means = {}
         self._measured_at.set(0)
         self._shown = set()
+        self._work_shown, self._dead_shown = set(), set()

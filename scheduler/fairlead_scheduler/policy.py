@@ -18,6 +18,7 @@ from fairlead_scheduler.holds import Member
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.longs import LongJobs
+from fairlead_scheduler.looks import Look, looked
 from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.rates import Used
@@ -136,6 +137,10 @@ class FairOrder:
             lane=_standing(lane, node.lanes),
             queue=_standing(node, ledger.root),
         )
+
+    def look(self, now_us: int, *, slots: int, free: int) -> Look:
+        """Look at what was served, for a report: at most a few milliseconds' work."""
+        return looked(self._ledger, now_us, slots=slots, free=free)
 
     def plan(
         self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = _NOBODY

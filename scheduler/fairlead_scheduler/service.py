@@ -110,6 +110,7 @@ class Scheduler:
             self._metrics.queues.hide()
             self._metrics.policy.hide()
             self._metrics.backlog.hide()
+            self._metrics.fairness.hide()
 
     def _await_schema(self, connection: Connection) -> bool:
         while not self._stop.is_set():

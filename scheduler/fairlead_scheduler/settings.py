@@ -103,6 +103,13 @@ class SchedulerSettings(DatabaseSettings):
         le=600,
         description="Seconds between two full reads of work_queue against the leader's books.",
     )
+    report_seconds: float = Field(
+        default=5.0,
+        ge=1,
+        le=60,
+        description="Seconds between two looks for the fairness report, which tells of the "
+        "last twelve such spans.",
+    )
     catch_up_max: int = Field(
         default=1000,
         ge=1,

@@ -1,4 +1,4 @@
-"""Long reads beside the loop: the lanes, all of `work_queue`, and the gauges of the queues.
+"""Long reads beside the loop: the lanes, all of `work_queue`, the gauges of the queues.
 
 They lock nothing, so their session may take longer than the lease; how much of the time they
 take is bounded.
@@ -23,6 +23,7 @@ from fairlead_scheduler.views import Audited, News, Surveyed
 
 _PACKAGE = __package__ or ""
 _GAUGES_SECONDS = 5.0
+_DEAD_SECONDS = 60.0
 _DUTY = 0.05
 
 
@@ -66,6 +67,7 @@ class Surveys:
             Chore("audit", inf, self.audit, at_once=False),
             Chore("survey", self._settings.survey_seconds, self.survey, _DUTY, at_once=False),
             Chore("gauges", _GAUGES_SECONDS, self.gauges, _DUTY),
+            Chore("dead_jobs", _DEAD_SECONDS, self.dead_jobs, _DUTY),
         )
 
     def survey(self) -> bool:
@@ -87,6 +89,12 @@ class Surveys:
         self._metrics.queues.show(
             (self._measured(row) for row in rows), took_seconds=monotonic() - began
         )
+        return False
+
+    def dead_jobs(self) -> bool:
+        """Count the jobs that failed for good, by queue."""
+        rows = self._connection.execute(sql.load(_PACKAGE, "dead_jobs")).fetchall()
+        self._metrics.queues.dead({str(queue): int(str(dead)) for queue, dead in rows})
         return False
 
     def _measured(self, row: QueueGauges) -> Measured:

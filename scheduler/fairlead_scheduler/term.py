@@ -23,6 +23,7 @@ from fairlead_scheduler.loop import Loop
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.policies import Looked, Policies, look
 from fairlead_scheduler.pressure import Pressure
+from fairlead_scheduler.reports import Reports
 from fairlead_scheduler.session import (
     connect_counter,
     connect_leader,
@@ -142,13 +143,18 @@ class Term:
             metrics=self._metrics,
             cap=lambda caps: self._cap(pressure, caps),
         )
+        reports = Reports(
+            sweeping, pool=settings.pool, epoch=epoch, reports=self._requests.reports
+        )
         firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
         schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
         surveys = Surveys(
             reading, settings, news=self._news, bell=self._bell, metrics=self._metrics
         )
         upkeep = Upkeep(keeping, settings, epoch=epoch)
-        self._hands.hire("sweeps", sweeping, (*policies.chores(), *sweeps.chores()))
+        self._hands.hire(
+            "sweeps", sweeping, (*policies.chores(), *reports.chores(), *sweeps.chores())
+        )
         self._hands.hire("cron", firing, schedules.chores())
         self._hands.hire("surveys", reading, surveys.chores())
         self._hands.hire("upkeep", keeping, upkeep.chores())

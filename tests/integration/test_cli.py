@@ -13,7 +13,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 from rich.console import Console
 
-from fairlead.cli import jobs, queues, schedules, show, workers
+from fairlead.cli import jobs, queues, schedules, shares, show, workers
 from fairlead.cli.session import Row
 from fairlead.migrate import migrations
 from tests.integration.conftest import Fairlead
@@ -264,7 +264,7 @@ def test_top_prints_one_line_a_look_where_there_is_no_terminal(
 
     assert 2 == len(lines)
     assert "pending 1 queued 0 running 0" in lines[1]
-    assert {"queues", "workers", "counters", "rates"} == set(
+    assert {"queues", "tenants", "workers", "counters", "rates"} == set(
         json.loads(fairlead("top", "--json"))
     )
 
@@ -354,6 +354,7 @@ TABLES = [
     (jobs.COLUMNS, "id state queue tenant kind try error"),
     (queues.QUEUE_COLUMNS, "queue pending queued running scheduled tenants oldest"),
     (queues.TENANT_COLUMNS, "queue tenant pending queued running oldest"),
+    (shares.COLUMNS, "queue tenant weight share entitled lag waits runs"),
     (workers.COLUMNS, "id name pool state running up lease ends in"),
     (schedules.COLUMNS, "name tenant cron timezone kind last fire state"),
 ]
@@ -372,6 +373,11 @@ def test_tables_keep_their_headings_and_numbers_in_80_columns(
         **dict.fromkeys(texts, "a rather long name that somebody chose for it"),
         **dict.fromkeys(times, now - timedelta(days=3, hours=4)),
         **dict.fromkeys(numbers, 123_456),
+        "weight": 0.25,
+        **dict.fromkeys(("share", "entitled_share"), 1.0),
+        "lag_slot_seconds": -1234.5,
+        **dict.fromkeys(("oldest_wait_seconds", "mean_run_seconds"), 1234.5),
+        "blocked_by": "reserve",
         "id": 12_345_678,
         "state": "cancelled",
         "attempt": 12,

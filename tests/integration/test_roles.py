@@ -202,7 +202,7 @@ def test_the_admin_role_steers_and_never_touches_a_lease(log_in: LogIn) -> None:
     assert [(0,)] == admin.execute("SELECT fairlead.redrive('default')").fetchall()
     admin.execute("SELECT fairlead.pause('default')")
     assert [(True,)] == admin.execute("SELECT fairlead.resume('default')").fetchall()
-    for view in ("job_status", "queue_stats", "tenant_stats", "workers"):
+    for view in ("job_status", "queue_stats", "tenant_stats", "tenant_shares", "workers"):
         admin.execute(f"SELECT * FROM fairlead.{view}".encode())
     admin.execute(
         "INSERT INTO fairlead.schedules (name, cron, kind) VALUES ('s', '* * * * *', 'k')"

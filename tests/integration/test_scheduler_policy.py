@@ -1,16 +1,13 @@
 """A stored policy is in force soon, holds exactly, and a bad one leaves the last good one."""
 
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-
 from fairlead import policy_store
 from fairlead.policy import digest, parse
 from tests.conftest import Connect
 from tests.support.children import register
-from tests.support.race import Database, claim, finish
+from tests.support.race import Database, claim
 from tests.support.schedulers import Replica, led, scheduler_process, scheduling
 from tests.support.waiting import until
+from tests.support.working import working
 
 LIMITED = """
 version: limited
@@ -57,26 +54,6 @@ def places_of_jobs(db: Database) -> object:
     """Return something that changes when a row of jobs is written."""
     rows = db.execute("SELECT id, ctid::text, xmin::text FROM fairlead.jobs ORDER BY id")
     return rows.fetchall()
-
-
-@contextmanager
-def working(connect: Connect, worker: int) -> Generator[list[int]]:
-    """Claim and finish whatever is queued until the end of the block; yield the ids."""
-    done: list[int] = []
-    stop = threading.Event()
-    session = connect()
-
-    def work() -> None:
-        while not stop.wait(0.005):
-            done.extend(finish(session, claim(session, worker)))
-
-    thread = threading.Thread(target=work, name="working")
-    thread.start()
-    try:
-        yield done
-    finally:
-        stop.set()
-        thread.join()
 
 
 def test_a_stored_policy_is_in_force_within_two_seconds_over_a_backlog(

@@ -173,7 +173,8 @@ def whole_table(node: Plan) -> tuple[str, str]:
         return table, index
     # A partition's index is called after its columns: …_20261121_id_idx.
     columns = re.sub(r"^.*_\d{8}_|_idx$", "", index)
-    return "job_history", f"job_history_{columns}" if index else ""
+    name = "redrive" if columns == "queue_finished_at_id" else columns
+    return "job_history", f"job_history_{name}" if index else ""
 
 
 def scans(plan: Plan, *, limited: bool = False) -> Iterator[tuple[Plan, bool]]:

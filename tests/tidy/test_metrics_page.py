@@ -9,6 +9,7 @@ from fairlead_scheduler.metrics import STATES, Measured, Metrics
 from fairlead_worker import tally
 from tests.support import tree
 from tests.support.pages import worker_page
+from tests.support.reports import report, share
 
 _ROW = re.compile(r"\| `(fairlead_\w+)` \| (\w+) \| ([\w, ]*) ?\| (\S.*) \|")
 _PAGE = (tree.ROOT / "docs/reference/metrics.md").read_text("utf-8")
@@ -44,9 +45,12 @@ def busy_scheduler() -> CollectorRegistry:
     metrics = Metrics()
     metrics.queues.runnable(["default"])
     jobs: dict[str, int] = dict.fromkeys(STATES, 1)
+    metrics.queues.means({"default": 1.0})
     metrics.queues.show([Measured("default", jobs, 1.0)])
     metrics.policy.rules("0123456789ab", "1")
     metrics.policy.held({"limit": 1})
+    metrics.queues.dead({"default": 1})
+    metrics.fairness.show(report(share("acme", 1.0)))
     metrics.endings.stolen(["default"], ["mail"], ["failed"])
     return metrics.registry
 

@@ -5,7 +5,7 @@ from typing import Annotated, cast
 
 import typer
 
-from fairlead.cli import show, words
+from fairlead.cli import shares, show, words
 from fairlead.cli.session import Row, ask, session
 
 Queue = Annotated[str, typer.Argument(help="The queue.")]
@@ -74,10 +74,25 @@ def tenants(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
     as_json: show.AsJson = False,
 ) -> None:
-    """Show the tenants with most work. A `+` says that counting stopped there."""
+    """Show the tenants with most work, and what they had of the slots in the last minute.
+
+    A `+` says that counting stopped there. A lag is in slot-seconds: below zero, a tenant had
+    less than it was entitled to.
+    """
     with session() as connection:
         found = ask(connection, "tenants", {"queue": queue, "limit": limit})
-    show.rows(found, TENANT_COLUMNS, as_json=as_json, none="no tenant has unfinished work")
+        pools = ask(connection, "shares")
+    if as_json:
+        show.print_json(found)
+        return
+    busy = [row for row in found if row["pending"] or row["queued"] or row["running"]]
+    none = "no tenant has unfinished work"
+    show.rows(busy, TENANT_COLUMNS, as_json=False, none=none)
+    for said in ("", *shares.sentences(pools)):
+        typer.echo(said)
+    served = shares.most_first(found)
+    if served:
+        show.rows(served, shares.COLUMNS, as_json=False, none="")
 
 
 def pause(queue: Queue, *, tenant: Tenant = None, as_json: show.AsJson = False) -> None:

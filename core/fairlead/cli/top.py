@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead.cli import show, words
+from fairlead.cli import shares, show, words
 from fairlead.cli.queues import QUEUE_COLUMNS
 from fairlead.cli.session import Row, ask, session
 from fairlead.cli.workers import COLUMNS as WORKER_COLUMNS
@@ -27,6 +27,10 @@ class Sight:
     """What was read at one moment, all of it bounded."""
 
     queues: tuple[Row, ...]
+    tenants: tuple[Row, ...]
+    """Those that had most of the slots of late."""
+    pools: tuple[Row, ...]
+    """What the tenants' shares are of."""
     workers: tuple[Row, ...]
     counters: Row
 
@@ -46,7 +50,7 @@ def top(
     ] = None,
     as_json: show.AsJson = False,
 ) -> None:
-    """Watch queues, workers and rates. Without a terminal: one line a look.
+    """Watch queues, tenants, workers and rates. Without a terminal: one line a look.
 
     With --json it looks once, unless --count says how often.
     """
@@ -92,6 +96,8 @@ def look(connection: "Connection") -> Sight:
     """Read the moment."""
     return Sight(
         tuple(ask(connection, "queues")),
+        tuple(ask(connection, "served", {"limit": _ROWS_MAX})),
+        tuple(ask(connection, "shares")),
         tuple(ask(connection, "workers", {"all": False})),
         ask(connection, "counters")[0],
     )
@@ -156,6 +162,9 @@ def picture(before: Sight, after: Sight, *, width: int) -> "RenderableType":
         Text(),
         show.table(after.queues[:_ROWS_MAX], QUEUE_COLUMNS, width=width),
         Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),
+        Text("\n".join(shares.sentences(after.pools))),
+        show.table(after.tenants, shares.COLUMNS, width=width),
+        Text(),
         show.table(after.workers[:_ROWS_MAX], WORKER_COLUMNS, width=width),
         Text(f"and {hidden[1]} more workers" if hidden[1] > 0 else ""),
     )
@@ -170,6 +179,7 @@ def _as_json(before: Sight, after: Sight) -> dict[str, object]:
     known = None if before is after else growth
     return {
         "queues": after.queues,
+        "tenants": after.tenants,
         "workers": after.workers,
         "counters": after.counters,
         "rates": known,

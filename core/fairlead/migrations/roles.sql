@@ -109,6 +109,7 @@ begin
         'grant select, update (answered_at, answer) on fairlead.explain_requests to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.over_backlog to fairlead_scheduler',
         'grant update on sequence fairlead.backlog_gate to fairlead_scheduler',
+        'grant select, insert, update on fairlead.fairness_reports to fairlead_scheduler',
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id) on fairlead.jobs to fairlead_autoscaler',

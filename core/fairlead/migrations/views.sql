@@ -83,6 +83,22 @@ comment on view fairlead.tenant_stats is
     'Tenants with work that is due; it is counted up to 1,000 a tenant, then pending_is_more. '
     'oldest_pending_at is that of the job at the head of the lane.';
 
+create or replace view fairlead.tenant_shares with (security_barrier) as
+select r.pool, s.queue, s.tenant, s.weight, s.share, s.entitled_share, s.slot_seconds,
+       s.lag_slot_seconds, s.running, s.queued, s.oldest_wait_seconds, s.mean_run_seconds,
+       s.blocked_by, s.blocked_since, r.since, r.at
+from fairlead.fairness_reports r
+cross join lateral jsonb_to_recordset(r.report -> 'tenants') s (
+    queue text, tenant text, weight double precision, share double precision,
+    entitled_share double precision, slot_seconds double precision,
+    lag_slot_seconds double precision, running bigint, queued bigint,
+    oldest_wait_seconds double precision, mean_run_seconds double precision,
+    blocked_by text, blocked_since timestamptz)
+where (select fairlead._sees_all()) or fairlead._sees(s.tenant);
+comment on view fairlead.tenant_shares is
+    'What each tenant had of its pool''s slots from since to at, and what it was entitled to: at most '
+    'the 1,000 that had most. lag_slot_seconds is what it had beyond that: below zero it is behind.';
+
 create or replace view fairlead.queue_stats as
 with recursive named as (
     (select j.queue from fairlead.jobs j where j.run_at is null order by j.queue limit 1)

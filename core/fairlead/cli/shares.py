@@ -1,0 +1,72 @@
+"""What people read of the fairness report: a table of shares, and a sentence on each pool."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import cast
+
+from fairlead.cli import show, words
+from fairlead.cli.session import Row
+
+_STALE_SECONDS = 15.0
+
+
+def _percent(field: str) -> show.Column:
+    title = "entitled" if field == "entitled_share" else "share"
+    return show.Column(title, lambda row: _said(row, field, "{:.1%}"), right=True)
+
+
+def _said(row: Row, field: str, form: str) -> str:
+    value = cast("float | None", row[field])
+    return "-" if value is None else form.format(value)
+
+
+def _blocked(row: Row) -> str:
+    """Say what holds a tenant back; that others go first, or that no slot is free, does not."""
+    by = row["blocked_by"]
+    return "" if by in (None, "turn", "capacity") else str(by)
+
+
+COLUMNS = (
+    show.text("queue", "queue"),
+    show.text("tenant", "tenant"),
+    show.Column("weight", lambda row: _said(row, "weight", "{:g}"), right=True),
+    _percent("share"),
+    _percent("entitled_share"),
+    show.Column("lag", lambda row: _said(row, "lag_slot_seconds", "{:+,.1f}"), right=True),
+    show.Column(
+        "waits", lambda row: _said(row, "oldest_wait_seconds", "{:,.1f} s"), right=True
+    ),
+    show.Column("runs", lambda row: _said(row, "mean_run_seconds", "{:,.3g} s"), right=True),
+    show.Column("", _blocked),
+)
+"""Lags are slot-seconds; `waits` is the oldest job's, `runs` the mean."""
+
+
+def most_first(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that a report knows of, those that had most first."""
+    known = [row for row in rows if row["slot_seconds"] is not None]
+    return sorted(known, key=lambda row: cast("float", row["slot_seconds"]), reverse=True)
+
+
+def sentences(pools: Sequence[Row]) -> Iterator[str]:
+    """Say of each pool what the shares are of, how old they are, and how even."""
+    for pool in pools:
+        led = "" if pool["led"] else "; no scheduler leads"
+        if pool["pool"] is None:
+            yield f"no shares yet: the leader reports them every 5 s while jobs run{led}"
+            return
+        at, since, now = (cast("datetime", pool[name]) for name in ("at", "since", "now"))
+        jain = ""
+        if pool["jain"] is not None:
+            jain = (
+                f"; Jain's index {cast('float', pool['jain']):.3f}"
+                f" over {pool['jain_tenants']} that waited all the time"
+            )
+        if pool["led"] and not pool["current"]:
+            led = "; by the leader before this one"
+        elif pool["led"] and (now - at).total_seconds() > _STALE_SECONDS:
+            led = "; nothing has run since"
+        yield (
+            f"shares of pool '{words.printable(str(pool['pool']))}' over"
+            f" {words.age(at - since)}, as of {words.since(at, now=now)} ago{jain}{led}"
+        )

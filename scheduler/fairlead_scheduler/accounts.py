@@ -1,0 +1,111 @@
+"""What each lane had in the window of the report, and was entitled to, bucket by bucket."""
+
+from fairlead_scheduler.books import Lane
+from fairlead_scheduler.bounds import REASONS
+from fairlead_scheduler.looks import Look
+
+BUCKETS = 12
+"""Spans between two looks that make up the window."""
+
+
+class Account:
+    """One lane's."""
+
+    __slots__ = (
+        "_counted_us",
+        "_entitled_us",
+        "_served_us",
+        "blocked_by",
+        "blocked_us",
+        "entitled_us",
+        "fresh_us",
+        "lane",
+        "pending_us",
+        "served_us",
+        "wait_us",
+        "waited",
+    )
+
+    def __init__(self, lane: Lane) -> None:
+        self.lane = lane
+        self._served_us = [0] * BUCKETS
+        self._entitled_us = [0] * BUCKETS
+        self._counted_us = 0
+        """What of the jobs that run has been counted."""
+        self.served_us = 0
+        """In the window."""
+        self.entitled_us = 0
+        self.fresh_us = 0
+        """Between the last two looks."""
+        self.waited = False
+        """Whether it would have taken anything then."""
+        self.pending_us: int | None = None
+        """The first look, of those without a break, that found something pending."""
+        self.blocked_by: str | None = None
+        self.blocked_us = 0
+        """The first look, of those without a break, that found it so."""
+        self.wait_us: int | None = None
+        """How long the oldest job has waited."""
+
+    @property
+    def size_us(self) -> int:
+        """What it had, or was entitled to, if that is more."""
+        return max(self.served_us, self.entitled_us)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it has had nothing, and there is nothing of it."""
+        return not (self.size_us or self.lane.in_flight or self.lane.heads.front is not None)
+
+    def begin(self, running_us: int) -> None:
+        """Leave out what jobs that run at the first look have run before it."""
+        self._counted_us = running_us
+
+    def serve(self, ended_us: int, running_us: int) -> None:
+        """Take what was served: by runs that have ended since, and by those that go on.
+
+        A run that took less than it seemed, because its job had waited in its worker, is made
+        up for by the next ones.
+        """
+        served_us = ended_us + running_us - self._counted_us
+        self._counted_us = running_us - min(0, served_us)
+        self.fresh_us = max(0, served_us)
+
+    def roll(self, place: int, most_us: float) -> None:
+        """Let what is fresh take the place of the oldest bucket.
+
+        Args:
+            place: The bucket's.
+            most_us: What it was entitled to, if it wanted that much.
+        """
+        fresh_us = self.fresh_us
+        entitled_us = round(most_us) if self.waited else round(min(fresh_us, most_us))
+        self.served_us += fresh_us - self._served_us[place]
+        self.entitled_us += entitled_us - self._entitled_us[place]
+        self._served_us[place], self._entitled_us[place] = fresh_us, entitled_us
+        self.fresh_us, self.waited = 0, False
+
+    def note(self, look: Look, unknown_us: int) -> None:
+        """Note what its lane waits for, and since when.
+
+        Args:
+            look: The look that was the last.
+            unknown_us: Since when a job waits that was pending before its leader led.
+        """
+        lane, oldest_us = self.lane, look.oldest_us.get(self.lane)
+        blocked_by: str | None = None
+        if lane.heads.front is None:
+            self.pending_us = None
+        else:
+            held = lane.queue.held or lane.held
+            blocked_by = REASONS[held] if held else "capacity" if look.busy else "turn"
+            if self.pending_us is None:
+                self.pending_us = look.at_us
+            for stream in lane.heads.streams:
+                if stream.ready:
+                    seen_us = stream.ready[0].seen_us
+                    seen_us = unknown_us if seen_us is None else seen_us
+                    oldest_us = seen_us if oldest_us is None else min(oldest_us, seen_us)
+        if blocked_by != self.blocked_by:
+            self.blocked_by, self.blocked_us = blocked_by, look.at_us
+        self.wait_us = None if oldest_us is None else max(0, look.at_us - oldest_us)

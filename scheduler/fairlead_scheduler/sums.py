@@ -1,0 +1,166 @@
+"""From accounts to a report: sums over all lanes, and the largest of them by name."""
+
+from collections.abc import Iterator, Sequence
+from heapq import nlargest
+from operator import attrgetter
+
+from fairlead_scheduler.accounts import Account
+from fairlead_scheduler.books import Lane, Queue
+from fairlead_scheduler.looks import Look
+from fairlead_scheduler.report import (
+    QUEUES_MAX,
+    TENANTS_MAX,
+    Group,
+    Had,
+    Others,
+    QueueShare,
+    Report,
+    TenantShare,
+    instant,
+)
+from fairlead_scheduler.shares import jain
+
+_AT_ONCE = 250
+"""Tenants that a tick has time to name."""
+
+
+class Sums:
+    """The sums of one window, to which each account adds.
+
+    Args:
+        look: The look that ends the window.
+        since_us: The look that begins it.
+    """
+
+    def __init__(self, look: Look, *, since_us: int) -> None:
+        self.look = look
+        self._since_us = since_us
+        self._count = 0
+        self._largest: list[Account] = []
+        """Those that may be named."""
+        self._bar_us = -1
+        """Who is no larger is not."""
+        self._other_waits_us = 0
+        self._queues: dict[Queue, tuple[int, int]] = {}
+        """What each was served and entitled to."""
+        self._served_us = self._entitled_us = 0
+        self._ratios: list[float] = []
+        """What tenants that waited all the time had of what they were entitled to."""
+        self._noisy, self._quiet = [0, 0], [0, 0]
+        """How many there are, and for how long the oldest job of theirs has waited."""
+
+    def add(self, account: Account) -> None:
+        """Add one account that has anything."""
+        self._count += 1
+        if account.size_us <= self._bar_us:
+            self._leave(account)
+        else:
+            self._largest.append(account)
+            if len(self._largest) >= 2 * TENANTS_MAX:
+                self._keep()
+        lane, served_us, entitled_us = account.lane, account.served_us, account.entitled_us
+        self._served_us += served_us
+        self._entitled_us += entitled_us
+        before = self._queues.get(lane.queue, (0, 0))
+        self._queues[lane.queue] = (before[0] + served_us, before[1] + entitled_us)
+        if entitled_us and lane.active and lane.waits_since_us <= self._since_us:
+            self._ratios.append(served_us / entitled_us)
+        pending_us = account.pending_us
+        noisy = pending_us is not None and pending_us <= self._since_us
+        group = self._noisy if noisy else self._quiet
+        group[0] += 1
+        group[1] = max(group[1], account.wait_us or 0)
+
+    def _keep(self) -> None:
+        """Keep the largest of those that may be named."""
+        self._largest.sort(key=attrgetter("size_us"), reverse=True)
+        for account in self._largest[TENANTS_MAX:]:
+            self._leave(account)
+        del self._largest[TENANTS_MAX:]
+        if len(self._largest) == TENANTS_MAX:
+            self._bar_us = self._largest[-1].size_us
+
+    def _leave(self, account: Account) -> None:
+        """Name it not."""
+        self._other_waits_us = max(self._other_waits_us, account.wait_us or 0)
+
+    def report(self) -> Iterator[Report | None]:
+        """Make the report, a little in each tick; at last, yield it."""
+        self._keep()
+        largest = sorted(self._largest, key=attrgetter("served_us"), reverse=True)
+        yield None
+        tenants: list[TenantShare] = []
+        for begin in range(0, len(largest), _AT_ONCE):
+            tenants += map(self._tenant, largest[begin : begin + _AT_ONCE])
+            yield None
+        yield Report(
+            since_us=self._since_us,
+            at_us=self.look.at_us,
+            slots=self.look.slots,
+            slot_seconds=self._served_us / 1e6,
+            jain=jain(self._ratios),
+            jain_tenants=len(self._ratios),
+            noisy=Group(self._noisy[0], self._noisy[1] / 1e6),
+            quiet=Group(self._quiet[0], self._quiet[1] / 1e6),
+            queues=self._named_queues(),
+            tenants=tuple(tenants),
+            other=self._others(tenants),
+        )
+
+    def _tenant(self, account: Account) -> TenantShare:
+        lane, look = account.lane, self.look
+        return TenantShare(
+            queue=lane.queue.name,
+            tenant=lane.tenant,
+            weight=lane.weight,
+            had=self._had(account.served_us, account.entitled_us),
+            running=look.running.get(lane, 0),
+            queued=look.queued.get(lane, 0),
+            oldest_wait_seconds=None if account.wait_us is None else account.wait_us / 1e6,
+            mean_run_seconds=_mean_seconds(lane),
+            blocked_by=account.blocked_by,
+            blocked_since=instant(account.blocked_us) if account.blocked_by else None,
+        )
+
+    def _named_queues(self) -> tuple[QueueShare, ...]:
+        largest = nlargest(QUEUES_MAX, self._queues.items(), key=_most_of)
+        return tuple(
+            QueueShare(
+                queue=queue.name,
+                weight=queue.weight,
+                had=self._had(*us),
+                mean_run_seconds=_mean_seconds(queue),
+            )
+            for queue, us in largest
+        )
+
+    def _others(self, tenants: Sequence[TenantShare]) -> Others:
+        """Return the sums of what is not named."""
+        largest, running, queued = self._largest, self.look.running, self.look.queued
+        count = self._count - len(largest)
+        return Others(
+            tenants=count,
+            had=self._had(
+                self._served_us - sum(account.served_us for account in largest),
+                self._entitled_us - sum(account.entitled_us for account in largest),
+            ),
+            running=sum(running.values()) - sum(each.running for each in tenants),
+            queued=sum(queued.values()) - sum(each.queued for each in tenants),
+            oldest_wait_seconds=self._other_waits_us / 1e6 if count else None,
+        )
+
+    def _had(self, served_us: int, entitled_us: int) -> Had:
+        return Had(
+            share=served_us / (self._served_us or 1),
+            entitled_share=entitled_us / (self._entitled_us or 1),
+            slot_seconds=served_us / 1e6,
+            lag_slot_seconds=(served_us - entitled_us) / 1e6,
+        )
+
+
+def _most_of(queue: tuple[Queue, tuple[int, int]]) -> int:
+    return max(queue[1])
+
+
+def _mean_seconds(member: Lane | Queue) -> float | None:
+    return member.mean.value_us(0) / 1e6 if member.mean.samples else None

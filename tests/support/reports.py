@@ -1,0 +1,27 @@
+"""Fairness reports for tests, without a scheduler."""
+
+from fairlead_scheduler.report import Group, Had, Others, QueueShare, Report, TenantShare
+
+
+def share(tenant: str, slot_seconds: float) -> TenantShare:
+    """Return a tenant of the queue `q` that had so much of 1,000 slot-seconds."""
+    had = Had(slot_seconds / 1000, 0.5, slot_seconds, 1.0)
+    return TenantShare("q", tenant, 1.0, had, 2, 0, 3.0, None, None, None)
+
+
+def report(*tenants: TenantShare) -> Report:
+    """Return a report on these and seven others, who waited for 4 s."""
+    had = Had(1.0, 1.0, 1000.0, 0.0)
+    return Report(
+        since_us=0,
+        at_us=5_000_000,
+        slots=4,
+        slot_seconds=1000.0,
+        jain=0.9,
+        jain_tenants=2,
+        noisy=Group(1, 3.0),
+        quiet=Group(2, 1.0),
+        queues=(QueueShare("q", 1.0, had, 0.5),),
+        tenants=tenants,
+        other=Others(7, Had(0.0, 0.0, 0.0, 7.0), 1, 1, 4.0),
+    )

@@ -1,0 +1,304 @@
+"""The fairness report: what tenants had of the slots, by numbers worked out by hand."""
+
+from collections.abc import Mapping
+from math import inf, isnan
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from fairlead_scheduler.fairness_metrics import FairnessMetrics
+from fairlead_scheduler.looks import Look
+from fairlead_scheduler.report import Had, Report
+from fairlead_scheduler.reporter import Reporter
+from fairlead_scheduler.shares import entitled, jain
+from fairlead_scheduler.terms import Table, Terms
+from tests.support.fair_bench import MS, Bench
+from tests.support.reports import report, share
+from tests.support.tables import table, weighing
+
+SECOND = 1_000_000
+LOOK_US = 5 * SECOND
+TWO = weighing({("q", "a"): 1.0, ("q", "b"): 3.0})
+
+
+class Reported(Bench):
+    """A fair order with its reports; jobs run for as long as a test says."""
+
+    def __init__(self, terms: Table) -> None:
+        super().__init__(terms)
+        self.reporter = Reporter(LOOK_US)
+        self.now_us = 100 * SECOND
+        self.queued: dict[str, list[int]] = {}
+
+    def begin(self, *tenants: str) -> None:
+        """Let tenants have far more pending than is dispatched, and look for the first time."""
+        for tenant in tenants:
+            self.add(f"q/{tenant}", *[1000] * 50)
+        self.dispatch(20)
+        assert self.step() is None
+
+    def dispatch(self, room: int) -> None:
+        """Dispatch so many jobs more."""
+        for job in self.plan(room, slots=4):
+            self.queued.setdefault(self.names[job.id].rstrip("0123456789"), []).append(job.id)
+
+    def claim(self, tenant: str) -> int:
+        """Let a worker take a dispatched job of the tenant; return its id."""
+        job = self.queued[tenant].pop()
+        self.order.claimed([job], self.now_us)
+        return job
+
+    def serve(self, **seconds: int) -> None:
+        """Let a job of each tenant be claimed, and end after so many seconds."""
+        for tenant, run in seconds.items():
+            self.order.ended([self.claim(tenant)], [run * SECOND])
+
+    def step(self) -> Report | None:
+        """Let the reporter go on for one tick."""
+
+        def take() -> Look:
+            return self.order.look(self.now_us, slots=4, free=4)
+
+        return self.reporter.step(self.now_us, take)
+
+    def report(self) -> Report:
+        """Let five seconds pass since the last look, and return the report on them."""
+        self.now_us += LOOK_US - MS
+        self.plan(0)
+        found: Report | None = None
+        while found is None:
+            found = self.step()
+        return found
+
+
+def had(report: Report) -> Mapping[str, Had]:
+    """Return what each tenant had."""
+    return {each.tenant: each.had for each in report.tenants}
+
+
+def test_two_tenants_that_get_their_weights_are_even() -> None:
+    """5 and 15 of 20 slot-seconds at weights of 1 and 3: no lag, and Jain's index is 1."""
+    bench = Reported(TWO)
+    bench.begin("a", "b")
+
+    bench.serve(a=5, b=15)
+    report = bench.report()
+
+    assert {"a": Had(0.25, 0.25, 5.0, 0.0), "b": Had(0.75, 0.75, 15.0, 0.0)} == had(report)
+    assert (20.0, 1.0, 2) == (report.slot_seconds, report.jain, report.jain_tenants)
+    assert (Had(1.0, 1.0, 20.0, 0.0), 0) == (report.queues[0].had, report.other.tenants)
+
+
+def test_who_gets_more_than_its_weight_is_ahead_and_the_other_behind() -> None:
+    """10 and 10 where 5 and 15 were due: ratios of 2 and 2/3, whose index is .8."""
+    bench = Reported(TWO)
+    bench.begin("a", "b")
+
+    bench.serve(a=10, b=10)
+    report = bench.report()
+
+    assert {"a": Had(0.5, 0.25, 10.0, 5.0), "b": Had(0.5, 0.75, 10.0, -5.0)} == had(report)
+    assert 0.8 == pytest.approx(report.jain)
+
+
+def test_who_wants_less_than_its_share_is_entitled_to_what_it_wants() -> None:
+    """2 of 18 seconds; the other 16 are due to those who waited, at 1 to 3."""
+    bench = Reported(TWO)
+    bench.begin("a", "b")
+    bench.add("q/idle", 1000)
+    bench.dispatch(1)
+
+    bench.serve(idle=2, a=4, b=12)
+    report = bench.report()
+
+    assert [-0.0, 0.0, 0.0] == [each.lag_slot_seconds for each in had(report).values()]
+    assert 2 / 18 == had(report)["idle"].entitled_share
+    assert (2, 1.0) == (report.jain_tenants, report.jain)
+    assert (2, 1) == (report.noisy.tenants, report.quiet.tenants)
+
+
+def test_who_is_held_to_a_limit_is_entitled_to_what_it_gets() -> None:
+    """With a weight of 10 it would be due most; its limit of 1 slot leaves 15 to 1 and 2."""
+    bench = Reported(
+        table({("q", "big"): Terms(weight=10.0, limit=1), ("q", "b"): Terms(weight=2.0)})
+    )
+    bench.begin("big", "a", "b")
+    bench.claim("big")
+
+    bench.serve(a=5, b=10)
+    report = bench.report()
+
+    assert [10.0, 5.0, 5.0] == [each.had.slot_seconds for each in report.tenants]
+    assert {0.0} == {each.had.lag_slot_seconds for each in report.tenants}
+    assert 2 == report.jain_tenants
+    (big,) = (each for each in report.tenants if each.tenant == "big")
+    assert ("limit", 1) == (big.blocked_by, big.running)
+
+
+def test_a_run_that_goes_on_counts_up_to_the_look_and_no_second_twice() -> None:
+    """A job of 12 s is 5 s in each of two buckets and 2 s in the third."""
+    bench = Reported(TWO)
+    bench.begin("a", "b")
+    job = bench.claim("a")
+
+    seconds = [bench.report().slot_seconds for _ in range(2)]
+    bench.order.ended([job], [12 * SECOND])
+
+    assert [5.0, 10.0, 12.0] == [*seconds, bench.report().slot_seconds]
+
+
+def test_what_ran_before_the_first_look_does_not_count() -> None:
+    """A new leader says since when it counts: a job that it found running counts from there."""
+    bench = Reported(TWO)
+    bench.add("q/a", 1000)
+    bench.dispatch(1)
+    bench.claim("a")
+    bench.now_us += 60 * SECOND
+    bench.begin("b")
+
+    report = bench.report()
+
+    assert (5.0, LOOK_US) == (report.slot_seconds, report.at_us - report.since_us)
+
+
+def test_a_run_that_was_broken_off_counts() -> None:
+    """A crashing tenant pays for the slots that its crashes held."""
+    bench = Reported(TWO)
+    bench.begin("a", "b")
+    job = bench.claim("a")
+    bench.now_us += 3 * SECOND
+    bench.order.returned([job], bench.now_us)
+
+    assert 3.0 == bench.report().slot_seconds
+
+
+def test_the_window_moves_on() -> None:
+    """After a minute what was served before it is forgotten, and then who was served."""
+    bench = Reported(TWO)
+    bench.add("q/a", 1000)
+    bench.dispatch(1)
+    bench.begin()
+    bench.serve(a=7)
+
+    seconds = [bench.report().slot_seconds for _ in range(13)]
+
+    assert [7.0] * 12 + [0.0] == seconds
+    report = bench.report()
+    assert ((), None) == (report.tenants, report.jain)
+    assert 12 * LOOK_US == report.at_us - report.since_us
+
+
+def test_what_blocks_a_tenant_is_said_with_since_when() -> None:
+    """The first look that found it so; a wait counts from when the leader saw the job."""
+    bench = Reported(table({("q", "a"): Terms(limit=1)}))
+    bench.begin("a")
+    bench.claim("a")
+
+    first, second = bench.report(), bench.report()
+
+    assert {("limit", "1970-01-01T00:01:40.001000+00:00")} == {
+        (each.tenants[0].blocked_by, each.tenants[0].blocked_since) for each in (first, second)
+    }
+    assert second.at_us / SECOND == second.tenants[0].oldest_wait_seconds
+
+
+def test_queues_share_by_their_weights_first() -> None:
+    """A queue of two tenants is due no more than one with a single tenant of its weight."""
+    bench = Reported(TWO)
+    bench.add("r/c", *[1000] * 50)
+    bench.begin("a", "b")
+
+    bench.serve(a=5, b=5, c=10)
+    report = bench.report()
+
+    assert [0.5, 0.375, 0.125] == sorted(
+        (each.entitled_share for each in had(report).values()), reverse=True
+    )
+    assert {"q": 0.0, "r": 0.0} == {
+        each.queue: each.had.lag_slot_seconds for each in report.queues
+    }
+
+
+def test_the_smallest_tenants_are_added_up() -> None:
+    """A report names 1,000; the rest is `other`, and nothing is lost."""
+    bench = Reported(TWO)
+    for number in range(1003):
+        bench.add(f"q/t{number}x", 1000)
+    bench.begin()
+    bench.dispatch(2000)
+    bench.serve(**{f"t{number}x": 1 + (number >= 3) for number in range(1003)})
+
+    report = bench.report()
+
+    assert (1000, 3, 3.0) == (
+        len(report.tenants),
+        report.other.tenants,
+        report.other.had.slot_seconds,
+    )
+    assert 1.0 == pytest.approx(
+        report.other.had.share + sum(each.had.share for each in report.tenants)
+    )
+
+
+@pytest.mark.parametrize(
+    ("amount", "wanted", "weights", "expected"),
+    [
+        (12.0, [inf, inf], [1.0, 3.0], [3.0, 9.0]),
+        (12.0, [1.0, inf, inf], [1.0, 1.0, 1.0], [1.0, 5.5, 5.5]),
+        (12.0, [1.0, 4.5, inf], [1.0, 1.0, 1.0], [1.0, 4.5, 6.5]),
+        (12.0, [2.0, 3.0], [1.0, 1.0], [2.0, 3.0]),
+        (12.0, [9.0, 9.0], [1.0, 2.0], [4.0, 8.0]),
+        (0.0, [inf, 0.0], [1.0, 1.0], [0.0, 0.0]),
+        (12.0, [], [], []),
+    ],
+)
+def test_an_amount_is_shared_by_weight_among_those_who_want_more(
+    amount: float, wanted: list[float], weights: list[float], expected: list[float]
+) -> None:
+    """Weighted max-min fairness."""
+    assert expected == entitled(amount, wanted, weights)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([1.0, 1.0], 1.0),
+        ([1.0, 0.0], 0.5),
+        ([2.0, 1.0, 0.0], 0.6),
+        ([1.0], None),
+        ([0, 0], None),
+    ],
+)
+def test_jains_index_says_how_even_values_are(
+    values: list[float], expected: float | None
+) -> None:
+    """(Σx)² / (n Σx²)."""
+    assert expected == jain(values)
+
+
+def shown(registry: CollectorRegistry, series: str, tenant: str) -> float | None:
+    """Return what is shown of a tenant."""
+    queue = "other" if tenant == "other" else "q"
+    return registry.get_sample_value(
+        f"fairlead_tenant_{series}", {"queue": queue, "tenant": tenant}
+    )
+
+
+def test_twenty_tenants_have_series_and_the_others_one_together() -> None:
+    """Who leaves them vanishes; one that is shown gives way to one a quarter larger only."""
+    registry = CollectorRegistry()
+    metrics = FairnessMetrics(registry, str)
+    tenants = [share(f"t{number}", 100.0 - number) for number in range(25)]
+
+    metrics.show(report(*tenants))
+
+    assert (0.1, 0.081, None) == tuple(shown(registry, "share", f"t{n}") for n in (0, 19, 20))
+    assert 5 + 7 == shown(registry, "lag_slot_seconds", "other")
+    assert 4.0 == shown(registry, "oldest_wait_seconds", "other")
+    metrics.show(report(*tenants[:20], share("t20", 90.0)))
+    assert None is shown(registry, "share", "t20")
+    metrics.show(report(*tenants[:20], share("t20", 102.0)))
+    assert (0.102, None) == tuple(shown(registry, "share", f"t{n}") for n in (20, 19))
+    metrics.hide()
+    assert None is shown(registry, "share", "t0")
+    assert isnan(registry.get_sample_value("fairlead_fairness_jain") or 0.0)
