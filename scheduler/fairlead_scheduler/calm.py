@@ -13,6 +13,21 @@ _BUSY = 20.0
 _QUIET = 12.0
 _JOBS_PER_HEAT = 20
 _STIRRED_LOOKS = 3
+_FEW_JOBS = 2
+_SHARE_FOR_FEW = 0.5
+
+
+def tick_share(*, jobs: int, free: int) -> float:
+    """Return what part of a tick to rest after a look that sent out so many jobs.
+
+    Half a tick while few jobs come and slots are free: to each of them the tick is nearly all
+    of its wait. Where many share a look, or all slots are taken, haste gains nobody anything.
+
+    Args:
+        jobs: What the look sent out.
+        free: Slots that hold nothing.
+    """
+    return _SHARE_FOR_FEW if jobs <= _FEW_JOBS <= free else 1.0
 
 
 class Calm:

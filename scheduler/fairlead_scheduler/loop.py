@@ -14,7 +14,7 @@ from psycopg import errors
 
 from fairlead import log
 from fairlead_scheduler.calls import Requests, drain
-from fairlead_scheduler.calm import Calm
+from fairlead_scheduler.calm import Calm, tick_share
 from fairlead_scheduler.explain import told
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
@@ -234,11 +234,12 @@ class Loop:
         self._metrics.queues.runnable(self._knowledge.runnable)
         self._metrics.endings.unstarted(view.receipts)
         self._metrics.lag.observe(monotonic() - min(began, self._due))
-        seconds = self._settings.tick_seconds
+        share = tick_share(jobs=len(plan.jobs), free=self._knowledge.capacity.free)
+        seconds = self._settings.tick_seconds * share
         if self._knowledge.lagging or not view.probed_all:
             seconds = 0.0
         elif self._settings.database_direct:
-            seconds = self._quiet_seconds()
+            seconds = self._quiet_seconds(seconds)
         elif calm.quiet:
             seconds = self._settings.idle_seconds
         seconds = min(seconds, self._release_seconds())
@@ -259,7 +260,7 @@ class Loop:
             seconds = min(seconds, order.mean_us / 1e6 * _ENDING_SHARE)
         return max(self._settings.tick_seconds, seconds)
 
-    def _quiet_seconds(self) -> float:
+    def _quiet_seconds(self, tick_seconds: float) -> float:
         """Ask to be notified while INSERTs are rare, and look once more before a long rest."""
         calm = self._calm
         if calm.resting and not calm.may_rest:
@@ -273,4 +274,4 @@ class Loop:
             return 0.0
         if calm.resting and calm.quiet:
             return self._settings.idle_seconds
-        return self._settings.tick_seconds
+        return tick_seconds

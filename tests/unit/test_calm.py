@@ -1,6 +1,8 @@
 """The loop lets INSERTs notify it while they are rare, and sleeps when nothing happens."""
 
-from fairlead_scheduler.calm import Calm
+import pytest
+
+from fairlead_scheduler.calm import Calm, tick_share
 
 SECOND_US = 1_000_000
 
@@ -76,3 +78,14 @@ def test_it_is_quiet_after_three_looks_without_a_change() -> None:
         quiet.append(calm.quiet)
 
     assert [False, False, False, True, False] == quiet
+
+
+@pytest.mark.parametrize(
+    ("jobs", "free", "expected"),
+    [(0, 2, 0.5), (2, 2, 0.5), (2, 50, 0.5), (3, 50, 1.0), (1, 1, 1.0), (0, 0, 1.0)],
+)
+def test_a_tick_is_halved_for_few_jobs_with_free_slots(
+    jobs: int, free: int, expected: float
+) -> None:
+    """To a job that finds a free slot the tick is nearly all of its wait."""
+    assert expected == tick_share(jobs=jobs, free=free)

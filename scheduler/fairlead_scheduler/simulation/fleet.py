@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
+from fairlead_scheduler.calm import tick_share
 from fairlead_scheduler.simulation.order import Event, Order, Row
 from fairlead_scheduler.simulation.prefetch import Prefetch
 from fairlead_scheduler.simulation.trace import Arrival
@@ -234,17 +235,19 @@ class _Play:
         order.ended(endings)
         order.arrived(list(enumerate(trace[self._told : self._arrived], self._told)), now_us)
         self._told = self._arrived
+        free = self._fleet.slots - len(self._running)
         room = self._prefetch.room(
             now_us,
             claims=len(claims),
             runs_us=[trace[job].cost_us for job, _ in endings],
             unclaimed=self._handed_out - self._claims_in_all,
-            free=self._fleet.slots - len(self._running),
+            free=free,
             waiting=self._arrived + self._waiting_at_start - self._handed_out,
         )
         rows = order.plan(now_us, room=room, slots=self._fleet.slots)
         if rows:
             self._handed_out += len(rows)
             self._transit.append((now_us + self._fleet.dispatch_us, rows))
-        self._look_us = now_us + self._fleet.tick_us + self._fleet.dispatch_us
+        tick_us = int(self._fleet.tick_us * tick_share(jobs=len(rows), free=free))
+        self._look_us = now_us + tick_us + self._fleet.dispatch_us
         self._stirred = False
