@@ -21,10 +21,17 @@ from types import FrameType
 from bench import machine
 from bench.context import say
 from bench.fairness import picture, real, report
-from bench.fairness.contenders import ALWAYS, UnknownContenderError, contender
+from bench.fairness.contenders import (
+    ALWAYS,
+    FAIRLEAD,
+    IDEAL,
+    UnknownContenderError,
+    contender,
+)
 from bench.fairness.generate import generate
 from bench.fairness.outcome import Outcome, measure
 from bench.fairness.record import record
+from bench.fairness.scenes import scene
 from bench.fairness.weights import Edit
 from bench.fairness.workload import FOLDER, Workload, WorkloadRefusedError, load, recorded
 from bench.processes import BrokenRunError
@@ -35,7 +42,7 @@ from fairlead_scheduler.simulation.trace import Arrival, TraceRefusedError
 
 _SEED = 1
 _REAL = "W1,W3,W4,W8,W15,W15B"
-"""What is played on PostgreSQL unless others are named: in ten minutes."""
+"""What is played on PostgreSQL unless others are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +57,7 @@ class Arguments:
     slots: int | None
     export: Path | None
     real: bool
+    scenes: bool
     strict: bool
     record: bool
     output: Path | None
@@ -76,6 +84,11 @@ def _own() -> list[Path]:
     return sorted(FOLDER.glob("*.toml"), key=_place)
 
 
+def _of_kind(*, scenes: bool) -> tuple[Path, ...]:
+    """Return the scenes, or what can be played in simulated time."""
+    return tuple(path for path in _own() if (load(path).scene != "play") == scenes)
+
+
 def _place(path: Path) -> tuple[bool, int, str]:
     name = path.stem.partition("-")[0]
     return (not name.startswith("W"), len(name), name)
@@ -91,7 +104,7 @@ def _contenders(text: str) -> tuple[str, ...]:
     return names
 
 
-def _arguments(argv: Sequence[str] | None) -> Arguments:
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m bench.fairness", description=__doc__)
     parser.add_argument("--form", default="quick", choices=("quick", "full"))
     parser.add_argument(
@@ -107,10 +120,20 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     parser.add_argument(
         "--real", action="store_true", help="on PostgreSQL too, with a scheduler and a worker"
     )
+    parser.add_argument(
+        "--scenes",
+        action="store_true",
+        help="what needs PostgreSQL: leaders lost, limits, edits",
+    )
     parser.add_argument("--strict", action="store_true", help="exit 1 for a missed target")
     parser.add_argument("--record", action="store_true", help="rewrite the page of results")
     parser.add_argument("--output", type=Path, help="where the JSON goes")
     parser.add_argument("--picture", type=Path, help="where the SVG goes; beside the JSON")
+    return parser
+
+
+def _arguments(argv: Sequence[str] | None) -> Arguments:
+    parser = _parser()
     given = parser.parse_args(argv)
     if given.record and (given.trace or given.policy or given.workload):
         parser.error("--record takes everything: leave out --workload, --policy and --trace")
@@ -120,15 +143,21 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
         parser.error("--trace needs --slots, how many jobs run at once, and that needs --trace")
     if given.trace and given.real:
         parser.error("--trace is played in simulated time: leave out --real")
+    if given.scenes and (given.real or given.trace or given.workload):
+        parser.error("--scenes takes all scenes: for one of them say --real --workload W9")
+    chosen = given.workload or (
+        _of_kind(scenes=given.scenes) if given.scenes or not given.real else _workloads(_REAL)
+    )
     return Arguments(
         form=given.form,
-        workloads=given.workload or (_workloads(_REAL) if given.real else tuple(_own())),
+        workloads=chosen,
         contenders=given.policy,
         seed=given.seed,
         trace=given.trace,
         slots=given.slots,
         export=given.export,
-        real=given.real,
+        real=given.real or given.scenes,
+        scenes=given.scenes,
         strict=given.strict,
         record=given.record,
         output=given.output,
@@ -137,9 +166,17 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
 
 
 def _measure(path: Path, given: Arguments, server: Server | None = None) -> Outcome:
-    workload = load(path, given.form)
+    workload = load(path, given.form, real=given.real)
     name = path.stem.partition("-")[0].upper()
-    return _play(name, workload, generate(workload, given.seed), given, server)
+    jobs = generate(workload, given.seed)
+    if workload.scene == "play":
+        return _play(name, workload, jobs, given, server)
+    if server is None:
+        raise WorkloadRefusedError(f"{path.name} needs PostgreSQL: add --real")
+    begun = time.monotonic()
+    outcome = scene(name, workload, jobs, given.seed, server)
+    say(f"{name}: {len(jobs):,} jobs took {time.monotonic() - begun:.0f} s")
+    return outcome
 
 
 def _measure_recorded(path: Path, slots: int, given: Arguments) -> Outcome:
@@ -155,7 +192,7 @@ def _play(
     server: Server | None,
 ) -> Outcome:
     begun = time.monotonic()
-    contenders = given.contenders or (*ALWAYS, *workload.extra)
+    contenders = given.contenders or _opponents(workload, given)
     played: tuple[Played, ...] = ()
     if server is not None:
         edits = (Edit(0, workload.weights), *workload.edited)
@@ -167,6 +204,14 @@ def _play(
     policies = len(outcome.measured)
     say(f"{name}: {len(jobs):,} jobs under {policies} policies took {seconds:.0f} s")
     return outcome
+
+
+def _opponents(workload: Workload, given: Arguments) -> tuple[str, ...]:
+    """Return who is played beside Fairlead: on PostgreSQL only those that a target is about."""
+    if not given.real:
+        return (*ALWAYS, *workload.extra)
+    over = (each.over for each in workload.compare.values() if each.of == FAIRLEAD)
+    return tuple(dict.fromkeys((FAIRLEAD, IDEAL, *over)))
 
 
 def _outcomes(given: Arguments) -> list[Outcome]:
@@ -199,12 +244,16 @@ def _run(given: Arguments) -> int:
         machine=machine.describe(),
         seconds=time.monotonic() - begun,
         real=given.real,
+        scenes=given.scenes,
     )
     report.show(outcomes, run)
     written = report.write(outcomes, run, given.output)
-    drawn = given.picture or written.with_suffix(".svg")
-    picture.draw(drawn, outcomes)
-    say(f"written to {written} and {drawn}")
+    say(f"written to {written}")
+    compared = [outcome for outcome in outcomes if not outcome.is_scene]
+    if compared:
+        drawn = given.picture or written.with_suffix(".svg")
+        picture.draw(drawn, compared)
+        say(f"drawn into {drawn}")
     if given.record:
         record(outcomes, run)
     missed = any(verdict.missed for outcome in outcomes for verdict in outcome.verdicts)

@@ -44,6 +44,11 @@ class Outcome:
     """Whose figures are held against the targets."""
 
     @property
+    def is_scene(self) -> bool:
+        """Whether something was done to a fleet, and no policies were compared."""
+        return self.workload.scene != "play"
+
+    @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """Return each target with Fairlead's figure."""
         own = {**self.measured.get(self.judged, {}), **self.compared}

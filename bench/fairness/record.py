@@ -12,13 +12,15 @@ from bench.machine import ROOT
 
 PAGE = ROOT / "docs/explanation/fairness.md"
 PICTURE = ROOT / "docs/images/fairness.svg"
-_OPTIONS = {False: "--record", True: "--real --record"}
 
 
 def record(outcomes: Sequence[Outcome], run: Run) -> None:
     """Replace what the last such run wrote; of simulated ones there is a picture too."""
-    begin = f"<!-- written by python -m bench.fairness {_OPTIONS[run.real]} -->\n"
-    end = f"<!-- end of what {_OPTIONS[run.real]} wrote -->\n"
+    options = (
+        "--scenes --record" if run.scenes else "--real --record" if run.real else "--record"
+    )
+    begin = f"<!-- written by python -m bench.fairness {options} -->\n"
+    end = f"<!-- end of what {options} wrote -->\n"
     before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
     _, mark, after = rest.partition(end)
     assert mark, f"{PAGE.name} has lost the mark {end.strip()}"
@@ -55,11 +57,11 @@ def _lines(outcomes: Sequence[Outcome], run: Run) -> Iterator[str]:
         yield f"\n**{outcome.name}**: {workload.title}. {workload.slots} slots,"
         yield f"{workload.seconds:g} s, {outcome.jobs:,} jobs.\n"
         yield from _table(
-            ("policy", *(title(figure)[0] for figure in show)),
+            ("" if outcome.is_scene else "policy", *(title(figure)[0] for figure in show)),
             [
                 (name, *(value(figure, measured.get(figure)) for figure in show))
                 for name, measured in outcome.measured.items()
-                if not run.real or name in {REAL, FAIRLEAD, IDEAL}
+                if not run.real or outcome.is_scene or name in {REAL, FAIRLEAD, IDEAL}
             ],
         )
     yield ""

@@ -26,24 +26,34 @@ class Run:
     seconds: float
     real: bool = False
     """Whether there was a database, and not simulated time only."""
+    scenes: bool = False
+    """Whether the scenes were played, and nothing else."""
 
 
 def title(figure: str) -> tuple[str, str]:
     """Return a figure's name in words, and its unit."""
-    for suffix, unit in (("_slot_seconds", "slot-s"), ("jobs_per_second", "/s")):
+    for suffix, unit in (
+        ("_slot_seconds", "slot-s"),
+        ("per_second", "/s"),
+        ("_ms", "ms"),
+    ):
         if figure.endswith(suffix):
             words = figure.removesuffix(suffix) or "jobs"
-            return words.replace("_", " "), unit
+            return words.strip("_").replace("_", " "), unit
     if figure.endswith("_seconds"):
         return figure.removesuffix("_seconds").replace("_", " "), "s"
     return figure.replace("_", " "), ""
+
+
+_COUNTS = ("unserved", "questions", "never_started", "jobs_lost", "jobs_done_twice")
+_COUNTED = ("versions_", "rows_", "jobs_over_")
 
 
 def value(figure: str, measured: float | None) -> str:
     """Return a figure as people read it; a dash if there is none."""
     if measured is None:
         return "-"
-    if figure.endswith("unserved"):
+    if figure.endswith(_COUNTS) or figure.startswith(_COUNTED):
         return f"{measured:,.0f}"
     unit = title(figure)[1]
     text = (
@@ -111,7 +121,7 @@ def _contenders(outcome: Outcome) -> Table:
     workload = outcome.workload
     size = f"{workload.slots} slots, {workload.seconds:g} s, {outcome.jobs:,} jobs"
     table = Table(title=f"{outcome.name}: {size}")
-    table.add_column("policy")
+    table.add_column("" if outcome.is_scene else "policy")
     for figure in workload.show:
         table.add_column(title(figure)[0], justify="right")
     for name, measured in outcome.measured.items():

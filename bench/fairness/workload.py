@@ -152,14 +152,20 @@ class Full(_Part):
     seconds: float = Field(gt=0)
     scale: int = Field(default=1, ge=1)
     """How many times the slots and the traffic of each tenant."""
+    backlog: int = Field(default=1, ge=1)
+    """How many times what is there at the start, beside the scale."""
 
 
 class Workload(_Part):
     """One workload."""
 
     title: str
+    scene: Literal["play", "failover", "limits", "storm", "estimates"] = "play"
+    """What is done; all but `play` is done on PostgreSQL only."""
     slots: int = Field(ge=1)
     seconds: float = Field(gt=0)
+    real_seconds: float | None = Field(default=None, gt=0)
+    """How long it is in the quick form on PostgreSQL, if not as long as in simulated time."""
     extra: tuple[str, ...] = ()
     """Contenders beside those that always take part."""
     show: tuple[str, ...] = Field(min_length=1)
@@ -211,8 +217,8 @@ def recorded(trace: Sequence[Arrival], slots: int) -> Workload:
     )
 
 
-def load(path: Path, form: str = "quick") -> Workload:
-    """Read a parameter file.
+def load(path: Path, form: str = "quick", *, real: bool = False) -> Workload:
+    """Read a parameter file; `real` for what is played on PostgreSQL.
 
     Raises:
         WorkloadRefusedError: It is not TOML, or not a workload.
@@ -227,21 +233,24 @@ def load(path: Path, form: str = "quick") -> Workload:
         raise WorkloadRefusedError(f"{path.name}: {place}: {first['msg']}") from None
     if form == "full" and workload.full is not None:
         return _scaled(workload, workload.full)
+    if real and workload.real_seconds is not None:
+        return workload.model_copy(update={"seconds": workload.real_seconds})
     return workload
 
 
 def _scaled(workload: Workload, full: Full) -> Workload:
-    tenants = tuple(_more(each, full.scale) for each in workload.tenants)
+    tenants = tuple(_more(each, full) for each in workload.tenants)
     slots = workload.slots * full.scale
     return workload.model_copy(
         update={"tenants": tenants, "slots": slots, "seconds": full.seconds}
     )
 
 
-def _more(tenants: Tenants, scale: int) -> Tenants:
+def _more(tenants: Tenants, full: Full) -> Tenants:
     arrivals = tenants.arrivals
     if isinstance(arrivals, Bursts | Backlog):
-        more: Arrivals = arrivals.model_copy(update={"jobs": arrivals.jobs * scale})
+        times = full.scale * (full.backlog if isinstance(arrivals, Backlog) else 1)
+        more: Arrivals = arrivals.model_copy(update={"jobs": arrivals.jobs * times})
     else:
-        more = arrivals.model_copy(update={"per_second": arrivals.per_second * scale})
+        more = arrivals.model_copy(update={"per_second": arrivals.per_second * full.scale})
     return tenants.model_copy(update={"arrivals": more})

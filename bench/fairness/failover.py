@@ -1,0 +1,168 @@
+"""The leader killed and then frozen under load, while a limit and a rate hold.
+
+The frozen one is woken when another leads, and tries to go on. A gap is from the last dispatch
+of one leader to the first of the next.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Sequence
+
+import psycopg
+
+from bench.context import say
+from bench.fairness import fleet, metrics, noted, real
+from bench.fairness.figures import Figures
+from bench.fairness.noted import Dispatch
+from bench.fairness.scene import Found
+from bench.fairness.workload import Workload
+from bench.processes import Child
+from bench.server import Server
+from fairlead.policy_store import store
+from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.trace import Arrival
+
+_WARM_SECONDS = 8.0
+_FROZEN_SECONDS = 8.0
+_SAMPLE_US = 10_000
+_US = 1_000_000
+_LIMITED, _RATED = "limited", "rated"
+_LIMIT = 3
+_PER_SECOND, _BURST = 2, 5
+_RATE = {"limit": _PER_SECOND, "per": "1s", "burst": _BURST}
+_LEADER = b"""
+select split_part(l.holder, ':', 2)::int from fairlead.leaders l
+where l.role = 'scheduler' and l.lease_until > clock_timestamp()
+"""
+_IN_FLIGHT = b"select count(*) from fairlead.work_queue q where q.tenant = 'limited'"
+
+
+class _Trouble:
+    """Kills the leader, and later freezes its heir for a while; samples what is limited."""
+
+    def __init__(self, own: fleet.Fleet, each_us: float) -> None:
+        self._own = own
+        self._kill_us = _WARM_SECONDS * _US
+        self._freeze_us = self._kill_us + each_us
+        self._frozen: tuple[Child, float] | None = None
+        self.struck_us: list[float] = []
+        self._sample_us = 0.0
+        self.most = 0
+
+    def act(self, now_us: float) -> None:
+        """Do what is due."""
+        if now_us >= self._sample_us:
+            self._sample_us = now_us + _SAMPLE_US
+            row = fleet.one(self._own.connection, _IN_FLIGHT)
+            self.most = max(self.most, int(str(row[0])))
+        if not self.struck_us and now_us >= self._kill_us:
+            leader = self._leader()
+            if leader is not None:
+                self._own.lose(leader)
+                self._struck("killed")
+                self._own.schedule("scheduler-2")
+        elif len(self.struck_us) == 1 and now_us >= self._freeze_us:
+            leader = self._leader()
+            if leader is not None:
+                leader.process.send_signal(signal.SIGSTOP)
+                self._frozen = (leader, now_us)
+                self._struck("frozen")
+        elif self._frozen and now_us >= self._frozen[1] + _FROZEN_SECONDS * _US:
+            self._frozen[0].process.send_signal(signal.SIGCONT)
+            self._frozen = None
+
+    def _struck(self, how: str) -> None:
+        self.struck_us.append(time.time() * _US - self._own.begun_us)
+        say(f"  the leader is {how}")
+
+    def _leader(self) -> Child | None:
+        row = self._own.connection.execute(_LEADER).fetchone()
+        return next((c for c in self._own.children if row and c.pid == row[0]), None)
+
+
+def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: int) -> Found:
+    """Kill one leader and freeze the next, each in its half of the time."""
+    each_us = (workload.seconds - _WARM_SECONDS) / 2 * _US
+    with fleet.database(server) as (connection, dsn):
+        noted.install(connection)
+        store(connection, json.dumps(_policy()), reason="bench")
+        there = fleet.fill(connection, trace)
+        with fleet.running(connection, dsn, slots=workload.slots, schedulers=2) as own:
+            trouble = _Trouble(own, each_us)
+            fleet.feed(connection, trace, there, workload.until_us, trouble.act)
+            own.check()
+            played = real.read(connection, own.begun_us, trace, workload.until_us)
+            found = noted.dispatches(connection, own.begun_us)
+        rows = {
+            name: _after(found, played, workload, trace, at_us, round(each_us))
+            for name, at_us in zip(("killed", "frozen"), trouble.struck_us, strict=True)
+        }
+        return Found(
+            rows=rows,
+            judged={
+                "dispatch_gap_seconds": max(
+                    row["dispatch_gap_seconds"] for row in rows.values()
+                ),
+                "jain": min(row["jain"] for row in rows.values()),
+                **_kept(connection, found, trace, trouble.most),
+            },
+        )
+
+
+def _policy() -> dict[str, object]:
+    overrides = [
+        {"match": {"tenant": _LIMITED}, "slots": {"limit": _LIMIT}},
+        {"match": {"tenant": _RATED}, "rate": _RATE},
+    ]
+    return {"queues": [{"match": {"queue": "q"}, "tenants": {"overrides": overrides}}]}
+
+
+def _after(
+    found: Sequence[Dispatch],
+    played: Sequence[Played],
+    workload: Workload,
+    trace: Sequence[Arrival],
+    struck_us: float,
+    each_us: int,
+) -> Figures:
+    """Return the gap that was struck, and how the time until the next stroke was shared."""
+    begun = round(struck_us)
+    until = min(begun + each_us, workload.until_us)
+    served = metrics.service_us(played, begun, until)
+    free = {job.lane for job in trace if job.tenant not in {_LIMITED, _RATED}}
+    used = sum(served.values()) / (workload.slots * (until - begun))
+    return {
+        "dispatch_gap_seconds": gap_us(found, struck_us) / _US,
+        "jain": metrics.jain([served.get(lane, 0) for lane in sorted(free)]),
+        "slots_used": used,
+    }
+
+
+def gap_us(found: Sequence[Dispatch], struck_us: float) -> int:
+    """Return the time from the last dispatch before the stroke to the next leader's first."""
+    before = [each for each in found if each.at_us <= struck_us]
+    epoch = max(each.epoch for each in before)
+    first = min(each.at_us for each in found if each.epoch > epoch)
+    return first - max(each.at_us for each in before)
+
+
+def _kept(
+    connection: psycopg.Connection,
+    found: Sequence[Dispatch],
+    trace: Sequence[Arrival],
+    most_sampled: int,
+) -> Figures:
+    """Return what must be nothing: jobs over the limit and the rate, lost and done twice."""
+    tenants = [job.tenant for job in trace]
+    of_rated = [each.at_us for each in found if tenants[each.place] == _RATED]
+    return {
+        "jobs_over_limit": max(
+            noted.over_limit(found, tenants, {_LIMITED: _LIMIT}), most_sampled - _LIMIT
+        ),
+        "jobs_over_rate": noted.over_rate(of_rated, per_second=_PER_SECOND, burst=_BURST),
+        "jobs_lost": len(trace) - noted.known(connection),
+        "jobs_done_twice": noted.ended_twice(connection),
+    }

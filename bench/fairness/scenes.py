@@ -1,0 +1,37 @@
+"""The scenes by name, and what one found as an outcome beside those of other workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from bench.fairness import estimates, failover, limits, storm
+from bench.fairness.outcome import Outcome
+from bench.fairness.scene import Scene
+from bench.fairness.workload import Workload
+from bench.server import Server
+from fairlead_scheduler.simulation.trace import Arrival
+
+_SCENES: Mapping[str, Scene] = {
+    "failover": failover.play,
+    "limits": limits.play,
+    "storm": storm.play,
+    "estimates": estimates.play,
+}
+
+
+def scene(
+    name: str, workload: Workload, trace: Sequence[Arrival], seed: int, server: Server
+) -> Outcome:
+    """Play a scene on a database of its own.
+
+    Raises:
+        BrokenRunError: A process ended that should not, or nothing happened in time.
+    """
+    found = _SCENES[workload.scene](server, workload, trace, seed)
+    return Outcome(
+        name=name,
+        workload=workload,
+        jobs=len(trace),
+        measured=found.rows,
+        compared=found.judged,
+    )
