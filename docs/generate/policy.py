@@ -40,6 +40,7 @@ _TITLES = {
     "Slots": "slots",
     "Rate": "rate",
     "Backlog": "backlog",
+    "Concurrency": "concurrency",
     "Tenants": "queues[].tenants",
     "TenantTerms": "queues[].tenants.default",
     "TenantRule": "queues[].tenants.overrides[]",
@@ -48,6 +49,8 @@ _TITLES = {
 _SPECIAL = {
     "labels": "tenant: {label: value}",
     "rate": "[rate](#rate), list of it or null",
+    "concurrency": "[concurrency](#concurrency), list of it or null",
+    "key": "path, at most 128 bytes",
 }
 
 
@@ -89,6 +92,8 @@ def _kind(field: JsonSchemaValue) -> str:
 
 def _plain(field: JsonSchemaValue) -> str:
     """Say what a value without parts may be."""
+    if "enum" in field:
+        return " or ".join(f"`{word}`" for word in field["enum"])
     if "x-lowest" in field:
         return f"duration, {field['x-lowest']} to {field['x-highest']}"
     if "maximum" in field:

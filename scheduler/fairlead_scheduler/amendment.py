@@ -7,16 +7,22 @@ Queues have their new terms at once. Lanes get theirs some at each plan, because
 would hold up a dispatch for longer than a tick.
 """
 
+from collections.abc import Iterator
 from itertools import islice
 from operator import itemgetter
 
-from fairlead_scheduler.books import UNCLAIMED, Lane, Queue
+from fairlead_scheduler import traits
+from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.estimate import prior_us
+from fairlead_scheduler.keys import Value
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.longs import long_jobs
 from fairlead_scheduler.terms import Table
 
 _LANES_AT_ONCE = 1000
+
+Bound = Lane | Queue | tuple[Queue, Value]
+"""What a limit is for: the last is a value of a key."""
 
 
 def amend(ledger: Ledger, table: Table, now_us: int) -> None:
@@ -27,9 +33,15 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
     if same:
         return
     ledger.root.advance(ledger.lowest_tag())
+    rekeyed: set[Queue] = set()
     for queue in ledger.queues.values():
         _amend_queue(ledger, queue)
+        demands = () if queue.keys is None else queue.keys.demands
+        if demands != queue.rule.keys and traits.rekey(ledger, queue, queue.rule.keys):
+            rekeyed.add(queue)
         ledger.stale.update(dict.fromkeys(queue.tenants.values()))
+    if rekeyed:
+        traits.forget(ledger, rekeyed)
     ledger.forget_windows()
     ledger.over = True
     amend_lanes(ledger)
@@ -94,24 +106,40 @@ def _amend_lane(ledger: Ledger, lane: Lane) -> None:
 
 def surplus(ledger: Ledger) -> tuple[int, ...]:
     """Return the unclaimed rows that limits no longer allow, ascending: those that go last."""
-    excess = {
-        member: member.in_flight - member.bounds.limit
-        for member in ledger.members()
-        if member.bounds is not None and member.in_flight > member.bounds.limit
-    }
+    excess = dict(_excess(ledger))
     chosen: list[int] = []
     if excess:
         waiting = [
-            (flight.root_tag, job_id, flight.lane)
+            (flight.root_tag, job_id, above)
             for job_id, flight in ledger.flights.items()
             if flight.claimed_us == UNCLAIMED
-            and (flight.lane in excess or flight.lane.queue in excess)
+            and (above := [each for each in _bounds(job_id, flight) if each in excess])
         ]
-        for _, job_id, lane in sorted(waiting, key=itemgetter(0, 1), reverse=True):
-            above = [member for member in (lane, lane.queue) if member in excess]
-            if any(excess[member] > 0 for member in above):
+        for _, job_id, above in sorted(waiting, key=itemgetter(0, 1), reverse=True):
+            if any(excess[each] > 0 for each in above):
                 chosen.append(job_id)
-                for member in above:
-                    excess[member] -= 1
+                for each in above:
+                    excess[each] -= 1
     ledger.over = bool(chosen)
     return tuple(sorted(chosen))
+
+
+def _excess(ledger: Ledger) -> Iterator[tuple[Bound, int]]:
+    """Yield whose limits are exceeded, and by how many jobs."""
+    for member in ledger.members():
+        if member.bounds is not None and member.in_flight > member.bounds.limit:
+            yield member, member.in_flight - member.bounds.limit
+    for queue in ledger.keyed.queues:
+        if queue.keys is not None:
+            for value, jobs in queue.keys.excess().items():
+                yield (queue, value), jobs
+
+
+def _bounds(job_id: int, flight: Flight) -> Iterator[Bound]:
+    """Yield whose limits a job in flight counts for."""
+    queue = flight.lane.queue
+    yield flight.lane
+    yield queue
+    if queue.keys is not None:
+        for value in queue.keys.flights.get(job_id, ()):
+            yield queue, value

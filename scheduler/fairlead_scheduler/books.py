@@ -9,6 +9,7 @@ from bisect import bisect_right
 
 from fairlead_scheduler.bounds import FREE, Bounds
 from fairlead_scheduler.estimate import Mean, prior_us
+from fairlead_scheduler.keys import Keys
 from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import QueueTerms, Terms
@@ -106,6 +107,7 @@ class Queue:
         "in_flight",
         "index",
         "key",
+        "keys",
         "lanes",
         "mean",
         "name",
@@ -140,6 +142,7 @@ class Queue:
         self.key = OUT
         self.active = False
         self.waits_since_us = 0
+        self.keys: Keys[Lane] | None = Keys(rule.keys) if rule.keys else None
         self.lanes: Level[Lane] = Level()
         self.tenants: dict[str, Lane] = {}
         self.scale = 1.0

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from fairlead_scheduler import rates
 from fairlead_scheduler.rates import Rate, Used
 
-FREE, LIMIT, RATE, PAUSED, RESERVE = range(5)
+FREE, LIMIT, RATE, PAUSED, RESERVE, KEY = range(6)
 """Why a lane or a queue is held back; free when it is not. A reserve for short jobs holds back
 lanes of long ones."""
-REASONS = {LIMIT: "limit", RATE: "rate", PAUSED: "paused", RESERVE: "reserve"}
+REASONS = {LIMIT: "limit", RATE: "rate", PAUSED: "paused", RESERVE: "reserve", KEY: "key"}
 
 
 class Bounds:

@@ -9,6 +9,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
+from fairlead.policy.kinds import shown
 from fairlead_scheduler.bounds import Bounds
 from fairlead_scheduler.rates import release_us
 from fairlead_scheduler.terms import Table
@@ -23,6 +24,25 @@ class Question(NamedTuple):
     tenant: str
     ahead: int
     """Jobs of its lane before it, dispatched ones included."""
+    job_id: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyHold:
+    """A concurrency key that holds a job back, and who has it."""
+
+    key: str
+    """Where in the job the value is."""
+    value: str
+    limit: int
+    in_flight: int
+    """Jobs of the value that are queued or run."""
+    holders: tuple[int, ...]
+    """Some of them."""
+    before: int
+    """Jobs of its lane before it."""
+    alike_before: int
+    """Those among them that have the value too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +56,7 @@ class Standing:
     """Its start tag before virtual time: what it has had beyond its share, over its weight."""
     in_flight: int
     held: str | None
-    """`limit`, `rate`, `paused`, or `reserve`: enough long jobs are in flight."""
+    """`limit`, `rate`, `paused`, `key`, or `reserve`: enough long jobs are in flight."""
     bounds: Bounds | None
 
     @property
@@ -59,6 +79,8 @@ class Scene:
     """Of a job of this lane."""
     lane: Standing
     queue: Standing
+    key: KeyHold | None = None
+    """What holds the job itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +89,18 @@ class Answer:
 
     blocked_by: str
     """`paused`, `limit`, `rate`, `reserve` (its jobs are long, and the other slots are kept for
-    short ones), `capacity` (no slot is free) or `turn` (others go first)."""
+    short ones), `key`, `capacity` (no slot is free) or `turn` (others go first)."""
     by: str | None
-    """Whose limit, rate or pause it is: `queue` or `tenant`."""
+    """Whose limit, rate or pause it is: `queue` or `tenant`. With `key` what waits: `queue`,
+    until values are read, `tenant`, for the jobs before this one, or None: the job itself."""
     ahead: int
     """Pending jobs of its lane before it."""
     lag_slot_seconds: float
     """How far its lane is beyond its share; below zero it is behind it."""
     starts_in_seconds: float | None
     """None: not while the pause lasts, or there is no slot."""
+    key: KeyHold | None = None
+    """The key that holds the job, if it is one of the first of its lane."""
 
 
 def answer(question: Question, scene: Scene) -> Answer:
@@ -84,16 +109,21 @@ def answer(question: Question, scene: Scene) -> Answer:
     ahead = max(0, question.ahead - lane.in_flight)
     held = queue if queue.held else lane
     blocked_by = held.held or ("turn" if scene.free > scene.unclaimed else "capacity")
+    by = None if held.held is None else "queue" if held is queue else "tenant"
+    key = scene.key if held.held in (None, "key") else None
+    if key is not None:
+        blocked_by, by, ahead = "key", None, key.before
     return Answer(
         blocked_by=blocked_by,
-        by=None if held.held is None else "queue" if held is queue else "tenant",
+        by=by,
         ahead=ahead,
         lag_slot_seconds=lane.lag_us * lane.weight / 1e6,
-        starts_in_seconds=_starts_in(scene, ahead) if blocked_by != "paused" else None,
+        starts_in_seconds=_starts_in(scene, ahead, key) if blocked_by != "paused" else None,
+        key=key,
     )
 
 
-def _starts_in(scene: Scene, ahead: int) -> float | None:
+def _starts_in(scene: Scene, ahead: int, key: KeyHold | None) -> float | None:
     """Estimate how long it takes until a job starts that has so many before it in its lane."""
     if scene.slots < 1:
         return None
@@ -103,6 +133,8 @@ def _starts_in(scene: Scene, ahead: int) -> float | None:
         slots = min(slots * each.share, _limit(each))
     work_us = ahead * scene.expected_us + max(0, lane.lag_us) * lane.weight
     wait_us = work_us / slots
+    if key is not None:
+        wait_us = max(wait_us, (key.alike_before + 1) * scene.expected_us / key.limit)
     for each in (queue, lane):
         wait_us = max(wait_us, _rated(each, ahead, scene.now_us))
         if each.held == "limit":
@@ -153,5 +185,17 @@ def _sentence(found: Answer) -> str:
         return f"its {found.by} is paused: resume it"
     if found.starts_in_seconds is None:
         return "no worker is there: start one"
-    why = _WHY[found.blocked_by].format(by=found.by)
+    held = found.blocked_by == "key"
+    why = _held(found) if held else _WHY[found.blocked_by].format(by=found.by)
     return f"{why}: it starts in {about}{behind}"
+
+
+def _held(found: Answer) -> str:
+    """Say which key holds a job, or those before it."""
+    key = found.key
+    if key is not None:
+        value = shown(key.value)
+        return f"{key.in_flight} jobs with {key.key} = {value} of {key.limit} are in flight"
+    if found.by == "queue":
+        return "the values of its queue's keys are being read"
+    return "keys hold all that is looked at before it"

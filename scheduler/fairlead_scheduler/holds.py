@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 
 from fairlead_scheduler.books import Lane, Queue
-from fairlead_scheduler.bounds import FREE, LIMIT, RATE, REASONS, RESERVE
+from fairlead_scheduler.bounds import FREE, KEY, LIMIT, RATE, REASONS, RESERVE
 
 Member = Lane | Queue
 
@@ -30,9 +30,8 @@ class Holds:
 
     @property
     def limited(self) -> bool:
-        """Whether a limit or a reserve holds anybody back."""
-        lanes = self._lanes
-        return lanes[LIMIT] > 0 or self._queues[LIMIT] > 0 or lanes[RESERVE] > 0
+        """Whether anybody is held back until something ends."""
+        return any(self._lanes[each] or self._queues[each] for each in (LIMIT, RESERVE, KEY))
 
     @property
     def lanes(self) -> dict[int, int]:

@@ -118,6 +118,7 @@ class Knowledge:
             wants=self._wants,
             probe=self._probe,
             workers=workers,
+            traits=self.order.traits(),
         )
 
     def _ask_receipts(self, now_us: int) -> int | None:
@@ -141,6 +142,7 @@ class Knowledge:
             self.flooded = True
         self._take_found(view, now_us)
         self._take_fills(view.fills, now_us)
+        self.order.learn(view.texts)
         for item in news:
             self._take_news(item, now_us)
 
@@ -191,6 +193,7 @@ class Knowledge:
         scene = self.order.scene(
             question.queue,
             question.tenant,
+            job_id=question.job_id,
             now_us=now_us,
             slots=capacity.slots,
             free=capacity.free,

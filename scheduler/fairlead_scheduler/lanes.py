@@ -44,6 +44,7 @@ class Heads:
         self._changed: list[LaneHeads] = []
         self._dry: dict[StreamHeads, None] = {}
         self._low: dict[StreamHeads, None] = {}
+        self._watched: set[LaneHeads] = set()
         self._ahead: set[int] = set()
         self._tail_id = last_id
         self._round = 0
@@ -112,7 +113,7 @@ class Heads:
         if ahead:
             self._note_ahead(ahead)
         self._offer_refill(known)
-        if not before:
+        if not before or known.lane in self._watched:
             self._note_changed(known.lane)
 
     def discovered(self, rows: Sequence[Found]) -> None:
@@ -150,6 +151,7 @@ class Heads:
         self._tail_id = max(self._tail_id, rows[-1][0])
         if ahead:
             self._ahead = {job_id for job_id in ahead if job_id > self._tail_id}
+        self._note_watched(rows)
         self.missed(late)
 
     def missed(self, rows: Iterable[Found]) -> None:
@@ -199,7 +201,21 @@ class Heads:
         self._changed = []
         for lane in changed:
             lane.changed = False
+        if self._watched:
+            self._watched.difference_update(changed)
         return changed
+
+    def watch(self, lane: LaneHeads, short: StreamHeads | None) -> None:
+        """Say that every head at hand is held: the next one to come changes the lane.
+
+        Args:
+            lane: Whose heads.
+            short: The stream of which more are to be read for that.
+        """
+        self._watched.add(lane)
+        if short is not None:
+            short.short = True
+            self._offer_refill(short)
 
     def ran_low(self, lane: LaneHeads) -> None:
         """Heed that a lane's `ready` is down to its `refill_at`."""
@@ -214,6 +230,7 @@ class Heads:
         """Drop a lane that has nothing; it is made anew when a row of it shows."""
         if self._lanes.get((lane.queue, lane.tenant)) is lane:
             del self._lanes[lane.queue, lane.tenant]
+            self._watched.discard(lane)
             for stream in lane.streams:
                 del self._streams[stream.key]
 
@@ -267,7 +284,7 @@ class Heads:
             self._dry[stream] = None
         else:
             self._dry.pop(stream, None)
-            if 2 * held <= stream.target:
+            if 2 * held <= stream.target or stream.short:
                 self._low[stream] = None
             else:
                 self._low.pop(stream, None)
@@ -278,6 +295,12 @@ class Heads:
         if not lane.changed:
             lane.changed = True
             self._changed.append(lane)
+
+    def _note_watched(self, rows: Sequence[Found]) -> None:
+        if self._watched:
+            found = (self._streams.get(row[2:5]) for row in rows)
+            for lane in self._watched.intersection(each.lane for each in found if each):
+                self._note_changed(lane)
 
     def _note_ahead(self, ids: Sequence[int]) -> None:
         if ids and len(self._ahead) < _AHEAD_MAX:

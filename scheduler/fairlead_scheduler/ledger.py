@@ -11,6 +11,7 @@ from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.bounds import LIMIT, RESERVE, Bounds
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.holds import Holds, Member
+from fairlead_scheduler.keyed import Keyed
 from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.order import NEVER, Level
 from fairlead_scheduler.parked import Parked
@@ -31,6 +32,7 @@ class Ledger:
         self.holds = Holds()
         self.stale: dict[Lane, None] = {}
         """Lanes that are to have their new terms, those that have waited longest first."""
+        self.keyed = Keyed()
         self.over = bool(table.stored)
         """Whether more rows may wait than limits allow."""
         self._windows: dict[tuple[str, str | None, int], Used] = {
@@ -76,6 +78,8 @@ class Ledger:
             self.queues[queue] = node
             self.root.add(node)
             self.bind(node, queue, None)
+            if node.keys is not None:
+                self.keyed.queues[node] = None
         lane = node.tenants.get(tenant)
         if lane is None:
             lane = Lane(node, tenant, node.rule.lane(tenant))
@@ -261,6 +265,8 @@ class Ledger:
 
     def end(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
         """Close flights, charging what they ran instead of what was expected."""
+        if self.keyed.queues:
+            self.keyed.leave(ids, self.flights)
         pop = self.flights.pop
         unclaimed = 0
         if self.longs is not None:
@@ -294,6 +300,8 @@ class Ledger:
 
     def close(self, job_id: int) -> Flight | None:
         """Close a flight whose charge stands."""
+        if self.keyed.queues:
+            self.keyed.leave((job_id,), self.flights)
         flight = self.flights.pop(job_id, None)
         if flight is not None:
             flight.lane.in_flight -= 1
@@ -347,6 +355,8 @@ class Ledger:
         lane = self.lane(row.queue, row.tenant)
         flight = Flight(lane, None, 0, row.vtag, row.estimate_us)
         self.flights[row.job_id] = flight
+        if lane.queue.keys is not None:
+            lane.queue.keys.unknown[row.job_id] = row.tenant
         lane.in_flight += 1
         lane.queue.in_flight += 1
         if row.claimed_us is None:

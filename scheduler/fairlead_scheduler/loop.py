@@ -236,7 +236,8 @@ class Loop:
         self._metrics.lag.observe(monotonic() - min(began, self._due))
         share = tick_share(jobs=len(plan.jobs), free=self._knowledge.capacity.free)
         seconds = self._settings.tick_seconds * share
-        if self._knowledge.lagging or not view.probed_all:
+        knowledge = self._knowledge
+        if knowledge.lagging or knowledge.order.awaits_values or not view.probed_all:
             seconds = 0.0
         elif self._settings.database_direct:
             seconds = self._quiet_seconds(seconds)

@@ -1,16 +1,19 @@
 """Filling one plan: whose job is next, and where its row goes."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from heapq import heapify, heappop, heappush, heapreplace
 from math import ceil
 
 from fairlead_scheduler.books import Flight, Lane, Queue
-from fairlead_scheduler.bounds import Bounds
+from fairlead_scheduler.bounds import KEY, Bounds
+from fairlead_scheduler.choice import Choice, Found
 from fairlead_scheduler.holds import Member
+from fairlead_scheduler.keys import Keys
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import INDEX_BITS, INDEX_MASK, NEVER, OUT
+from fairlead_scheduler.rates import Used
 from fairlead_scheduler.values import Planned
 
 _planned: Callable[[tuple[int, int, int, int | None]], Planned] = partial(
@@ -23,6 +26,7 @@ class Picks:
     """The jobs of one plan, as they are picked."""
 
     __slots__ = (
+        "_choices",
         "_heads",
         "_lag_us",
         "_ledger",
@@ -44,6 +48,8 @@ class Picks:
         self._turn_us = max(1, slots * settings.turn_us)
         """Slot-microseconds of one turn; a job that is longer makes a turn."""
         self._prior_samples = settings.prior_samples
+        self._choices: dict[Lane, Choice] = {}
+        """How far the heads of lanes have been looked through for those that no key holds."""
         self.jobs: list[Planned] = []
         self.doubtful: list[int] = []
         self.metered: dict[Member, None] = {}
@@ -79,7 +85,7 @@ class Picks:
         if lane is None or lane.key == OUT or not lane.heads.ready:
             return False
         queue = lane.queue
-        if not queue.active or ledger.bar(queue) or ledger.bar(lane) or ledger.is_parked(lane):
+        if not queue.active or ledger.bar(queue) or ledger.bar(lane):
             self._again(queue)
             return False
         self._share(queue)
@@ -91,9 +97,9 @@ class Picks:
         if len(heads.ready) <= heads.refill_at:
             self._heads.ran_low(heads)
         lane.key = OUT
-        if heads.front is None:
+        if lane.active and heads.front is None:
             ledger.rest(lane)
-        elif heads.ready and not ledger.bar(lane):
+        elif lane.active and heads.ready and not ledger.bar(lane):
             queue.lanes.put(lane)
         self._again(queue)
         return served > 0
@@ -105,7 +111,7 @@ class Picks:
         queue_ahead = max(0, queue.start - first_tag)
         lane.start -= ahead
         queue.start -= queue_ahead
-        self._guarded_turn(lane, before + 1, NEVER)
+        self._careful_turn(lane, before + 1, NEVER)
         lane.start += ahead
         queue.start += queue_ahead
         for job_id, root_tag, cost_us, seen_us in self.jobs[before:]:
@@ -114,6 +120,16 @@ class Picks:
                 flight.root_tag = first_tag
                 self.jobs[before] = _planned((job_id, first_tag, cost_us, seen_us))
                 ledger.stand(flight)
+
+    def used(self) -> Iterator[Used]:
+        """Yield what is used of the rates of those whose jobs were picked."""
+        for member in self.metered:
+            if member.bounds is None:
+                continue
+            if isinstance(member, Queue):
+                yield from member.bounds.used(member.name, None)
+            else:
+                yield from member.bounds.used(member.queue.name, member.tenant)
 
     def fill(self, room: int) -> None:
         """Pick up to `room` jobs: the queue with the smallest tag, in it the lane with it."""
@@ -199,7 +215,8 @@ class Picks:
 
     def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
         """Give lanes their turns until there are so many jobs, or the queue's turn is over."""
-        lanes, ledger, longs = queue.lanes, self._ledger, self._ledger.longs
+        lanes, ledger, keys = queue.lanes, self._ledger, queue.keys
+        free = ledger.longs is None and keys is None
         ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
         while (ready or capped) and len(self.jobs) < jobs_max and queue.start < rival:
             behind = not ready or (capped and capped[0] + setback < ready[0])
@@ -211,17 +228,15 @@ class Picks:
             if lane.start >= bar:
                 return
             bounds = lane.bounds
-            if bounds is None and longs is None:
+            if bounds is None and free:
                 self._turn(lane, jobs_max, rival)
-            elif ledger.is_parked(lane):
+            elif not self._careful_turn(lane, jobs_max, rival):
                 heappop(heap)
                 continue
-            else:
-                self._guarded_turn(lane, jobs_max, rival)
             heads = lane.heads
             if len(heads.ready) <= heads.refill_at and self._low(lane, heap):
                 continue
-            if bounds is not None and ledger.bar(lane):
+            if (bounds is not None and ledger.bar(lane)) or (keys and self._stuck(lane, keys)):
                 heappop(heap)
                 continue
             # As `Level.put` makes it, with one heap operation instead of two in the hot loop.
@@ -231,6 +246,61 @@ class Picks:
             else:
                 heappop(heap)
                 heappush(capped, key)
+
+    def _careful_turn(self, lane: Lane, jobs_max: int, rival: int) -> bool:
+        """Take what bounds, reserve and keys allow; whether the lane stays in its heap."""
+        keys = lane.queue.keys
+        if keys is not None:
+            return self._choosing_turn(lane, keys, jobs_max, rival)
+        if self._ledger.is_parked(lane):
+            return False
+        self._guarded_turn(lane, jobs_max, rival)
+        return True
+
+    def _choosing_turn(self, lane: Lane, keys: Keys[Lane], jobs_max: int, rival: int) -> bool:
+        """Take the first job of a lane that no key holds; whether it stays in its heap."""
+        choice, before = self._choice(lane, keys), len(self.jobs)
+        if self._stuck(lane, keys):
+            return False
+        stream = choice.bring()
+        lane.heads.show(stream)
+        stays = not self._ledger.is_parked(lane)
+        if stays:
+            self._guarded_turn(lane, min(jobs_max, before + 1), rival)
+        if len(self.jobs) > before:
+            keys.go(self.jobs[before][0])
+        else:
+            choice.put_back()
+        if len(stream.ready) <= stream.refill_at:
+            self._heads.ran_low(lane.heads)
+        if stream.ready and stream.ready[-1][0] not in keys.heads:
+            self._ledger.keyed.unread[lane] = None
+        lane.heads.find_front()
+        return stays
+
+    def _stuck(self, lane: Lane, keys: Keys[Lane]) -> bool:
+        """Let a lane leave when none of its heads may go now; whether it does."""
+        choice = self._choice(lane, keys)
+        found = choice.look(self.doubtful)
+        if found == Found.GO:
+            return False
+        if found == Found.HELD:
+            self._ledger.hold(lane, KEY)
+            keys.hold(lane, choice.blocking)
+            self._heads.watch(lane.heads, choice.short)
+            return True
+        if found == Found.READ:
+            self._ledger.keyed.starved[lane] = None
+            self._ledger.keyed.awaits_values = True
+        self._heads.ran_low(lane.heads)
+        self._run_out(lane)
+        return True
+
+    def _choice(self, lane: Lane, keys: Keys[Lane]) -> Choice:
+        choice = self._choices.get(lane)
+        if choice is None:
+            choice = self._choices[lane] = Choice(lane, keys, self._ledger.flights)
+        return choice
 
     def _guarded_turn(self, lane: Lane, jobs_max: int, rival: int) -> None:
         """Take no more jobs of a lane than its bounds and the reserve for short jobs allow."""
@@ -293,10 +363,14 @@ class Picks:
         if heads.ready:
             return False
         heappop(heap)
-        lane.key = OUT
-        if heads.front is None:
-            self._ledger.rest(lane)
+        self._run_out(lane)
         return True
+
+    def _run_out(self, lane: Lane) -> None:
+        """Take a lane out until heads of it arrive, or their values are read."""
+        lane.key = OUT
+        if lane.heads.front is None:
+            self._ledger.rest(lane)
 
 
 def _start_of(queue: Queue) -> int:

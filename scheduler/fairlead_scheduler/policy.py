@@ -10,16 +10,17 @@ at dispatch, so nothing is rewritten when an estimate or a policy changes.
 from collections.abc import Collection, Container, Iterable, Sequence
 from operator import itemgetter
 
-from fairlead_scheduler import amendment, recovery
+from fairlead_scheduler import amendment, recovery, scenes, traits
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import FREE, LIMIT, PAUSED, RATE, REASONS, RESERVE
-from fairlead_scheduler.explain import Scene, Standing
+from fairlead_scheduler.bounds import FREE, KEY, LIMIT, PAUSED, RATE, REASONS, RESERVE
+from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.holds import Member
+from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.looks import Look, looked
-from fairlead_scheduler.order import NEVER, OUT, Level
+from fairlead_scheduler.order import NEVER, OUT
 from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.streams import LaneHeads
@@ -47,6 +48,7 @@ class FairOrder:
         self._lanes: dict[LaneHeads, Lane] = {}
         self._paused = _NOBODY
         self._touched: set[int] | None = None
+        self._asked: tuple[traits.Asked, ...] = ()
         self._refreshed_us = 0
         self._lag_us = self._ledger.settings.refresh_us
         """How late a running job may be charged."""
@@ -119,28 +121,42 @@ class FairOrder:
         return {REASONS[reason]: count for reason, count in counts.items()}
 
     def scene(
-        self, queue: str, tenant: str, *, now_us: int, slots: int, free: int
+        self, queue: str, tenant: str, *, now_us: int, slots: int, free: int, job_id: int = 0
     ) -> Scene | None:
         """Return where a lane stands, to be explained; None when it is not known."""
-        ledger = self._ledger
-        node = ledger.queues.get(queue)
-        lane = None if node is None else node.tenants.get(tenant)
-        if node is None or lane is None:
-            return None
-        return Scene(
+        return scenes.scene(
+            self._ledger,
+            queue,
+            tenant,
+            job_id,
             now_us=now_us,
             slots=slots,
             free=free,
-            unclaimed=ledger.unclaimed,
             mean_us=self.mean_us,
-            expected_us=lane.mean.shrunk_us(node.prior_us, ledger.settings.prior_samples),
-            lane=_standing(lane, node.lanes),
-            queue=_standing(node, ledger.root),
         )
 
     def look(self, now_us: int, *, slots: int, free: int) -> Look:
         """Look at what was served, for a report: at most a few milliseconds' work."""
         return looked(self._ledger, now_us, slots=slots, free=free)
+
+    @property
+    def awaits_values(self) -> bool:
+        """Whether the last plan left something to be dispatched once its traits are read."""
+        return self._ledger.keyed.awaits_values
+
+    def traits(self) -> tuple[Trait, ...]:
+        """Return what to read of jobs for their keys; call it once before each `learn`."""
+        ledger = self._ledger
+        self._asked = traits.ask(ledger) if ledger.keyed.queues else ()
+        return traits.wanted(self._asked)
+
+    def learn(self, texts: Sequence[str | None]) -> None:
+        """Take the traits in the order in which they were asked for; the last may be missing.
+
+        A job that is gone has none: it will not be dispatched.
+        """
+        traits.learn(self._ledger, self._asked, texts)
+        self._asked = ()
 
     def plan(
         self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = _NOBODY
@@ -167,6 +183,8 @@ class FairOrder:
         ledger.settle()
         begun = self._arrive(heads.take_changed(), paused)
         begun += self._go_on(ledger.holds.take_freed(now_us))
+        if ledger.keyed.queues or ledger.keyed.again:
+            begun += traits.look_again(ledger, self._admit)
         if ledger.longs is not None:
             self._unpark(ledger.longs, slots)
         picks = Picks(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
@@ -182,7 +200,7 @@ class FairOrder:
         self._touch(job[0] for job in picks.jobs)
         heads.taken(len(picks.jobs) + len(picks.doubtful))
         jobs = tuple(sorted(picks.jobs, key=itemgetter(0)))
-        used = tuple(each for member in picks.metered for each in _used(member))
+        used = tuple(picks.used())
         return Plan(jobs, ledger.floor, tuple(picks.doubtful), len(jobs) - within, used)
 
     def refused(self, ids: Iterable[int]) -> None:
@@ -264,6 +282,7 @@ class FairOrder:
         self._ledger.now_us = now_us
         self._paused = _NOBODY
         self._touched = None
+        self._asked = ()
         amendment.judge_lengths(self._ledger)
         recovery.adopt(self._ledger, rows, now_us, floor)
 
@@ -337,7 +356,7 @@ class FairOrder:
     def _admit(self, lane: Lane) -> bool:
         """Let a lane wait for service, or rest; says whether it has begun to wait."""
         ledger = self._ledger
-        if lane.held == PAUSED or (lane.held == RESERVE and not ledger.is_long(lane)):
+        if lane.held in (PAUSED, KEY) or (lane.held == RESERVE and not ledger.is_long(lane)):
             ledger.let(lane)
         if lane.heads.front is None:
             if lane.active:
@@ -351,6 +370,8 @@ class FairOrder:
         woken = not lane.active
         if woken:
             ledger.wake(lane)
+        if lane.queue.keys is not None:
+            ledger.keyed.unread[lane] = None
         if lane.key != OUT or not lane.heads.ready:
             return False
         queue = lane.queue
@@ -368,27 +389,6 @@ class FairOrder:
         ids = tuple(ids)
         self._touched.update(ids)
         return ids
-
-
-def _standing(member: Member, level: Level[Lane] | Level[Queue]) -> Standing:
-    others = level.weight - (member.weight if member.active else 0.0)
-    return Standing(
-        weight=member.weight,
-        weights=max(0.0, others) + member.weight,
-        lag_us=member.start - level.virtual,
-        in_flight=member.in_flight,
-        held=REASONS.get(member.held),
-        bounds=member.bounds,
-    )
-
-
-def _used(member: Member) -> Iterable[Used]:
-    """Return what is used of a member's windows."""
-    if member.bounds is None:
-        return ()
-    if isinstance(member, Queue):
-        return member.bounds.used(member.name, None)
-    return member.bounds.used(member.queue.name, member.tenant)
 
 
 def _is(lane: Lane, paused: Paused) -> bool:

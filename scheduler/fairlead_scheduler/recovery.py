@@ -74,6 +74,7 @@ def forget(ledger: Ledger) -> list[LaneHeads]:
         drained = queue.bounds is None or queue.bounds.drained(ledger.now_us)
         if drained and not queue.tenants and queue.front() is None:
             del ledger.queues[queue.name]
+            ledger.keyed.queues.pop(queue, None)
             ledger.root.remove(queue)
             ledger.reserving.pop(queue, None)
             ledger.holds.let(queue)

@@ -15,6 +15,7 @@ from fairlead import sql
 from fairlead.sql import integers
 from fairlead.store import Connection
 from fairlead_scheduler.explain import Question
+from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.tail import Probe
@@ -50,6 +51,7 @@ class Store:
         self._refill: Cursor[Fill] = cursor(binary=True, row_factory=args_row(Fill))
         self._probe: Cursor[Row] = cursor(binary=True, row_factory=args_row(Row))
         self._workers: Cursor[Worker] = cursor(binary=True, row_factory=args_row(Worker))
+        self._traits: Cursor[list[str | None]] = cursor(binary=True, row_factory=scalar_row)
         self._questions: Cursor[Question] = cursor(binary=True, row_factory=args_row(Question))
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
 
@@ -64,7 +66,7 @@ class Store:
             taking = {"epoch": self._epoch, "after_id": ask.after_receipt, "limit": limit}
             self._receipts.execute(_RECEIPTS, taking)
         looking = {"last_id": ask.last_id, "lagging": ask.lagging, "limit": limit}
-        if not ask.wants and ask.probe is None and not ask.workers:
+        if not (ask.wants or ask.probe is not None or ask.workers or ask.traits):
             self._observe.execute(_OBSERVE, looking)
         else:
             with self._connection.pipeline():
@@ -73,6 +75,8 @@ class Store:
                     self._refill.execute(_REFILL, _streams(ask.wants))
                 if ask.probe is not None:
                     self._probe.execute(_PROBE, _ranges(ask.probe, limit))
+                if ask.traits:
+                    self._traits.execute(_TRAITS, _values(ask.traits))
                 if ask.workers:
                     self._workers.execute(_WORKERS, {"pool": self._settings.pool})
         return self._view(ask, limit)
@@ -89,6 +93,7 @@ class Store:
             found=found,
             probed_all=len(found) < limit,
             workers=self._workers.fetchall() if ask.workers else None,
+            texts=self._traits.fetchall()[0] if ask.traits else (),
         )
 
     def dispatch(
@@ -169,6 +174,8 @@ _OBSERVE = sql.load(_PACKAGE, "observe")
 _RECEIPTS = sql.load(_PACKAGE, "receipts")
 _REFILL = sql.load(_PACKAGE, "refill")
 _PROBE = sql.load(_PACKAGE, "probe")
+_TRAITS = sql.load(_PACKAGE, "traits")
+_TRAITS_BYTES_MAX = 4 << 20
 _WORKERS = sql.load(_PACKAGE, "workers")
 _QUEUED = sql.load(_PACKAGE, "queued")
 _QUESTIONS = sql.load(_PACKAGE, "questions")
@@ -184,6 +191,15 @@ def _streams(wants: Sequence[Want]) -> dict[str, object]:
         "ranks": integers(want.stream[2] for want in wants),
         "after_seqs": integers(want.after_seq for want in wants),
         "counts": integers(want.limit for want in wants),
+    }
+
+
+def _values(traits: Sequence[Trait]) -> dict[str, object]:
+    return {
+        "ids": integers(trait.job_id for trait in traits),
+        "roots": [trait.root for trait in traits],
+        "paths": [trait.path for trait in traits],
+        "bytes_max": _TRAITS_BYTES_MAX,
     }
 
 

@@ -11,6 +11,8 @@ from fairlead_scheduler.values import Head, HeadsSettings, Stream, Want
 
 _NO_GAP = -1
 NOT_ASKED = -2
+SKIPPED_MAX = 64
+"""How many heads of a lane are passed over when something holds them."""
 
 
 class StreamHeads:
@@ -30,6 +32,7 @@ class StreamHeads:
         "ready",
         "refill_at",
         "reopened",
+        "short",
         "target",
     )
 
@@ -46,6 +49,8 @@ class StreamHeads:
         """The largest `seq` that showed since the last want: its answer may be too old."""
         self.reopened = False
         """Whether a gap was opened since the last want."""
+        self.short = False
+        """Whether heads are wanted behind those at hand, all of which are held."""
         self.asked_after = NOT_ASKED
         self.target = target
         self.refill_at = 0
@@ -62,6 +67,9 @@ class StreamHeads:
 
     def adapt(self, now_round: int, settings: HeadsSettings) -> None:
         """Set how many heads to keep from how many were taken since the last refill."""
+        if self.short:
+            self.target = max(self.target, SKIPPED_MAX)
+            return
         if self.asked_after != NOT_ASKED or not self.held:
             return
         left = len(self.ready)
@@ -108,6 +116,7 @@ class StreamHeads:
             self.gap = late[-1][1] if late and full and not beyond else _NO_GAP
         self.more = full or self.reopened or self.beyond_seq > self.cursor
         self.asked_after = NOT_ASKED
+        self.short = False
         return late
 
     def merge(self, late: Iterable[Head]) -> int:
@@ -149,11 +158,15 @@ class LaneHeads:
         """
         for stream in self.streams:
             if stream.ready or stream.more:
-                self.front, self.ready = stream, stream.ready
-                self.refill_at, self.rank = stream.refill_at, stream.rank
+                self.show(stream)
                 return
         self.front = None
         self.refill_at = 0
+
+    def show(self, stream: StreamHeads) -> None:
+        """Let this be the stream from which is taken."""
+        self.front, self.ready = stream, stream.ready
+        self.refill_at, self.rank = stream.refill_at, stream.rank
 
 
 def seq_of(head: Head) -> int:

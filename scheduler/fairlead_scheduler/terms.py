@@ -21,6 +21,8 @@ from fairlead.policy import (
     glob,
 )
 from fairlead.policy import Rate as Window
+from fairlead.policy.concurrency import TENANT
+from fairlead_scheduler.keys import Demand
 from fairlead_scheduler.rates import Rate
 from fairlead_scheduler.values import FairSettings, ShortSettings
 
@@ -108,6 +110,8 @@ class QueueTerms:
     own: Terms = _FREE
     default: Terms = _FREE
     overrides: FirstMatch[Terms] = field(default_factory=FirstMatch[Terms])
+    keys: tuple[Demand, ...] = ()
+    """All of them must allow a job."""
 
     def lane(self, tenant: str) -> Terms:
         """Return a tenant's terms."""
@@ -176,6 +180,9 @@ def _queue_terms(rule: QueueRule, policy: Policy) -> QueueTerms:
         overrides=FirstMatch(
             (tenants_of(match, policy), _terms(terms.weight, terms.slots, terms.rate))
             for match, terms in overridden
+        ),
+        keys=tuple(
+            Demand(each.key, each.limit, each.scope == TENANT) for each in rule.concurrency
         ),
     )
 

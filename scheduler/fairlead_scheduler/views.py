@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
 
+from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.tail import Probe
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Found, QueueRow, Want
@@ -153,6 +154,7 @@ class Ask:
     wants: tuple[Want, ...] = ()
     probe: Probe | None = None
     workers: bool = False
+    traits: tuple[Trait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,6 +167,8 @@ class View:
     found: list[Row]
     probed_all: bool
     workers: list[Worker] | None
+    texts: Sequence[str | None] = ()
+    """The traits that were asked for, as text; the last of them may be missing."""
 
 
 class Promoted(NamedTuple):

@@ -25,7 +25,7 @@ BATCH = 100
 ROUNDS = 5
 
 HOT = ("dispatch", "claim", "finish")
-BESIDE = ("take_turn", "refill", "observe", "promote", "expire", "steal", "receipts")
+BESIDE = ("take_turn", "refill", "traits", "observe", "promote", "expire", "steal", "receipts")
 # Measured: 4.3 to 6.2, 8.1 to 9.2, 6.2 to 7.2 on PostgreSQL 18. Before 17 every id of an array
 # is looked up by itself: up to 10.2, 9.2 and 12.3 on 15.
 BUFFERS_PER_JOB_MAX = 10
@@ -36,6 +36,7 @@ STEAL_PAGES = 8192
 BUFFERS_MAX = {
     "take_turn": 20,
     "refill": 6 * BATCH,
+    "traits": 6 * BATCH,
     "observe": 6 * BATCH,
     "promote": 25 * BATCH,
     "expire": 35 * BATCH,
@@ -279,6 +280,12 @@ def asked(scene: Scene) -> dict[str, dict[str, object]]:
             "ranks": integers(0 for _ in lanes),
             "after_seqs": integers(int(seq) for _, seq in lanes),
             "counts": integers(1 for _ in lanes),
+        },
+        "traits": {
+            "ids": integers(range(int(newest) - BATCH, int(newest))),
+            "roots": array(["payload"] * BATCH),
+            "paths": array(["account.id"] * BATCH),
+            "bytes_max": 1 << 22,
         },
         "observe": {"last_id": int(newest) - BATCH, "lagging": True, "limit": 1000},
         "promote": sweep,

@@ -1,6 +1,6 @@
 """A fair order with its heads, for tests that follow it decision by decision."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fairlead_scheduler.lanes import Heads
@@ -28,9 +28,17 @@ class Bench:
         self.heads = Heads(in_flight=self.order.in_flight)
         self.heads.surveyed()
         self.names: dict[int, str] = {}
+        self.fields: dict[int, Mapping[str, str]] = {}
+        """What keys may find in a job, by its path."""
         self.now_us = 0
 
-    def add(self, lane: str, *costs_ms: int | None, rank: int = 0) -> None:
+    def add(
+        self,
+        lane: str,
+        *costs_ms: int | None,
+        rank: int = 0,
+        fields: Mapping[str, str] | None = None,
+    ) -> None:
         """Add jobs to the lane `queue/tenant`; they are `tenant1`, `tenant2`, and so on."""
         queue, tenant = lane.split("/")
         found: list[Found] = []
@@ -40,6 +48,7 @@ class Bench:
                 name.rstrip("0123456789") == tenant for name in self.names.values()
             )
             self.names[job_id] = f"{tenant}{number}"
+            self.fields[job_id] = fields or {}
             hint_us = None if cost_ms is None else cost_ms * MS
             found.append(Found(job_id, job_id, queue, tenant, rank, hint_us, 0))
         self.heads.discovered(found)
@@ -49,6 +58,8 @@ class Bench:
     ) -> tuple[Planned, ...]:
         """Plan up to so many jobs more than wait already."""
         self.now_us += MS
+        asked = self.order.traits()
+        self.order.learn([self.fields[x.job_id].get(f"{x.root}.{x.path}") for x in asked])
         queue, _, tenant = paused.partition("/")
         names: Paused = frozenset({(queue, tenant or None)} if paused else ())
         depth = self.order.unclaimed + room

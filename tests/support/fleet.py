@@ -7,8 +7,8 @@ determined by what is put in. It stands in for no SQL: it shows what the decisio
 
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from fairlead_scheduler.lanes import Heads
@@ -40,6 +40,8 @@ class Job:
     arrived_us: int
     rank: int = 0
     hint_us: int | None = None
+    fields: Mapping[str, str] = field(default_factory=dict[str, str])
+    """What keys may find in it, by its path."""
     vtag: int = 0
     estimate_us: int = 0
     claimed_us: int | None = None
@@ -114,10 +116,11 @@ class Fleet:
         *,
         rank: int = 0,
         hint_us: int | None = None,
+        fields: Mapping[str, str] | None = None,
     ) -> None:
         """Let a job be inserted at that time."""
         self._ids += 1
-        job = Job(self._ids, 0, queue, tenant, cost_us, at_us, rank, hint_us)
+        job = Job(self._ids, 0, queue, tenant, cost_us, at_us, rank, hint_us, fields or {})
         heappush(self._arrivals, (at_us, job.id, job))
 
     def run(self, until_us: int) -> None:
@@ -128,11 +131,13 @@ class Fleet:
 
     def tick(self) -> Plan:
         """Let the leader learn what happened, read heads, plan and dispatch."""
+        asked = self.order.traits()
         self._insert()
         self.learn()
         self.heads.discovered([_found(job, self.now_us) for job in self._new])
         self._new = []
         self.refill()
+        self.order.learn([self.jobs[x.job_id].fields.get(f"{x.root}.{x.path}") for x in asked])
         depth = self.slots - len(self.running) + self.depth
         plan = self.order.plan(self.now_us, self.slots, depth, self.heads, self.paused)
         self.full = self.order.unclaimed >= self.slots + depth

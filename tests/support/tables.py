@@ -2,15 +2,22 @@
 
 from collections.abc import Mapping
 
+from fairlead_scheduler.keys import Demand
 from fairlead_scheduler.terms import FirstMatch, QueueTerms, Table, Terms
 
 Weights = Mapping[tuple[str, str | None], float]
 """Weights of queues, as (queue, None), and of tenants of queues; whoever is not named has 1."""
 
 
-def table(terms: Mapping[tuple[str, str | None], Terms], *, stored: int = 1) -> Table:
-    """Return the table that has these terms of queues, as (queue, None), and of tenants."""
-    queues = dict.fromkeys(queue for queue, _ in terms)
+def table(
+    terms: Mapping[tuple[str, str | None], Terms],
+    *,
+    keys: Mapping[str, tuple[Demand, ...]] | None = None,
+    stored: int = 1,
+) -> Table:
+    """Return the table of these terms of queues, as (queue, None), and tenants, with keys."""
+    keys = keys or {}
+    queues = dict.fromkeys((*(queue for queue, _ in terms), *keys))
     return Table(
         queues=FirstMatch(
             (
@@ -22,6 +29,7 @@ def table(terms: Mapping[tuple[str, str | None], Terms], *, stored: int = 1) -> 
                         for (name, tenant), each in terms.items()
                         if name == queue and tenant is not None
                     ),
+                    keys=keys.get(queue, ()),
                 ),
             )
             for queue in queues

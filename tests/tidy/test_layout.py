@@ -28,6 +28,7 @@ DECISIONS = (
             *("simulation/comparison", "simulation/fair", "simulation/fleet"),
             *("simulation/order", "simulation/prefetch", "simulation/situation"),
             *("simulation/scene", "simulation/waits"),
+            *("choice", "keyed", "keys", "scenes", "traits"),
         )
     ),
     "worker/fairlead_worker/drain",

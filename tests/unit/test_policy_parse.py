@@ -22,6 +22,7 @@ _NUMBER = "must be a number from 0.001 to 1,000"
 _COUNT = "must be a whole number from 1 to 1,000,000"
 _DURATION = "must be a duration such as 500ms, 5s, 2m or 1h"
 _SLOTS = 'must be a whole number from 1 to 1,000,000 or a percentage from "0.01%" to "100%"'
+_PATH = "must be a path such as payload.account_id of at most 128 bytes"
 _RULE = "queues: [{match: {queue: a}, %s}]"
 
 BAD = {
@@ -66,7 +67,7 @@ BAD = {
     "labels: {acme: {a=b: c}}": "labels.acme['a=b']: must be a label's name without =, not ",
     "queues: {match: {queue: a}}": "queues: must be a list, not a mapping (line 1)",
     "queues: [a]": "queues[0]: must be a mapping with match, weight, slots, rate, backlog, "
-    "tenants, not 'a' (line 1)",
+    "concurrency, tenants, not 'a' (line 1)",
     "queues: [{weight: 1}]": "queues[0].match: is missing: give it (line 1)",
     "queues:\n  - match: {queue: a}\n    wieght: 2": "queues[0].wieght: there is no such "
     "field; did you mean weight? (line 3)",
@@ -108,6 +109,29 @@ BAD = {
     _RULE % "backlog: {limit: 25%}": f"queues[0].backlog.limit: {_COUNT}, not '25%' (line 1)",
     _RULE % "backlog: {jobs: 5}": "queues[0].backlog.jobs: there is no such field; there are "
     "limit (line 1)",
+    _RULE % "concurrency: {key: payload.a}": "queues[0].concurrency.limit: is missing: give it",
+    _RULE % "concurrency: {key: payload, limit: 1}": f"queues[0].concurrency.key: {_PATH}, not "
+    "'payload' (line 1)",
+    _RULE
+    % "concurrency: [{key: payload.a.0, limit: 1}]": "queues[0].concurrency[0].key: must ",
+    _RULE
+    % "concurrency: [{key: 'payload.$.a', limit: 1}]": "queues[0].concurrency[0].key: must ",
+    _RULE
+    % f"concurrency: [{{key: payload{'.a' * 9}, limit: 1}}]": "queues[0].concurrency[0].key",
+    _RULE % "concurrency: {key: payload.a, limit: 0}": f"queues[0].concurrency.limit: {_COUNT}",
+    _RULE
+    % "concurrency: {key: payload.a, limit: 1, scope: pool}": "queues[0].concurrency.scope: "
+    "must be queue or tenant, not 'pool' (line 1)",
+    _RULE
+    % "concurrency: [{key: payload.a, limit: 1}, {key: payload.a, limit: 2}]": "queues[0]."
+    "concurrency: has payload.a twice for one queue: keep the stricter one (line 1)",
+    _RULE
+    % "concurrency: [{key: payload.a, limit: 2, scope: tenant}, {key: payload.a, limit: 2}]": (
+        "queues[0].concurrency: lets a tenant have 2 of payload.a, and the whole queue 2: "
+        "leave the tenant's out, or make it less (line 1)"
+    ),
+    _RULE % f"concurrency: [{', '.join(['{key: payload.a, limit: 1}'] * 5)}]": "queues[0]."
+    "concurrency: has more than 4 entries: leave some out (line 1)",
     _RULE % "tenants: {overrides: [{weight: 1}]}": "queues[0].tenants.overrides[0].match: is "
     "missing: give it (line 1)",
     _RULE
@@ -154,7 +178,7 @@ def test_every_policy_on_a_page_is_one() -> None:
     page = (tree.ROOT / "docs/how-to/tune-fairness.md").read_text("utf-8")
     blocks = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
 
-    assert 5 == len([parse(block) for block in blocks])
+    assert 6 == len([parse(block) for block in blocks])
 
 
 def test_a_document_without_rules_has_the_defaults_of_no_policy() -> None:

@@ -6,6 +6,7 @@ of it is pure: no file, no database.
 
 from fairlead.policy.backlog import Backlog
 from fairlead.policy.canon import canonical, digest
+from fairlead.policy.concurrency import Concurrency
 from fairlead.policy.globs import Glob, glob
 from fairlead.policy.models import (
     Estimator,
@@ -26,6 +27,7 @@ from fairlead.policy.slots import ShortReserve, Slots
 __all__ = [
     "DOCUMENT_BYTES_MAX",
     "Backlog",
+    "Concurrency",
     "Estimator",
     "Fairness",
     "Glob",

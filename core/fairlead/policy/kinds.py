@@ -25,6 +25,8 @@ _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)", re.ASCII)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)%", re.ASCII)
 _UNITS_US = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 _MICROSECOND = timedelta(microseconds=1)
+_FIELD = "[A-Za-z_][A-Za-z0-9_-]*"
+_PATH = re.compile(rf"(?:payload|headers)(?:\.{_FIELD}){{1,8}}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -194,6 +196,31 @@ def label_key() -> Kind[str]:
         return found
 
     return Kind(read, plain.schema)
+
+
+def path() -> Kind[str]:
+    """Return the kind of paths to a value of a job."""
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and len(value) <= NAME_BYTES_MAX and _PATH.fullmatch(value):
+            return value
+        raise ValueError(f"must be {demand}, not {shown(value)}")
+
+    demand = f"a path such as payload.account_id of at most {NAME_BYTES_MAX} bytes"
+    return Kind(
+        read, {"type": "string", "pattern": f"^{_PATH.pattern}$", "maxLength": NAME_BYTES_MAX}
+    )
+
+
+def word(*words: str) -> Kind[str]:
+    """Return the kind of a few words."""
+
+    def read(value: object) -> str:
+        if isinstance(value, str) and value in words:
+            return value
+        raise ValueError(f"must be {' or '.join(words)}, not {shown(value)}")
+
+    return Kind(read, {"type": "string", "enum": list(words)})
 
 
 def version() -> Kind[int | str]:

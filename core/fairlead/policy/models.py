@@ -6,14 +6,15 @@ here has its effect. What is frozen and made by `parse` is valid.
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, cast
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_validator
 
 from fairlead.policy import kinds
 from fairlead.policy.backlog import Backlog
+from fairlead.policy.concurrency import Keys
 from fairlead.policy.globs import glob
-from fairlead.policy.part import Part
+from fairlead.policy.part import Part, listed
 from fairlead.policy.slots import ShortReserve, Slots
 
 RULES_MAX = 1000
@@ -47,13 +48,6 @@ class Rate(Part):
         return self.limit if self.burst is None else self.burst
 
 
-def _listed(given: object) -> object:
-    """Return a rate's windows, which may be one, or none."""
-    if given is None:
-        return ()
-    return [cast("object", given)] if isinstance(given, dict) else given
-
-
 def _differ(windows: tuple[Rate, ...]) -> tuple[Rate, ...]:
     """Refuse two windows of one length: the stricter alone would count."""
     seen: set[timedelta] = set()
@@ -70,7 +64,7 @@ Rates = Annotated[
     FailFast(),
     Field(max_length=WINDOWS_MAX),
     AfterValidator(_differ),
-    BeforeValidator(_listed, json_schema_input_type=Rate | list[Rate] | None),
+    BeforeValidator(listed, json_schema_input_type=Rate | list[Rate] | None),
 ]
 
 
@@ -210,6 +204,11 @@ class QueueRule(Part):
         default=None,
         description="How many jobs of the queue may be unfinished, over all tenants; null: no "
         "limit.",
+    )
+    concurrency: Keys = Field(
+        default=(),
+        description="How many jobs of one value of a key may be in flight, such as one for "
+        "each account: one key or a list of up to 4 that must all allow a job; null: no limit.",
     )
     tenants: Tenants = Field(
         default=Tenants(), description="How the queue's tenants share what the queue gets."

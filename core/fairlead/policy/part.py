@@ -28,3 +28,10 @@ class Part(BaseModel):
                     "unknown", "{field}", {"field": field, "known": tuple(known)}
                 )
         return fields
+
+
+def listed(given: object) -> object:
+    """Return what may be one part, a list of them, or none, as a list."""
+    if given is None:
+        return ()
+    return [cast("object", given)] if isinstance(given, dict) else given

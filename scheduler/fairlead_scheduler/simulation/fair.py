@@ -142,6 +142,8 @@ class Fair:
         now_us += self._begun_us
         for want in heads.wants(_STREAMS_MAX):
             heads.filled(want.stream, self._refill(want, now_us), want.limit)
+        # Neither traces nor counts tell what jobs have in them: keys hold nobody.
+        order.learn([None] * len(order.traits()))
         plan = order.plan(now_us, slots, order.unclaimed + room, heads, self._inherited.paused)
         return [Row(job.vtag, self._place(job.id)) for job in plan.jobs]
 

@@ -1,0 +1,95 @@
+"""Which head of a lane goes next where keys may hold some of them: the first that may.
+
+A head that is held stays in its place, and those behind it are looked at, up to a number of
+held ones: its lane is held only when all of them are.
+"""
+
+from collections.abc import Container
+from enum import Enum, auto
+
+from fairlead_scheduler.books import Lane
+from fairlead_scheduler.keys import Keys, Value
+from fairlead_scheduler.streams import SKIPPED_MAX, StreamHeads
+
+
+class Found(Enum):
+    """What a look through the heads ends with."""
+
+    GO = auto()
+    """A head may go."""
+    READ = auto()
+    """The values of the next head have to be read first."""
+    HELD = auto()
+    """Every head that was looked at is held."""
+    NOTHING = auto()
+    """No head is at hand."""
+
+
+class Choice:
+    """The look through the heads of one lane during one plan, in which keys only fill up."""
+
+    __slots__ = ("_flights", "_keys", "_number", "_passed", "_place", "_streams", "blocking")
+
+    def __init__(self, lane: Lane, keys: Keys[Lane], flights: Container[int]) -> None:
+        self._streams = tuple(lane.heads.streams)
+        self.blocking: dict[Value, None] = {}
+        """What holds the heads that were passed over."""
+        self._keys = keys
+        self._flights = flights
+        self._number = 0
+        self._place = 0
+        self._passed = 0
+
+    @property
+    def short(self) -> StreamHeads | None:
+        """The stream of which more heads have to be read to find one that may go."""
+        if self._passed >= SKIPPED_MAX or self._number >= len(self._streams):
+            return None
+        return self._streams[self._number]
+
+    def look(self, doubtful: list[int]) -> Found:
+        """Go on to the next head that may go; those that are in flight are taken out."""
+        while self._passed < SKIPPED_MAX and self._number < len(self._streams):
+            stream = self._streams[self._number]
+            found = self._look_in(stream, doubtful)
+            if found is not None:
+                return found
+            if stream.more:
+                break
+            self._number += 1
+            self._place = 0
+        return Found.HELD if self._passed else Found.NOTHING
+
+    def bring(self) -> StreamHeads:
+        """Bring the head that may go to the front of its stream; returns the stream."""
+        stream, place = self._streams[self._number], self._place
+        if place:
+            head = stream.ready[place]
+            del stream.ready[place]
+            stream.ready.appendleft(head)
+        return stream
+
+    def put_back(self) -> None:
+        """Put the head that was brought back into its place."""
+        ready = self._streams[self._number].ready
+        ready.insert(self._place, ready.popleft())
+
+    def _look_in(self, stream: StreamHeads, doubtful: list[int]) -> Found | None:
+        ready, keys = stream.ready, self._keys
+        while self._place < len(ready) and self._passed < SKIPPED_MAX:
+            job_id = ready[self._place][0]
+            values = keys.heads.get(job_id)
+            if job_id in self._flights:
+                keys.heads.pop(job_id, None)
+                del ready[self._place]
+                doubtful.append(job_id)
+                continue
+            if values is None:
+                return Found.READ
+            full = keys.full(values)
+            if full is None:
+                return Found.GO
+            self.blocking[full] = None
+            self._passed += 1
+            self._place += 1
+        return None

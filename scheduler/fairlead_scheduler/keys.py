@@ -1,0 +1,171 @@
+"""Concurrency keys: which values the jobs of a queue have, and how many of each are in flight.
+
+The lane index does not carry what a key looks at, so the values of heads are read by id before
+a head of such a queue may go, and so are those of jobs that are found in `work_queue`: after a
+take-over, and when a policy brings a key. Until these are known nothing of the queue goes.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import nsmallest
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+from fairlead_scheduler.bounds import KEY
+
+_WOKEN_BESIDE = 16
+"""Lanes that are woken beside those for which a key has room: some may not need it."""
+
+
+class Demand(NamedTuple):
+    """One key of a queue: at most `limit` jobs of one value in flight."""
+
+    path: str
+    """`payload` or `headers`, then names of fields, with dots between them."""
+    limit: int
+    per_tenant: bool = False
+    """Whether each tenant's jobs count by themselves."""
+
+
+class Value(NamedTuple):
+    """What jobs that count together have in common."""
+
+    place: int
+    """Of the key among those of its queue."""
+    tenant: str | None
+    """None: of all tenants."""
+    text: str
+
+
+class Trait(NamedTuple):
+    """Ask for one value of one job."""
+
+    job_id: int
+    root: str
+    """`payload` or `headers`."""
+    path: str
+
+
+class Waiting(Protocol):
+    """A lane that keys hold back."""
+
+    start: int
+    held: int
+
+
+L = TypeVar("L", bound=Waiting)
+
+
+class Keys(Generic[L]):
+    """The keys of one queue: what heads and flights have of them, and which lanes wait."""
+
+    __slots__ = ("_freed", "_in_flight", "_waiting", "demands", "flights", "heads", "unknown")
+
+    def __init__(self, demands: tuple[Demand, ...]) -> None:
+        self.demands = demands
+        self.heads: dict[int, tuple[Value, ...]] = {}
+        """Heads whose values have been read, until they go."""
+        self.flights: dict[int, tuple[Value, ...]] = {}
+        """Jobs in `work_queue` that have a value."""
+        self.unknown: dict[int, str] = {}
+        """Jobs in `work_queue` whose values have to be read, with their tenants."""
+        self._in_flight: dict[Value, int] = {}
+        self._waiting: dict[Value, dict[L, None]] = {}
+        self._freed: dict[Value, None] = {}
+
+    def full(self, values: Iterable[Value]) -> Value | None:
+        """Return the first of these values of which no more jobs may go; None without one."""
+        for value in values:
+            if self.room(value) <= 0:
+                return value
+        return None
+
+    def in_flight(self, value: Value) -> int:
+        """Return how many jobs of a value are in flight."""
+        return self._in_flight.get(value, 0)
+
+    def room(self, value: Value) -> int:
+        """Return how many jobs of a value may go; below zero are too many in flight."""
+        return self.demands[value.place].limit - self._in_flight.get(value, 0)
+
+    def go(self, job_id: int) -> None:
+        """Count a head as in flight."""
+        self._count(job_id, self.heads.pop(job_id))
+
+    def leave(self, job_id: int) -> None:
+        """Count a job as in flight no more. A repeat changes nothing."""
+        self.unknown.pop(job_id, None)
+        for value in self.flights.pop(job_id, ()):
+            left = self._in_flight[value] - 1
+            if left:
+                self._in_flight[value] = left
+            else:
+                del self._in_flight[value]
+            self._freed[value] = None
+
+    def hold(self, lane: L, values: Iterable[Value]) -> None:
+        """Let a lane wait until one of these values has room."""
+        for value in values:
+            self._waiting.setdefault(value, {})[lane] = None
+
+    def wake(self) -> list[L]:
+        """Return lanes that may go on, by their tags; the next calls wake the others."""
+        woken: dict[L, None] = {}
+        for value in tuple(self._freed):
+            waiting = [lane for lane in self._waiting.pop(value, ()) if lane.held == KEY]
+            room = self.room(value)
+            if room > 0:
+                woken.update(
+                    dict.fromkeys(nsmallest(room + _WOKEN_BESIDE, waiting, key=start_of))
+                )
+                waiting = [lane for lane in waiting if lane not in woken]
+            if waiting:
+                self._waiting[value] = dict.fromkeys(waiting)
+            if room <= 0 or not waiting:
+                del self._freed[value]
+        return list(woken)
+
+    def revise(self, demands: tuple[Demand, ...]) -> None:
+        """Take other limits for the same keys."""
+        self.demands = demands
+        self._freed.update(dict.fromkeys(self._waiting))
+
+    def excess(self) -> dict[Value, int]:
+        """Return of which values too many are in flight, and how many."""
+        return {value: -self.room(value) for value in self._in_flight if self.room(value) < 0}
+
+    def learn(self, job_id: int, texts: Sequence[str | None]) -> None:
+        """Take what was read of a job in flight; nothing if it has left since it was asked."""
+        tenant = self.unknown.pop(job_id, None)
+        if tenant is not None:
+            self._count(job_id, self.values(tenant, texts))
+
+    def values(self, tenant: str, texts: Sequence[str | None]) -> tuple[Value, ...]:
+        """Return the values of a job of this tenant, from the texts that were read."""
+        return tuple(
+            Value(place, tenant if demand.per_tenant else None, text)
+            for place, (demand, text) in enumerate(zip(self.demands, texts, strict=True))
+            if text is not None
+        )
+
+    def traits(self, job_id: int) -> Iterator[Trait]:
+        """Yield what to read of a job."""
+        for demand in self.demands:
+            root, _, path = demand.path.partition(".")
+            yield Trait(job_id, root, path)
+
+    def _count(self, job_id: int, values: tuple[Value, ...]) -> None:
+        if values:
+            self.flights[job_id] = values
+        for value in values:
+            self._in_flight[value] = self._in_flight.get(value, 0) + 1
+
+
+def same_keys(one: Iterable[Demand], other: Iterable[Demand]) -> bool:
+    """Tell whether two lists differ in their limits at most."""
+    return [(each.path, each.per_tenant) for each in one] == [
+        (each.path, each.per_tenant) for each in other
+    ]
+
+
+def start_of(lane: Waiting) -> int:
+    """Return a lane's start tag."""
+    return lane.start

@@ -1,0 +1,161 @@
+"""Reading the values of keys: which jobs to ask about, and what follows from the answers.
+
+A head's values are read once, before it may go. What is in flight without its values known,
+after a take-over or when a policy brings a key, comes first: its queue is held until then.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from fairlead_scheduler.books import Lane, Queue
+from fairlead_scheduler.bounds import KEY
+from fairlead_scheduler.keys import Demand, Keys, Trait, same_keys, start_of
+from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.order import OUT
+
+_JOBS_AT_ONCE = 500
+_HEADS_LOWEST, _HEADS_AT_ONCE = 4, 128
+"""Of one lane: at most twice as many as may be passed over."""
+_LANES_AT_ONCE = 1000
+
+
+class Asked(NamedTuple):
+    """A job whose values are to be read."""
+
+    job_id: int
+    keys: Keys[Lane]
+    lane: Lane | None
+    """Whose head it is; None: it is in flight."""
+
+
+def ask(ledger: Ledger) -> tuple[Asked, ...]:
+    """Return whose values to read next, those in flight first; `learn` takes the answers."""
+    asked: list[Asked] = []
+    for keys in _keys(ledger):
+        left = _JOBS_AT_ONCE - len(asked)
+        asked += [Asked(job_id, keys, None) for job_id in islice(keys.unknown, max(0, left))]
+    for lanes in (ledger.keyed.starved, ledger.keyed.unread):
+        most = max(_HEADS_LOWEST, min(_HEADS_AT_ONCE, _JOBS_AT_ONCE // (len(lanes) or 1)))
+        while lanes and len(asked) < _JOBS_AT_ONCE:
+            lane = next(iter(lanes))
+            del lanes[lane]
+            if lane.queue.keys is not None:
+                asked += _unread(ledger, lane, lane.queue.keys, most)
+    return tuple(asked)
+
+
+def wanted(asked: Iterable[Asked]) -> tuple[Trait, ...]:
+    """Return what to read for these jobs, job after job."""
+    return tuple(trait for each in asked for trait in each.keys.traits(each.job_id))
+
+
+def learn(ledger: Ledger, asked: Iterable[Asked], texts: Sequence[str | None]) -> None:
+    """Take the values, in the order in which they were asked for; the last may be missing."""
+    begin = 0
+    for job_id, keys, lane in asked:
+        end = begin + len(keys.demands)
+        found, begin = texts[begin:end], end
+        if lane is not None:
+            ledger.keyed.again[lane] = None
+        if end > len(texts):
+            continue
+        if lane is None:
+            keys.learn(job_id, found)
+            ledger.over = True
+        else:
+            keys.heads[job_id] = keys.values(lane.tenant, found)
+
+
+def look_again(ledger: Ledger, admit: Callable[[Lane], bool]) -> list[Queue]:
+    """Admit lanes which keys held, or whose heads' values were read, by their tags.
+
+    Returns the queues of those that begin to wait, with nothing in flight.
+    """
+    begun = _unlock(ledger)
+    latest: dict[Queue, int] = {}
+    for lane in _take_again(ledger):
+        queue, woken = lane.queue, not lane.active
+        if admit(lane) and not lane.in_flight:
+            begun.append(queue)
+        if woken and lane.key != OUT:
+            # At V all would be equal, and the same one would have its turn each time.
+            lane.start = max(lane.start, latest.get(queue, -1) + 1)
+            latest[queue] = lane.start
+            queue.lanes.put(lane)
+    return begun
+
+
+def _unlock(ledger: Ledger) -> list[Queue]:
+    """Hold the queues whose keys are not known, and find the lanes to be looked at again.
+
+    Returns the queues that were let go and have nothing in flight.
+    """
+    begun: list[Queue] = []
+    ledger.keyed.awaits_values = False
+    for queue in ledger.keyed.queues:
+        keys = queue.keys
+        assert keys is not None
+        if keys.unknown:
+            ledger.keyed.awaits_values = True
+            if queue.held != KEY:
+                ledger.hold(queue, KEY)
+            continue
+        if queue.held == KEY:
+            ledger.free(queue)
+            begun += () if queue.in_flight else (queue,)
+        ledger.keyed.again.update(dict.fromkeys(keys.wake()))
+    return begun
+
+
+def _take_again(ledger: Ledger) -> tuple[Lane, ...]:
+    """Return lanes to be looked at again, not too many at once, by their tags."""
+    again = ledger.keyed.again
+    lanes = sorted(islice(again, _LANES_AT_ONCE), key=start_of)
+    for lane in lanes:
+        del again[lane]
+    return tuple(lanes)
+
+
+def rekey(ledger: Ledger, queue: Queue, demands: tuple[Demand, ...]) -> bool:
+    """Give a queue other keys; whether the values of what is in flight have to be read."""
+    keys = queue.keys
+    if keys is not None and demands and same_keys(keys.demands, demands):
+        keys.revise(demands)
+        return False
+    queue.keys = Keys(demands) if demands else None
+    for lane in queue.tenants.values():
+        if lane.held == KEY or (lane.active and lane.key == OUT):
+            ledger.keyed.again[lane] = None
+        elif lane.active and demands:
+            ledger.keyed.unread[lane] = None
+    if demands:
+        ledger.keyed.queues[queue] = None
+    else:
+        ledger.keyed.queues.pop(queue, None)
+        if queue.held == KEY:
+            ledger.free(queue)
+    return bool(demands)
+
+
+def forget(ledger: Ledger, queues: set[Queue]) -> None:
+    """Have the values read of all that is in flight in these queues."""
+    for job_id, flight in ledger.flights.items():
+        queue = flight.lane.queue
+        if queue in queues and queue.keys is not None:
+            queue.keys.unknown[job_id] = flight.lane.tenant
+
+
+def _keys(ledger: Ledger) -> Iterator[Keys[Lane]]:
+    return (queue.keys for queue in ledger.keyed.queues if queue.keys is not None)
+
+
+def _unread(ledger: Ledger, lane: Lane, keys: Keys[Lane], most: int) -> list[Asked]:
+    """Return up to so many of a lane's first heads whose values are not known."""
+    heads = (head[0] for stream in lane.heads.streams for head in stream.ready)
+    unread = (
+        Asked(job_id, keys, lane)
+        for job_id in islice(heads, _HEADS_AT_ONCE)
+        if job_id not in keys.heads and job_id not in ledger.flights
+    )
+    return list(islice(unread, most))

@@ -1,0 +1,193 @@
+"""Properties of concurrency keys, on an in-memory fleet of slots."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead_scheduler.keys import Demand
+from fairlead_scheduler.streams import SKIPPED_MAX
+from fairlead_scheduler.terms import Terms
+from tests.support.fleet import Fleet, Job
+from tests.support.tables import table
+
+MS = 1000
+SECOND = 1_000_000
+EDIT_US = 400 * MS
+ROUNDS = 4
+"""Ticks from a job's insert until it may have to go: it is seen, read, and planned."""
+ACCOUNT, REGION = "payload.account", "headers.region"
+Keys = Mapping[str, tuple[Demand, ...]]
+Held = tuple[str, str | None, str, str]
+"""Queue, tenant where it counts by itself, path and value."""
+
+QUEUES, TENANTS = ("q", "r"), ("a", "b", "c")
+demands = st.builds(
+    Demand, st.sampled_from((ACCOUNT, REGION)), st.integers(1, 3), st.booleans()
+)
+key_lists = st.lists(demands, max_size=3, unique_by=lambda each: (each.path, each.per_tenant))
+policies = st.fixed_dictionaries({queue: key_lists.map(tuple) for queue in QUEUES})
+edits = st.lists(policies, min_size=1, max_size=4)
+fields = st.fixed_dictionaries(
+    {},
+    optional={ACCOUNT: st.sampled_from(("1", "2", "3")), REGION: st.sampled_from(("x", "y"))},
+)
+events = st.lists(
+    st.sampled_from(("", "return", "recall", "fail over", "sweep", "refuse")), max_size=40
+)
+
+
+@dataclass(frozen=True)
+class Load:
+    """One lane's jobs: what they have, how often they come, how long they take."""
+
+    queue: str
+    tenant: str
+    jobs: tuple[tuple[int, int, dict[str, str]], ...]
+    """Cost, rank and fields of each."""
+    batch: int
+    every_us: int
+
+
+loads = st.lists(
+    st.builds(
+        Load,
+        st.sampled_from(QUEUES),
+        st.sampled_from(TENANTS),
+        st.lists(
+            st.tuples(st.integers(MS, SECOND // 2), st.integers(0, 1), fields),
+            min_size=1,
+            max_size=6,
+        ).map(tuple),
+        st.integers(1, 8),
+        st.integers(100 * MS, SECOND),
+    ),
+    min_size=1,
+    max_size=5,
+    unique_by=lambda load: (load.queue, load.tenant),
+)
+
+
+class Watch:
+    """What the plans did, beside the keys in force."""
+
+    def __init__(self, fleet: Fleet, keys: Keys) -> None:
+        self.fleet = fleet
+        self.keys = keys
+        self.over: list[str] = []
+        self.passed: list[str] = []
+        self.wasted: list[int] = []
+        self.disturbed_us = 0
+        fleet.observe = self.look
+
+    def apply(self, keys: Keys) -> None:
+        """Put other keys in force."""
+        self.keys = keys
+        self.disturbed_us = self.fleet.now_us
+        self.fleet.order.apply(
+            table({("q", "a"): Terms(weight=2)}, keys=keys), self.fleet.now_us
+        )
+
+    def held(self, job: Job) -> Iterator[tuple[Held, int]]:
+        """Yield what a job holds while it is in flight, and how many may."""
+        for demand in self.keys.get(job.queue, ()):
+            value = job.fields.get(demand.path)
+            if value is not None:
+                tenant = job.tenant if demand.per_tenant else None
+                yield (job.queue, tenant, demand.path, value), demand.limit
+
+    def in_flight(self) -> Counter[Held]:
+        """Count what is held."""
+        rows = self.fleet.work.values()
+        return Counter(each for job in rows for each, _ in self.held(job))
+
+    def look(self) -> None:
+        """Check what the last plan has dispatched, and what it has left."""
+        fleet, counts = self.fleet, self.in_flight()
+        went = [fleet.work[each.id] for each in fleet.plans[-1].jobs if each.id in fleet.work]
+        if len(went) < len(fleet.plans[-1].jobs):
+            self.disturbed_us = fleet.now_us
+        for job in went:
+            self.over += [str(each) for each, most in self.held(job) if counts[each] > most]
+            self._overtaken(job)
+        if len(fleet.running) < fleet.slots and any(self._allowed(counts)):
+            self.wasted.append(fleet.now_us)
+
+    def _overtaken(self, job: Job) -> None:
+        """Check that no job before it waits for nothing but what it has."""
+        values = {each for each, _ in self.held(job)}
+        planned = {each.id for each in self.fleet.plans[-1].jobs}
+        for other in self.fleet.pending.values():
+            before = other.lane == job.lane and (other.rank, other.seq) < (job.rank, job.seq)
+            if other.id in planned:
+                continue  # it was refused
+            if before and {each for each, _ in self.held(other)} <= values:
+                self.passed.append(f"{job.id} went before {other.id}")
+
+    def _allowed(self, counts: Counter[Held]) -> Iterator[bool]:
+        """Yield whether a job could go, for those that are known and looked at.
+
+        None is looked at behind one that has just come, whose values have yet to be read.
+        """
+        known_us = self.fleet.now_us - ROUNDS * self.fleet.tick_us
+        if self.disturbed_us > known_us:
+            return
+        seen = Counter[tuple[str, str]]()
+        for job in sorted(self.fleet.pending.values(), key=lambda job: (job.rank, job.seq)):
+            seen[job.lane] += 1 if job.arrived_us < known_us else SKIPPED_MAX
+            if seen[job.lane] <= SKIPPED_MAX and job.arrived_us < known_us:
+                yield all(counts[each] < most for each, most in self.held(job))
+
+
+def happen(fleet: Fleet, watch: Watch, what: str) -> None:
+    """Let something happen between two ticks."""
+    fleet.refuse = lambda _: False
+    match what:
+        case "return" if fleet.running:
+            fleet.give_back(fleet.running[0][1])
+        case "recall":
+            fleet.recall(tuple(j.id for j in fleet.work.values() if j.claimed_us is None))
+        case "fail over":
+            fleet.learn()
+            fleet.fail_over()
+        case "sweep":
+            fleet.sweep()
+        case "refuse":
+            fleet.refuse = lambda job_id: job_id % 2 == 0
+        case _:
+            return
+    watch.disturbed_us = fleet.now_us
+
+
+@settings(max_examples=40)
+@given(loads, st.integers(1, 12), st.sampled_from((0, 4, 30)), edits, events)
+def test_no_more_of_a_key_run_than_may_and_none_that_may_waits(
+    lanes: list[Load], slots: int, depth: int, edited: list[Keys], happens: list[str]
+) -> None:
+    """Never more than n of a key, no idle slot beside an allowed head, order inside a key.
+
+    Whatever arrives, ends, is handed back, recalled or refused, with edits and new leaders.
+    """
+    fleet = Fleet(slots=slots, depth=depth, table=table({}, keys=edited[0]))
+    watch = Watch(fleet, edited[0])
+    for load in lanes:
+        for number, at_us in enumerate(range(0, SECOND, load.every_us)):
+            for place in range(load.batch):
+                cost_us, rank, having = load.jobs[(number + place) % len(load.jobs)]
+                fleet.arrive(at_us, load.queue, load.tenant, cost_us, rank=rank, fields=having)
+    while fleet.now_us < 2 * SECOND:
+        if fleet.now_us % EDIT_US == 0:
+            watch.apply(edited[fleet.now_us // EDIT_US % len(edited)])
+        happen(fleet, watch, happens.pop() if happens else "")
+        fleet.recall(
+            tuple(
+                job_id
+                for job_id in fleet.order.surplus()
+                if job_id in fleet.work and fleet.work[job_id].claimed_us is None
+            )
+        )
+        fleet.run(fleet.now_us + fleet.tick_us)
+
+    assert ([], [], []) == (watch.over, watch.passed, watch.wasted)
