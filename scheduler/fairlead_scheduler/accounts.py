@@ -1,7 +1,7 @@
 """What each lane had in the window of the report, and was entitled to, bucket by bucket."""
 
 from fairlead_scheduler.books import Lane
-from fairlead_scheduler.bounds import REASONS
+from fairlead_scheduler.bounds import REASONS, RESERVE
 from fairlead_scheduler.looks import Look
 
 BUCKETS = 12
@@ -56,6 +56,12 @@ class Account:
     def idle(self) -> bool:
         """Whether it has had nothing, and there is nothing of it."""
         return not (self.size_us or self.lane.in_flight or self.lane.heads.front is not None)
+
+    def waits_since(self, since_us: int) -> bool:
+        """Whether its lane has waited for service ever since, slots kept from it or not."""
+        lane = self.lane
+        waits = lane.active or lane.held == RESERVE
+        return waits and lane.waits_since_us <= since_us
 
     def begin(self, running_us: int) -> None:
         """Leave out what jobs that run at the first look have run before it."""

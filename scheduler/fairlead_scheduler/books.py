@@ -37,6 +37,7 @@ class Lane:
         "owed_us",
         "queue",
         "ran_us",
+        "resumes",
         "served_us",
         "start",
         "tenant",
@@ -64,7 +65,9 @@ class Lane:
         self.key = OUT
         self.active = False
         self.waits_since_us = 0
-        """Since when it has waited for service, while it is active."""
+        """Since when it has waited for service, while it is active or parked."""
+        self.resumes = False
+        """Whether it goes on waiting when it is active next, because it was only parked."""
         self.mean = Mean()
         self.expected_us = queue.prior_us
         """The estimate for a job without a hint."""

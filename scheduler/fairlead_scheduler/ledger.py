@@ -95,7 +95,10 @@ class Ledger:
         lanes = queue.lanes
         lane.start = max(lane.start, self.virtual_in(queue))
         lane.active = True
-        lane.waits_since_us = self.now_us
+        if lane.resumes:
+            lane.resumes = False
+        else:
+            lane.waits_since_us = self.now_us
         lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
         lanes.join(lane)
         if not (queue.active or queue.held):
@@ -190,6 +193,7 @@ class Ledger:
         """Hold a lane back no longer, whatever for: admit it."""
         if lane.held == RESERVE:
             self.parked.leave(lane)
+            lane.resumes = True
         self.holds.let(lane)
 
     def free(self, queue: Queue) -> None:

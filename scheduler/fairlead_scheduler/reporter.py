@@ -111,7 +111,7 @@ class Reporter:
                 account = self._accounts[lane] = Account(lane)
             lane.served_us -= ended_us
             account.serve(ended_us, look.running_us.get(lane, 0))
-            account.waited = lane.active and lane.waits_since_us <= begun_us
+            account.waited = account.waits_since(begun_us)
             party = parties.get(lane.queue)
             if party is None:
                 party = parties[lane.queue] = Party()

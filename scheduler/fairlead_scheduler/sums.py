@@ -63,7 +63,7 @@ class Sums:
         self._entitled_us += entitled_us
         before = self._queues.get(lane.queue, (0, 0))
         self._queues[lane.queue] = (before[0] + served_us, before[1] + entitled_us)
-        if entitled_us and lane.active and lane.waits_since_us <= self._since_us:
+        if entitled_us and account.waits_since(self._since_us):
             self._ratios.append(served_us / entitled_us)
         pending_us = account.pending_us
         noisy = pending_us is not None and pending_us <= self._since_us

@@ -1,6 +1,7 @@
 """The fairness report: what tenants had of the slots, by numbers worked out by hand."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from math import inf, isnan
 
 import pytest
@@ -12,6 +13,7 @@ from fairlead_scheduler.report import Had, Report
 from fairlead_scheduler.reporter import Reporter
 from fairlead_scheduler.shares import entitled, jain
 from fairlead_scheduler.terms import Table, Terms
+from fairlead_scheduler.values import FairSettings, ShortSettings
 from tests.support.fair_bench import MS, Bench
 from tests.support.reports import report, share
 from tests.support.tables import table, weighing
@@ -64,7 +66,7 @@ class Reported(Bench):
     def report(self) -> Report:
         """Let five seconds pass since the last look, and return the report on them."""
         self.now_us += LOOK_US - MS
-        self.plan(0)
+        self.plan(0, slots=4)
         found: Report | None = None
         while found is None:
             found = self.step()
@@ -133,6 +135,57 @@ def test_who_is_held_to_a_limit_is_entitled_to_what_it_gets() -> None:
     assert 2 == report.jain_tenants
     (big,) = (each for each in report.tenants if each.tenant == "big")
     assert ("limit", 1) == (big.blocked_by, big.running)
+
+
+def test_who_began_to_wait_in_between_is_entitled_to_what_it_got() -> None:
+    """A tenant of short bursts may be found waiting, and is not starved for that."""
+    bench = Reported(TWO)
+    bench.begin("a", "b")
+    bench.add("q/late", *[1000] * 50)
+    bench.dispatch(1)
+
+    bench.serve(late=1, a=4, b=12)
+    report = bench.report()
+
+    assert {0.0} == {each.lag_slot_seconds for each in had(report).values()}
+    assert 2 == report.jain_tenants
+
+
+def test_a_queue_at_its_limit_shares_what_it_got() -> None:
+    """With a weight of 10 it would be due most; its tenants are compared all the same."""
+    bench = Reported(table({("r", None): Terms(weight=10.0, limit=2)}))
+    bench.add("r/c", *[1000] * 50)
+    bench.add("r/d", *[1000] * 50)
+    bench.begin("a")
+
+    bench.order.ended([bench.claim("c")], [6 * SECOND])
+    bench.order.ended([bench.claim("d")], [4 * SECOND])
+    bench.serve(a=10)
+    report = bench.report()
+
+    assert {"a": 0.0, "c": 1.0, "d": -1.0} == {
+        each.tenant: each.had.lag_slot_seconds for each in report.tenants
+    }
+
+
+def test_who_is_kept_from_slots_for_short_jobs_goes_on_waiting() -> None:
+    """Long jobs of two tenants are compared by weight, though a reserve parks their lanes."""
+    bench = Reported(TWO)
+    short = ShortSettings(per_10_000=2500, lowest=1, shorter_us=SECOND // 2)
+    settings = FairSettings(turn_us=0, short=short)
+    bench.order.apply(replace(TWO, digest="kept", settings=settings), bench.now_us)
+    bench.begin("a", "b")
+
+    for tenant, run in (("b", 10), ("a", 5), ("b", 5)):
+        bench.serve(**{tenant: run})
+        bench.dispatch(20)
+    report = bench.report()
+
+    assert {"reserve"} == {each.blocked_by for each in report.tenants}
+    assert {"a": 0.0, "b": 0.0} == {
+        each.tenant: each.had.lag_slot_seconds for each in report.tenants
+    }
+    assert 2 == report.jain_tenants
 
 
 def test_a_run_that_goes_on_counts_up_to_the_look_and_no_second_twice() -> None:
