@@ -6,6 +6,7 @@ from contextlib import closing
 
 import psycopg
 
+from fairlead.dev import processes
 from fairlead.dev.binaries import PostgresError
 from fairlead.dev.lasting import Lasting
 from fairlead.dev.postgres import Server
@@ -43,6 +44,20 @@ def test_dev_starts_a_killed_server_again_and_jobs_go_on() -> None:
         enqueue(dev.url)
         until(lambda: ended(dev.url) == 2, what="the end of another job", seconds=30)
         assert "postgres ended; starting it again" in dev.said.read_text()
+
+
+def test_a_closed_terminal_stops_the_fleet_as_ctrl_c_does() -> None:
+    """Nothing of it runs on behind a window that is gone, and what had ended is kept."""
+    with running_dev() as dev:
+        enqueue(dev.url)
+        until(lambda: ended(dev.url) == 1, what="the end of a job", seconds=30)
+        fleet = {dev.pid, *processes.children(dev.pid)}
+
+        os.kill(dev.pid, signal.SIGHUP)
+
+        until(lambda: not fleet & processes.living().keys(), what="its end", seconds=30)
+        assert len(fleet) >= 4  # PostgreSQL, a scheduler and a worker beside it
+        assert dev.said.read_text().endswith("stopped; the data stays for the next time\n")
 
 
 def test_a_server_that_does_not_come_back_is_given_up(own_server: Server) -> None:

@@ -23,8 +23,9 @@ def k(job): return None
 
 @dataclass(frozen=True, slots=True)
 class Dev:
-    """A fleet that runs: its database, that database's folder, and the file of what it says."""
+    """A fleet that runs: its process, its database, that one's folder, what it has said."""
 
+    pid: int
     url: str
     data: Path
     said: Path
@@ -45,11 +46,12 @@ def running_dev(*words: str) -> Generator[Dev]:
                 [sys.executable, "-m", "fairlead.cli", "dev", *fixed, *words],
                 cwd=folder,
                 stderr=output,
-                env={**os.environ, "PYTHONPATH": str(folder)},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
             ) as dev,
         ):
             try:
-                yield Dev(until(lambda: _told_url(said), what="a URL", seconds=40), data, said)
+                url = until(lambda: _told_url(said), what="a URL", seconds=40)
+                yield Dev(dev.pid, url, data, said)
             finally:
                 dev.send_signal(signal.SIGINT)
                 dev.wait(40)

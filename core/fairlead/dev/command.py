@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from fairlead.dev import account
@@ -17,6 +16,7 @@ from fairlead.dev.fleet import Fleet, Program
 from fairlead.dev.lasting import Lasting
 from fairlead.dev.policy import PolicyFile
 from fairlead.dev.postgres import Server
+from fairlead.dev.terminal import Terminal
 from fairlead.migrate import migrate
 from fairlead.policy import PolicyRefused
 from fairlead.policy_file import read
@@ -24,7 +24,6 @@ from fairlead.service import stopping
 from fairlead.settings import DatabaseSettings
 from fairlead.store import connect
 
-_STYLES = ("cyan", "green", "magenta", "yellow", "blue")
 _WATCH_SECONDS = 0.2
 _SERVER = {"max_connections": "200", "log_checkpoints": "off"}
 
@@ -95,35 +94,36 @@ def dev(
     policy: PolicyOption = None,
 ) -> None:
     """Run PostgreSQL, a scheduler and workers on this machine until Ctrl-C."""
-    console = Console(stderr=True, soft_wrap=True)
+    terminal = Terminal()
     shape = Shape(app, workers, concurrency, processes, grace_seconds)
     folder = data_dir or account.state_dir() / "dev" / "postgres"
     stop, again = threading.Event(), threading.Event()
     try:
         with ExitStack() as stack:
             stack.enter_context(stopping(stop=stop, again=again))
-            console.print(f"[dim]starting PostgreSQL in {escape(str(folder))}[/]")
+            terminal.say(f"[dim]starting PostgreSQL in {escape(str(folder))}[/]")
             server = stack.enter_context(Server(folder, port=port, settings=_SERVER))
             install(server.url)
-            say = _Printer(console)
+            say = terminal.of_program
             fleet = Fleet(
-                environment=_environment(server.url, console), say=say, folder=Path.cwd()
+                environment=_environment(server.url, coloured=terminal.coloured),
+                say=say,
+                folder=Path.cwd(),
             )
-            console.print(_welcome(server.url))
+            terminal.say(_welcome(server.url))
             watched = () if policy is None else (PolicyFile(policy, server.url, say).look,)
             try:
                 _run(fleet, shape, (Lasting(server, say).revive, *watched), stop)
             finally:
                 _end(fleet, shape, again)
-            console.print("[dim]stopped; the data stays for the next time[/]")
+            terminal.say("[dim]stopped; the data stays for the next time[/]")
     except PostgresError as error:
-        console.print(f"fairlead: {error}", markup=False, highlight=False)
+        terminal.refuse(str(error))
         raise typer.Exit(2) from None
     if fleet.given_up:
-        console.print(
-            f"fairlead: {', '.join(fleet.given_up)} did not stay up; "
-            f"{'its' if len(fleet.given_up) == 1 else 'their'} last lines say why",
-            markup=False,
+        terminal.refuse(
+            f"{', '.join(fleet.given_up)} did not stay up; "
+            f"{'its' if len(fleet.given_up) == 1 else 'their'} last lines say why"
         )
         raise typer.Exit(2)
 
@@ -182,28 +182,13 @@ def _end(fleet: Fleet, shape: Shape, again: threading.Event) -> None:
     fleet.end([name for name in fleet.names() if name == "scheduler"], seconds=5.0)
 
 
-def _environment(url: str, console: Console) -> Mapping[str, str]:
-    """Return what the programs find: the database, and how this console shows their lines."""
-    coloured = console.is_terminal and not console.no_color
+def _environment(url: str, *, coloured: bool) -> Mapping[str, str]:
+    """Return what the programs find: the database, and whether their lines have colours."""
     return {
         "FAIRLEAD_DATABASE_URL": url,
         "FAIRLEAD_LOG_FORMAT": "console",
         **({"FORCE_COLOR": "1"} if coloured else {}),
     }
-
-
-class _Printer:
-    """Prints each program's lines behind its name, in a colour of its own."""
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._styles: dict[str, str] = {}
-        self._turn = threading.Lock()
-
-    def __call__(self, name: str, line: str) -> None:
-        with self._turn:
-            style = self._styles.setdefault(name, _STYLES[len(self._styles) % len(_STYLES)])
-            self._console.print(f"[{style}]{name:>11}[/] {escape(line)}", highlight=False)
 
 
 def _welcome(url: str) -> str:
