@@ -19,6 +19,7 @@ from fairlead.job import DbApiCursor
 from fairlead.jsontext import Json
 
 _JOBS_BYTES_MAX = 256 * 1024 * 1024
+_JOBS_LEVELS_MAX = _JOBS_BYTES_MAX  # each payload's are bounded by the table
 
 
 AsyncPsycopg: TypeAlias = psycopg.AsyncConnection[object] | psycopg.AsyncCursor[object]
@@ -173,7 +174,8 @@ def enqueue_many(
 
 
 def _text(jobs: Iterable[NewJob]) -> str:
-    return jsontext.encode("job", [_row(job) for job in jobs], bytes_max=_JOBS_BYTES_MAX)
+    rows = [_row(job) for job in jobs]
+    return jsontext.encode("job", rows, bytes_max=_JOBS_BYTES_MAX, levels_max=_JOBS_LEVELS_MAX)
 
 
 def _row(job: NewJob) -> dict[str, object]:

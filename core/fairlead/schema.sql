@@ -861,13 +861,21 @@ CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFA
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
-    AS $$
+    AS $_$
 declare
     bytes constant integer := octet_length(result::text);
+    fault constant text := case
+        when bytes > 1048576
+        then format('is %s bytes of JSON, more than 1,048,576', to_char(bytes, 'FM999,999,999,999'))
+        when bytes > 1000 and jsonb_path_exists(result, '$.**{500}')
+        then 'is nested more than 500 deep'
+        when bytes > 4000 and jsonb_path_exists(
+            result, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')
+        then 'holds a number of 1e4000 or more'
+    end;
 begin
-    if bytes > 1048576 then
-        raise exception 'fairlead: result is % bytes of JSON, more than 1,048,576',
-            to_char(bytes, 'FM999,999,999,999')
+    if fault is not null then
+        raise exception 'fairlead: result %', fault
             using errcode = 'check_violation',
                   hint = 'Keep it somewhere else, and say in the result where.';
     end if;
@@ -879,9 +887,9 @@ begin
     end if;
     perform fairlead._end_jobs(
         array[complete.job_id], array['succeeded'], array[null::text], array[result]);
-end $$;
+end $_$;
 
-COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has at most 1 MiB as text.';
+COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has a payload''s bounds.';
 
 CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 
-import psycopg
 import pytest
 
 from tests.conftest import Background, Connect
@@ -34,26 +33,6 @@ from tests.support.race import (
 def finish_alone(db: Database, lease: Lease) -> str:
     """Finish a job as a batch of one; answer as `complete` does."""
     return "" if finish(db, [lease]) else STALE
-
-
-@pytest.mark.parametrize(
-    ("characters", "refused"), [(1024 * 1024 - 2, False), (60_000_000, True)]
-)
-def test_a_result_has_at_most_1_mib(db: Database, characters: int, *, refused: bool) -> None:
-    """In SQL as in Python, with the same sentence; the job is still the attempt's."""
-    lease = run_one(db)
-    said = ""
-    try:
-        db.execute(
-            "SELECT fairlead.complete(%s, %s, to_jsonb(repeat('x', %s)))",
-            [lease.job, lease.token, characters],
-        )
-    except psycopg.errors.CheckViolation as error:
-        said = str(error.diag.message_primary)
-
-    sentence = "fairlead: result is 60,000,002 bytes of JSON, more than 1,048,576"
-    assert (sentence if refused else "") == said
-    assert ("running" if refused else "succeeded",) == places(db, lease.job)
 
 
 def test_the_steal_sweep_does_not_wait_for_a_handler_that_has_completed_its_job(

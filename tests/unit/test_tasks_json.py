@@ -5,6 +5,14 @@ import pytest
 from fairlead.jsontext import encode
 
 
+def nested(levels: int) -> list[object]:
+    """Return an empty list in a list, and so on."""
+    found: list[object] = []
+    for _ in range(levels - 1):
+        found = [found]
+    return found
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
@@ -12,6 +20,8 @@ from fairlead.jsontext import encode
         ("Grüße, 世界 😀", '"Grüße, 世界 😀"'),
         ((1, 2), "[1,2]"),
         ("a \\u0000 that is spelt out", '"a \\\\u0000 that is spelt out"'),
+        (nested(500), "[" * 500 + "]" * 500),
+        ([nested(1)] * 501, "[" + ",".join(["[]"] * 501) + "]"),
     ],
 )
 def test_what_both_sides_know_is_written(value: object, text: str) -> None:
@@ -35,6 +45,8 @@ _CIRCLE.append(_CIRCLE)
         (_CIRCLE, "result cannot be written as JSON: .*"),
         ("nul \0", "result holds the NUL character, which PostgreSQL refuses"),
         ({"\\\0": 1}, "result holds the NUL character"),
+        (nested(501), "result is nested more than 500 deep"),
+        ({"a": nested(500)}, "result is nested more than 500 deep"),
         ("x" * 1024 * 1024, "result is 1,048,578 bytes of JSON, more than 1,048,576"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
+from fairlead import jsontext
 from fairlead.cli import show, words
 from fairlead.cli.problem import Problem
 from fairlead.cli.session import session
@@ -150,6 +151,10 @@ def _json(field: str, text: str) -> Json:
         raise Problem(f"{field} '{shown}' is not JSON: {error}") from None
     except RecursionError:
         raise Problem(f"{field} is nested too deeply: make it flatter") from None
+    try:
+        jsontext.encode(field, found)
+    except ValueError as error:
+        raise Problem(str(error)) from None
     return found
 
 

@@ -79,15 +79,23 @@ end $$;
 
 -- Finishes the job with its result, in the caller's transaction: the job is done when that commits.
 -- A stale token raises FL001, so that the caller's transaction cannot commit. A repeat raises too. The
--- result may have 1 MiB as text, which is what reads it.
+-- result has a payload's bounds, so that what reads it in Python can.
 create function fairlead.complete(job_id bigint, token bigint, result jsonb default null)
 returns void language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
 declare
     bytes constant integer := octet_length(result::text);
+    fault constant text := case
+        when bytes > 1048576
+        then format('is %s bytes of JSON, more than 1,048,576', to_char(bytes, 'FM999,999,999,999'))
+        when bytes > 1000 and jsonb_path_exists(result, '$.**{500}')
+        then 'is nested more than 500 deep'
+        when bytes > 4000 and jsonb_path_exists(
+            result, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')
+        then 'holds a number of 1e4000 or more'
+    end;
 begin
-    if bytes > 1048576 then
-        raise exception 'fairlead: result is % bytes of JSON, more than 1,048,576',
-            to_char(bytes, 'FM999,999,999,999')
+    if fault is not null then
+        raise exception 'fairlead: result %', fault
             using errcode = 'check_violation',
                   hint = 'Keep it somewhere else, and say in the result where.';
     end if;
