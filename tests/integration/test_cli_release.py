@@ -105,3 +105,18 @@ def test_a_job_whose_cancel_was_waiting_is_not_said_to_be_queued(
     assert {"id": worker, "released": 0, "held": 0} == json.loads(
         fairlead("workers", "release", "w1", "--json")
     )
+
+
+def test_a_dead_worker_was_up_until_it_died(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """It does not seem to run on."""
+    db.execute(
+        "INSERT INTO fairlead.worker_leases"
+        " (name, pool, slots, started_at, lease_until, dead_at) VALUES"
+        " ('old', 'default', 1, now() - interval '5 h', now(), now() - interval '10 min')"
+    )
+
+    said = fairlead("workers")
+
+    assert "4 h 50 m" in said

@@ -38,7 +38,8 @@ def _lease(row: Row) -> str:
 
 
 def _up(row: Row) -> str:
-    return words.since(cast("datetime", row["started_at"]), now=cast("datetime", row["now"]))
+    until = row["dead_at"] or row["now"]
+    return words.since(cast("datetime", row["started_at"]), now=cast("datetime", until))
 
 
 COLUMNS = (
