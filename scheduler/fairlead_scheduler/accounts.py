@@ -22,6 +22,7 @@ class Account:
         "lane",
         "pending_us",
         "served_us",
+        "size_us",
         "wait_us",
         "waited",
     )
@@ -35,6 +36,8 @@ class Account:
         self.served_us = 0
         """In the window."""
         self.entitled_us = 0
+        self.size_us = 0
+        """The larger of these."""
         self.fresh_us = 0
         """Between the last two looks."""
         self.waited = False
@@ -46,11 +49,6 @@ class Account:
         """The first look, of those without a break, that found it so."""
         self.wait_us: int | None = None
         """How long the oldest job has waited."""
-
-    @property
-    def size_us(self) -> int:
-        """What it had, or was entitled to, if that is more."""
-        return max(self.served_us, self.entitled_us)
 
     @property
     def idle(self) -> bool:
@@ -85,9 +83,10 @@ class Account:
             most_us: What it was entitled to, if it wanted that much.
         """
         fresh_us = self.fresh_us
-        entitled_us = round(most_us) if self.waited else round(min(fresh_us, most_us))
-        self.served_us += fresh_us - self._served_us[place]
-        self.entitled_us += entitled_us - self._entitled_us[place]
+        entitled_us = int(most_us) if self.waited or most_us < fresh_us else fresh_us
+        served_us = self.served_us = self.served_us + fresh_us - self._served_us[place]
+        due_us = self.entitled_us = self.entitled_us + entitled_us - self._entitled_us[place]
+        self.size_us = max(due_us, served_us)
         self._served_us[place], self._entitled_us[place] = fresh_us, entitled_us
         self.fresh_us, self.waited = 0, False
 

@@ -7,16 +7,6 @@ max-min fairness. Evenness is measured by the index of Jain, Chiu and Hawe (1984
 
 from collections.abc import Sequence
 from math import inf
-from typing import NamedTuple
-
-
-class Wish(NamedTuple):
-    """What somebody wants, in the order in which wishes are granted."""
-
-    level: float
-    """Over its weight."""
-    amount: float
-    weight: float
 
 
 class Wishes:
@@ -25,7 +15,8 @@ class Wishes:
     __slots__ = ("_modest", "_total", "_waiting")
 
     def __init__(self) -> None:
-        self._modest: list[Wish] = []
+        self._modest: list[tuple[float, float, float]] = []
+        """What those want who do not: over their weights, as it is, and their weights."""
         self._total = 0.0
         self._waiting = 0.0
         """The weight of those who would take anything."""
@@ -41,7 +32,7 @@ class Wishes:
             self._waiting += weight
         else:
             self._total += amount
-            self._modest.append(Wish(amount / weight, amount, weight))
+            self._modest.append((amount / weight, amount, weight))
 
     def level(self, amount: float) -> float:
         """Return what each gets for a weight of 1 when it wants more; infinity if nobody does.
