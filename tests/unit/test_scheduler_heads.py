@@ -1,7 +1,7 @@
 """Prefetched heads: every pending job is offered once, whoever announces it first."""
 
 from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.streams import LaneHeads
+from fairlead_scheduler.streams import SKIPPED_MAX, LaneHeads
 from fairlead_scheduler.values import Found, Head, HeadsSettings, Stream, Want
 
 A: Stream = ("q", "a", 0)
@@ -337,3 +337,36 @@ def test_what_is_put_back_is_offered_again_in_its_place() -> None:
     heads.put_back(A, Head(1, 1, None, None))
 
     assert [1, 2] == offered(heads)
+
+
+def test_a_watched_lane_changes_with_the_next_head() -> None:
+    """Every head at hand is held: one that comes to them may go."""
+    heads = surveyed()
+    heads.discovered([found(1), found(2)])
+    (lane,) = heads.take_changed()
+    heads.discovered([found(3)])
+    assert [] == heads.take_changed()
+    heads.watch(lane, None)
+
+    heads.discovered([found(4)])
+
+    assert [lane] == heads.take_changed()
+    heads.discovered([found(5)])
+    assert [] == heads.take_changed()
+
+
+def test_a_watched_stream_is_read_on_until_as_many_are_at_hand_as_may_be_passed_over() -> None:
+    """Held heads are passed over, up to 64: those behind them have to be at hand."""
+    heads = Heads(HeadsSettings(first=4, lowest=4))
+    heads.discovered([found(1)])
+    (want,) = heads.wants(10)
+    heads.filled(A, read(1, 2, 3, 4), want.limit)
+    (lane,) = heads.take_changed()
+    assert () == heads.wants(10)
+
+    heads.watch(lane, lane.streams[0])
+
+    assert (Want(A, 4, SKIPPED_MAX - 4),) == heads.wants(10)
+    heads.filled(A, read(5), SKIPPED_MAX - 4)
+    assert [lane] == heads.take_changed()
+    assert () == heads.wants(10)

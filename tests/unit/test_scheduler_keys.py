@@ -4,11 +4,15 @@ from collections.abc import Mapping
 
 import pytest
 
+from fairlead_scheduler.choice import Choice
+from fairlead_scheduler.choice import Found as Chosen
 from fairlead_scheduler.keys import Demand
-from fairlead_scheduler.streams import SKIPPED_MAX
+from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.streams import SKIPPED_MAX, StreamHeads
 from fairlead_scheduler.terms import Table, Terms
-from fairlead_scheduler.values import QueueRow
+from fairlead_scheduler.values import Head, HeadsSettings, QueueRow
 from tests.support.fair_bench import MS, Bench
+from tests.support.fleet import Fleet
 from tests.support.tables import table
 
 ACCOUNT, REGION = "payload.account", "headers.region"
@@ -157,6 +161,20 @@ def test_a_head_of_less_priority_goes_past_those_that_a_key_holds() -> None:
     assert "t2" == planned(bench)
 
 
+def test_heads_behind_those_that_a_key_holds_are_read_from_the_database() -> None:
+    """A lane whose heads are all held asks for more of them, up to 64."""
+    few = HeadsSettings(first=4, lowest=4)
+    fleet = Fleet(slots=4, depth=0, table=keyed(), heads=few)
+    for fields in (*[A] * 20, B):
+        fleet.arrive(0, "q", "t", 10_000 * MS, fields=fields)
+    fleet.tick()
+    fleet.fail_over()
+
+    fleet.run(200 * MS)
+
+    assert [1, 21] == sorted(fleet.work)
+
+
 def test_other_queues_are_not_asked_for_anything() -> None:
     """Heads of lanes without keys cost nothing more."""
     bench = Bench(keyed())
@@ -209,6 +227,22 @@ def test_a_new_leader_dispatches_nothing_of_a_queue_before_it_knows_who_has_its_
     assert "t2" == planned(bench)
 
 
+def test_a_row_that_somebody_else_dispatched_holds_the_queue_until_its_values_are_read() -> (
+    None
+):
+    """An audit may find one: it may have the key of a head that could go otherwise."""
+    bench = waiting(A)
+    bench.plan()
+    bench.plan(room=0)
+    bench.fields[99] = A
+    bench.order.reconcile([QueueRow(99, "q", "t", 0, 1000, 0)], bench.now_us, bench.heads)
+
+    assert () == bench.order.plan(bench.now_us, 10, 10, bench.heads).jobs
+    assert "" == planned(bench)
+    bench.order.ended([99], [100 * MS])
+    assert "t1" == planned(bench)
+
+
 def test_a_policy_that_brings_a_key_counts_what_runs() -> None:
     """Also after an edit that adds a key while jobs of it run."""
     bench = Bench(table({}))
@@ -233,9 +267,10 @@ def test_unclaimed_rows_above_a_new_limit_of_a_key_are_recalled() -> None:
     bench.order.claimed([1], bench.now_us)
 
     bench.order.apply(keyed(), bench.now_us)
+    before = bench.order.surplus()
     planned(bench)
 
-    assert (2, 3) == bench.order.surplus()
+    assert ((), (2, 3)) == (before, bench.order.surplus())
 
 
 def test_another_limit_of_the_same_key_holds_at_once() -> None:
@@ -280,6 +315,36 @@ def test_a_lanes_own_limit_counts_beside_the_keys() -> None:
     assert "t1 t3" == planned(bench)
     bench.order.ended([3], [100 * MS])
     assert "t4" == planned(bench)
+
+
+def test_a_reserve_is_no_way_past_a_key() -> None:
+    """Who has less in flight than its reserve goes first with what may go."""
+    bench = Bench(keyed(terms=Terms(reserve=3)))
+    for account in "aab":
+        bench.add("q/t", 100, fields={ACCOUNT: account})
+
+    assert "t1 t3" == planned(bench)
+
+
+def test_a_head_that_was_chosen_in_vain_goes_back_into_its_place() -> None:
+    """Something else may hold the lane after all."""
+    ledger = Ledger(keyed(), {})
+    lane = ledger.lane("q", "t")
+    keys = lane.queue.keys
+    assert keys is not None
+    stream = StreamHeads(lane.heads, 0, SKIPPED_MAX)
+    stream.ready.extend(Head(job_id, job_id, None, None) for job_id in (1, 2, 3))
+    lane.heads.streams.append(stream)
+    keys.heads.update({job_id: keys.values("t", [text]) for job_id, text in enumerate("aaab")})
+    keys.go(0)
+    choice = Choice(lane, keys, {})
+
+    found = choice.look([])
+    brought = [head.id for head in choice.bring().ready]
+    choice.put_back()
+
+    assert (Chosen.GO, [3, 1, 2]) == (found, brought)
+    assert [1, 2, 3] == [head.id for head in stream.ready]
 
 
 def test_what_holds_a_job_is_known_with_its_holders() -> None:
