@@ -1537,12 +1537,16 @@ CREATE TABLE fairlead.policy_events (
     event text NOT NULL COLLATE pg_catalog."C",
     epoch bigint,
     said text DEFAULT ''::text NOT NULL,
-    CONSTRAINT policy_events_event_is_stored_in_force_or_refused CHECK ((event = ANY (ARRAY['stored'::text, 'in_force'::text, 'refused'::text])))
+    rule text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT policy_events_event_is_known CHECK ((event = ANY (ARRAY['stored'::text, 'in_force'::text, 'refused'::text, 'rule_disabled'::text]))),
+    CONSTRAINT policy_events_rule_is_of_a_disabled_one CHECK (((rule <> ''::text) = (event = 'rule_disabled'::text)))
 );
 
-COMMENT ON TABLE fairlead.policy_events IS 'What became of each policy version: stored, in force, or refused with the sentence that says why.';
+COMMENT ON TABLE fairlead.policy_events IS 'What became of each policy version: stored, in force, refused, or one of its rules disabled, and why.';
 
 COMMENT ON COLUMN fairlead.policy_events.epoch IS 'The term of the leader; null for a stored one.';
+
+COMMENT ON COLUMN fairlead.policy_events.rule IS 'The rule that was disabled because its condition took too long or had no value.';
 
 ALTER TABLE fairlead.policy_events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.policy_events_id_seq
@@ -1931,7 +1935,7 @@ ALTER TABLE ONLY fairlead.paused
     ADD CONSTRAINT paused_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
 
 ALTER TABLE ONLY fairlead.policy_events
-    ADD CONSTRAINT policy_events_once UNIQUE NULLS NOT DISTINCT (version, event, epoch);
+    ADD CONSTRAINT policy_events_once UNIQUE NULLS NOT DISTINCT (version, event, epoch, rule);
 
 ALTER TABLE ONLY fairlead.policy_events
     ADD CONSTRAINT policy_events_pkey PRIMARY KEY (id);

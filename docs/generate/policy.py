@@ -6,6 +6,7 @@ from pathlib import Path
 from pydantic.json_schema import JsonSchemaValue
 
 from fairlead.policy.schema import json_schema
+from fairlead.policy.variables import VARIABLES
 
 PATH = Path("docs/reference/policy.md")
 SCHEMA_PATH = Path("docs/reference/policy.schema.json")
@@ -45,7 +46,52 @@ _TITLES = {
     "TenantTerms": "queues[].tenants.default",
     "TenantRule": "queues[].tenants.overrides[]",
     "TenantMatch": "queues[].tenants.overrides[].match",
+    "Rule": "rules[]",
+    "RuleMatch": "rules[].match",
+    "RuleSlots": "rules[].slots",
 }
+_EXPRESSIONS = """## Expressions
+
+`when` is an expression in [CEL](https://cel.dev), the Common Expression Language, that is true
+or false. Of the language it has `&&`, `||`, `!`, `?:`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`,
+`+`, `-`, `*`, `/`, `%`, lists, and these functions:
+
+| function | what it returns |
+| --- | --- |
+| `text.startsWith(text)`, `text.endsWith(text)` | Whether it begins or ends with the other. |
+| `text.contains(text)` | Whether the other is a part of it. |
+| `size(text)`, `size(list)`, `size(map)` | How many characters or entries it has. |
+| `has(map.key)`, `key in map`, `value in list` | Whether it is there. |
+| `int(number)`, `double(number)` | The number, rounded towards zero, or with a fraction. |
+
+Whole numbers and numbers with a fraction compare, but do not add up: write `lane.weight * 2.0`.
+`/` of two whole numbers rounds towards zero. There are no loops and no regular expressions, so
+that an expression takes no longer than its number of parts: at most 64, nested 16 deep, in
+1,024 bytes.
+
+A condition is checked when the policy is stored: its types have to fit, and it has to have a
+value where there are no workers, where none is free, at every hour, and for a tenant without
+labels.
+
+| variable | type | what it is |
+| --- | --- | --- |
+{variables}
+
+A rule whose condition names no `lane.…` and whose `match` names no tenant and no label is for
+queues as a whole: its weight factor and its limit are those of the queue. Every other rule is
+for each tenant of a queue by itself.
+
+Conditions without `lane.…` are looked at once a second, at a take-over and when a policy comes.
+The others are looked at for each tenant of a queue that has work, 500 conditions twenty
+times a second, one tenant after the other: with 10,000 tenants and one such rule each tenant's
+turn comes once a second, with five such rules every 5 s. What is true holds until the next
+look.
+
+A rule that takes more than 5 ms of the leader's time three times in a row, or that has no value
+three times (a label that is not there, a division by zero), is disabled until another version
+is stored. The log, `fairlead policy history` and the series
+`fairlead_policy_rule_overruns_total` and `fairlead_policy_rule_errors_total` say so.
+"""
 _SPECIAL = {
     "labels": "tenant: {label: value}",
     "rate": "[rate](#rate), list of it or null",
@@ -60,6 +106,10 @@ def render() -> str:
     example = (_ROOT / EXAMPLE_PATH).read_text("utf-8")
     sections = [_HEAD, f"```yaml\n{example}```\n", _section("The document", schema)]
     sections += [_section(title, schema["$defs"][name]) for name, title in _TITLES.items()]
+    variables = "\n".join(
+        f"| `{name}` | {each.type} | {each.about} |" for name, each in VARIABLES.items()
+    )
+    sections.append(_EXPRESSIONS.replace("{variables}", variables))
     return "\n".join(sections)
 
 
@@ -102,7 +152,7 @@ def _plain(field: JsonSchemaValue) -> str:
         return f"text, {field['minLength']} to {field['maxLength']} bytes"
     if "pattern" in field:
         return "percentage" if "%" in field["pattern"] else "label"
-    return str(field["type"])
+    return "true" if "const" in field else str(field["type"])
 
 
 def _link(target: str) -> str:

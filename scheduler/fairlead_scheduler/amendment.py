@@ -7,12 +7,12 @@ Queues have their new terms at once. Lanes get theirs some at each plan, because
 would hold up a dispatch for longer than a tick.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from operator import itemgetter
 
 from fairlead_scheduler import traits
-from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
+from fairlead_scheduler.books import UNCLAIMED, UNKNOWN, Flight, Lane, Queue
 from fairlead_scheduler.estimate import prior_us
 from fairlead_scheduler.keys import Value
 from fairlead_scheduler.ledger import Ledger
@@ -20,21 +20,30 @@ from fairlead_scheduler.longs import long_jobs
 from fairlead_scheduler.terms import Table
 
 _LANES_AT_ONCE = 1000
+_RULED_LANES_AT_ONCE = 400
+"""Where there are rules: to find those that are for a lane takes as long again, or longer."""
 
 Bound = Lane | Queue | tuple[Queue, Value]
 """What a limit is for: the last is a value of a key."""
 
 
 def amend(ledger: Ledger, table: Table, now_us: int) -> None:
-    """Serve everybody on the terms of this table, from now on."""
+    """Serve everybody on the terms of this table, from now on.
+
+    Where there are rules no lane has its terms before it is known which of them hold.
+    """
     same = table.digest and table.digest == ledger.table.digest
+    ruled = bool(ledger.table.rules or table.rules)
     ledger.now_us = now_us
     ledger.table = table
     if same:
         return
+    ledger.ruling = 0
     ledger.root.advance(ledger.lowest_tag())
     rekeyed: set[Queue] = set()
     for queue in ledger.queues.values():
+        if ruled:
+            queue.rules = table.rules.of(queue.name)
         _amend_queue(ledger, queue)
         demands = () if queue.keys is None else queue.keys.demands
         if demands != queue.rule.keys and traits.rekey(ledger, queue, queue.rule.keys):
@@ -42,14 +51,60 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
         ledger.stale.update(dict.fromkeys(queue.tenants.values()))
     if rekeyed:
         traits.forget(ledger, rekeyed)
-    ledger.forget_windows()
+    if ruled:
+        for lane in ledger.stale:
+            lane.rules, lane.ruling = UNKNOWN, 0
+    ledger.windows.forget(now_us)
     ledger.over = True
-    amend_lanes(ledger)
+    if not ruled:
+        amend_lanes(ledger)
+
+
+def rule(ledger: Ledger, everywhere: int, by_lane: Mapping[Lane, int], now_us: int) -> None:
+    """Let these rules hold, from the next plan on.
+
+    Args:
+        ledger: The books, whose table has the rules.
+        everywhere: Those that hold for everybody they are for, of those that ask nothing of
+            lanes.
+        by_lane: For some lanes, those of the others that hold for them.
+        now_us: The database's time.
+    """
+    ledger.now_us = now_us
+    changed = ledger.ruling ^ everywhere
+    ledger.ruling = everywhere
+    if changed:
+        _rule_everywhere(ledger, changed)
+    for lane, ruling in by_lane.items():
+        if lane.ruling != ruling:
+            lane.ruling = ruling
+            ledger.stale[lane] = None
+
+
+def ruled_lanes(ledger: Ledger) -> list[Lane]:
+    """Return the lanes for which there are rules that ask something of lanes."""
+    asking = ledger.table.rules.asking
+    lanes = (lane for queue in ledger.queues.values() for lane in queue.tenants.values())
+    return [lane for lane in lanes if lane.rules > 0 and lane.rules & asking]
+
+
+def _rule_everywhere(ledger: Ledger, changed: int) -> None:
+    ledger.root.advance(ledger.lowest_tag())
+    for queue in ledger.queues.values():
+        if queue.rules.own & changed:
+            _amend_queue(ledger, queue)
+            ledger.over = True
+    if changed & ledger.table.rules.of_tenants:
+        for queue in ledger.queues.values():
+            for lane in queue.tenants.values():
+                if lane.rules & changed:
+                    ledger.stale[lane] = None
 
 
 def amend_lanes(ledger: Ledger) -> None:
     """Give new terms to some of the lanes that wait for theirs, the longest waiting first."""
-    lanes = tuple(islice(ledger.stale, _LANES_AT_ONCE))
+    at_once = _RULED_LANES_AT_ONCE if ledger.table.rules else _LANES_AT_ONCE
+    lanes = tuple(islice(ledger.stale, at_once))
     for queue in dict.fromkeys([lane.queue for lane in lanes]):
         queue.lanes.advance(queue.oldest())
     for lane in lanes:
@@ -81,10 +136,11 @@ def judge_lengths(ledger: Ledger) -> list[Lane]:
 
 def _amend_queue(ledger: Ledger, queue: Queue) -> None:
     settings = ledger.settings
-    rule = queue.rule = ledger.table.queue(queue.name)
-    if queue.terms != rule.own:
-        ledger.root.reweigh(queue, rule.own.weight)
-        queue.terms = rule.own
+    queue.rule = ledger.table.queue(queue.name)
+    terms = queue.ruled(ledger.table.rules, ledger.ruling)
+    if queue.terms != terms:
+        ledger.root.reweigh(queue, terms.weight)
+        queue.terms = terms
         ledger.bind(queue, queue.name, None)
         queue.rescale()
     queue.mean.narrow(settings.window)
@@ -93,7 +149,9 @@ def _amend_queue(ledger: Ledger, queue: Queue) -> None:
 
 def _amend_lane(ledger: Ledger, lane: Lane) -> None:
     queue, settings = lane.queue, ledger.settings
-    terms = queue.rule.lane(lane.tenant)
+    if lane.rules == UNKNOWN:
+        lane.rules = queue.rules.for_tenant(lane.tenant)
+    terms = lane.ruled(ledger.table.rules, ledger.ruling)
     if lane.terms is not terms and lane.terms != terms:
         if lane.weight != terms.weight:
             queue.lanes.reweigh(lane, terms.weight)

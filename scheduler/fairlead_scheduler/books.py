@@ -11,12 +11,14 @@ from fairlead_scheduler.bounds import FREE, Bounds
 from fairlead_scheduler.estimate import Mean, prior_us
 from fairlead_scheduler.keys import Keys
 from fairlead_scheduler.order import NEVER, OUT, Level
+from fairlead_scheduler.rulebook import NO_QUEUE_RULES, RuleBook
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import QueueTerms, Terms
 from fairlead_scheduler.values import FairSettings, Head
 
 UNCLAIMED = -1
 CLOSED = -2
+UNKNOWN = -1
 
 
 class Lane:
@@ -38,6 +40,8 @@ class Lane:
         "queue",
         "ran_us",
         "resumes",
+        "rules",
+        "ruling",
         "served_us",
         "start",
         "tenant",
@@ -57,6 +61,10 @@ class Lane:
         """Why it does not wait for service though it has work."""
         self.until_us = 0
         """Until when a rate holds it."""
+        self.rules = 0
+        """The rules that are for it, or `UNKNOWN`."""
+        self.ruling = 0
+        """Those that ask something of lanes and hold for this one."""
         self.heads = LaneHeads(queue.name, tenant)
         """Those of `Heads`, from the first time that it names the lane."""
         self.start: int = queue.lanes.virtual
@@ -79,6 +87,18 @@ class Lane:
         self.served_us = 0
         """What runs took that have ended, or were broken off, and that no report has
         counted."""
+
+    def begin(self, book: RuleBook, ruling: int) -> None:
+        """Find the rules that are for it, of which these hold everywhere."""
+        self.rules = self.queue.rules.for_tenant(self.tenant)
+        self.terms = self.ruled(book, ruling)
+        self.weight = self.terms.weight
+
+    def ruled(self, book: RuleBook, ruling: int) -> Terms:
+        """Return its terms with what rules change of them, of which these hold everywhere."""
+        rules = self.rules & ruling | self.ruling
+        own = self.queue.rule.lane(self.tenant)
+        return own.under(book.effects(rules)) if rules else own
 
 
 class Flight:
@@ -119,6 +139,7 @@ class Queue:
         "ran_us",
         "rows",
         "rule",
+        "rules",
         "scale",
         "settled_in",
         "shown",
@@ -139,6 +160,7 @@ class Queue:
         self.bounds: Bounds | None = None
         self.held = FREE
         self.until_us = 0
+        self.rules = NO_QUEUE_RULES
         self.start = start
         self.in_flight = 0
         self.index = 0
@@ -175,6 +197,17 @@ class Queue:
         """
         lightest = min((lane.weight for lane in self.tenants.values()), default=1.0)
         self.scale = lightest / self.weight
+
+    def begin(self, book: RuleBook, ruling: int) -> None:
+        """Find the rules that are for it, of which these hold."""
+        self.rules = book.of(self.name)
+        self.terms = self.ruled(book, ruling)
+        self.weight = self.terms.weight
+
+    def ruled(self, book: RuleBook, ruling: int) -> Terms:
+        """Return its terms with what rules change of them, of which these hold."""
+        rules = self.rules.own & ruling
+        return self.rule.own.under(book.effects(rules)) if rules else self.rule.own
 
     def settle(self, settings: FairSettings) -> None:
         """Learn from what has ended."""

@@ -5,10 +5,19 @@ from collections.abc import Iterator
 from fairlead_scheduler import rates
 from fairlead_scheduler.rates import Rate, Used
 
-FREE, LIMIT, RATE, PAUSED, RESERVE, KEY = range(6)
+FREE, LIMIT, RATE, PAUSED, RESERVE, KEY, HOLD = range(7)
 """Why a lane or a queue is held back; free when it is not. A reserve for short jobs holds back
 lanes of long ones."""
-REASONS = {LIMIT: "limit", RATE: "rate", PAUSED: "paused", RESERVE: "reserve", KEY: "key"}
+REASONS = {
+    LIMIT: "limit",
+    RATE: "rate",
+    PAUSED: "paused",
+    RESERVE: "reserve",
+    KEY: "key",
+    HOLD: "hold",
+}
+BOUNDS = frozenset({LIMIT, RATE, HOLD})
+"""What is so for want of room in its bounds."""
 
 
 class Bounds:
@@ -29,8 +38,10 @@ class Bounds:
         return room
 
     def reason(self, in_flight: int) -> int:
-        """Return what holds back where there is no room."""
-        return LIMIT if in_flight >= self.limit else RATE
+        """Return what holds back where there is no room: only a rule makes a limit of 0."""
+        if in_flight >= self.limit:
+            return LIMIT if self.limit else HOLD
+        return RATE
 
     def release_us(self) -> int:
         """Return from when on no rate holds back."""

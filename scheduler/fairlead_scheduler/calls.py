@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from fairlead_scheduler.report import Report
+from fairlead_scheduler.views import Disabled
 
 T = TypeVar("T")
 
@@ -24,6 +25,7 @@ class Requests:
         self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
         self.reports: SimpleQueue[Report] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
+        self.disabled: SimpleQueue[Disabled] = SimpleQueue()
         self.idle = False
         """Whether nothing has stirred for a while."""
         self._call = call
@@ -60,6 +62,11 @@ class Requests:
 
     def policy(self) -> None:
         """Look whether another policy is stored."""
+        self._call("policy")
+
+    def disable(self, rule: Disabled) -> None:
+        """Write down that a rule of the policy was disabled."""
+        self.disabled.put(rule)
         self._call("policy")
 
     def survey(self) -> None:

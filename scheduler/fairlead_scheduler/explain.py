@@ -14,6 +14,9 @@ from fairlead_scheduler.bounds import Bounds
 from fairlead_scheduler.rates import release_us
 from fairlead_scheduler.terms import Table
 
+ENDLESS = ("paused", "hold")
+"""What may block a job for a time that nobody knows."""
+
 
 class Question(NamedTuple):
     """A job about which somebody asks."""
@@ -56,8 +59,10 @@ class Standing:
     """Its start tag before virtual time: what it has had beyond its share, over its weight."""
     in_flight: int
     held: str | None
-    """`limit`, `rate`, `paused`, `key`, or `reserve`: enough long jobs are in flight."""
+    """`limit`, `rate`, `paused`, `hold`, `key` or `reserve`: enough long jobs are in flight."""
     bounds: Bounds | None
+    rule: str | None = None
+    """The rule of the policy that holds it."""
 
     @property
     def share(self) -> float:
@@ -88,19 +93,22 @@ class Answer:
     """Why it does not run, and when it will."""
 
     blocked_by: str
-    """`paused`, `limit`, `rate`, `reserve` (its jobs are long, and the other slots are kept for
-    short ones), `key`, `capacity` (no slot is free) or `turn` (others go first)."""
+    """`paused`, `hold`, `limit`, `rate`, `reserve` (its jobs are long, and the other slots are
+    kept for short ones), `key`, `capacity` (no slot is free) or `turn` (others go first)."""
     by: str | None
-    """Whose limit, rate or pause it is: `queue` or `tenant`. With `key` what waits: `queue`,
-    until values are read, `tenant`, for the jobs before this one, or None: the job itself."""
+    """Whose limit, rate, hold or pause it is: `queue` or `tenant`. With `key` what waits:
+    `queue`, until values are read, `tenant`, for the jobs before this one, or None: the job
+    itself."""
     ahead: int
     """Pending jobs of its lane before it."""
     lag_slot_seconds: float
     """How far its lane is beyond its share; below zero it is behind it."""
     starts_in_seconds: float | None
-    """None: not while the pause lasts, or there is no slot."""
+    """None: not while the pause or the rule lasts, or there is no slot."""
     key: KeyHold | None = None
     """The key that holds the job, if it is one of the first of its lane."""
+    rule: str | None = None
+    """The rule of the policy that holds its tenant or its queue."""
 
 
 def answer(question: Question, scene: Scene) -> Answer:
@@ -108,9 +116,12 @@ def answer(question: Question, scene: Scene) -> Answer:
     lane, queue = scene.lane, scene.queue
     ahead = max(0, question.ahead - lane.in_flight)
     held = queue if queue.held else lane
-    blocked_by = held.held or ("turn" if scene.free > scene.unclaimed else "capacity")
-    by = None if held.held is None else "queue" if held is queue else "tenant"
-    key = scene.key if held.held in (None, "key") else None
+    reason = held.held
+    if reason != "paused" and (queue.rule or lane.rule):
+        held, reason = queue if queue.rule else lane, "hold"
+    blocked_by = reason or ("turn" if scene.free > scene.unclaimed else "capacity")
+    by = None if reason is None else "queue" if held is queue else "tenant"
+    key = scene.key if reason in (None, "key") else None
     if key is not None:
         blocked_by, by, ahead = "key", None, key.before
     return Answer(
@@ -118,8 +129,9 @@ def answer(question: Question, scene: Scene) -> Answer:
         by=by,
         ahead=ahead,
         lag_slot_seconds=lane.lag_us * lane.weight / 1e6,
-        starts_in_seconds=_starts_in(scene, ahead, key) if blocked_by != "paused" else None,
+        starts_in_seconds=_starts_in(scene, ahead, key) if blocked_by not in ENDLESS else None,
         key=key,
+        rule=held.rule if blocked_by == "hold" else None,
     )
 
 
@@ -183,6 +195,8 @@ def _sentence(found: Answer) -> str:
     about = f"about {found.starts_in_seconds:.1f} s" if found.starts_in_seconds else "a moment"
     if found.blocked_by == "paused":
         return f"its {found.by} is paused: resume it"
+    if found.blocked_by == "hold":
+        return f"the policy's rule {found.rule} holds its {found.by} back"
     if found.starts_in_seconds is None:
         return "no worker is there: start one"
     held = found.blocked_by == "key"

@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 
 from fairlead_scheduler.books import Lane, Queue
-from fairlead_scheduler.bounds import FREE, KEY, LIMIT, RATE, REASONS, RESERVE
+from fairlead_scheduler.bounds import BOUNDS, FREE, KEY, LIMIT, RATE, REASONS, RESERVE
 
 Member = Lane | Queue
 
@@ -52,7 +52,7 @@ class Holds:
 
     def ask_again(self, member: Member) -> None:
         """Let the next plan see whether a member is to be held back still."""
-        if member.held in (LIMIT, RATE, RESERVE):
+        if member.held in BOUNDS or member.held == RESERVE:
             self._freed.append(member)
 
     def take_freed(self, now_us: int) -> list[Member]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import cast
 
+from fairlead.policy.variables import Workers
 from fairlead_scheduler.capacity import Capacity
 from fairlead_scheduler.depth import Depth
 from fairlead_scheduler.explain import Answer, Question, answer
@@ -100,6 +101,11 @@ class Knowledge:
     def pending(self) -> bool:
         """Whether there is something that could be dispatched."""
         return self.heads.total > 0 or bool(self._wants)
+
+    @property
+    def workers(self) -> Workers:
+        """The slots of live workers, as the rules of the policy may ask for them."""
+        return Workers(self.capacity.slots, self.capacity.free)
 
     @property
     def claims(self) -> int:

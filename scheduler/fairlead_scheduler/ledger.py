@@ -8,16 +8,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 
 from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import LIMIT, RESERVE, Bounds
+from fairlead_scheduler.bounds import LIMIT, RESERVE
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.holds import Holds, Member
 from fairlead_scheduler.keyed import Keyed
 from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.order import NEVER, Level
 from fairlead_scheduler.parked import Parked
-from fairlead_scheduler.rates import Rate, Used, carried
+from fairlead_scheduler.rates import Used
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import FairSettings, QueueRow
+from fairlead_scheduler.windows import Windows
 
 
 class Ledger:
@@ -33,12 +34,11 @@ class Ledger:
         self.stale: dict[Lane, None] = {}
         """Lanes that are to have their new terms, those that have waited longest first."""
         self.keyed = Keyed()
+        self.ruling = 0
+        """The rules that hold, of those that ask nothing of lanes."""
         self.over = bool(table.stored)
         """Whether more rows may wait than limits allow."""
-        self._windows: dict[tuple[str, str | None, int], Used] = {
-            (each.queue, each.tenant, each.per_us): each for each in used
-        }
-        """What is used of windows that no lane or queue has at hand."""
+        self.windows = Windows(used)
         self.root: Level[Queue] = Level()
         self.parked = Parked(self.root)
         self.queues: dict[str, Queue] = {}
@@ -74,6 +74,8 @@ class Ledger:
         if node is None:
             rule = self.table.queue(queue)
             node = Queue(queue, self.root.virtual, rule, self.settings)
+            if self.table.rules:
+                node.begin(self.table.rules, self.ruling)
             node.rescale()
             self.queues[queue] = node
             self.root.add(node)
@@ -83,6 +85,8 @@ class Ledger:
         lane = node.tenants.get(tenant)
         if lane is None:
             lane = Lane(node, tenant, node.rule.lane(tenant))
+            if self.table.rules:
+                lane.begin(self.table.rules, self.ruling)
             node.tenants[tenant] = lane
             node.lanes.add(lane)
             node.scale = min(node.scale, lane.weight / node.weight)
@@ -122,35 +126,16 @@ class Ledger:
 
     def bind(self, member: Member, queue: str, tenant: str | None) -> None:
         """Give a member the bounds of its terms, with what is used of their windows."""
-        windows, bounds, terms = self._windows, member.bounds, member.terms
+        terms = member.terms
         if member.held:
             self.holds.ask_again(member)
         if terms.reserve_of(1):
             self.reserving[member] = None
         else:
             self.reserving.pop(member, None)
-        if not terms.rates and (bounds is None or not bounds.rates):
-            limit = terms.limit_of(self.slots)
-            member.bounds = Bounds(limit, (), []) if terms.bounded else None
-            return
-        exact: dict[Rate, int] = {}
-        if bounds is not None:
-            exact = dict(zip(bounds.rates, bounds.arrivals, strict=True))
-            for each in bounds.used(queue, tenant):
-                windows[queue, tenant, each.per_us] = each
-        member.bounds = None
-        if terms.bounded:
-            arrivals: list[int] = []
-            for rate in terms.rates:
-                used = windows.pop((queue, tenant, rate.per_us), None)
-                arrival = 0 if used is None else carried(rate, used, self.now_us)
-                arrivals.append(exact.get(rate, arrival))
-            member.bounds = Bounds(terms.limit_of(self.slots), terms.rates, arrivals)
-
-    def forget_windows(self) -> None:
-        """Forget windows that are empty and that nobody has at hand."""
-        now_us = self.now_us
-        self._windows = {k: used for k, used in self._windows.items() if used.empty_us > now_us}
+        member.bounds = self.windows.bounds(
+            terms, member.bounds, lane=(queue, tenant), slots=self.slots, now_us=self.now_us
+        )
 
     def bar(self, member: Member) -> bool:
         """Hold a member back if its bounds leave no room; whether they do not."""
@@ -333,6 +318,7 @@ class Ledger:
             self.flights[job_id] = again
             self.unclaimed += 1
             self.stand(again)
+            self._heed_hold(lane)
 
     def refresh(self, now_us: int) -> None:
         """Charge running jobs for what they have run beyond their charge."""
@@ -366,12 +352,18 @@ class Ledger:
         if row.claimed_us is None:
             self.unclaimed += 1
             self.last_root_tag = max(self.last_root_tag, row.vtag)
+            self._heed_hold(lane)
         else:
             flight.claimed_us = row.claimed_us
             flight.charged_us = max(row.estimate_us, now_us - row.claimed_us)
         if self.longs is not None and flight.charged_us >= self.longs.longer_us:
             self.longs.ids.add(row.job_id)
         return flight
+
+    def _heed_hold(self, lane: Lane) -> None:
+        """Have a row recalled that waits, or waits again, while a rule holds its lane."""
+        if lane.terms.held_by is not None or lane.queue.terms.held_by is not None:
+            self.over = True
 
     def _collect(self, owing: Iterable[Lane]) -> None:
         """Charge what lanes owe, and learn from what has ended in them."""

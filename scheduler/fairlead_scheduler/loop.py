@@ -20,6 +20,7 @@ from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.reporter import Reporter
+from fairlead_scheduler.rulings import Rulings
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
 from fairlead_scheduler.values import Plan
@@ -66,6 +67,7 @@ class Loop:
         self._requests = requests
         self._news = news
         self._metrics = metrics
+        self._rulings = Rulings(metrics.policy.rules, requests.disable)
         self._calm = Calm()
         self._now_us = 0
         self._due = monotonic()
@@ -81,7 +83,7 @@ class Loop:
         self._audit_asked = self._due
         self._audit_due = self._due + settings.audit_seconds
         table = knowledge.order.table
-        metrics.policy.rules(table.digest, table.version)
+        metrics.policy.in_force(table.digest, table.version)
 
     def notified(self) -> None:
         """Somebody called: jobs, a worker or a policy came, or a pause came or went."""
@@ -105,7 +107,8 @@ class Loop:
         self._knowledge.learn(view, news)
         self._show_terms(news)
         self._now_us = view.observed.now_us
-        # 4. Plan.
+        # 4. See which rules hold now, and plan.
+        self._rulings.look(self._knowledge.order, self._knowledge.workers, self._now_us)
         waiting = self._knowledge.order.unclaimed
         plan = self._knowledge.plan(self._now_us)
         # 5. Apply it, if the lead seems to be ours still; the database knows.
@@ -214,7 +217,7 @@ class Loop:
         """Show the policy in force, and once a second how many lanes are held back."""
         for item in news:
             if isinstance(item, Ruled):
-                self._metrics.policy.rules(item.table.digest, item.table.version)
+                self._metrics.policy.in_force(item.table.digest, item.table.version)
         if monotonic() >= self._held_due:
             self._held_due = monotonic() + _HELD_SECONDS
             self._metrics.policy.held(self._knowledge.order.held())

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from fairlead.metrics import kinds_of, new_registry
 from fairlead_scheduler.fairness_metrics import FairnessMetrics
+from fairlead_scheduler.rule_metrics import RuleMetrics
 from fairlead_scheduler.views import Receipt
 
 STATES = ("pending", "queued", "running", "scheduled")
@@ -171,6 +172,7 @@ class PolicyMetrics:
     """The series of the policy; only the leader shows one in force."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
+        self.rules = RuleMetrics(registry)
         self._info = Gauge(
             "fairlead_policy_info",
             "1 for the policy in force; shown by the leader only.",
@@ -190,7 +192,7 @@ class PolicyMetrics:
             registry=registry,
         )
 
-    def rules(self, digest: str, version: str) -> None:
+    def in_force(self, digest: str, version: str) -> None:
         """Show which policy is in force; an empty digest is none."""
         self._info.clear()
         if digest:
@@ -205,6 +207,7 @@ class PolicyMetrics:
         """Show nothing any more: another scheduler leads."""
         self._info.clear()
         self._held.clear()
+        self.rules.clear()
 
 
 class BacklogMetrics:

@@ -16,11 +16,12 @@ from fairlead import log, sql
 from fairlead.bell import Bell
 from fairlead.policy import PolicyRefused, parse
 from fairlead.store import Connection
+from fairlead_scheduler.calls import drain
 from fairlead_scheduler.caps import Caps, capped
 from fairlead_scheduler.chores import Chore
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.terms import Table, compiled
-from fairlead_scheduler.views import News, PolicyRow, Ruled
+from fairlead_scheduler.views import Disabled, News, PolicyRow, Ruled
 
 _log = log.get("scheduler")
 _PACKAGE = __package__ or ""
@@ -63,7 +64,7 @@ def look(connection: Connection, after: int = 0) -> Looked:
             before = row.version
             try:
                 policy = parse(row.document)
-                table = compiled(policy, stored=row.version)
+                table = compiled(policy, stored=row.version, disabled=row.disabled)
             except PolicyRefused as error:
                 refused.append(Refused(row.version, str(error)))
             else:
@@ -78,6 +79,7 @@ class Policies:
     Args:
         begun: What the take-over found; the loop has its table.
         cap: Is given the backlog limits of each policy that comes into force.
+        disabled: Rules that the loop had to disable, to be written down.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class Policies:
         *,
         epoch: int,
         begun: Looked,
+        disabled: SimpleQueue[Disabled],
         news: SimpleQueue[News],
         bell: Bell,
         metrics: Metrics,
@@ -94,6 +97,7 @@ class Policies:
         self._connection = connection
         self._epoch = epoch
         self._cap = cap
+        self._disabled = disabled
         self._news = news
         self._bell = bell
         self._metrics = metrics
@@ -101,6 +105,7 @@ class Policies:
         self._next_at = 0.0
         self._early = False
         self._untold: list[Looked] = [begun]
+        self._unnoted: list[Disabled] = []
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often; a notification makes it sooner."""
@@ -111,6 +116,11 @@ class Policies:
 
         What could not be said, because the database was away, is said at the next look.
         """
+        self._unnoted += drain(self._disabled)
+        while self._unnoted:
+            version, rule, said = self._unnoted[0]
+            self._note(version, "rule_disabled", said, rule=rule)
+            del self._unnoted[0]
         self._early = monotonic() < self._next_at
         if self._early:
             return False
@@ -144,6 +154,12 @@ class Policies:
                 "policy.in_force", version=looked.table.stored, digest=looked.table.digest
             )
 
-    def _note(self, version: int, event: str, said: str) -> None:
-        values = {"epoch": self._epoch, "version": version, "event": event, "said": said}
+    def _note(self, version: int, event: str, said: str, *, rule: str = "") -> None:
+        values = {
+            "epoch": self._epoch,
+            "version": version,
+            "event": event,
+            "rule": rule,
+            "said": said,
+        }
         self._connection.execute(sql.load(_PACKAGE, "note_policy"), values)

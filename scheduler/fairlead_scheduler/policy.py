@@ -12,7 +12,7 @@ from operator import itemgetter
 
 from fairlead_scheduler import amendment, recovery, scenes, traits
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import FREE, KEY, LIMIT, PAUSED, RATE, REASONS, RESERVE
+from fairlead_scheduler.bounds import BOUNDS, FREE, KEY, PAUSED, REASONS, RESERVE
 from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.holds import Member
 from fairlead_scheduler.keys import Trait
@@ -80,6 +80,11 @@ class FairOrder:
         return self._ledger.table
 
     @property
+    def ledger(self) -> Ledger:
+        """The books, until the next `adopt`."""
+        return self._ledger
+
+    @property
     def release_us(self) -> int | None:
         """From when on a rate lets something go that waits; None when none holds anything."""
         return self._ledger.holds.next_us
@@ -96,12 +101,8 @@ class FairOrder:
 
     def unclaimed_of(self, paused: Paused) -> tuple[int, ...]:
         """Return the unclaimed rows that these pauses name, ascending: recall them."""
-        waiting = (
-            job_id
-            for job_id, flight in self._flights.items()
-            if flight.claimed_us == UNCLAIMED and _is(flight.lane, paused)
-        )
-        return tuple(sorted(waiting))
+        waiting = [x for x in self._flights.items() if x[1].claimed_us == UNCLAIMED]
+        return tuple(sorted(i for i, flight in waiting if _is(flight.lane, paused)))
 
     @property
     def over(self) -> bool:
@@ -333,11 +334,11 @@ class FairOrder:
             if isinstance(member, Lane):
                 if member.held == RESERVE:
                     self._admit(member)
-                elif member.held in (LIMIT, RATE):
+                elif member.held in BOUNDS:
                     holds.let(member)
                     if self._admit(member) and not member.in_flight:
                         begun.append(member.queue)
-            elif member.held in (LIMIT, RATE):
+            elif member.held in BOUNDS:
                 self._ledger.free(member)
                 begun += () if member.in_flight else (member,)
         return begun

@@ -49,6 +49,7 @@ def _standing(member: Lane | Queue, level: Level[Lane] | Level[Queue]) -> Standi
         in_flight=member.in_flight,
         held=REASONS.get(member.held),
         bounds=member.bounds,
+        rule=member.terms.held_by,
     )
 
 

@@ -138,6 +138,7 @@ class Term:
             sweeping,
             epoch=epoch,
             begun=begun,
+            disabled=self._requests.disabled,
             news=self._news,
             bell=self._bell,
             metrics=self._metrics,

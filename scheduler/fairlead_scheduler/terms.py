@@ -4,8 +4,8 @@ A table never changes. The first entry of the policy that matches counts, so nam
 in a dictionary, and only patterns are tried one by one.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Generic, TypeVar
 
@@ -24,10 +24,12 @@ from fairlead.policy import Rate as Window
 from fairlead.policy.concurrency import TENANT
 from fairlead_scheduler.keys import Demand
 from fairlead_scheduler.rates import Rate
+from fairlead_scheduler.rulebook import Effects, RuleBook, lesser
 from fairlead_scheduler.values import FairSettings, ShortSettings
 
 NO_LIMIT = 1 << 62
 _NO_CAP = 1e9
+_WEIGHT_LOWEST, _WEIGHT_MAX = 0.001, 1000.0
 _MICROSECOND = timedelta(microseconds=1)
 T = TypeVar("T")
 
@@ -46,18 +48,36 @@ class Terms:
     reserve_per_10_000: int | None = None
     rates: tuple[Rate, ...] = ()
     """All of them must allow a dispatch."""
+    held_by: str | None = None
+    """The rule that lets nothing be dispatched."""
 
     @property
     def bounded(self) -> bool:
-        """Whether there is a limit or a rate."""
+        """Whether there is a limit, a rate or a hold."""
         unlimited = self.limit is None and self.limit_per_10_000 is None
-        return bool(self.rates) or not unlimited
+        return bool(self.rates) or not unlimited or self.held_by is not None
 
     def limit_of(self, slots: int) -> int:
-        """Return the limit beside so many live slots: a share is rounded up, and 1 at least."""
+        """Return the limit beside so many live slots: the smallest, and 0 under a hold.
+
+        A share is rounded up, and 1 at least.
+        """
+        if self.held_by is not None:
+            return 0
+        limit = NO_LIMIT if self.limit is None else self.limit
         if self.limit_per_10_000 is not None:
-            return _share(slots, self.limit_per_10_000)
-        return NO_LIMIT if self.limit is None else self.limit
+            limit = min(limit, _share(slots, self.limit_per_10_000))
+        return limit
+
+    def under(self, effects: Effects) -> "Terms":
+        """Return these terms with what rules change of them."""
+        return replace(
+            self,
+            weight=min(max(self.weight * effects.factor, _WEIGHT_LOWEST), _WEIGHT_MAX),
+            limit=lesser(self.limit, effects.limit),
+            limit_per_10_000=lesser(self.limit_per_10_000, effects.limit_per_10_000),
+            held_by=effects.held_by,
+        )
 
     def reserve_of(self, slots: int) -> int:
         """Return the reserve beside so many live slots, rounded as a limit is; 0 for none."""
@@ -119,6 +139,7 @@ class QueueTerms:
 
 
 _UNNAMED = QueueTerms()
+_NO_RULES = RuleBook(Policy())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +148,8 @@ class Table:
 
     queues: FirstMatch[QueueTerms] = field(default_factory=FirstMatch[QueueTerms])
     settings: FairSettings = field(default_factory=FairSettings)
+    rules: RuleBook = _NO_RULES
+    """What holds while conditions are true."""
     digest: str = ""
     version: str = ""
     """The operator's own word for it."""
@@ -138,13 +161,14 @@ class Table:
         return self.queues.find(name) or _UNNAMED
 
 
-def compiled(policy: Policy, *, stored: int = 0) -> Table:
-    """Return a policy as a table."""
+def compiled(policy: Policy, *, stored: int = 0, disabled: Sequence[str] = ()) -> Table:
+    """Return a policy as a table, without the rules that had to be disabled."""
     return Table(
         queues=FirstMatch(
             (glob(rule.match.queue), _queue_terms(rule, policy)) for rule in policy.queues
         ),
         settings=_settings(policy.fairness),
+        rules=RuleBook(policy, disabled) if policy.rules else _NO_RULES,
         digest=digest(policy),
         version="" if policy.version is None else str(policy.version),
         stored=stored,

@@ -142,6 +142,8 @@ class PolicyRow(NamedTuple):
 
     version: int
     document: str
+    disabled: list[str]
+    """The names of its rules that had to be disabled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,6 +195,14 @@ class Audited(NamedTuple):
     """A full read of `work_queue`."""
 
     queued: Queued
+
+
+class Disabled(NamedTuple):
+    """A rule of the policy in force that holds for nobody until another version comes."""
+
+    version: int
+    rule: str
+    said: str
 
 
 class Ruled(NamedTuple):

@@ -47,7 +47,9 @@ def _state(row: Row) -> str:
         case "refused":
             return f"refused: {row['said']}"
         case "in_force" if newest:
-            return f"in force, epoch {row['epoch']}"
+            disabled = ", ".join(cast("list[str]", row["disabled_rules"]))
+            without = f", without {disabled}, which had to be disabled" if disabled else ""
+            return f"in force, epoch {row['epoch']}{without}"
         case "in_force":
             return "was in force"
         case _:

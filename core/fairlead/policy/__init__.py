@@ -22,6 +22,7 @@ from fairlead.policy.models import (
 )
 from fairlead.policy.reading import DOCUMENT_BYTES_MAX, parse
 from fairlead.policy.refusal import PolicyRefused
+from fairlead.policy.rules import Rule, RuleMatch, name_of
 from fairlead.policy.slots import ShortReserve, Slots
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "QueueMatch",
     "QueueRule",
     "Rate",
+    "Rule",
+    "RuleMatch",
     "ShortReserve",
     "Slots",
     "TenantMatch",
@@ -45,5 +48,6 @@ __all__ = [
     "canonical",
     "digest",
     "glob",
+    "name_of",
     "parse",
 ]

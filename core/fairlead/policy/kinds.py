@@ -157,19 +157,17 @@ def slot_count(highest: int) -> Kind[int | str]:
     return Kind(read, {"anyOf": [count, percent]})
 
 
-def name(*, what: str, bytes_lowest: int = 1) -> Kind[str]:
+def name(*, what: str, bytes_lowest: int = 1, bytes_max: int = NAME_BYTES_MAX) -> Kind[str]:
     """Return the kind of names, and of patterns of names."""
 
     def read(value: object) -> str:
-        if isinstance(value, str) and bytes_lowest <= len(value.encode()) <= NAME_BYTES_MAX:
+        if isinstance(value, str) and bytes_lowest <= len(value.encode()) <= bytes_max:
             return value
         quoted = ": put it in quotes" if isinstance(value, int | float) else ""
         raise ValueError(f"must be {demand}, not {shown(value)}{quoted}")
 
-    demand = f"{what} as text of {bytes_lowest} to {NAME_BYTES_MAX} bytes"
-    return Kind(
-        read, {"type": "string", "minLength": bytes_lowest, "maxLength": NAME_BYTES_MAX}
-    )
+    demand = f"{what} as text of {bytes_lowest} to {bytes_max} bytes"
+    return Kind(read, {"type": "string", "minLength": bytes_lowest, "maxLength": bytes_max})
 
 
 def label() -> Kind[str]:

@@ -15,6 +15,7 @@ from fairlead.policy.backlog import Backlog
 from fairlead.policy.concurrency import Keys
 from fairlead.policy.globs import glob
 from fairlead.policy.part import Part, listed
+from fairlead.policy.rules import EXPRESSIONS_MAX, Rules
 from fairlead.policy.slots import ShortReserve, Slots
 
 RULES_MAX = 1000
@@ -281,6 +282,12 @@ class Policy(Part):
         max_length=RULES_MAX,
         description="Rules for queues; the first one that matches counts, alone. A queue that "
         "none matches has weight 1 and no limit. At most 1000.",
+    )
+    rules: Rules = Field(
+        default=(),
+        max_length=EXPRESSIONS_MAX,
+        description="What holds while a condition is true: all of them count, whatever their "
+        "order. At most 100.",
     )
 
     def rule_of(self, queue: str) -> QueueRule | None:

@@ -1,0 +1,37 @@
+"""What the rules of a policy may ask of a lane, as the leader's books have it."""
+
+from collections.abc import Mapping
+
+from fairlead.policy.variables import LaneFacts
+from fairlead_scheduler.books import Lane
+from fairlead_scheduler.rulebook import Labels
+
+_NO_LABELS: Mapping[str, str] = {}
+
+
+def facts_of(lane: Lane, labels: Labels, *, began_us: int, now_us: int) -> LaneFacts | None:
+    """Return what is known of a lane; None while its next job is being read.
+
+    Args:
+        lane: Which.
+        labels: Of all tenants that have some.
+        began_us: When the leader took over: it sees no job that waits earlier than that.
+        now_us: The database's time.
+    """
+    heads = lane.heads
+    since_us = now_us
+    if heads.front is not None:
+        if not heads.ready:
+            return None
+        seen_us = heads.ready[0].seen_us
+        since_us = began_us if seen_us is None else seen_us
+    queue, tenant = lane.queue, lane.tenant
+    return (
+        queue.name,
+        tenant,
+        labels.get(tenant, _NO_LABELS),
+        lane.in_flight,
+        (now_us - since_us) / 1e6 if now_us > since_us else 0.0,
+        queue.rule.lane(tenant).weight,
+        heads.front is not None,
+    )

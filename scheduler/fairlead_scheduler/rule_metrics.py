@@ -1,0 +1,54 @@
+"""The series of the policy's rules. Names come and go with policies, so few are labels."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+_RULES_MAX = 200
+_OTHER = "other"
+
+
+class RuleMetrics:
+    """The series of the policy's rules, by their names."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._names: set[str] = set()
+        self._true = Gauge(
+            "fairlead_policy_rule_true",
+            "For how many a rule holds: 1 or 0 where its condition asks nothing of lanes, else "
+            "tenants of queues; shown by the leader only.",
+            ("rule",),
+            registry=registry,
+        )
+        self._overruns = Counter(
+            "fairlead_policy_rule_overruns",
+            "Looks at a rule's condition that took too long; three in a row disable it.",
+            ("rule",),
+            registry=registry,
+        )
+        self._errors = Counter(
+            "fairlead_policy_rule_errors",
+            "Looks at a rule's condition that found no value; three disable it.",
+            ("rule",),
+            registry=registry,
+        )
+
+    def true(self, rule: str, count: int) -> None:
+        """Show for how many a rule holds."""
+        self._true.labels(rule).set(count)
+
+    def overruns(self, rule: str) -> None:
+        """Count a look that took too long."""
+        self._overruns.labels(self._named(rule)).inc()
+
+    def errors(self, rule: str) -> None:
+        """Count a look that found no value."""
+        self._errors.labels(self._named(rule)).inc()
+
+    def clear(self) -> None:
+        """Show no rule any more: another policy is in force, or another scheduler leads."""
+        self._true.clear()
+
+    def _named(self, rule: str) -> str:
+        """Return a rule's label; names that come when there are many share one."""
+        if len(self._names) < _RULES_MAX:
+            self._names.add(rule)
+        return rule if rule in self._names else _OTHER

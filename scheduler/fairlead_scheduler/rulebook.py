@@ -1,0 +1,173 @@
+"""The rules of a policy, compiled: whom each is for, and what it changes.
+
+A set of rules is a whole number, a bit for each, so that a lane remembers in one number which
+are for it. Whom a rule is for is found once, when a lane or a queue is made or a policy comes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from fairlead.policy import Glob, Policy, Rule, glob, name_of
+from fairlead.policy.cel import Scope
+
+Labels: TypeAlias = Mapping[str, Mapping[str, str]]
+"""Of each tenant that has some."""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """What has to be true for a rule to hold."""
+
+    bit: int
+    name: str
+    rule: Rule
+
+    def holds(self, values: Scope) -> bool:
+        """Tell whether it is true for these values of all variables.
+
+        Raises:
+            Fault: it has no value.
+        """
+        return self.rule.expression.run(values) is True
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What some rules change together."""
+
+    held_by: str | None = None
+    """The rule that holds, the first of several."""
+    factor: float = 1.0
+    """Of the weight."""
+    limit: int | None = None
+    limit_per_10_000: int | None = None
+
+    def beside(self, other: "Effects") -> "Effects":
+        """Return what both change: factors are multiplied, and the smallest limits count."""
+        return Effects(
+            self.held_by or other.held_by,
+            self.factor * other.factor,
+            lesser(self.limit, other.limit),
+            lesser(self.limit_per_10_000, other.limit_per_10_000),
+        )
+
+
+_NO_EFFECTS = Effects()
+
+
+class QueueRules:
+    """The rules for one queue and its tenants."""
+
+    __slots__ = ("_everyone", "_named", "_patterns", "own")
+
+    def __init__(self, rules: Iterable[tuple[int, Rule]], labels: Labels) -> None:
+        self.own = 0
+        """Those for the queue as a whole."""
+        self._everyone = 0
+        self._named: dict[str, int] = {}
+        self._patterns: list[tuple[int, str, Glob]] = []
+        for bit, rule in rules:
+            match = rule.match
+            if rule.for_queues:
+                self.own |= bit
+            elif match is None or (match.tenant is None and match.label is None):
+                self._everyone |= bit
+            elif match.label is not None:
+                for tenant, its in labels.items():
+                    if match.fits(tenant, its):
+                        self._named[tenant] = self._named.get(tenant, 0) | bit
+            elif match.tenant is not None:
+                self._add(bit, glob(match.tenant))
+
+    def for_tenant(self, tenant: str) -> int:
+        """Return those for this tenant."""
+        found = self._everyone | self._named.get(tenant, 0)
+        for bit, head, pattern in self._patterns:
+            if tenant.startswith(head) and pattern.matches(tenant):
+                found |= bit
+        return found
+
+    def _add(self, bit: int, pattern: Glob) -> None:
+        if pattern.head == pattern.pattern:
+            self._named[pattern.pattern] = self._named.get(pattern.pattern, 0) | bit
+        else:
+            self._patterns.append((bit, pattern.head, pattern))
+
+
+NO_QUEUE_RULES: Final = QueueRules((), {})
+
+
+class RuleBook:
+    """All rules of one policy. It never changes.
+
+    Args:
+        policy: Whose they are.
+        disabled: The names of those that had to be disabled, and so hold for nobody.
+    """
+
+    __slots__ = (
+        "_effects",
+        "_rules",
+        "asking",
+        "by_lane",
+        "everywhere",
+        "labels",
+        "of_tenants",
+    )
+
+    def __init__(self, policy: Policy, disabled: Sequence[str] = ()) -> None:
+        self.labels: Final = policy.labels
+        conditions = [
+            Condition(1 << place, name_of(rule, place), rule)
+            for place, rule in enumerate(policy.rules)
+            if name_of(rule, place) not in disabled
+        ]
+        self._rules = [(each.bit, each.rule) for each in conditions]
+        self._effects = [(each.bit, _effects(each.name, each.rule)) for each in conditions]
+        self.everywhere: Final = tuple(x for x in conditions if not x.rule.reads_lane)
+        """The conditions that are the same for all lanes."""
+        self.by_lane: Final = tuple(x for x in conditions if x.rule.reads_lane)
+        """Those that ask something of lanes."""
+        self.asking: Final = sum(each.bit for each in self.by_lane)
+        self.of_tenants: Final = sum(x.bit for x in conditions if not x.rule.for_queues)
+        """The rules that are for each tenant of a queue."""
+
+    def __bool__(self) -> bool:
+        """Whether there is a rule."""
+        return bool(self._rules)
+
+    def of(self, queue: str) -> QueueRules:
+        """Return the rules for this queue and its tenants."""
+        matching = [(bit, rule) for bit, rule in self._rules if _is_for(rule, queue)]
+        return QueueRules(matching, self.labels)
+
+    def effects(self, rules: int) -> Effects:
+        """Return what these rules change."""
+        found = _NO_EFFECTS
+        for bit, effects in self._effects:
+            if bit & rules:
+                found = found.beside(effects)
+        return found
+
+
+def _is_for(rule: Rule, queue: str) -> bool:
+    match = rule.match
+    return match is None or match.queue is None or glob(match.queue).matches(queue)
+
+
+def _effects(name: str, rule: Rule) -> Effects:
+    percent = None if rule.slots is None else rule.slots.percent
+    return Effects(
+        held_by=name if rule.hold else None,
+        factor=1.0 if rule.weight_factor is None else rule.weight_factor,
+        limit=None if rule.slots is None else rule.slots.count,
+        limit_per_10_000=None if percent is None else round(percent * 100),
+    )
+
+
+def lesser(one: int | None, other: int | None) -> int | None:
+    """Return the smaller of two limits, either of which may not be there."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one, other)

@@ -1,0 +1,197 @@
+"""Which rules of the policy hold now: their conditions, looked at between two plans.
+
+They are looked at on the loop's own thread. An expression has at most 64 parts, none of which
+can take long, and a thread beside it would make the loop wait for the interpreter's lock. One
+that takes too long all the same, or has no value, is disabled until another policy comes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from time import monotonic, perf_counter, thread_time
+from typing import TypeVar
+
+from fairlead import log
+from fairlead.policy.cel import Scope
+from fairlead.policy.variables import Workers, clock, everywhere
+from fairlead_scheduler import amendment
+from fairlead_scheduler.books import Lane
+from fairlead_scheduler.facts import facts_of
+from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.rule_metrics import RuleMetrics
+from fairlead_scheduler.rulebook import Condition
+from fairlead_scheduler.terms import Table
+from fairlead_scheduler.views import Disabled
+
+_log = log.get("scheduler")
+_EVERYWHERE_SECONDS = 1.0
+_ROUND_SECONDS = 1.0
+_SLICE_SECONDS = 0.05
+_SLICE = 500
+"""Conditions of lanes that are looked at together: ten thousand a second."""
+_CPU_SECONDS_MAX = 0.005
+"""What one rule may take of the thread's time at once."""
+_CHANCES = 3
+K = TypeVar("K")
+
+
+class Rulings:
+    """Looks at the conditions of the policy in force.
+
+    Args:
+        metrics: What it counts.
+        tell: Is told of each rule that is disabled.
+    """
+
+    def __init__(self, metrics: RuleMetrics, tell: Callable[[Disabled], None]) -> None:
+        self._metrics = metrics
+        self._tell = tell
+        self._began_us = 0
+        self._begin(Table())
+
+    def _begin(self, table: Table) -> None:
+        """Begin with another table: every rule has all its chances."""
+        self._table = table
+        self._everywhere = list(table.rules.everywhere)
+        self._by_lane = list(table.rules.by_lane)
+        self._holding = 0
+        self._lifted = 0
+        self._overran: dict[int, int] = {}
+        self._failed: dict[int, int] = {}
+        self._everywhere_due = self._round_due = self._slice_due = 0.0
+        self._lanes: list[Lane] = []
+        self._place = 0
+        self._metrics.clear()
+
+    def look(self, order: FairOrder, workers: Workers, now_us: int) -> None:
+        """Let hold what holds now, before the next plan.
+
+        Conditions that ask nothing of lanes are looked at once a second and when a policy
+        comes; the others for some lanes twenty times a second, so that each lane's turn comes
+        once a second, or later when they are more than ten thousand.
+        """
+        self._began_us = self._began_us or now_us
+        if order.table is not self._table:
+            self._begin(order.table)
+        if not self._table.rules:
+            return
+        now = monotonic()
+        ruled: dict[Lane, int] = {}
+        if now >= min(self._everywhere_due, self._slice_due):
+            values = self._values(workers, now_us)
+            if now >= self._everywhere_due:
+                self._everywhere_due = now + _EVERYWHERE_SECONDS
+                self._look_everywhere(values)
+            if self._by_lane and now >= self._slice_due:
+                self._slice_due = now + _SLICE_SECONDS
+                ruled = self._look_at(self._next_lanes(order, now), values, now_us)
+        if self._lifted:
+            ruled |= self._lift(order, ruled)
+        amendment.rule(order.ledger, self._holding, ruled, now_us)
+
+    def _values(self, workers: Workers, now_us: int) -> dict[str, tuple[object, ...]]:
+        """Return, for each zone, the values that are the same for all lanes."""
+        zones = {each.rule.zone for each in (*self._everywhere, *self._by_lane)}
+        return {zone: everywhere(clock(zone, now_us), workers) for zone in zones}
+
+    def _look_everywhere(self, values: Mapping[str, Scope]) -> None:
+        self._holding = 0
+        for condition in tuple(self._everywhere):
+            answer = self._ask(condition, {condition.name: values[condition.rule.zone]})
+            holds = answer.get(condition.name, False) and condition in self._everywhere
+            self._holding |= condition.bit if holds else 0
+            self._metrics.true(condition.name, 1 if holds else 0)
+
+    def _next_lanes(self, order: FairOrder, now: float) -> list[Lane]:
+        """Return the lanes whose turn it is."""
+        if self._place >= len(self._lanes) and now >= self._round_due:
+            self._lanes, self._place = amendment.ruled_lanes(order.ledger), 0
+            if self._lanes and not order.ledger.stale:
+                self._round_due = now + _ROUND_SECONDS
+            counts = Counter([lane.ruling for lane in self._lanes])
+            for condition in self._by_lane:
+                holds = (counts[ruling] for ruling in counts if ruling & condition.bit)
+                self._metrics.true(condition.name, sum(holds))
+        place = self._place
+        self._place = place + max(1, _SLICE // len(self._by_lane))
+        return self._lanes[place : self._place]
+
+    def _look_at(
+        self, lanes: list[Lane], values: Mapping[str, tuple[object, ...]], now_us: int
+    ) -> dict[Lane, int]:
+        """Return which rules hold for each of these lanes; for one without work, none do."""
+        ruled: dict[Lane, int] = {}
+        known: dict[Lane, tuple[object, ...]] = {}
+        for lane in lanes:
+            if lane.heads.front is None and not lane.in_flight:
+                ruled[lane] = 0
+                continue
+            facts = facts_of(
+                lane, self._table.rules.labels, began_us=self._began_us, now_us=now_us
+            )
+            if facts is not None:
+                known[lane], ruled[lane] = facts, lane.ruling
+        for condition in tuple(self._by_lane):
+            bit, same = condition.bit, values[condition.rule.zone]
+            scopes = {lane: same + facts for lane, facts in known.items() if lane.rules & bit}
+            for lane, holds in self._ask(condition, scopes).items():
+                ruled[lane] = ruled[lane] | bit if holds else ruled[lane] & ~bit
+        return ruled
+
+    def _ask(self, condition: Condition, scopes: Mapping[K, Scope]) -> dict[K, bool]:
+        """Return where a condition is true; whoever is left out keeps what it has.
+
+        The thread's own time is what counts against a rule: it may be held up by others.
+        """
+        answers: dict[K, bool] = {}
+        if not scopes:
+            return answers
+        failed: Exception | None = None
+        began, until = thread_time(), perf_counter() + _CPU_SECONDS_MAX
+        for key, scope in scopes.items():
+            try:
+                answers[key] = condition.holds(scope)
+            except Exception as error:  # noqa: BLE001 - whatever a rule raises, dispatch goes on
+                answers[key], failed = False, error
+            if perf_counter() >= until:
+                if thread_time() - began >= _CPU_SECONDS_MAX:
+                    break
+                until = perf_counter() + _CPU_SECONDS_MAX
+        self._judge(condition, used=thread_time() - began, failed=failed)
+        return answers
+
+    def _judge(self, condition: Condition, *, used: float, failed: Exception | None) -> None:
+        """Count what went wrong; three overruns in a row, or three failures, are enough."""
+        bit, name = condition.bit, condition.name
+        if failed is not None:
+            self._metrics.errors(name)
+            self._failed[bit] = self._failed.get(bit, 0) + 1
+        self._overran[bit] = self._overran.get(bit, 0) + 1 if used >= _CPU_SECONDS_MAX else 0
+        if self._overran[bit]:
+            self._metrics.overruns(name)
+        if self._failed.get(bit, 0) >= _CHANCES:
+            self._disable(condition, f"had no value {_CHANCES} times, the last time: {failed}")
+        elif self._overran[bit] >= _CHANCES:
+            most = f"{_CPU_SECONDS_MAX * 1000:.0f} ms"
+            self._disable(condition, f"took over {most} {_CHANCES} times in a row")
+
+    def _disable(self, condition: Condition, said: str) -> None:
+        """Let a rule hold for nobody until another policy comes."""
+        self._everywhere = [each for each in self._everywhere if each is not condition]
+        self._by_lane = [each for each in self._by_lane if each is not condition]
+        self._holding &= ~condition.bit
+        self._lifted |= condition.bit
+        _log.error(
+            "policy.rule_disabled",
+            version=self._table.stored,
+            rule=condition.name,
+            reason=said,
+        )
+        self._tell(Disabled(self._table.stored, condition.name, said))
+
+    def _lift(self, order: FairOrder, ruled: Mapping[Lane, int]) -> dict[Lane, int]:
+        """Return the lanes for which a disabled rule held, without it."""
+        lifted, self._lifted = self._lifted, 0
+        now = {
+            lane: ruled.get(lane, lane.ruling) for lane in amendment.ruled_lanes(order.ledger)
+        }
+        return {lane: ruling & ~lifted for lane, ruling in now.items() if ruling & lifted}

@@ -1,0 +1,120 @@
+"""Whatever is written as a condition is refused at its place, or run in bounded time."""
+
+from time import process_time
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from fairlead.policy.cel import BOOL, DOUBLE, INT, STRING, Expression, Fault, Scope, Unfit
+from fairlead.policy.variables import VARIABLES, expression, samples
+
+_VALUES = samples()
+_KINDS = {BOOL: bool, INT: int, DOUBLE: float, STRING: str}
+_WORDS = st.sampled_from(
+    [
+        *VARIABLES,
+        *("0", "1", "2.5", "-3", "9223372036854775807", "'a'", '"free"', "true", "false"),
+        *("&&", "||", "!", "==", "!=", "<", ">=", "+", "-", "*", "/", "%", "?", ":", "in"),
+        *(
+            "(",
+            ")",
+            "[",
+            "]",
+            ",",
+            ".",
+            "has(",
+            "size(",
+            "int(",
+            "double(",
+            ".tier",
+            "['tier']",
+        ),
+        *(".startsWith(", ".matches(", ".all(", "{", "}", "'", "\\", "null", "job.kind", "é"),
+    ]
+)
+_LEAVES = {
+    BOOL: ["true", "false", "lane.waiting", "has(lane.labels.tier)", "'tier' in lane.labels"],
+    INT: ["0", "7", "-3", "hour", "minute", "workers.free", "lane.in_flight", "size('ab')"],
+    DOUBLE: ["0.0", "2.5", "workers.free_ratio", "lane.oldest_wait_s", "double(hour)"],
+    STRING: ["'a'", "''", "lane.queue", "lane.tenant", "'default'"],
+}
+
+
+@st.composite
+def typed(draw: st.DrawFn, kind: str, depth: int = 3) -> str:
+    """Return an expression of a type, as text."""
+    if not depth or draw(st.booleans()):
+        return draw(st.sampled_from(_LEAVES[kind]))
+    below = depth - 1
+    if kind == BOOL and draw(st.booleans()):
+        of = draw(st.sampled_from([INT, DOUBLE, STRING]))
+        sign = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
+        return f"({draw(typed(of, below))} {sign} {draw(typed(of, below))})"
+    signs = {BOOL: ["&&", "||", "?"], INT: "+-*/%?", DOUBLE: "+-*/?", STRING: "+?"}[kind]
+    sign = draw(st.sampled_from(signs))
+    left, right = draw(typed(kind, below)), draw(typed(kind, below))
+    if sign == "?":
+        return f"({draw(typed(BOOL, below))} ? {left} : {right})"
+    return f"({left} {sign} {right})"
+
+
+def read(text: str) -> Expression | Unfit:
+    """Return an expression, or why it is refused."""
+    try:
+        return expression(text)
+    except Unfit as error:
+        return error
+
+
+def ran(found: Expression, sample: Scope) -> object:
+    """Return its value for a sample, or why there is none."""
+    try:
+        return found.run(sample)
+    except Fault as fault:
+        return fault
+
+
+def check(text: str) -> None:
+    """Assert that it is refused at a place inside the text, or is of its type everywhere."""
+    found = read(text)
+    if isinstance(found, Unfit):
+        assert 1 <= found.column <= len(text) + 1
+        assert len(str(found)) > 8
+    else:
+        kinds = (_KINDS.get(found.type, object), Fault)
+        assert all(isinstance(ran(found, sample), kinds) for sample in _VALUES)
+
+
+@settings(max_examples=300)
+@given(st.lists(_WORDS, max_size=30).map(" ".join))
+@example("(" * 17 + "true" + ")" * 17)
+@example("!" * 1000 + "true")
+@example("-" * 1000 + "hour")
+@example("[" * 500)
+@example("true ? " * 100)
+@example("hour.a" * 100)
+def test_any_words_are_refused_at_their_place_or_run(text: str) -> None:
+    """Never a traceback, and no depth that the interpreter has not."""
+    check(text)
+
+
+@given(st.text(max_size=80))
+def test_any_text_is_refused_at_its_place_or_run(text: str) -> None:
+    """Whatever a file holds."""
+    check(text)
+
+
+@settings(max_examples=300)
+@given(typed(BOOL))
+def test_what_fits_is_read_and_has_a_value_in_bounded_time(text: str) -> None:
+    """Each part is run once at most, so a sample takes microseconds; ten times that pass."""
+    found = read(text)
+
+    if isinstance(found, Unfit):
+        assert "is more than the 64 parts" in str(found)
+    else:
+        began = process_time()
+        for sample in _VALUES:
+            ran(found, sample)
+        assert process_time() - began < len(_VALUES) * 0.001
+        check(text)

@@ -1,0 +1,345 @@
+"""Rules of the policy in the fair order, decision by decision."""
+
+from time import thread_time
+
+import pytest
+
+from fairlead.policy import parse
+from fairlead.policy.cel import Scope
+from fairlead.policy.variables import Workers
+from fairlead_scheduler import rulings
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.rulebook import Condition
+from fairlead_scheduler.rulings import Rulings
+from fairlead_scheduler.terms import compiled
+from fairlead_scheduler.values import QueueRow
+from fairlead_scheduler.views import Disabled
+from tests.support.fair_bench import MS, Bench
+
+HOUR = 3_600_000_000
+NIGHT = "rules: [{name: night, match: {%s}, when: hour < 6, hold: true}]"
+
+
+class Ruled:
+    """A fair order under a policy's rules, and a clock that its looks go by."""
+
+    def __init__(self, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.bench = Bench(compiled(parse(document), stored=3))
+        self.metrics = Metrics()
+        self.told: list[Disabled] = []
+        self.seconds = 100.0
+        self.workers = Workers(8, 8)
+        self.rulings = Rulings(self.metrics.policy.rules, self.told.append)
+        monkeypatch.setattr(rulings, "monotonic", lambda: self.seconds)
+
+    def look(self, *, seconds: float = 1.0, hour: int | None = None) -> None:
+        """Look at the rules after so long, at this hour."""
+        self.seconds += seconds
+        self.bench.now_us = self.bench.now_us if hour is None else hour * HOUR
+        self.rulings.look(self.bench.order, self.workers, self.bench.now_us)
+
+    def plan(self, room: int = 1000, *, slots: int = 8, hour: int | None = None) -> str:
+        """Look and plan; return the names in the order of their claims."""
+        self.look(hour=hour)
+        return self.bench.claim_order(self.bench.plan(room, slots=slots))
+
+    def edit(self, document: str) -> None:
+        """Put another policy in force."""
+        table = compiled(parse(document), stored=4)
+        self.bench.order.apply(table, self.bench.now_us)
+
+    def counted(self, series: str, rule: str) -> float | None:
+        """Return what the metrics say of a rule."""
+        return self.metrics.registry.get_sample_value(series, {"rule": rule})
+
+
+@pytest.mark.parametrize("match", ["queue: q", "queue: 'q*', tenant: a", "label: tier=free"])
+def test_a_rule_holds_while_its_condition_is_true(
+    match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is dispatched, what waits is recalled, and it goes on at V afterwards."""
+    ruled = Ruled("labels: {a: {tier: free}}\n" + NIGHT % match, monkeypatch)
+    bench = ruled.bench
+    bench.add("q/a", *[100] * 6)
+    bench.add("r/b", *[100] * 6)
+    assert "b1" == ruled.plan(1, hour=3)
+
+    assert "a1 a2 b2" == ruled.plan(3, hour=6)
+    bench.order.claimed([1], bench.now_us)
+    assert "b3" == ruled.plan(1, hour=4)
+
+    assert (2,) == bench.order.surplus()
+    bench.order.recalled([2], bench.heads)
+    assert "b4 b5" == ruled.plan(2)
+    assert 1 == bench.order.held()["hold"]
+    assert () == bench.order.surplus()
+    assert "a2" in ruled.plan(2, hour=7)
+
+
+def test_a_hold_of_a_queue_leaves_the_others_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work-conserving: nobody waits for whom a rule holds."""
+    ruled = Ruled(NIGHT % "queue: q", monkeypatch)
+    ruled.bench.add("q/a", *[100] * 4)
+    ruled.bench.add("q/b", *[100] * 4)
+    ruled.bench.add("r/c", *[100] * 4)
+
+    assert "c1 c2 c3 c4" == ruled.plan(hour=0)
+    assert {
+        "limit": 0,
+        "rate": 0,
+        "paused": 0,
+        "reserve": 0,
+        "hold": 2,
+    } == ruled.bench.order.held()
+
+
+def test_who_was_held_has_earned_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Releasing a hold: S = max(S, V)."""
+    ruled = Ruled(NIGHT % "tenant: a", monkeypatch)
+    ruled.bench.add("q/a", *[100] * 9)
+    ruled.bench.add("q/b", *[100] * 40)
+    ids = list(range(10, 30))
+    ruled.plan(20, hour=0)
+    ruled.bench.order.claimed(ids, ruled.bench.now_us)
+    ruled.bench.order.ended(ids, [100 * MS] * 20)
+
+    picked = ruled.plan(8, hour=7).split()
+
+    assert 4 == sum(name.startswith("a") for name in picked)
+
+
+def test_a_row_that_comes_back_while_a_rule_holds_is_recalled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker that returns it hands it to no other."""
+    ruled = Ruled(NIGHT % "tenant: a", monkeypatch)
+    ruled.bench.add("q/a", 100, 100)
+    ruled.plan(hour=7)
+    ruled.bench.order.claimed([1, 2], ruled.bench.now_us)
+    ruled.plan(hour=0)
+    assert () == ruled.bench.order.surplus()
+
+    ruled.bench.order.returned([2], ruled.bench.now_us)
+
+    assert ruled.bench.order.over
+    assert (2,) == ruled.bench.order.surplus()
+
+
+@pytest.mark.parametrize(("hour", "share"), [(0, 30), (9, 20)])
+def test_a_factor_multiplies_the_weight_of_a_queue(
+    hour: int, share: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A rule that names no tenant and no lane is for the queue as a whole."""
+    document = (
+        "queues: [{match: {queue: q}, weight: 2}]\n"
+        "rules: [{match: {queue: q}, when: hour < 6, weightFactor: 1.5}]"
+    )
+    ruled = Ruled(document, monkeypatch)
+    ruled.bench.add("q/a", *[100] * 90)
+    ruled.bench.add("r/b", *[100] * 90)
+
+    picked = ruled.plan(share + 10, slots=1000, hour=hour).split()
+
+    assert share == sum(name.startswith("a") for name in picked)
+
+
+def test_the_factors_of_several_rules_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the weight stays within its bounds."""
+    rule = "{tenant: a}, when: hour < %d, weightFactor: %s"
+    rules = [rule % (6, "2"), rule % (7, "1.5"), rule % (1, "1000"), rule % (1, "1000")]
+    listed = ", ".join(f"{{match: {each}}}" for each in rules)
+    ruled = Ruled(f"rules: [{listed}]", monkeypatch)
+    ruled.bench.add("q/a", *[100] * 9)
+
+    weights: list[float] = []
+    for hour in (0, 5, 6, 8):
+        ruled.plan(1, hour=hour)
+        scene = ruled.bench.order.scene("q", "a", now_us=0, slots=1, free=1)
+        assert scene is not None
+        weights.append(scene.lane.weight)
+
+    assert [1000.0, 3.0, 1.5, 1.0] == weights
+
+
+def test_the_smallest_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the policy's own and those of all rules, in jobs and in shares of the slots."""
+    document = (
+        "queues: [{match: {queue: q}, tenants: {default: {slots: {limit: 6}}}}]\n"
+        "rules:\n"
+        "- {match: {tenant: a}, when: hour < 6, slots: {limit: 50%}}\n"
+        "- {match: {tenant: a}, when: hour < 3, slots: {limit: 3}}\n"
+        "- {match: {tenant: a}, when: hour < 9, slots: {limit: 100}}\n"
+    )
+    ruled = Ruled(document, monkeypatch)
+    ruled.bench.add("q/a", *[100] * 20)
+
+    dispatched = [len(ruled.plan(hour=hour).split()) for hour in (0, 4, 7)]
+
+    assert [3, 1, 2] == dispatched
+
+
+def test_an_edit_keeps_a_hold_that_both_policies_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between two tables nobody slips through, however many lanes there are."""
+    ruled = Ruled(NIGHT % "tenant: 'a*'", monkeypatch)
+    for number in range(2500):
+        ruled.bench.add(f"q/a{number}x", 100)
+    ruled.bench.add("q/b", 100)
+    assert "b1" == ruled.plan(hour=0)
+
+    ruled.edit(NIGHT % "tenant: 'a*'" + "\nqueues: [{match: {queue: q}, weight: 3}]")
+
+    assert ["", "", "", ""] == [ruled.plan() for _ in range(4)]
+    ruled.edit("{}")
+    assert 2500 == sum(len(ruled.plan(5000).split()) for _ in range(8))
+
+
+def test_a_new_leader_lets_hold_what_holds_before_its_first_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Fail-over keeps effects: what the former leader dispatched of a held lane is recalled."""
+    ruled = Ruled(NIGHT % "queue: q", monkeypatch)
+    ruled.bench.order.adopt([QueueRow(100, "q", "a", 0, 100, None)], 0)
+    ruled.bench.add("q/a", 100)
+
+    assert "" == ruled.plan(hour=0)
+    assert (100,) == ruled.bench.order.surplus()
+
+
+def test_a_hold_counts_more_than_a_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who has a reserve goes first, but not while a rule holds it."""
+    document = (
+        "queues: [{match: {queue: q}, tenants: {default: {slots: {reserve: 2}}}}]\n"
+        + NIGHT % "tenant: a"
+    )
+    ruled = Ruled(document, monkeypatch)
+    ruled.bench.add("q/a", *[100] * 9)
+    ruled.bench.add("q/b", *[100] * 9)
+
+    assert "b1 b2 b3" == ruled.plan(3, hour=0)
+    assert "a1 a2" == ruled.plan(2, hour=7)
+
+
+WAITING = "rules: [{name: late, when: lane.oldest_wait_s > 30, weightFactor: 4}]"
+
+
+def test_a_condition_of_a_lane_is_looked_at_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With lane.*: once per matched lane and second."""
+    ruled = Ruled(WAITING, monkeypatch)
+    ruled.bench.add("q/a", *[100] * 90)
+    ruled.look()
+    ruled.bench.now_us += 31_000_000
+    ruled.bench.plan(0)
+    ruled.look()
+    ruled.bench.plan(0)
+
+    scene = ruled.bench.order.scene("q", "a", now_us=0, slots=1, free=1)
+    assert scene is not None
+    assert 4.0 == scene.lane.weight
+    ruled.look()
+    assert 1.0 == ruled.counted("fairlead_policy_rule_true", "late")
+
+
+def test_conditions_of_many_lanes_are_spread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 500 conditions at once; the rest has its turn soon after."""
+    asked: list[Scope] = []
+    holds = Condition.holds
+
+    def counting(self: Condition, values: Scope) -> bool:
+        asked.append(values)
+        return holds(self, values)
+
+    monkeypatch.setattr(Condition, "holds", counting)
+    ruled = Ruled(WAITING, monkeypatch)
+    for number in range(1200):
+        ruled.bench.add(f"q/a{number}x", 100)
+    ruled.bench.plan(0)
+    counts: list[int] = []
+    for _ in range(22):
+        ruled.look(seconds=0.0501)
+        counts.append(len(asked))
+        asked.clear()
+
+    assert [500, 500, 200, *[0] * 17, 500, 500] == counts
+    assert () == ruled.bench.plan(0)
+
+
+def burning(self: Condition, _values: Scope) -> bool:
+    """Answer after ten milliseconds of work."""
+    until = thread_time() + 0.01
+    while self.name == "bad" and thread_time() < until:
+        pass
+    return True
+
+
+def raising(self: Condition, _values: Scope) -> bool:
+    """Answer nothing."""
+    if self.name == "bad":
+        raise RuntimeError("boom")
+    return True
+
+
+@pytest.mark.parametrize("when", ["hour < 30", "lane.in_flight < 9"])
+@pytest.mark.parametrize(
+    ("holds", "series", "said"),
+    [
+        (burning, "fairlead_policy_rule_overruns_total", "took over 5 ms 3 times in a row"),
+        (
+            raising,
+            "fairlead_policy_rule_errors_total",
+            "had no value 3 times, the last time: boom",
+        ),
+    ],
+)
+def test_a_bad_rule_is_disabled_after_three_looks(
+    when: str, holds: object, series: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Counted, told, and what it changed is undone; the other rules and dispatch go on."""
+    monkeypatch.setattr(Condition, "holds", holds)
+    document = (
+        f"rules: [{{name: bad, match: {{tenant: a}}, when: {when}, slots: {{limit: 1}}}},"
+        f" {{name: good, match: {{tenant: b}}, when: {when}, hold: true}}]"
+    )
+    ruled = Ruled(document, monkeypatch)
+    ruled.bench.add("q/a", *[100] * 9)
+    ruled.bench.add("q/b", *[100] * 9)
+    ruled.bench.plan(0)
+    for looks in (1, 2, 3):
+        assert [] == ruled.told
+        ruled.look()
+        ruled.bench.plan(0)
+        ruled.look(seconds=0.11)
+        assert looks == ruled.counted(series, "bad")
+
+    assert [Disabled(3, "bad", said)] == ruled.told
+    assert " ".join(f"a{number}" for number in range(1, 10)) == ruled.plan()
+    ruled.look()
+    assert 3 == ruled.counted(series, "bad")
+    assert None is ruled.counted(series, "good")
+
+    ruled.edit(document.replace("limit: 1", "limit: 2"))
+    ruled.plan()
+    ruled.look()
+    assert 3 < (ruled.counted(series, "bad") or 0)
+
+
+def test_a_rule_that_was_disabled_stays_so_under_the_next_leader() -> None:
+    """Until the next version: its name comes with the document."""
+    rules = compiled(parse(NIGHT % "tenant: a"), stored=1, disabled=["night"]).rules
+
+    assert not rules
+
+
+def test_one_slow_look_among_quick_ones_is_forgiven(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A collector's pause is no rule's fault: three in a row count."""
+    slow = [True, True, False, True, True, False]
+
+    def holds(self: Condition, values: Scope) -> bool:
+        return burning(self, values) if slow.pop(0) else True
+
+    monkeypatch.setattr(Condition, "holds", holds)
+    ruled = Ruled("rules: [{name: bad, when: hour < 30, hold: true}]", monkeypatch)
+    for _ in range(6):
+        ruled.look()
+
+    assert [] == ruled.told
+    assert 4 == ruled.counted("fairlead_policy_rule_overruns_total", "bad")
