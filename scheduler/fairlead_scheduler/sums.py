@@ -1,6 +1,6 @@
 """From accounts to a report: sums over all lanes, and the largest of them by name."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from operator import attrgetter
 
@@ -41,8 +41,8 @@ class Sums:
         self._bar_us = -1
         """Who is no larger is not."""
         self._other_waits_us = 0
-        self._queues: dict[Queue, tuple[int, int]] = {}
-        """What each was served and entitled to."""
+        self._queues: dict[str, tuple[Queue, int, int]] = {}
+        """What each was served and entitled to; several nodes of the books may be one queue."""
         self._served_us = self._entitled_us = 0
         self._ratios: list[float] = []
         """What tenants that waited all the time had of what they were entitled to."""
@@ -61,8 +61,8 @@ class Sums:
         lane, served_us, entitled_us = account.lane, account.served_us, account.entitled_us
         self._served_us += served_us
         self._entitled_us += entitled_us
-        before = self._queues.get(lane.queue, (0, 0))
-        self._queues[lane.queue] = (before[0] + served_us, before[1] + entitled_us)
+        queue, before_us, before_due_us = self._queues.get(lane.queue.name, (lane.queue, 0, 0))
+        self._queues[queue.name] = (queue, before_us + served_us, before_due_us + entitled_us)
         if entitled_us and account.waits_since(self._since_us):
             self._ratios.append(served_us / entitled_us)
         pending_us = account.pending_us
@@ -87,7 +87,11 @@ class Sums:
     def report(self) -> Iterator[Report | None]:
         """Make the report, a little in each tick; at last, yield it."""
         self._keep()
-        largest = sorted(self._largest, key=attrgetter("served_us"), reverse=True)
+        owners: dict[tuple[str, str], list[Account]] = {}
+        for account in self._largest:
+            lane = account.lane
+            owners.setdefault((lane.queue.name, lane.tenant), []).append(account)
+        largest = sorted(owners.values(), key=_served_us, reverse=True)
         yield None
         tenants: list[TenantShare] = []
         for begin in range(0, len(largest), _AT_ONCE):
@@ -107,31 +111,34 @@ class Sums:
             other=self._others(tenants),
         )
 
-    def _tenant(self, account: Account) -> TenantShare:
-        lane, look = account.lane, self.look
+    def _tenant(self, accounts: Sequence[Account]) -> TenantShare:
+        """Return a tenant by the accounts of its lanes, blocked by what its oldest job is."""
+        running, queued = self.look.running, self.look.queued
+        lanes = [account.lane for account in accounts]
+        first = max(accounts, key=_wait_us)
         return TenantShare(
-            queue=lane.queue.name,
-            tenant=lane.tenant,
-            weight=lane.weight,
-            had=self._had(account.served_us, account.entitled_us),
-            running=look.running.get(lane, 0),
-            queued=look.queued.get(lane, 0),
-            oldest_wait_seconds=None if account.wait_us is None else account.wait_us / 1e6,
-            mean_run_seconds=_mean_seconds(lane),
-            blocked_by=account.blocked_by,
-            blocked_since=instant(account.blocked_us) if account.blocked_by else None,
+            queue=first.lane.queue.name,
+            tenant=first.lane.tenant,
+            weight=first.lane.weight,
+            had=self._had(_served_us(accounts), sum([each.entitled_us for each in accounts])),
+            running=sum([running.get(lane, 0) for lane in lanes]),
+            queued=sum([queued.get(lane, 0) for lane in lanes]),
+            oldest_wait_seconds=None if first.wait_us is None else first.wait_us / 1e6,
+            mean_run_seconds=_mean_seconds(max(lanes, key=_samples)),
+            blocked_by=first.blocked_by,
+            blocked_since=instant(first.blocked_us) if first.blocked_by else None,
         )
 
     def _named_queues(self) -> tuple[QueueShare, ...]:
-        largest = nlargest(QUEUES_MAX, self._queues.items(), key=_most_of)
+        largest = nlargest(QUEUES_MAX, self._queues.values(), key=_size_us)
         return tuple(
             QueueShare(
                 queue=queue.name,
                 weight=queue.weight,
-                had=self._had(*us),
+                had=self._had(served_us, entitled_us),
                 mean_run_seconds=_mean_seconds(queue),
             )
-            for queue, us in largest
+            for queue, served_us, entitled_us in largest
         )
 
     def _others(self, tenants: Sequence[TenantShare]) -> Others:
@@ -158,8 +165,20 @@ class Sums:
         )
 
 
-def _most_of(queue: tuple[Queue, tuple[int, int]]) -> int:
-    return max(queue[1])
+def _size_us(queue: tuple[Queue, int, int]) -> int:
+    return max(queue[1], queue[2])
+
+
+def _served_us(accounts: Iterable[Account]) -> int:
+    return sum([account.served_us for account in accounts])
+
+
+def _wait_us(account: Account) -> int:
+    return -1 if account.wait_us is None else account.wait_us
+
+
+def _samples(lane: Lane) -> int:
+    return lane.mean.samples
 
 
 def _mean_seconds(member: Lane | Queue) -> float | None:

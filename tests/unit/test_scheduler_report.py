@@ -272,6 +272,23 @@ def test_queues_share_by_their_weights_first() -> None:
     }
 
 
+def test_a_tenant_that_was_forgotten_and_came_back_is_one_tenant() -> None:
+    """What it had before counts with what it had since."""
+    bench = Reported(TWO)
+    few = FairSettings(idle_lanes_max=0)
+    bench.order.apply(replace(TWO, digest="few", settings=few), bench.now_us)
+    bench.begin()
+    for run in (5, 7):
+        bench.add("q/a", 1000)
+        bench.dispatch(1)
+        bench.serve(a=run)
+        report = bench.report()
+        bench.order.reading()
+        bench.order.reconcile([], bench.now_us, bench.heads)
+
+    assert [12.0] == [each.had.slot_seconds for each in report.tenants]
+
+
 def test_the_smallest_tenants_are_added_up() -> None:
     """A report names 1,000; the rest is `other`, and nothing is lost."""
     bench = Reported(TWO)
