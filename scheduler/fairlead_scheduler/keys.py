@@ -6,7 +6,7 @@ take-over, and when a policy brings a key. Until these are known nothing of the 
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import nsmallest
+from heapq import heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from fairlead_scheduler.bounds import KEY
@@ -54,6 +54,34 @@ class Waiting(Protocol):
 L = TypeVar("L", bound=Waiting)
 
 
+class _Line(Generic[L]):
+    """Lanes that wait for one value, each of them once, by the tags with which they came."""
+
+    __slots__ = ("_there", "_turn", "heap")
+
+    def __init__(self) -> None:
+        self.heap: list[tuple[int, int, L]] = []
+        self._there: set[L] = set()
+        self._turn = 0
+
+    def join(self, lane: L) -> None:
+        """Let a lane wait; a repeat changes nothing."""
+        if lane not in self._there:
+            self._there.add(lane)
+            self._turn += 1
+            heappush(self.heap, (lane.start, self._turn, lane))
+
+    def first(self, most: int) -> list[L]:
+        """Take out up to so many lanes that are held still."""
+        found: list[L] = []
+        while self.heap and len(found) < most:
+            lane = heappop(self.heap)[2]
+            self._there.discard(lane)
+            if lane.held == KEY:
+                found.append(lane)
+        return found
+
+
 class Keys(Generic[L]):
     """The keys of one queue: what heads and flights have of them, and which lanes wait."""
 
@@ -68,7 +96,7 @@ class Keys(Generic[L]):
         self.unknown: dict[int, str] = {}
         """Jobs in `work_queue` whose values have to be read, with their tenants."""
         self._in_flight: dict[Value, int] = {}
-        self._waiting: dict[Value, dict[L, None]] = {}
+        self._waiting: dict[Value, _Line[L]] = {}
         self._freed: dict[Value, None] = {}
 
     def full(self, values: Iterable[Value]) -> Value | None:
@@ -104,22 +132,21 @@ class Keys(Generic[L]):
     def hold(self, lane: L, values: Iterable[Value]) -> None:
         """Let a lane wait until one of these values has room."""
         for value in values:
-            self._waiting.setdefault(value, {})[lane] = None
+            line = self._waiting.get(value)
+            if line is None:
+                line = self._waiting[value] = _Line()
+            line.join(lane)
 
     def wake(self) -> list[L]:
         """Return lanes that may go on, by their tags; the next calls wake the others."""
         woken: dict[L, None] = {}
         for value in tuple(self._freed):
-            waiting = [lane for lane in self._waiting.pop(value, ()) if lane.held == KEY]
-            room = self.room(value)
-            if room > 0:
-                woken.update(
-                    dict.fromkeys(nsmallest(room + _WOKEN_BESIDE, waiting, key=start_of))
-                )
-                waiting = [lane for lane in waiting if lane not in woken]
-            if waiting:
-                self._waiting[value] = dict.fromkeys(waiting)
-            if room <= 0 or not waiting:
+            line, room = self._waiting.get(value), self.room(value)
+            if line is not None and room > 0:
+                woken.update(dict.fromkeys(line.first(room + _WOKEN_BESIDE)))
+                if not line.heap:
+                    del self._waiting[value]
+            if room <= 0 or value not in self._waiting:
                 del self._freed[value]
         return list(woken)
 
