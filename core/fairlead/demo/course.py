@@ -30,6 +30,7 @@ _BURST_AT = 0.3
 _KILL_WORKER_AT = 0.45
 _KILL_LEADER_AT = 0.6
 _UNSCHEDULE_AT = 0.97
+_APART_SECONDS = 2.5  # so that what is said of each in the picture can be read
 _LOOK_SECONDS = 0.25
 _GIVE_UP_SECONDS = 180.0
 
@@ -186,7 +187,9 @@ class Course:
         self._draw(self._scene.restore_weight())
         return True
 
-    def _burst(self, _reading: Reading) -> bool:
+    def _burst(self, reading: Reading) -> bool:
+        if self._is_soon(reading):
+            return False
         self._own.execute(
             load("fairlead.demo", "enqueue_urgent"),
             {"urgent": _URGENT, "reminders": _REMINDERS},
@@ -194,13 +197,17 @@ class Course:
         self._draw(f"{_URGENT} urgent jobs and {_REMINDERS} reminders inserted")
         return True
 
-    def _kill_worker(self, _reading: Reading) -> bool:
+    def _kill_worker(self, reading: Reading) -> bool:
+        if self._is_soon(reading):
+            return False
         name = self._chance.choice(_WORKERS)
         self._fleet.kill(name)
         self._draw(f"{name} killed with SIGKILL")
         return True
 
     def _kill_leader(self, reading: Reading) -> bool:
+        if self._is_soon(reading):
+            return False
         self._fleet.kill(reading.leader)
         self._draw(f"{reading.leader}, the leader, killed with SIGKILL")
         return True
@@ -209,6 +216,10 @@ class Course:
         """End the roll-ups, which would go on for ever."""
         self._own.execute(load("fairlead.demo", "unschedule"))
         return True
+
+    def _is_soon(self, reading: Reading) -> bool:
+        """Whether the last thing that is drawn was a moment ago."""
+        return reading.seconds < self._drawn[-1][0] + _APART_SECONDS
 
     def _note(self, what: str) -> None:
         self._events.append((monotonic() - self._began, what))
