@@ -165,6 +165,7 @@ def errors(pairs: Sequence[tuple[Estimate, int]]) -> Figures:
         "wait_p50_seconds": percentile([wait for wait, _, _ in waits], 0.5),
         "error_p50_seconds": percentile(errors, 0.5),
         "error_p90_seconds": percentile(errors, 0.9),
+        "started_later": sum(claimed > each.starts_us for each, claimed in pairs) / len(pairs),
     }
     if parts:
         found["relative_error_p50"] = percentile(parts, 0.5)

@@ -97,6 +97,7 @@ def test_an_error_is_told_in_seconds_and_as_a_part_of_the_wait() -> None:
     found = estimates.errors(said)
 
     assert 3 == found["questions"]
+    assert round(2 / 3, 6) == round(found["started_later"], 6)
     assert (1.0, 2.0) == (found["error_p50_seconds"], found["error_p90_seconds"])
     assert (0.25, 0.5) == (found["relative_error_p50"], found["relative_error_p90"])
 
