@@ -62,11 +62,12 @@ def sentences(pools: Sequence[Row]) -> Iterator[str]:
                 f"; Jain's index {cast('float', pool['jain']):.3f}"
                 f" over {pool['jain_tenants']} that waited all the time"
             )
+        others = f"; {pool['others']:,} smaller tenants not named" if pool["others"] else ""
         if pool["led"] and not pool["current"]:
             led = "; by the leader before this one"
         elif pool["led"] and (now - at).total_seconds() > _STALE_SECONDS:
             led = "; nothing has run since"
         yield (
             f"shares of pool '{words.printable(str(pool['pool']))}' over"
-            f" {words.age(at - since)}, as of {words.since(at, now=now)} ago{jain}{led}"
+            f" {words.age(at - since)}, as of {words.since(at, now=now)} ago{jain}{others}{led}"
         )
