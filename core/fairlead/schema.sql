@@ -13,6 +13,9 @@ begin
        and octet_length(new.kind) between 1 and 128 and new.priority between -100 and 100
        and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000
        and (pg_sequence_last_value('fairlead.backlog_gate') is null
+            or pg_sequence_last_value('fairlead.backlog_gate')
+               & (fairlead._backlog_bit(new.queue)
+                  | fairlead._backlog_bit(new.queue || '/' || new.tenant)) = 0
             or fairlead._has_room(new.queue, new.tenant, null, new.retry_of)) then
         return new;
     end if;
@@ -67,7 +70,9 @@ begin
                 schema = 'fairlead', table = 'jobs', column = field, constraint = broken;
         end if;
     end;
-    if pg_sequence_last_value('fairlead.backlog_gate') is not null then
+    if pg_sequence_last_value('fairlead.backlog_gate')
+       & (fairlead._backlog_bit(new.queue)
+          | fairlead._backlog_bit(new.queue || '/' || new.tenant)) <> 0 then
         perform fairlead._has_room(new.queue, new.tenant, new.dedup_key, new.retry_of);
     end if;
     -- One that is due already is pending at once: it would wait for a promotion otherwise.
@@ -77,6 +82,10 @@ begin
     end if;
     return new;
 end $_$;
+
+CREATE FUNCTION fairlead._backlog_bit(lane text) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((1)::bigint << (((hashtextextended(lane, (0)::bigint) & '9223372036854775807'::bigint) % (62)::bigint))::integer);
 
 CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
     LANGUAGE sql
@@ -1242,14 +1251,13 @@ CREATE TABLE fairlead.attempt_errors (
 COMMENT ON TABLE fairlead.attempt_errors IS 'Attempts that ended without ending their job.';
 
 CREATE SEQUENCE fairlead.backlog_gate
-    AS smallint
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
     NO MAXVALUE
     CACHE 1;
 
-COMMENT ON SEQUENCE fairlead.backlog_gate IS 'Has a value (1) while over_backlog may have rows.';
+COMMENT ON SEQUENCE fairlead.backlog_gate IS 'No value while over_backlog is empty, else the bits of its rows (a filter as Bloom''s).';
 
 CREATE TABLE fairlead.claim_floors (
     pool text NOT NULL COLLATE pg_catalog."C",
@@ -1985,9 +1993,7 @@ CREATE INDEX job_history_unsuccessful_id_idx ON ONLY fairlead.job_history_unsucc
 
 CREATE UNIQUE INDEX jobs_dedup ON fairlead.jobs USING btree (queue, tenant, dedup_key) WHERE (dedup_key IS NOT NULL);
 
-CREATE INDEX jobs_delayed ON fairlead.jobs USING btree (queue, tenant, seq) WHERE ((run_at IS NOT NULL) AND (queue >= ''::text));
-
-CREATE INDEX jobs_due ON fairlead.jobs USING btree (run_at) WHERE (run_at IS NOT NULL);
+CREATE INDEX jobs_due ON fairlead.jobs USING btree (run_at) INCLUDE (queue, tenant) WHERE (run_at IS NOT NULL);
 
 CREATE INDEX jobs_expiry ON fairlead.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
@@ -2021,6 +2027,11 @@ GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._backlog_bit(lane text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 

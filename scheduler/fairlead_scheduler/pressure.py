@@ -5,6 +5,7 @@ wait for. Without a limit in the policy it rests.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import TypeAlias, TypeVar
@@ -29,6 +30,7 @@ _ENTRIES_AT_ONCE = 100_000
 """Jobs that one statement is expected to count at most, which takes some 50 ms."""
 _QUEUES_AT_ONCE = 200
 _CHANGES_AT_ONCE = 1000
+_SNAPSHOT = b"set transaction isolation level repeatable read, read only"
 T = TypeVar("T")
 Row: TypeAlias = Mapping[str, str | int | None]
 """A row of `over_backlog` to be."""
@@ -50,9 +52,12 @@ class Pressure:
         self._metrics = metrics
         self._backlogs: Backlogs | None = None
         self._listed_at = 0.0
-        self._gate_shut = True
-        """Whether it may be: the leader before has not said."""
+        self._gate_wide = True
+        """Whether the gate may have bits that no row has."""
         self._rows: Cursor[Shut] = connection.cursor(binary=True, row_factory=args_row(Shut))
+        self._lanes: Cursor[tuple[Key, int]] = connection.cursor(
+            binary=True, row_factory=args_row(_lane)
+        )
         self._counted: Cursor[tuple[int, int]] = connection.cursor(
             binary=True, row_factory=args_row(_pair)
         )
@@ -73,10 +78,10 @@ class Pressure:
             self._listed_at = 0.0
         self._publish(backlogs)
         if backlogs.caps.any:
-            self._list(backlogs)
             self._count(backlogs)
-        if self._gate_shut and not backlogs.shut:
-            self._open_gate()
+            self._publish(backlogs)
+        if self._gate_wide:
+            self._narrow_gate()
         return False
 
     def _rest(self, every_seconds: float) -> float:
@@ -89,34 +94,49 @@ class Pressure:
             self._backlogs = Backlogs(self._ruled, rows)
         return self._backlogs
 
-    def _list(self, backlogs: Backlogs) -> None:
+    def _count(self, backlogs: Backlogs) -> None:
+        """Count the lanes that are due, and take in what they have.
+
+        In one snapshot: a job that falls due between two of them would be counted twice.
+        """
+        found: list[tuple[Key, int]] = []
+        with self._connection.transaction():
+            self._connection.execute(_SNAPSHOT)
+            scheduled = self._scheduled()
+            self._list(backlogs, scheduled)
+            for wants in _batches(backlogs.due(monotonic())):
+                found += self._counts(wants)
+        now = monotonic()
+        ages = [backlogs.counted(key, jobs + scheduled[key], now) for key, jobs in found]
+        if ages:
+            self._metrics.backlog.counted(oldest_seconds=max(ages))
+
+    def _scheduled(self) -> Counter[Key]:
+        """Count what is scheduled, by lane and by queue."""
+        found: Counter[Key] = Counter()
+        lanes = self._lanes.execute(sql.load(_PACKAGE, "count_scheduled")).fetchall()
+        for (queue, tenant), jobs in lanes:
+            found[queue, tenant] = jobs
+            found[queue, None] += jobs
+        return found
+
+    def _list(self, backlogs: Backlogs, scheduled: Iterable[Key]) -> None:
         """Look which lanes there are, now and then."""
         if monotonic() < self._listed_at + _LIST_SECONDS:
             return
         self._listed_at = monotonic()
         execute = self._connection.execute
         rows = execute(sql.load(_PACKAGE, "backlog_queues")).fetchall()
-        queues = sorted({str(row[0]) for row in rows})
-        keys: list[Key] = [(queue, None) for queue in queues]
+        queues = [str(row[0]) for row in rows]
+        keys = {*scheduled, *((queue, None) for queue in queues)}
         named = [queue for queue in queues if backlogs.caps.queue(queue).of_tenants]
         for some in _chunks(named, _QUEUES_AT_ONCE):
             lanes = execute(sql.load(_PACKAGE, "backlog_lanes"), {"queues": list(some)})
-            keys += [(str(queue), str(tenant)) for queue, tenant in lanes.fetchall()]
+            keys |= {(str(queue), str(tenant)) for queue, tenant in lanes.fetchall()}
         backlogs.found(keys)
 
-    def _count(self, backlogs: Backlogs) -> None:
-        """Count the lanes that are due, and publish after each statement what has changed."""
-        due = backlogs.due(monotonic())
-        oldest = 0.0
-        for wants in _batches(due):
-            for key, jobs in self._counts(wants):
-                oldest = max(oldest, backlogs.counted(key, jobs, monotonic()))
-            self._publish(backlogs)
-        if due:
-            self._metrics.backlog.counted(oldest_seconds=oldest)
-
     def _counts(self, wants: Sequence[Want]) -> Iterator[tuple[Key, int]]:
-        """Count some lanes."""
+        """Count what some lanes have that is due."""
         lanes = [want for want in wants if want.key[1] is not None]
         queues = [want for want in wants if want.key[1] is None]
         for name, some in (("count_lanes", lanes), ("count_queues", queues)):
@@ -132,12 +152,12 @@ class Pressure:
     def _publish(self, backlogs: Backlogs) -> None:
         """Have everybody see what has changed; what opens goes first."""
         changes = backlogs.changes()
+        self._gate_wide = self._gate_wide or bool(changes.opened)
         for some in _chunks(changes.opened, _CHANGES_AT_ONCE):
             self._write(opened=integers(row for _, row in some))
             for key, _ in some:
                 backlogs.published(key, None)
         for some in _chunks(changes.shut, _CHANGES_AT_ONCE):
-            self._gate_shut = True
             for key, row in self._write(shut=[_row(key, limit) for key, limit in some]):
                 backlogs.published(key, row)
         if changes.shut or changes.opened:
@@ -152,14 +172,18 @@ class Pressure:
         rows = self._rows.execute(sql.load(_PACKAGE, "publish_backlog"), values)
         return [((row.queue, row.tenant), row.id) for row in rows]
 
-    def _open_gate(self) -> None:
-        """Let every INSERT pass unasked; it stays as it is while another scheduler leads."""
-        self._connection.execute(sql.load(_PACKAGE, "open_gate"), {"epoch": self._epoch})
-        self._gate_shut = False
+    def _narrow_gate(self) -> None:
+        """Let INSERTs of lanes pass unasked that are open, unless another scheduler leads."""
+        self._connection.execute(sql.load(_PACKAGE, "narrow_gate"), {"epoch": self._epoch})
+        self._gate_wide = False
 
 
 def _pair(place: int, jobs: int) -> tuple[int, int]:
     return place, jobs
+
+
+def _lane(queue: str, tenant: str, jobs: int) -> tuple[Key, int]:
+    return (queue, tenant), jobs
 
 
 def _row(key: Key, limit: int) -> Row:

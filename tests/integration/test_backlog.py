@@ -17,7 +17,11 @@ from tests.support.logins import LogIn
 Database = Connection[TupleRow]
 FULL = "FL005"
 INSERT = "INSERT INTO fairlead.jobs (queue, tenant, kind) VALUES ('mail', 'acme', 'k')"
-GATE = "SELECT setval('fairlead.backlog_gate', 1, %s)"
+GATE = """
+    SELECT setval('fairlead.backlog_gate',
+                  bit_or(fairlead._backlog_bit(concat_ws('/', queue, tenant))))
+    FROM fairlead.over_backlog
+"""
 
 
 def shut(db: Database, tenant: str | None = "acme", queue: str = "mail") -> None:
@@ -27,7 +31,7 @@ def shut(db: Database, tenant: str | None = "acme", queue: str = "mail") -> None
         " VALUES (%s, %s, 1000, 900)",
         [queue, tenant],
     )
-    db.execute(GATE, [True])
+    db.execute(GATE)
 
 
 def jobs(db: Database) -> int:
@@ -239,8 +243,32 @@ def test_the_check_names_who_is_refused(db: Database) -> None:
 def test_an_open_gate_is_not_looked_behind(db: Database) -> None:
     """So an INSERT costs nothing while no lane is full: only the leader opens the gate."""
     shut(db)
-    db.execute(GATE, [False])
+    db.execute("SELECT setval('fairlead.backlog_gate', 1, false)")
 
     db.execute(INSERT.encode())
 
     assert 1 == jobs(db)
+
+
+def test_a_lane_that_shares_its_bit_with_a_full_one_is_not_refused(db: Database) -> None:
+    """The gate only says who may be full; every lane is looked for among the rows."""
+    shut(db)
+    lanes = db.execute(
+        "SELECT 'tenant ' || i FROM generate_series(1, 1000) i"
+        " WHERE fairlead._backlog_bit('mail/tenant ' || i)"
+        " = fairlead._backlog_bit('mail/acme') LIMIT 3"
+    ).fetchall()
+
+    for (tenant,) in lanes:
+        db.execute(
+            "INSERT INTO fairlead.jobs (queue, tenant, kind) VALUES ('mail', %s, 'k')", [tenant]
+        )
+    assert 3 == jobs(db)
+
+
+def test_every_bit_is_one_that_the_gate_can_hold(db: Database) -> None:
+    """62 of them, each positive, so that a lane shares its bit with few others."""
+    assert [(62, 1, 2**61)] == db.execute(
+        "SELECT count(DISTINCT b), min(b), max(b) FROM generate_series(1, 5000) i"
+        " CROSS JOIN LATERAL fairlead._backlog_bit('q/' || i) b"
+    ).fetchall()

@@ -49,6 +49,22 @@ def test_inserts_of_many_clients_are_jobs(pooled_url: str, db: Connection[TupleR
     assert (CLIENTS,) == db.execute(COUNT).fetchone()
 
 
+def test_a_full_lane_refuses_who_comes_through_it(
+    pooled: Connection[TupleRow], db: Connection[TupleRow]
+) -> None:
+    """Nothing of a session is asked, so that every client of a pool meets the limit."""
+    pooled.execute(INSERT, ["before"])
+    db.execute(
+        "INSERT INTO fairlead.over_backlog (queue, tenant, backlog_limit, reopens_at)"
+        " VALUES ('default', '', 1, 0)"
+    )
+    db.execute("SELECT setval('fairlead.backlog_gate', fairlead._backlog_bit('default/'))")
+
+    with pytest.raises(fairlead.OverBacklog):
+        fairlead.enqueue(pooled, "k")
+    assert (1,) == db.execute(COUNT).fetchone()
+
+
 def test_a_rollback_leaves_nothing(pooled_url: str, db: Connection[TupleRow]) -> None:
     """A transaction keeps its session, and the job goes with it."""
     with psycopg.connect(pooled_url, prepare_threshold=None) as client:

@@ -203,7 +203,7 @@ def test_a_former_leader_changes_nothing(database_url: str, db: Database) -> Non
         return len(db.execute(load("fairlead_scheduler", "publish_backlog"), values).fetchall())
 
     def opened_gate(epoch: int) -> bool:
-        db.execute(load("fairlead_scheduler", "open_gate"), {"epoch": epoch})
+        db.execute(load("fairlead_scheduler", "narrow_gate"), {"epoch": epoch})
         return not gate(db)
 
     current = db.execute(

@@ -23,6 +23,7 @@ CASES: Mapping[str, tuple[Mapping[str, object], int]] = {
         MOST,
     ),
     "count_queues": ({"queues": "{q0,q1}", "most": integers([MOST, MOST])}, 4 * MOST),
+    "count_scheduled": ({}, 60_000 // 20),
     "backlog_queues": ({}, 40),
     "backlog_lanes": ({"queues": "{q0,q1}"}, 6 * TENANTS),
 }

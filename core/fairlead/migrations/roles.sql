@@ -79,7 +79,7 @@ begin
         'grant select (id) on fairlead.jobs to fairlead_enqueue',
         'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_admin',
         'grant select on sequence fairlead.backlog_gate to fairlead_enqueue',
-        'grant execute on function fairlead._has_room(text, text, text, bigint) to fairlead_enqueue, fairlead_scheduler, fairlead_admin',
+        'grant execute on function fairlead._has_room(text, text, text, bigint), fairlead._backlog_bit(text) to fairlead_enqueue, fairlead_scheduler, fairlead_admin',
         'grant select on fairlead.job_status to fairlead_enqueue',
         'grant execute on function fairlead._sees(text), fairlead._sees_all() to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',

@@ -1,8 +1,7 @@
--- backlog_lanes: the tenants with unfinished jobs in these queues, by jumping from one to the next among
---                those that are due and those that are scheduled; a lane with both comes twice. Backwards,
---                as backlog_queues.
+-- backlog_lanes: the tenants with unfinished jobs that are due in these queues, by jumping from one to the next.
+--                Backwards, as backlog_queues.
 -- locks: none.
--- index: jobs_lane, jobs_delayed
+-- index: jobs_lane
 with recursive due as (
     select q.queue, f.tenant from unnest(%(queues)s::text[]) as q (queue) cross join lateral (
         select j.tenant from fairlead.jobs j
@@ -12,16 +11,5 @@ with recursive due as (
         select j.tenant from fairlead.jobs j
         where j.run_at is null and j.queue = d.queue and j.tenant < d.tenant
         order by j.tenant desc limit 1) n
-), scheduled as (
-    select q.queue, f.tenant from unnest(%(queues)s::text[]) as q (queue) cross join lateral (
-        select j.tenant from fairlead.jobs j
-        where j.run_at is not null and j.queue >= '' and j.queue = q.queue order by j.tenant desc limit 1) f
-    union all
-    select s.queue, n.tenant from scheduled s cross join lateral (
-        select j.tenant from fairlead.jobs j
-        where j.run_at is not null and j.queue >= '' and j.queue = s.queue and j.tenant < s.tenant
-        order by j.tenant desc limit 1) n
 )
 select d.queue, d.tenant from due d
-union all
-select s.queue, s.tenant from scheduled s

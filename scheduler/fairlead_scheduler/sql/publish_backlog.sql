@@ -1,5 +1,5 @@
 -- publish_backlog: accept no more jobs of some lanes, and jobs of others again. Answers the rows of the former.
---                  The gate is shut before they can be seen, and only by who leads.
+--                  The gate has their bits before they can be seen, and only from who leads.
 -- locks: the leader's row (for share), over_backlog, which nobody else writes.
 -- index: leaders_pkey, over_backlog_pkey, over_backlog_once
 with lead as materialized (
@@ -9,7 +9,12 @@ with lead as materialized (
     delete from fairlead.over_backlog o
     where o.id = any (%(opened)s::bigint[]) and exists (select from lead)
 ), gate as materialized (
-    select setval('fairlead.backlog_gate', 1) from lead l where %(shut)s::jsonb <> '[]'
+    select setval('fairlead.backlog_gate',
+                  coalesce(pg_sequence_last_value('fairlead.backlog_gate'), 0) | b.bits)
+    from lead l cross join lateral (
+        select bit_or(fairlead._backlog_bit(concat_ws('/', s.queue, s.tenant))) as bits
+        from jsonb_to_recordset(%(shut)s::jsonb) s (queue text, tenant text)) b
+    where b.bits is not null
 )
 insert into fairlead.over_backlog as o (queue, tenant, backlog_limit, reopens_at)
 select s.queue, s.tenant, s.backlog_limit, s.reopens_at
