@@ -114,6 +114,46 @@ def test_a_limit_is_kept() -> None:
     assert 0.2 < whole.new.share <= 0.25
 
 
+def test_what_runs_already_counts_against_a_limit() -> None:
+    """Nothing starts beside two jobs of a minute where two are allowed."""
+    limited = "{queues: [{match: {queue: q}, tenants: {default: {slots: {limit: 2}}}}]}"
+    full = replace(
+        BACKLOG,
+        rows=[QueueRow(n, "q", "a", n, 100 * MS, NOW_US) for n in (1, 2)],
+        waiting=waiting("a", 50),
+        ended=ended("a", 60_000, ago_ms=2000),
+    )
+
+    whole = compared(full, policy(limited)).whole
+
+    assert (6, 0) == (whole.old.started, whole.new.started)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_running_job_takes_longer_than_it_has_run(seed: int) -> None:
+    """Its run time is one of those that are still possible."""
+    ran = replace(
+        BACKLOG,
+        rows=[QueueRow(1, "q", "a", 1, 100 * MS, NOW_US - 400 * MS)],
+        ended=ended("a", 100, 200, 300, 500),
+    )
+
+    scene = live(ran, product.fleet(8), until_us=SECOND, seed=seed)
+
+    assert [(100 * MS, 0)] == scene.begun.running
+
+
+def test_jobs_whose_turn_does_not_come_are_counted() -> None:
+    """Who waits is everybody who does, and not those alone who start."""
+    many = replace(
+        BACKLOG, waiting={**waiting("a", 4000), **waiting("b", 500)}, known_us=SECOND
+    )
+
+    whole = compared(replace(many, ended=[]), OLD, seconds=2).whole
+
+    assert 4000 + 500 + 1 == whole.new.jobs
+
+
 def test_a_paused_tenant_gets_nothing() -> None:
     """What is paused now stays so."""
     paused = replace(BACKLOG, paused=frozenset({("q", "c")}), came=(), ended=BACKLOG.ended[:3])
