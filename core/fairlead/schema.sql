@@ -1565,6 +1565,18 @@ ALTER TABLE fairlead.policy_events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENT
     CACHE 1
 );
 
+CREATE UNLOGGED TABLE fairlead.policy_shadow (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    report jsonb,
+    said text DEFAULT ''::text NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.policy_shadow IS 'What the last simulation of the shadow policy said, a row for each pool; the leader writes it.';
+
+COMMENT ON COLUMN fairlead.policy_shadow.said IS 'Why there is no report.';
+
 CREATE TABLE fairlead.policy_versions (
     version bigint NOT NULL,
     stored_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -1948,6 +1960,9 @@ ALTER TABLE ONLY fairlead.policy_events
 ALTER TABLE ONLY fairlead.policy_events
     ADD CONSTRAINT policy_events_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY fairlead.policy_shadow
+    ADD CONSTRAINT policy_shadow_pkey PRIMARY KEY (pool);
+
 ALTER TABLE ONLY fairlead.policy_versions
     ADD CONSTRAINT policy_versions_pkey PRIMARY KEY (version);
 
@@ -2266,6 +2281,9 @@ GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.policy_shadow TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_shadow TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;

@@ -49,6 +49,7 @@ _TITLES = {
     "Rule": "rules[]",
     "RuleMatch": "rules[].match",
     "RuleSlots": "rules[].slots",
+    "Shadow": "shadow",
 }
 _EXPRESSIONS = """## Expressions
 

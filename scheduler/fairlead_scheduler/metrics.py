@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from fairlead.metrics import kinds_of, new_registry
 from fairlead_scheduler.fairness_metrics import FairnessMetrics
 from fairlead_scheduler.rule_metrics import RuleMetrics
+from fairlead_scheduler.shadow_metrics import ShadowMetrics
 from fairlead_scheduler.views import Receipt
 
 STATES = ("pending", "queued", "running", "scheduled")
@@ -49,6 +50,7 @@ class Metrics:
         self.policy = PolicyMetrics(registry)
         self.backlog = BacklogMetrics(registry)
         self.fairness = FairnessMetrics(registry, names.queue)
+        self.shadow = ShadowMetrics(registry)
         self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
         self.leader_transitions = Counter(
             "fairlead_leader_transitions", "Take-overs by this process.", registry=registry

@@ -14,7 +14,7 @@ from psycopg.rows import args_row
 
 from fairlead import log, sql
 from fairlead.bell import Bell
-from fairlead.policy import PolicyRefused, parse
+from fairlead.policy import PolicyRefused, Shadow, parse
 from fairlead.store import Connection
 from fairlead_scheduler.calls import drain
 from fairlead_scheduler.caps import Caps, capped
@@ -106,10 +106,15 @@ class Policies:
         self._early = False
         self._untold: list[Looked] = [begun]
         self._unnoted: list[Disabled] = []
+        self._table = begun.table
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often; a notification makes it sooner."""
         return (Chore("policy", _SECONDS, self.watch, rest=self._rest),)
+
+    def shadow(self) -> Shadow | None:
+        """Return the shadow of the policy in force, if it has one; from any thread."""
+        return None if self._table is None else self._table.shadow
 
     def watch(self) -> bool:
         """Put what is new in force, and say what became of it.
@@ -130,6 +135,7 @@ class Policies:
             self._newest = looked.newest
             self._untold.append(looked)
             if looked.table is not None:
+                self._table = looked.table
                 self._news.put(Ruled(looked.table))
                 self._bell.ring()
             if looked.caps is not None:

@@ -109,6 +109,7 @@ class Scheduler:
             self._metrics.leader.set(0)
             self._metrics.queues.hide()
             self._metrics.policy.hide()
+            self._metrics.shadow.hide()
             self._metrics.backlog.hide()
             self._metrics.fairness.hide()
 

@@ -32,6 +32,7 @@ from fairlead_scheduler.session import (
     connect_upkeep,
 )
 from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.shadows import Shadows
 from fairlead_scheduler.store import (
     Store,
     read_lanes,
@@ -156,9 +157,13 @@ class Term:
         self._hands.hire(
             "sweeps", sweeping, (*policies.chores(), *reports.chores(), *sweeps.chores())
         )
+        shadows = Shadows(
+            keeping, settings, epoch=epoch, shadow=policies.shadow, metrics=self._metrics
+        )
+        leaving.callback(shadows.stop)
         self._hands.hire("cron", firing, schedules.chores())
         self._hands.hire("surveys", reading, surveys.chores())
-        self._hands.hire("upkeep", keeping, upkeep.chores())
+        self._hands.hire("upkeep", keeping, (*upkeep.chores(), *shadows.chores()))
         self._hands.hire("backlog", counting, pressure.chores())
 
     def _cap(self, pressure: Pressure, caps: Caps) -> None:

@@ -14,6 +14,7 @@ from fairlead.policy import (
     Glob,
     Policy,
     QueueRule,
+    Shadow,
     ShortReserve,
     Slots,
     TenantMatch,
@@ -153,6 +154,8 @@ class Table:
     digest: str = ""
     version: str = ""
     """The operator's own word for it."""
+    shadow: Shadow | None = None
+    """Another policy, to be simulated beside it."""
     stored: int = 0
     """Its number in `policy_versions`; 0 is what holds without a policy."""
 
@@ -171,6 +174,7 @@ def compiled(policy: Policy, *, stored: int = 0, disabled: Sequence[str] = ()) -
         rules=RuleBook(policy, disabled) if policy.rules else _NO_RULES,
         digest=digest(policy),
         version="" if policy.version is None else str(policy.version),
+        shadow=policy.shadow,
         stored=stored,
     )
 

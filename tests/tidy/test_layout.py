@@ -27,8 +27,8 @@ DECISIONS = (
             *("values", "views"),
             *("simulation/comparison", "simulation/fair", "simulation/fleet"),
             *("simulation/order", "simulation/prefetch", "simulation/situation"),
-            *("simulation/scene", "simulation/waits"),
             *("choice", "keyed", "keys", "scenes", "traits"),
+            *("simulation/report", "simulation/scene", "simulation/waits"),
         )
     ),
     "worker/fairlead_worker/drain",

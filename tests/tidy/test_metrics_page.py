@@ -52,6 +52,7 @@ def busy_scheduler() -> CollectorRegistry:
     metrics.policy.rules.overruns("night")
     metrics.policy.rules.errors("night")
     metrics.policy.held({"limit": 1})
+    metrics.shadow.show("0123456789ab", moved_share=0.1, waits={"shadow": 1.0})
     metrics.queues.dead({"default": 1})
     metrics.fairness.show(report(share("acme", 1.0)))
     metrics.endings.stolen(["default"], ["mail"], ["failed"])

@@ -29,9 +29,9 @@ BAD = {
     "": "the document is empty: write {} for a policy without rules",
     "# nothing\n": "the document is empty: write {} for a policy without rules",
     "text": "the document must be a mapping with version, fairness, labels, queues, "
-    "rules, not 'text'",
+    "rules, shadow, not 'text'",
     "[1]": "the document must be a mapping with version, fairness, labels, queues, "
-    "rules, not a list",
+    "rules, shadow, not a list",
     "a: [": "the document cannot be read as YAML: ",
     "\0": "the document cannot be read as YAML: ",
     "{}\n---\n{}": "the document has a second document: keep one (line 3)",
@@ -148,6 +148,11 @@ BAD = {
     "queues: [{match: {queue: a}}, {match: {queue: a}}]": "queues[1].match.queue: 'a' is ",
     _RULE % "tenants: {overrides: [{match: {tenant: '*'}}, {match: {tenant: x}}]}": "queues[0]."
     "tenants.overrides[1].match.tenant: 'x' is matched by queues[0].tenants.overrides[0] ",
+    "shadow: 3": "shadow: must be a mapping with version, every, not 3 (line 1)",
+    "shadow: {every: 60s}": "shadow.version: is missing: give it (line 1)",
+    "shadow: {version: 0}": "shadow.version: must be a number of `fairlead policy history` or ",
+    "shadow: {version: abc}": "shadow.version: must be a number of `fairlead policy history` ",
+    "shadow: {version: 1, every: 1s}": "shadow.every: must be 10s to 24h, not 1s (line 1)",
     "#" * (DOCUMENT_BYTES_MAX + 1): "the document has 262,145 bytes, more than 262,144: leave ",
     "\udc80": "the document is no valid Unicode: save it as UTF-8",
 }

@@ -14,9 +14,9 @@ from typing import cast
 from fairlead import tasks
 from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
+from fairlead.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead_worker import outcome
 from fairlead_worker.apart import Line, to_line
-from fairlead_worker.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead_worker.outcome import Ending, Stop
 
 

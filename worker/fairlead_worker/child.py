@@ -16,6 +16,7 @@ from functools import partial
 from pydantic import ValidationError
 
 from fairlead import log, store, tasks
+from fairlead.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead.settings import DatabaseSettings, explain
 from fairlead.store import Connection
 from fairlead_worker import wire
@@ -31,7 +32,6 @@ from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.intake import Intake, Sorter
 from fairlead_worker.ledger import Ledger
-from fairlead_worker.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead_worker.outcome import HandedBack, Stop
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally

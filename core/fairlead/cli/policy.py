@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fairlead.policy import Policy
     from fairlead.policy_store import Stored
     from fairlead.store import Connection
+    from fairlead_scheduler.simulation.report import Report
 
 app = typer.Typer(
     help="How queues and tenants share the workers. Without a command: the history."
@@ -33,6 +34,11 @@ Author = Annotated[
 _NONE = (
     "no policy is stored: every queue has weight 1 and no limit "
     "(`fairlead policy apply FILE` stores one)"
+)
+
+_NO_SHADOW = (
+    "no shadow policy is simulated: name a stored one under `shadow` in the policy in force, "
+    "and see that a scheduler leads"
 )
 
 
@@ -154,6 +160,28 @@ def history(
         found = ask(connection, "policy_history", {"limit": limit})
     listed = [{**row, "newest": place == 0} for place, row in enumerate(found)]
     show.rows(listed, COLUMNS, as_json=as_json, none=_NONE)
+
+
+@app.command("shadow")
+def shadow(*, as_json: show.AsJson = False) -> None:
+    """Show what the policy that `shadow` names would do."""
+    from fairlead.cli.prediction import say
+
+    with session() as connection:
+        found = ask(connection, "policy_shadow")
+    if as_json:
+        show.print_json([{name: row[name] for name in row if name != "now"} for row in found])
+        return
+    if not found:
+        raise Failure(_NO_SHADOW)
+    for row in found:
+        since = words.since(cast("datetime", row["at"]), now=cast("datetime", row["now"]))
+        typer.echo(words.printable(f"pool {row['pool']}, simulated {since} ago"))
+        if row["report"] is None:
+            typer.echo(words.printable(str(row["said"])))
+        else:
+            made = cast("Report", row["report"])
+            say(made, f"version {made['new']['version']}")
 
 
 @app.command("rollback")

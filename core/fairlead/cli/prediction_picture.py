@@ -11,38 +11,37 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from fairlead.cli import words
-from fairlead.cli.prediction import Prediction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from fairlead_scheduler.simulation.comparison import Change, Predicted
-    from fairlead_scheduler.simulation.waits import Wait
+    from fairlead_scheduler.simulation.report import Report, Side, Sides, Tenant
 
 _OLD, _NEW = "tab:gray", "tab:green"
 _WAIT_LOWEST_SECONDS = 0.001
 _NAME_LONGEST = 32
 
 
-def draw(path: Path, made: Prediction) -> None:
-    """Draw it into an SVG or PNG; twice is the same."""
-    changes = [*made.comparison.lanes]
-    names = [_name("/".join(each.lanes[0])) for each in changes]
-    if made.comparison.other is not None:
-        changes.append(made.comparison.other)
-        names.append(f"{len(made.comparison.other.lanes):,} others")
+def draw(path: Path, made: "Report", new: str) -> None:
+    """Draw it into an SVG or PNG; twice is the same. `new` is the new policy's name."""
+    changes: list[Tenant | Sides] = [*made["tenants"]]
+    names = [_name(f"{each['queue']}/{each['tenant']}") for each in made["tenants"]]
+    if made["other"] is not None:
+        changes.append(made["other"])
+        names.append(f"{made['other']['tenants']:,} others")
     figure = Figure(figsize=(10, 1.6 + 0.3 * len(changes)), layout="constrained")
     share, half, most = figure.subplots(1, 3, sharey=True)
     _panel(share, changes, names, "share of the slots in use, %", _percent)
-    _panel(half, changes, names, "wait p50, seconds", lambda told: _wait(told.p50))
-    _panel(most, changes, names, "wait p99, seconds", lambda told: _wait(told.p99))
+    _panel(half, changes, names, "wait p50, seconds", lambda s: _wait(s["wait_p50_seconds"]))
+    _panel(most, changes, names, "wait p99, seconds", lambda s: _wait(s["wait_p99_seconds"]))
     for axes in (half, most):
         axes.set_xscale("log")
     share.set_xlim(left=0)
     share.invert_yaxis()
     share.legend(fontsize=8)
-    old = f"version {made.old.stored}" if made.old.stored else "no policy"
-    figure.suptitle(f"{old} and {_name(made.asked.file)}: {made.seconds:.3g} s simulated")
+    version = made["old"]["version"]
+    old = "no policy" if version is None else f"version {version}"
+    figure.suptitle(f"{old} and {_name(new)}: {made['simulated_seconds']:.3g} s simulated")
     # Letters stay letters, and names are nobody's formulas.
     with rc_context(
         {"svg.hashsalt": "fairlead", "svg.fonttype": "none", "text.parse_math": False}
@@ -52,20 +51,24 @@ def draw(path: Path, made: Prediction) -> None:
 
 def _panel(
     axes: "Axes",
-    changes: "list[Change]",
+    changes: "list[Tenant | Sides]",
     names: list[str],
     title: str,
-    value: "Callable[[Predicted], float | None]",
+    value: "Callable[[Side], float | None]",
 ) -> None:
     places = list(range(len(changes)))
     for place, each in enumerate(changes):
-        ends = [end for end in (value(each.old), value(each.new)) if end is not None]
+        ends = [end for end in (value(each["old"]), value(each["new"])) if end is not None]
         axes.plot(ends, [place] * len(ends), color="0.8", linewidth=1, zorder=1)
-    for label, colour, told in (
-        ("old", _OLD, [each.old for each in changes]),
-        ("new", _NEW, [each.new for each in changes]),
+    for label, colour, sides in (
+        ("old", _OLD, [each["old"] for each in changes]),
+        ("new", _NEW, [each["new"] for each in changes]),
     ):
-        shown = [(found, place) for place, one in enumerate(told) if (found := value(one))]
+        shown = [
+            (found, place)
+            for place, side in enumerate(sides)
+            if (found := value(side)) is not None
+        ]
         axes.scatter(
             [found for found, _ in shown],
             [place for _, place in shown],
@@ -80,12 +83,12 @@ def _panel(
     axes.spines[["top", "right"]].set_visible(False)
 
 
-def _percent(told: "Predicted") -> float:
-    return 100 * told.share
+def _percent(side: "Side") -> float:
+    return 100 * side["share"]
 
 
-def _wait(wait: "Wait | None") -> float | None:
-    return None if wait is None else max(_WAIT_LOWEST_SECONDS, wait.us / 1e6)
+def _wait(seconds: float | None) -> float | None:
+    return None if seconds is None else max(_WAIT_LOWEST_SECONDS, seconds)
 
 
 def _name(text: str) -> str:

@@ -1,5 +1,6 @@
 """`fairlead policy simulate`: what a policy would do, before it is applied."""
 
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from importlib.util import find_spec
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
     from fairlead.policy import Policy
     from fairlead_scheduler.simulation.fleet import Fleet
+    from fairlead_scheduler.simulation.report import Report
     from fairlead_scheduler.simulation.scene import Scene
     from fairlead_scheduler.simulation.situation import Situation
     from fairlead_scheduler.simulation.trace import Arrival
@@ -85,28 +87,39 @@ def simulate(  # noqa: PLR0913 - each is an option of the command
     from now on, or from a job's arrival; a `>` says that it had not started at the end.
     """
     _, found = read_policy(file)
-    asked = prediction.Asked(
-        file=str(file),
-        against=against.value,
+    asked = _Asked(
+        against=against,
         seed=seed,
         horizon=_bounded("--horizon", horizon, HORIZON_MAX),
         within=_bounded("--within", within, timedelta(days=1)),
         trace=trace,
+        slots=slots,
+        pool=pool,
     )
     if trace is not None and against is Against.LIVE:
         raise Problem("--trace is recorded traffic: give --against recorded with it")
     if plot is not None:
         _may_draw(plot)
-
-    made = _predict(found, asked, pool=pool, slots=slots)
+    made = _predict(found, asked)
     if plot is not None:
-        _draw(plot, made)
+        _draw(plot, made, str(file))
     if as_json:
-        show.print_json(prediction.values(made))
+        show.print_json(made)
         return
-    prediction.say(made)
+    prediction.say(made, str(file))
     if plot is not None:
         typer.echo(f"drawn into {plot}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    against: Against
+    seed: int
+    horizon: timedelta
+    within: timedelta
+    trace: Path | None
+    slots: int | None
+    pool: str
 
 
 def _bounded(name: str, given: str, most: timedelta) -> timedelta:
@@ -124,52 +137,51 @@ def _may_draw(plot: Path) -> None:
         raise Problem("matplotlib is not installed: pip install 'fairlead[dev]'")
 
 
-def _draw(plot: Path, made: prediction.Prediction) -> None:
+def _draw(plot: Path, made: "Report", new: str) -> None:
     from fairlead.cli.prediction_picture import draw
 
     try:
-        draw(plot, made)
+        draw(plot, made, new)
     except OSError as error:
         raise Problem(f"--plot: {plot} cannot be written: {error.strerror or error}") from None
 
 
-def _predict(
-    policy: "Policy", asked: prediction.Asked, *, pool: str, slots: int | None
-) -> prediction.Prediction:
+def _predict(policy: "Policy", asked: _Asked) -> "Report":
     from fairlead_scheduler.policies import look
     from fairlead_scheduler.simulation import product
     from fairlead_scheduler.simulation.comparison import compare
     from fairlead_scheduler.simulation.read import situation
+    from fairlead_scheduler.simulation.report import report
     from fairlead_scheduler.terms import Table, compiled
 
     with session() as connection:
         old = look(connection).table or Table()
-        now = situation(connection, pool, within=asked.within)
-    if not (slots or now.slots):
+        now = situation(connection, asked.pool, within=asked.within)
+    if not (asked.slots or now.slots):
         raise Failure(
-            f"pool '{pool}' has no live worker, so nothing would run: give --slots, how many "
-            "jobs run at once"
+            f"pool '{asked.pool}' has no live worker, so nothing would run: give --slots, how "
+            "many jobs run at once"
         )
-    fleet = product.fleet(slots or now.slots)
-    scene = _scene(now, fleet, asked)
+    scene = _scene(now, product.fleet(asked.slots or now.slots), asked)
     new = compiled(policy)
-    return prediction.Prediction(
-        asked=asked,
+    return report(
+        compare(scene, old, new),
+        against=asked.against.value,
+        seed=asked.seed,
         old=old,
         new=new,
         situation=now,
         scene=scene,
-        comparison=compare(scene, old, new),
     )
 
 
-def _scene(now: "Situation", fleet: "Fleet", asked: prediction.Asked) -> "Scene":
+def _scene(now: "Situation", fleet: "Fleet", asked: _Asked) -> "Scene":
     """Return what both policies are to deal with."""
     from fairlead_scheduler.simulation.situation import recorded
     from fairlead_scheduler.simulation.traffic import live, played
 
     until_us = asked.horizon // _US
-    if asked.against == Against.LIVE:
+    if asked.against is Against.LIVE:
         scene = live(now, fleet, until_us=until_us, seed=asked.seed)
         if not (scene.jobs or scene.begun.waiting):
             raise Failure("nothing waits, runs or came of late: there is nothing to predict")

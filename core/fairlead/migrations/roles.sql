@@ -111,6 +111,8 @@ begin
         'grant update on sequence fairlead.backlog_gate to fairlead_scheduler',
         'grant select, insert, update on fairlead.fairness_reports to fairlead_scheduler',
 
+        'grant select, insert, update, delete on fairlead.policy_shadow to fairlead_scheduler',
+
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id) on fairlead.jobs to fairlead_autoscaler',
         'grant update on fairlead.leaders to fairlead_autoscaler',

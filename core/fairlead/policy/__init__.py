@@ -23,6 +23,7 @@ from fairlead.policy.models import (
 from fairlead.policy.reading import DOCUMENT_BYTES_MAX, parse
 from fairlead.policy.refusal import PolicyRefused
 from fairlead.policy.rules import Rule, RuleMatch, name_of
+from fairlead.policy.shadow import Shadow
 from fairlead.policy.slots import ShortReserve, Slots
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "Rate",
     "Rule",
     "RuleMatch",
+    "Shadow",
     "ShortReserve",
     "Slots",
     "TenantMatch",

@@ -23,6 +23,7 @@ NAME_BYTES_MAX = 128
 _SHOWN_MAX = 40
 _DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)", re.ASCII)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)%", re.ASCII)
+_DIGEST = re.compile(r"[0-9a-f]{12}")
 _UNITS_US = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
 _MICROSECOND = timedelta(microseconds=1)
 _FIELD = "[A-Za-z_][A-Za-z0-9_-]*"
@@ -235,6 +236,23 @@ def version() -> Kind[int | str]:
 
     count: Json = {"type": "integer", "minimum": 0}
     word: Json = {"type": "string", "minLength": 1, "maxLength": 64}
+    return Kind(read, {"anyOf": [count, word]})
+
+
+def stored() -> Kind[int | str]:
+    """Return the kind of names of stored policies: a number, or a digest."""
+
+    def read(value: object) -> int | str:
+        if isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 10**11:
+            return value
+        if isinstance(value, str) and _DIGEST.fullmatch(value):
+            return value
+        demand = "a number of `fairlead policy history` or a digest of 12 hexadecimal digits"
+        quoted = ": put a digest in quotes" if isinstance(value, int | float) else ""
+        raise ValueError(f"must be {demand}, not {shown(value)}{quoted}")
+
+    count: Json = {"type": "integer", "minimum": 1}
+    word: Json = {"type": "string", "pattern": f"^{_DIGEST.pattern}$"}
     return Kind(read, {"anyOf": [count, word]})
 
 

@@ -16,6 +16,7 @@ from fairlead.policy.concurrency import Keys
 from fairlead.policy.globs import glob
 from fairlead.policy.part import Part, listed
 from fairlead.policy.rules import EXPRESSIONS_MAX, Rules
+from fairlead.policy.shadow import Shadow
 from fairlead.policy.slots import ShortReserve, Slots
 
 RULES_MAX = 1000
@@ -288,6 +289,11 @@ class Policy(Part):
         max_length=EXPRESSIONS_MAX,
         description="What holds while a condition is true: all of them count, whatever their "
         "order. At most 100.",
+    )
+    shadow: Shadow | None = Field(
+        default=None,
+        description="A stored policy that is simulated beside this one, and obeyed in nothing; "
+        "null: none. `fairlead policy shadow` shows what it would do.",
     )
 
     def rule_of(self, queue: str) -> QueueRule | None:

@@ -7,6 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from fairlead.policy.kinds import written
 from fairlead.policy.models import Estimator, Fairness, Policy, TenantRule
+from fairlead.policy.shadow import Shadow
 from fairlead.policy.slots import ShortReserve
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -22,7 +23,7 @@ def json_schema() -> JsonSchemaValue:
             field.pop("title", None)
             if isinstance(field.get("default"), dict):
                 del field["default"]  # what is in it says its own
-    for model in (Estimator, Fairness, ShortReserve):
+    for model in (Estimator, Fairness, Shadow, ShortReserve):
         parts[model.__name__]["properties"].update(_durations(model, parts))
     # An override has no defaults of its own: what it does not give is as in `default`.
     for field in parts[TenantRule.__name__]["properties"].values():

@@ -1,0 +1,215 @@
+"""A shadow policy is simulated by a process of its own, and touches nothing else."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from fairlead import policy_store
+from fairlead.policy import Shadow, parse
+from fairlead.store import connect
+from fairlead_scheduler import shadows
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.shadows import Shadows
+from fairlead_scheduler.simulation.report import Report
+from tests.integration.conftest import Fairlead
+from tests.support import race
+from tests.support.children import register
+from tests.support.logins import LogIn, as_login
+from tests.support.race import Database
+from tests.support.schedulers import scheduling
+from tests.support.waiting import until
+
+HEAVY = (
+    "queues: [{match: {queue: q}, tenants: {overrides: [{match: {tenant: b}, weight: 10}]}}]"
+)
+_BACKLOG = """
+    INSERT INTO fairlead.jobs (queue, tenant, kind)
+    SELECT 'q', tenant, 'k' FROM unnest(ARRAY['a', 'b']) tenant, generate_series(1, 6000)
+"""
+_ROW = "SELECT report, said FROM fairlead.policy_shadow"
+
+
+def said(db: Database) -> tuple[object, ...] | None:
+    """Return the report and the sentence of the last simulation."""
+    return db.execute(_ROW).fetchone()
+
+
+def shadow(version: int | str) -> Shadow | None:
+    """Return what a policy says of its shadow."""
+    return parse(json.dumps({"shadow": {"version": version}})).shadow
+
+
+class Term:
+    """A term's shadow, without the rest of the leader."""
+
+    def __init__(self, url: str, db: Database, wanted: Shadow | None) -> None:
+        settings = SchedulerSettings.model_validate({"database_url": url})
+        self.wanted = wanted
+        self.metrics = Metrics()
+        self.connection = connect(settings, name="upkeep")
+        self.shadows = Shadows(
+            self.connection,
+            settings,
+            epoch=race.lead(db),
+            shadow=lambda: self.wanted,
+            metrics=self.metrics,
+        )
+
+    def value(self, name: str, **labels: str) -> float | None:
+        """Return what a series shows."""
+        return self.metrics.registry.get_sample_value(f"fairlead_policy_shadow_{name}", labels)
+
+
+@pytest.fixture
+def term(database_url: str, db: Database) -> Iterator[Term]:
+    """Yield a term with a shadow that is not stored."""
+    made = Term(database_url, db, shadow(77))
+    yield made
+    made.shadows.stop()
+    made.connection.close()
+
+
+def finished(term: Term, db: Database) -> tuple[object, ...]:
+    """Look until something is stored, and return it."""
+
+    def stored() -> tuple[object, ...] | None:
+        term.shadows.look()
+        return said(db)
+
+    return until(stored, what="a simulation of the shadow", seconds=60)
+
+
+def test_a_leader_simulates_the_shadow_of_the_policy_in_force(
+    database_url: str, db: Database, fairlead: Fairlead
+) -> None:
+    """Both policies, by their versions; nothing is obeyed, and a policy without one ends it."""
+    register(db, slots=8)
+    db.execute(_BACKLOG)
+    policy_store.store(db, HEAVY)
+    policy_store.store(db, "shadow: {version: 1}")
+
+    with scheduling(database_url):
+        report, _ = until(lambda: said(db), what="a simulation of the shadow", seconds=60)
+    table = fairlead("policy", "shadow")
+    listed = json.loads(fairlead("policy", "shadow", "--json"))
+    policy_store.store(db, "{}")
+    with scheduling(database_url):
+        until(lambda: said(db) is None, what="forgetting the shadow", seconds=20)
+
+    made = cast("Report", report)
+    assert (2, 1) == (made["old"]["version"], made["new"]["version"])
+    shares = {each["tenant"]: each["new"]["share"] for each in made["tenants"]}
+    assert shares["b"] > 5 * shares["a"]
+    assert "old: version 2, in force; new: version 1, digest " in table
+    assert report == listed[0]["report"]
+    assert "no shadow policy is simulated" in fairlead("policy", "shadow", code=1)
+
+
+def test_a_shadow_that_is_not_stored_is_reported(
+    term: Term, db: Database, fairlead: Fairlead
+) -> None:
+    """By the command and by a metric; the policy in force stays."""
+    register(db)
+
+    report, sentence = finished(term, db)
+
+    assert report is None
+    assert str(sentence).startswith("shadow.version is 77, and no such policy is stored: ")
+    assert 1 == term.value("failed_total")
+    assert "shadow.version is 77" in fairlead("policy", "shadow")
+
+
+def test_a_shadow_without_workers_is_reported(term: Term, db: Database) -> None:
+    """Nothing would run."""
+    term.wanted = shadow(policy_store.store(db, HEAVY).digest)
+
+    _, sentence = finished(term, db)
+
+    assert "pool 'default' has no live worker, so nothing would run" == sentence
+
+
+def test_the_metrics_say_how_much_would_move(term: Term, db: Database) -> None:
+    """Until another policy is in force."""
+    register(db, slots=8)
+    db.execute(_BACKLOG)
+    stored = policy_store.store(db, HEAVY)
+    policy_store.store(db, "{}")
+    term.wanted = shadow(stored.digest)
+
+    finished(term, db)
+
+    moved = term.value("moved_share", digest=stored.digest)
+    assert moved == pytest.approx(10 / 11 - 1 / 2, abs=0.05)
+    assert (term.value("wait_p99_seconds", policy="in_force") or 0) > 1
+    assert (term.value("timestamp_seconds") or 0) > 1
+    term.wanted = None
+    term.shadows.look()
+    assert term.value("moved_share", digest=stored.digest) is None
+    assert said(db) is None
+
+
+def test_a_simulation_that_takes_too_long_is_killed(
+    term: Term, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And said to be."""
+    monkeypatch.setattr(shadows, "RUN_SECONDS_MAX", 0.0)
+
+    _, sentence = finished(term, db)
+
+    assert str(sentence).startswith("the simulation was ended")
+
+
+def test_no_simulation_outlives_the_term(term: Term) -> None:
+    """It is killed before the next leader's can begin."""
+    term.shadows.look()
+    assert term.shadows.run is not None
+    process = term.shadows.run.process
+    assert process.poll() is None
+
+    term.shadows.stop()
+
+    assert not Path(f"/proc/{process.pid}").exists()
+
+
+def test_a_deposed_leader_stores_nothing(term: Term, db: Database) -> None:
+    """What it simulated is another leader's to say."""
+    db.execute("UPDATE fairlead.leaders SET epoch = epoch + 1 WHERE role = 'scheduler'")
+    term.shadows.look()
+    assert term.shadows.run is not None
+    process = term.shadows.run.process
+    process.wait()
+
+    term.shadows.look()
+
+    assert said(db) is None
+    assert 1 == term.value("failed_total")
+
+
+def test_the_roles_may_simulate(
+    database_url: str,
+    db: Database,
+    log_in: LogIn,
+    fairlead: Fairlead,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """The scheduler's role for the shadow, the administrator's for the command."""
+    register(db)
+    db.execute(_BACKLOG)
+    scheduler = as_login(database_url, log_in("fairlead_scheduler").info.user)
+    admin = as_login(database_url, log_in("fairlead_admin").info.user)
+    term = Term(scheduler, db, shadow(policy_store.store(db, HEAVY).version))
+    report, _ = finished(term, db)
+    term.connection.close()
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", admin)
+    file = tmp_path / "policy.yaml"
+    file.write_text(HEAVY)
+
+    made = json.loads(fairlead("policy", "simulate", str(file), "--json"))
+
+    assert 12_000 == cast("Report", report)["waiting"] == made["waiting"]
+    assert "pool default, simulated" in fairlead("policy", "shadow")
