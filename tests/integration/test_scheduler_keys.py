@@ -1,10 +1,12 @@
 """Concurrency keys over the real tables: exact while leaders die and policies change."""
 
+import signal
 import threading
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
+import pytest
 from psycopg.types.json import Jsonb
 
 from fairlead import policy_store
@@ -100,21 +102,26 @@ def working(
         thread.join()
 
 
-def test_keys_hold_when_the_leader_is_killed(
-    database_url: str, db: Database, connect: Connect
+@pytest.mark.parametrize("ended", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_keys_hold_when_the_leader_is_killed_or_frozen(
+    database_url: str, db: Database, connect: Connect, ended: signal.Signals
 ) -> None:
-    """One for each account and three for each region, before, during and after a take-over."""
+    """One for each account and three for each region, before, during and after a take-over.
+
+    One that was frozen wakes up beside its heir, with a plan of its own in mind.
+    """
     policy_store.store(db, KEYED)
     worker = register(db, slots=100)
     insert_many(db, 3000)
     with working(connect, worker) as (done, samples), scheduler_process(database_url) as first:
         epoch = led(db)
         until(lambda: len(done) > 100, what="a hundred endings", seconds=30)
-        first.kill()
+        first.send_signal(ended)
         with scheduler_process(database_url):
             led(db, after=epoch)
-            ended = len(done)
-            until(lambda: len(done) > ended + 100, what="a hundred more", seconds=30)
+            before = len(done)
+            first.send_signal(signal.SIGCONT)
+            until(lambda: len(done) > before + 100, what="a hundred more", seconds=30)
 
     assert (1, 3) == (max(a for a, _ in samples), max(r for _, r in samples))
 
