@@ -8,7 +8,7 @@ from datetime import timedelta
 from functools import partial
 from math import inf
 from queue import SimpleQueue
-from time import monotonic
+from time import monotonic, thread_time
 
 from psycopg import errors
 
@@ -20,11 +20,11 @@ from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.reporter import Reporter
-from fairlead_scheduler.rulings import Rulings
+from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
 from fairlead_scheduler.values import Plan
-from fairlead_scheduler.views import Audited, News, Ruled, View
+from fairlead_scheduler.views import Audited, Disabled, News, Ruled, View
 
 _log = log.get("scheduler")
 _REFUSED = (errors.UniqueViolation, errors.DeadlockDetected, errors.QueryCanceled)
@@ -67,7 +67,9 @@ class Loop:
         self._requests = requests
         self._news = news
         self._metrics = metrics
-        self._rulings = Rulings(metrics.policy.rules, requests.disable)
+        self._rulings = Rulings(
+            metrics.policy.rules, self._disabled, Clocks(monotonic, thread_time)
+        )
         self._calm = Calm()
         self._now_us = 0
         self._due = monotonic()
@@ -120,6 +122,12 @@ class Loop:
         self._report()
         # 7. Rest.
         return self._rest(view, plan, began=began, stirred=bool(news))
+
+    def _disabled(self, disabled: Disabled) -> None:
+        """Say that a rule holds for nobody until another policy comes."""
+        version, rule, said = disabled
+        _log.error("policy.rule_disabled", version=version, rule=rule, reason=said)
+        self._requests.disable(disabled)
 
     def _ask_workers(self) -> bool:
         now = monotonic()

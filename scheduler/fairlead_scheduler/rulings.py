@@ -7,22 +7,18 @@ that takes too long all the same, or has no value, is disabled until another pol
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from time import monotonic, perf_counter, thread_time
-from typing import TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
-from fairlead import log
 from fairlead.policy.cel import Scope
 from fairlead.policy.variables import Workers, clock, everywhere
 from fairlead_scheduler import amendment
 from fairlead_scheduler.books import Lane
 from fairlead_scheduler.facts import facts_of
 from fairlead_scheduler.policy import FairOrder
-from fairlead_scheduler.rule_metrics import RuleMetrics
 from fairlead_scheduler.rulebook import Condition
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.views import Disabled
 
-_log = log.get("scheduler")
 _EVERYWHERE_SECONDS = 1.0
 _ROUND_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
@@ -34,15 +30,47 @@ _CHANCES = 3
 K = TypeVar("K")
 
 
+class Clocks(NamedTuple):
+    """What looks go by, in seconds; a simulation has others."""
+
+    now: Callable[[], float]
+    used: Callable[[], float]
+    """How long the thread has worked, whatever held it up."""
+
+
+class Noted(Protocol):
+    """What is counted of rules."""
+
+    def true(self, rule: str, count: int) -> None:
+        """Note for how many a rule holds."""
+        ...
+
+    def overruns(self, rule: str) -> None:
+        """Count a look that took too long."""
+        ...
+
+    def errors(self, rule: str) -> None:
+        """Count a look that found no value."""
+        ...
+
+    def clear(self) -> None:
+        """Forget what holds: another policy is in force."""
+        ...
+
+
 class Rulings:
     """Looks at the conditions of the policy in force.
 
     Args:
         metrics: What it counts.
         tell: Is told of each rule that is disabled.
+        clocks: What it goes by.
     """
 
-    def __init__(self, metrics: RuleMetrics, tell: Callable[[Disabled], None]) -> None:
+    def __init__(
+        self, metrics: Noted, tell: Callable[[Disabled], None], clocks: Clocks
+    ) -> None:
+        self._clocks = clocks
         self._metrics = metrics
         self._tell = tell
         self._began_us = 0
@@ -74,7 +102,7 @@ class Rulings:
             self._begin(order.table)
         if not self._table.rules:
             return
-        now = monotonic()
+        now = self._clocks.now()
         ruled: dict[Lane, int] = {}
         if now >= min(self._everywhere_due, self._slice_due):
             values = self._values(workers, now_us)
@@ -146,17 +174,18 @@ class Rulings:
         if not scopes:
             return answers
         failed: Exception | None = None
-        began, until = thread_time(), perf_counter() + _CPU_SECONDS_MAX
+        clocks = self._clocks
+        began, until = clocks.used(), clocks.now() + _CPU_SECONDS_MAX
         for key, scope in scopes.items():
             try:
                 answers[key] = condition.holds(scope)
             except Exception as error:  # noqa: BLE001 - whatever a rule raises, dispatch goes on
                 answers[key], failed = False, error
-            if perf_counter() >= until:
-                if thread_time() - began >= _CPU_SECONDS_MAX:
+            if clocks.now() >= until:
+                if clocks.used() - began >= _CPU_SECONDS_MAX:
                     break
-                until = perf_counter() + _CPU_SECONDS_MAX
-        self._judge(condition, used=thread_time() - began, failed=failed)
+                until = clocks.now() + _CPU_SECONDS_MAX
+        self._judge(condition, used=clocks.used() - began, failed=failed)
         return answers
 
     def _judge(self, condition: Condition, *, used: float, failed: Exception | None) -> None:
@@ -180,12 +209,6 @@ class Rulings:
         self._by_lane = [each for each in self._by_lane if each is not condition]
         self._holding &= ~condition.bit
         self._lifted |= condition.bit
-        _log.error(
-            "policy.rule_disabled",
-            version=self._table.stored,
-            rule=condition.name,
-            reason=said,
-        )
         self._tell(Disabled(self._table.stored, condition.name, said))
 
     def _lift(self, order: FairOrder, ruled: Mapping[Lane, int]) -> dict[Lane, int]:

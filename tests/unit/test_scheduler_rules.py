@@ -7,10 +7,9 @@ import pytest
 from fairlead.policy import parse
 from fairlead.policy.cel import Scope
 from fairlead.policy.variables import Workers
-from fairlead_scheduler import rulings
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.rulebook import Condition
-from fairlead_scheduler.rulings import Rulings
+from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.terms import compiled
 from fairlead_scheduler.values import QueueRow
 from fairlead_scheduler.views import Disabled
@@ -23,14 +22,14 @@ NIGHT = "rules: [{name: night, match: {%s}, when: hour < 6, hold: true}]"
 class Ruled:
     """A fair order under a policy's rules, and a clock that its looks go by."""
 
-    def __init__(self, document: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, document: str) -> None:
         self.bench = Bench(compiled(parse(document), stored=3))
         self.metrics = Metrics()
         self.told: list[Disabled] = []
         self.seconds = 100.0
         self.workers = Workers(8, 8)
-        self.rulings = Rulings(self.metrics.policy.rules, self.told.append)
-        monkeypatch.setattr(rulings, "monotonic", lambda: self.seconds)
+        clocks = Clocks(lambda: self.seconds, thread_time)
+        self.rulings = Rulings(self.metrics.policy.rules, self.told.append, clocks)
 
     def look(self, *, seconds: float = 1.0, hour: int | None = None) -> None:
         """Look at the rules after so long, at this hour."""
@@ -54,11 +53,9 @@ class Ruled:
 
 
 @pytest.mark.parametrize("match", ["queue: q", "queue: 'q*', tenant: a", "label: tier=free"])
-def test_a_rule_holds_while_its_condition_is_true(
-    match: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_rule_holds_while_its_condition_is_true(match: str) -> None:
     """Nothing is dispatched, what waits is recalled, and it goes on at V afterwards."""
-    ruled = Ruled("labels: {a: {tier: free}}\n" + NIGHT % match, monkeypatch)
+    ruled = Ruled("labels: {a: {tier: free}}\n" + NIGHT % match)
     bench = ruled.bench
     bench.add("q/a", *[100] * 6)
     bench.add("r/b", *[100] * 6)
@@ -76,9 +73,9 @@ def test_a_rule_holds_while_its_condition_is_true(
     assert "a2" in ruled.plan(2, hour=7)
 
 
-def test_a_hold_of_a_queue_leaves_the_others_the_slots(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hold_of_a_queue_leaves_the_others_the_slots() -> None:
     """Work-conserving: nobody waits for whom a rule holds."""
-    ruled = Ruled(NIGHT % "queue: q", monkeypatch)
+    ruled = Ruled(NIGHT % "queue: q")
     ruled.bench.add("q/a", *[100] * 4)
     ruled.bench.add("q/b", *[100] * 4)
     ruled.bench.add("r/c", *[100] * 4)
@@ -87,9 +84,9 @@ def test_a_hold_of_a_queue_leaves_the_others_the_slots(monkeypatch: pytest.Monke
     assert 2 == ruled.bench.order.held()["hold"]
 
 
-def test_who_was_held_has_earned_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_was_held_has_earned_nothing() -> None:
     """Releasing a hold: S = max(S, V)."""
-    ruled = Ruled(NIGHT % "tenant: a", monkeypatch)
+    ruled = Ruled(NIGHT % "tenant: a")
     ruled.bench.add("q/a", *[100] * 9)
     ruled.bench.add("q/b", *[100] * 40)
     ids = list(range(10, 30))
@@ -102,11 +99,9 @@ def test_who_was_held_has_earned_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     assert 4 == sum(name.startswith("a") for name in picked)
 
 
-def test_a_row_that_comes_back_while_a_rule_holds_is_recalled(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_row_that_comes_back_while_a_rule_holds_is_recalled() -> None:
     """A worker that returns it hands it to no other."""
-    ruled = Ruled(NIGHT % "tenant: a", monkeypatch)
+    ruled = Ruled(NIGHT % "tenant: a")
     ruled.bench.add("q/a", 100, 100)
     ruled.plan(hour=7)
     ruled.bench.order.claimed([1, 2], ruled.bench.now_us)
@@ -120,15 +115,13 @@ def test_a_row_that_comes_back_while_a_rule_holds_is_recalled(
 
 
 @pytest.mark.parametrize(("hour", "share"), [(0, 30), (9, 20)])
-def test_a_factor_multiplies_the_weight_of_a_queue(
-    hour: int, share: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_factor_multiplies_the_weight_of_a_queue(hour: int, share: int) -> None:
     """A rule that names no tenant and no lane is for the queue as a whole."""
     document = (
         "queues: [{match: {queue: q}, weight: 2}]\n"
         "rules: [{match: {queue: q}, when: hour < 6, weightFactor: 1.5}]"
     )
-    ruled = Ruled(document, monkeypatch)
+    ruled = Ruled(document)
     ruled.bench.add("q/a", *[100] * 90)
     ruled.bench.add("r/b", *[100] * 90)
 
@@ -137,12 +130,12 @@ def test_a_factor_multiplies_the_weight_of_a_queue(
     assert share == sum(name.startswith("a") for name in picked)
 
 
-def test_the_factors_of_several_rules_are_multiplied(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_factors_of_several_rules_are_multiplied() -> None:
     """And the weight stays within its bounds."""
     rule = "{tenant: a}, when: hour < %d, weightFactor: %s"
     rules = [rule % (6, "2"), rule % (7, "1.5"), rule % (1, "1000"), rule % (1, "1000")]
     listed = ", ".join(f"{{match: {each}}}" for each in rules)
-    ruled = Ruled(f"rules: [{listed}]", monkeypatch)
+    ruled = Ruled(f"rules: [{listed}]")
     ruled.bench.add("q/a", *[100] * 9)
 
     weights: list[float] = []
@@ -155,7 +148,7 @@ def test_the_factors_of_several_rules_are_multiplied(monkeypatch: pytest.MonkeyP
     assert [1000.0, 3.0, 1.5, 1.0] == weights
 
 
-def test_the_smallest_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_smallest_limit_counts() -> None:
     """Of the policy's own and those of all rules, in jobs and in shares of the slots."""
     document = (
         "queues: [{match: {queue: q}, tenants: {default: {slots: {limit: 6}}}}]\n"
@@ -164,7 +157,7 @@ def test_the_smallest_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
         "- {match: {tenant: a}, when: hour < 3, slots: {limit: 3}}\n"
         "- {match: {tenant: a}, when: hour < 9, slots: {limit: 100}}\n"
     )
-    ruled = Ruled(document, monkeypatch)
+    ruled = Ruled(document)
     ruled.bench.add("q/a", *[100] * 20)
 
     dispatched = [len(ruled.plan(hour=hour).split()) for hour in (0, 4, 7)]
@@ -172,9 +165,9 @@ def test_the_smallest_limit_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [3, 1, 2] == dispatched
 
 
-def test_an_edit_keeps_a_hold_that_both_policies_have(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_keeps_a_hold_that_both_policies_have() -> None:
     """Between two tables nobody slips through, however many lanes there are."""
-    ruled = Ruled(NIGHT % "tenant: 'a*'", monkeypatch)
+    ruled = Ruled(NIGHT % "tenant: 'a*'")
     for number in range(2500):
         ruled.bench.add(f"q/a{number}x", 100)
     ruled.bench.add("q/b", 100)
@@ -187,11 +180,9 @@ def test_an_edit_keeps_a_hold_that_both_policies_have(monkeypatch: pytest.Monkey
     assert 2500 == sum(len(ruled.plan(5000).split()) for _ in range(8))
 
 
-def test_a_new_leader_lets_hold_what_holds_before_its_first_plan(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_new_leader_lets_hold_what_holds_before_its_first_plan() -> None:
     """Fail-over keeps effects: what the former leader dispatched of a held lane is recalled."""
-    ruled = Ruled(NIGHT % "queue: q", monkeypatch)
+    ruled = Ruled(NIGHT % "queue: q")
     ruled.bench.order.adopt([QueueRow(100, "q", "a", 0, 100, None)], 0)
     ruled.bench.add("q/a", 100)
 
@@ -199,13 +190,13 @@ def test_a_new_leader_lets_hold_what_holds_before_its_first_plan(
     assert (100,) == ruled.bench.order.surplus()
 
 
-def test_a_hold_counts_more_than_a_reserve(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hold_counts_more_than_a_reserve() -> None:
     """Who has a reserve goes first, but not while a rule holds it."""
     document = (
         "queues: [{match: {queue: q}, tenants: {default: {slots: {reserve: 2}}}}]\n"
         + NIGHT % "tenant: a"
     )
-    ruled = Ruled(document, monkeypatch)
+    ruled = Ruled(document)
     ruled.bench.add("q/a", *[100] * 9)
     ruled.bench.add("q/b", *[100] * 9)
 
@@ -216,9 +207,9 @@ def test_a_hold_counts_more_than_a_reserve(monkeypatch: pytest.MonkeyPatch) -> N
 WAITING = "rules: [{name: late, when: lane.oldest_wait_s > 30, weightFactor: 4}]"
 
 
-def test_a_condition_of_a_lane_is_looked_at_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_condition_of_a_lane_is_looked_at_for_each() -> None:
     """With lane.*: once per matched lane and second."""
-    ruled = Ruled(WAITING, monkeypatch)
+    ruled = Ruled(WAITING)
     ruled.bench.add("q/a", *[100] * 90)
     ruled.look()
     ruled.bench.now_us += 31_000_000
@@ -243,7 +234,7 @@ def test_conditions_of_many_lanes_are_spread(monkeypatch: pytest.MonkeyPatch) ->
         return holds(self, values)
 
     monkeypatch.setattr(Condition, "holds", counting)
-    ruled = Ruled(WAITING, monkeypatch)
+    ruled = Ruled(WAITING)
     for number in range(1200):
         ruled.bench.add(f"q/a{number}x", 100)
     ruled.bench.plan(0)
@@ -293,7 +284,7 @@ def test_a_bad_rule_is_disabled_after_three_looks(
         f"rules: [{{name: bad, match: {{tenant: a}}, when: {when}, slots: {{limit: 1}}}},"
         f" {{name: good, match: {{tenant: b}}, when: {when}, hold: true}}]"
     )
-    ruled = Ruled(document, monkeypatch)
+    ruled = Ruled(document)
     ruled.bench.add("q/a", *[100] * 9)
     ruled.bench.add("q/b", *[100] * 9)
     ruled.bench.plan(0)
@@ -331,7 +322,7 @@ def test_one_slow_look_among_quick_ones_is_forgiven(monkeypatch: pytest.MonkeyPa
         return burning(self, values) if slow.pop(0) else True
 
     monkeypatch.setattr(Condition, "holds", holds)
-    ruled = Ruled("rules: [{name: bad, when: hour < 30, hold: true}]", monkeypatch)
+    ruled = Ruled("rules: [{name: bad, when: hour < 30, hold: true}]")
     for _ in range(6):
         ruled.look()
 

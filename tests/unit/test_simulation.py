@@ -18,6 +18,7 @@ from fairlead_scheduler.terms import Table, compiled
 from fairlead_scheduler.values import QueueRow
 
 MS, SECOND = 1000, 1_000_000
+DAY_US = 86_400 * SECOND
 NOW_US = 1_700_000_000 * SECOND
 OLD = Table()
 
@@ -152,6 +153,28 @@ def test_jobs_whose_turn_does_not_come_are_counted() -> None:
     whole = compared(replace(many, ended=[]), OLD, seconds=2).whole
 
     assert 4000 + 500 + 1 == whole.new.jobs
+
+
+def test_a_rule_holds_while_its_condition_is_true() -> None:
+    """At the hour that the simulation has come to: ten seconds before another begins."""
+    held = policy("rules: [{match: {tenant: a}, when: hour < 23, hold: true}]")
+    begun_us = NOW_US - NOW_US % DAY_US + 23 * DAY_US // 24
+    before = replace(
+        BACKLOG,
+        now_us=begun_us - 10 * SECOND,
+        rows=(),
+        waiting={
+            key: each._replace(oldest_us=begun_us) for key, each in BACKLOG.waiting.items()
+        },
+        ended=(),
+    )
+
+    first = shares(compared(before, held, seconds=9))["a"]
+    both = shares(compared(before, held, seconds=20))["a"]
+
+    assert first[0] == pytest.approx(1 / 3, abs=0.05)
+    assert first[1] == 0
+    assert 0.1 < both[1] < 0.25
 
 
 def test_a_paused_tenant_gets_nothing() -> None:

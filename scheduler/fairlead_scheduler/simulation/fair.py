@@ -11,13 +11,16 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import NamedTuple
 
+from fairlead.policy.variables import Workers
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.policy import FairOrder
 from fairlead_scheduler.rates import Used
+from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.simulation.order import Event, Row
 from fairlead_scheduler.simulation.trace import Arrival
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Found, Head, Paused, QueueRow, Stream, Want
+from fairlead_scheduler.views import Disabled
 
 _STREAMS_MAX = 1000
 """How many streams the leader refills in one look."""
@@ -58,6 +61,27 @@ def _none(stream: Stream) -> int:
     raise AssertionError(f"nothing waits at the start, and so nothing of {stream}")
 
 
+class _Unseen:
+    """Counts nothing of rules."""
+
+    def true(self, rule: str, count: int) -> None:
+        """Show it to nobody."""
+
+    def overruns(self, rule: str) -> None:
+        """Count nothing: simulated time stands still in a look."""
+
+    def errors(self, rule: str) -> None:
+        """Count nothing."""
+
+    def clear(self) -> None:
+        """Forget nothing."""
+
+
+def _forget(disabled: Disabled) -> None:
+    """Let a rule without a value be disabled, as the leader does, without a word."""
+    del disabled
+
+
 class Fair:
     """The fair order with its heads.
 
@@ -96,6 +120,10 @@ class Fair:
             for stream, each in inherited.waiting.items()
         )
         self._heads.surveyed()
+        self._running = sum(row.claimed_us is not None for row in rows)
+        self._seconds = 0.0
+        clocks = Clocks(lambda: self._seconds, lambda: 0.0)
+        self._rulings = Rulings(_Unseen(), _forget, clocks)
         self._streams: dict[Stream, list[int]] = {}
         """The ids, which are the seqs, of the jobs that have arrived."""
         self._costs_us: dict[int, int] = {
@@ -124,11 +152,13 @@ class Fair:
 
     def claimed(self, claims: Sequence[Event]) -> None:
         """Read the receipts of claims."""
+        self._running += len(claims)
         for at_us, group in groupby(claims, key=_at_us):
             self._order.claimed([self._id(job) for job, _ in group], at_us + self._begun_us)
 
     def ended(self, endings: Sequence[Event]) -> None:
         """Read the receipts of endings, with what they ran."""
+        self._running -= len(endings)
         ids = [self._id(job) for job, _ in endings]
         self._order.ended(ids, [self._costs_us.pop(job_id) for job_id in ids])
 
@@ -144,6 +174,8 @@ class Fair:
             heads.filled(want.stream, self._refill(want, now_us), want.limit)
         # Neither traces nor counts tell what jobs have in them: keys hold nobody.
         order.learn([None] * len(order.traits()))
+        self._seconds = now_us / 1e6
+        self._rulings.look(order, Workers(slots, max(0, slots - self._running)), now_us)
         plan = order.plan(now_us, slots, order.unclaimed + room, heads, self._inherited.paused)
         return [Row(job.vtag, self._place(job.id)) for job in plan.jobs]
 
