@@ -190,6 +190,22 @@ def test_a_new_leader_lets_hold_what_holds_before_its_first_plan() -> None:
     assert (100,) == ruled.bench.order.surplus()
 
 
+@pytest.mark.parametrize("when", ["hour < 6", "lane.in_flight < 9"])
+def test_an_edit_holds_whom_the_new_rules_are_for(when: str) -> None:
+    """What a lane remembers of rules is not taken for rules of another policy."""
+    document = f"rules: [{{match: {{tenant: %s}}, when: {when}, hold: true}}]"
+    ruled = Ruled(document % "a")
+    ruled.bench.add("q/a", *[100] * 9)
+    ruled.bench.add("q/b", *[100] * 9)
+    ruled.bench.plan(0)
+    assert "b1 b2" == ruled.plan(2, hour=0)
+
+    ruled.edit(document % "b")
+    picked = [name for _ in range(3) for name in ruled.plan(2).split()]
+
+    assert "a1 a2 a3 a4 a5 a6" == " ".join(picked)
+
+
 def test_a_hold_counts_more_than_a_reserve() -> None:
     """Who has a reserve goes first, but not while a rule holds it."""
     document = (
