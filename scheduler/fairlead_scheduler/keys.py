@@ -5,7 +5,7 @@ a head of such a queue may go, and so are those of jobs that are found in `work_
 take-over, and when a policy brings a key. Until these are known nothing of the queue goes.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from heapq import heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
@@ -85,10 +85,21 @@ class _Line(Generic[L]):
 class Keys(Generic[L]):
     """The keys of one queue: what heads and flights have of them, and which lanes wait."""
 
-    __slots__ = ("_freed", "_in_flight", "_waiting", "demands", "flights", "heads", "unknown")
+    __slots__ = (
+        "_freed",
+        "_in_flight",
+        "_waiting",
+        "demands",
+        "flights",
+        "heads",
+        "paths",
+        "unknown",
+    )
 
     def __init__(self, demands: tuple[Demand, ...]) -> None:
         self.demands = demands
+        self.paths = [demand.path.split(".", 1) for demand in demands]
+        """Of each, where in a job the value is: `payload` or `headers`, and behind that."""
         self.heads: dict[int, tuple[Value, ...]] = {}
         """Heads whose values have been read, until they go."""
         self.flights: dict[int, tuple[Value, ...]] = {}
@@ -168,16 +179,12 @@ class Keys(Generic[L]):
     def values(self, tenant: str, texts: Sequence[str | None]) -> tuple[Value, ...]:
         """Return the values of a job of this tenant, from the texts that were read."""
         return tuple(
-            Value(place, tenant if demand.per_tenant else None, text)
-            for place, (demand, text) in enumerate(zip(self.demands, texts, strict=True))
-            if text is not None
+            [
+                Value(place, tenant if self.demands[place].per_tenant else None, text)
+                for place, text in enumerate(texts)
+                if text is not None
+            ]
         )
-
-    def traits(self, job_id: int) -> Iterator[Trait]:
-        """Yield what to read of a job."""
-        for demand in self.demands:
-            root, _, path = demand.path.partition(".")
-            yield Trait(job_id, root, path)
 
     def _count(self, job_id: int, values: tuple[Value, ...]) -> None:
         if values:

@@ -35,8 +35,9 @@ def ask(ledger: Ledger) -> tuple[Asked, ...]:
     for keys in _keys(ledger):
         left = _JOBS_AT_ONCE - len(asked)
         asked += [Asked(job_id, keys, None) for job_id in islice(keys.unknown, max(0, left))]
-    for lanes in (ledger.keyed.starved, ledger.keyed.unread):
-        most = max(_HEADS_LOWEST, min(_HEADS_AT_ONCE, _JOBS_AT_ONCE // (len(lanes) or 1)))
+    starved, unread = ledger.keyed.starved, ledger.keyed.unread
+    fair_share = max(_HEADS_LOWEST, _JOBS_AT_ONCE // (len(starved) or 1))
+    for lanes, most in ((starved, min(fair_share, _HEADS_AT_ONCE)), (unread, _HEADS_AT_ONCE)):
         while lanes and len(asked) < _JOBS_AT_ONCE:
             lane = next(iter(lanes))
             del lanes[lane]
@@ -47,7 +48,9 @@ def ask(ledger: Ledger) -> tuple[Asked, ...]:
 
 def wanted(asked: Iterable[Asked]) -> tuple[Trait, ...]:
     """Return what to read for these jobs, job after job."""
-    return tuple(trait for each in asked for trait in each.keys.traits(each.job_id))
+    return tuple(
+        [Trait(job_id, root, path) for job_id, keys, _ in asked for root, path in keys.paths]
+    )
 
 
 def learn(ledger: Ledger, asked: Iterable[Asked], texts: Sequence[str | None]) -> None:
@@ -152,10 +155,11 @@ def _keys(ledger: Ledger) -> Iterator[Keys[Lane]]:
 
 def _unread(ledger: Ledger, lane: Lane, keys: Keys[Lane], most: int) -> list[Asked]:
     """Return up to so many of a lane's first heads whose values are not known."""
-    heads = (head[0] for stream in lane.heads.streams for head in stream.ready)
+    read, flights = keys.heads, ledger.flights
     unread = (
-        Asked(job_id, keys, lane)
-        for job_id in islice(heads, _HEADS_AT_ONCE)
-        if job_id not in keys.heads and job_id not in ledger.flights
+        Asked(head[0], keys, lane)
+        for stream in lane.heads.streams
+        for head in stream.ready
+        if head[0] not in read and head[0] not in flights
     )
     return list(islice(unread, most))
