@@ -18,7 +18,7 @@ from psycopg.rows import TupleRow
 from fairlead.dev import processes
 from tests.chaos import app, history, records
 from tests.chaos.history import Ended, Event, Found, Verdict
-from tests.support.tree import ROOT
+from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
 LEASE_SECONDS = 3.0
@@ -37,8 +37,6 @@ SETTINGS = {
     "FAIRLEAD_OVERRUN_GRACE_SECONDS": "1",
     "FAIRLEAD_LOG_FORMAT": "json",
 }
-_SOURCES = os.pathsep.join(str(ROOT / each) for each in ("", "core", "scheduler", "worker"))
-"""A checkout runs its own code, whichever one is installed."""
 _STOP_SECONDS = 20.0
 _LOG_LINES = 60
 SEED_VARIABLE = "FAIRLEAD_TEST_CHAOS_SEED"
@@ -160,7 +158,7 @@ class Fleet:
             **SETTINGS,
             **self.environment,
             "FAIRLEAD_DATABASE_URL": url or self.url,
-            "PYTHONPATH": _SOURCES,
+            "PYTHONPATH": SOURCES,
             app.HISTORY_VARIABLE: str(self.history_path),
         }
         with log.open("ab") as output:

@@ -1,6 +1,7 @@
 """A worker that cannot work says so in one sentence; one that must wait waits."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from fairlead.dev.postgres import Server
 from tests.chaos.fleet import fleet
 from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
+from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
 MEMORY_KIB_MAX = 45 * 1024
@@ -29,7 +31,10 @@ def refused(url: str, folder: Path, *arguments: str) -> tuple[int, list[str]]:
         check=False,
         capture_output=True,
         cwd=folder,
-        env={"FAIRLEAD_DATABASE_URL": url, "PYTHONPATH": str(folder)},
+        env={
+            "FAIRLEAD_DATABASE_URL": url,
+            "PYTHONPATH": os.pathsep.join([str(folder), SOURCES]),
+        },
         text=True,
         timeout=60,
     )

@@ -71,7 +71,7 @@ class RunningChild:
                 env={
                     **os.environ,
                     "FAIRLEAD_DATABASE_URL": database_url,
-                    "PYTHONPATH": str(tree.ROOT),
+                    "PYTHONPATH": tree.SOURCES,
                     **(environment or {}),
                 },
                 stderr=subprocess.PIPE,

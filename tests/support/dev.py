@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.support import tree
 from tests.support.databases import fast_folder
 from tests.support.waiting import until
 
@@ -46,7 +47,7 @@ def running_dev(*words: str) -> Generator[Dev]:
                 [sys.executable, "-m", "fairlead.cli", "dev", *fixed, *words],
                 cwd=folder,
                 stderr=output,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path])},
+                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), tree.SOURCES])},
             ) as dev,
         ):
             try:

@@ -1,6 +1,7 @@
 """The repository as the house rules see it: its files, and the syntax trees of its modules."""
 
 import ast
+import os
 import subprocess
 from collections.abc import Iterator
 from functools import cache
@@ -13,6 +14,8 @@ ROOMS = {
     "scheduler": "fairlead_scheduler",
     "autoscaler": "fairlead_autoscaler",
 }
+SOURCES = os.pathsep.join(str(ROOT / each) for each in ("", *ROOMS))
+"""What programs import from: a checkout runs its own code, whichever one is installed."""
 
 
 @cache
