@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import ctypes
 import os
+import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -60,7 +61,8 @@ def where(job: Job) -> Json:
 @tasks.handler("where_apart", process=True)
 def where_apart(job: Job) -> Json:
     """Say where it runs, in a process of its own."""
-    return {"pid": os.getpid(), "group": os.getpgid(0), "id": job.id}
+    folder = str(Path.cwd())
+    return {"pid": os.getpid(), "group": os.getpgid(0), "id": job.id, "folder": folder}
 
 
 @tasks.handler("raises")
@@ -124,6 +126,19 @@ def asks(job: Job) -> None:
         rest.wait(0.01)
     _see("told to stop")
     job.raise_if_cancelled()
+
+
+@tasks.handler("wanders")
+def wanders(job: Job[str]) -> None:
+    """Go to another folder, with the whole process."""
+    os.chdir(job.payload)
+
+
+@tasks.handler("misplaces")
+def misplaces(job: Job[str]) -> str:
+    """Have Python be looked for elsewhere; return where it was."""
+    before, sys.executable = sys.executable, job.payload
+    return before
 
 
 @tasks.handler("asks_apart", process=True)

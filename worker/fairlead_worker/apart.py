@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from time import monotonic, monotonic_ns
 from typing import TypeAlias
 
@@ -35,17 +36,27 @@ class Process:
 
     Args:
         app: the application, as module:attribute.
+        folder: where it is started.
+
+    Raises:
+        OSError: the machine has no room for another process.
     """
 
-    def __init__(self, app: str) -> None:
+    def __init__(self, app: str, folder: Path) -> None:
         ours, theirs = socket.socketpair()
-        with theirs:
+        try:
             command = [sys.executable, "-m", "fairlead_worker.apart_main"]
             self._process = subprocess.Popen(
                 [*command, "--app", app, "--fd", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
+                cwd=folder,
             )
+        except OSError:
+            ours.close()
+            raise
+        finally:
+            theirs.close()
         ours.settimeout(_LOOK_SECONDS)
         self._socket = ours
         self._inbox = bytearray()
@@ -94,12 +105,16 @@ class Process:
 class Apart:
     """Runs attempts in processes, as many as are asked for at a time. Safe from any thread.
 
+    Every process is started in the folder that is this one's now, where the application is
+    looked for: a handler in a thread may have gone elsewhere since.
+
     Args:
         app: the application, as module:attribute.
     """
 
     def __init__(self, app: str) -> None:
         self._app = app
+        self._folder = Path.cwd()
         self._idle: deque[Process] = deque()
         self._log = log.get("worker.apart")
 
@@ -110,27 +125,36 @@ class Apart:
         new one takes nothing from the attempt's time; it says whether to go on.
         """
         process = self._take()
-        if process is None:
-            attempt.ending = HandedBack("failed", "no process could be started for its handler")
+        if isinstance(process, str):
+            why = f"no process could be started for its handler: {process}"
+            attempt.ending = HandedBack("failed", why)
         elif begin():
             self._run_in(process, attempt)
         else:
             self._idle.append(process)
 
-    def _take(self) -> Process | None:
-        """Return a process that has loaded the application, or None when that fails."""
+    def _take(self) -> Process | str:
+        """Return a process that has loaded the application, or why there is none."""
         try:
             return self._idle.pop()
         except IndexError:
-            process = Process(self._app)
+            return self._start()
+
+    def _start(self) -> Process | str:
+        try:
+            process = Process(self._app, self._folder)
+        except OSError as error:
+            self._log.error("process.failed", how=error.strerror)
+            return str(error.strerror)
         until = monotonic() + START_SECONDS
         try:
             while process.hear() is None:
                 if monotonic() > until:
                     process.kill()
         except EOFError:
-            self._log.error("process.failed", how=how_it_died(process.exit_code()))
-            return None
+            how = how_it_died(process.exit_code())
+            self._log.error("process.failed", how=how)
+            return f"it {how}"
         return process
 
     def _run_in(self, process: Process, attempt: Attempt) -> None:

@@ -1,0 +1,35 @@
+"""Handlers that run in a process of their own, where starting one is not easy."""
+
+from pathlib import Path
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.integration.test_child_outcomes import ends
+from tests.support.dispatching import insert
+
+
+@pytest.mark.usefixtures("running")
+def test_a_process_is_started_in_the_folder_of_its_worker(db: Connection[TupleRow]) -> None:
+    """A handler that goes elsewhere does not hide the application from the next process."""
+    assert "succeeded" == ends(db, insert(db, "wanders", "/"))[0]
+
+    result = ends(db, insert(db, "where_apart"))[1]
+
+    assert isinstance(result, dict)
+    assert str(Path.cwd()) == result["folder"]
+
+
+@pytest.mark.usefixtures("running")
+def test_a_process_that_cannot_be_started_fails_its_attempt_and_no_other(
+    db: Connection[TupleRow],
+) -> None:
+    """A machine that starts none costs an attempt that comes again, and no slot."""
+    python = ends(db, insert(db, "misplaces", "/nowhere/python"))[1]
+    refused = [ends(db, insert(db, "where_apart")) for _ in range(3)]
+    assert "succeeded" == ends(db, insert(db, "misplaces", python))[0]
+
+    error = "no process could be started for its handler: No such file or directory"
+    assert [("scheduled", None, error, 1)] * 3 == refused
+    assert "succeeded" == ends(db, insert(db, "where_apart"))[0]
