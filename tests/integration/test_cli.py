@@ -304,8 +304,8 @@ def test_migrate_says_what_it_did(fairlead: Fairlead, db: Connection[TupleRow]) 
     assert "newer than this code's" in fairlead("migrate")
     assert "no queue" in fairlead("queues")
     db.execute("UPDATE fairlead.schema_versions SET compatible_from = 99 WHERE version = 99")
-    for command in ("migrate", "queues", "check"):
-        assert "upgrade Fairlead" in fairlead(command, code=2)
+    for command in (["migrate"], ["migrate", "--plan"], ["queues"], ["check"]):
+        assert "upgrade Fairlead" in fairlead(*command, code=2)
 
 
 def test_a_database_without_the_schema_is_told_from_one_that_is_away(

@@ -33,6 +33,9 @@ def run_migrations(
     from fairlead.migrate import migrate, plan, schema_state
 
     with reached() as connection:
+        state = schema_state(connection)
+        if state.too_new:
+            raise Problem(state.sentence())
         if plan_only:
             planned = plan(connection, rls=rls)
             if as_json:
@@ -51,8 +54,6 @@ def run_migrations(
         connection.add_notice_handler(keep)
         ran = migrate(connection, rls=rls)
         state = schema_state(connection)
-    if not state.fits:
-        raise Problem(state.sentence())
     if as_json:
         show.print_json({"version": state.version, "ran": ran, "warnings": warnings})
         return
