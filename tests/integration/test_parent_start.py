@@ -151,6 +151,7 @@ def test_a_worker_runs_until_empty(
 
         assert (0, ()) == (code, made.unfinished())
         assert made.verdict().clean, made.verdict()
+        assert 1 == worker.log.read_text("utf-8").count("worker.all_done")
 
 
 def test_a_worker_that_runs_until_empty_says_what_it_waits_for(

@@ -197,7 +197,8 @@ class Parent:
     # --- the next step of a stop ------------------------------------------------------------
 
     def _take_next_step(self, now: float) -> None:
-        if self._orders.until_empty and self._vigil.over(now, idle=self._idle()):
+        waiting = self._orders.until_empty and not self._stop.is_set()
+        if waiting and self._vigil.over(now, idle=self._idle()):
             self._log.info("worker.all_done")
             self._stop.set()
         seen = drain.Seen(
