@@ -1,6 +1,7 @@
 -- traits: the values that the keys of jobs look at, as one array of texts in the order in which they are
 --         asked for; null where there is none. A long one is shortened, and told apart by its digest. It
---         ends early when the documents before have so many bytes as they are stored.
+--         ends early when the documents before have so many bytes as they are stored, but not among
+--         the first %(least)s.
 -- locks: none.
 -- index: jobs_pkey
 select array_agg(case when length(v.value) <= 128 then v.value
@@ -12,15 +13,16 @@ from (
     from (
         select s.document #> string_to_array(s.path, '.') as found
         from (
-            select a.path, d.document,
+            select a.path, a.place, d.document,
                    coalesce(sum(d.bytes) over (rows between unbounded preceding and 1 preceding), 0)
                        as before
-            from unnest(%(ids)s::bigint[], %(roots)s::text[], %(paths)s::text[]) as a (id, root, path)
+            from unnest(%(ids)s::bigint[], %(roots)s::text[], %(paths)s::text[])
+                with ordinality as a (id, root, path, place)
             left join lateral (
                 select k.document, pg_column_size(k.document) as bytes
                 from (select case a.root when 'headers' then j.headers else j.payload end as document
                       from fairlead.jobs j where j.id = a.id offset 0) k) d on true
             offset 0) s
-        where s.before < %(bytes_max)s
+        where s.before < %(bytes_max)s or s.place <= %(least)s
         offset 0) r
     offset 0) v
