@@ -20,7 +20,7 @@ OLD_TRANSACTION = timedelta(minutes=5)
 OLD_SLOT_TRANSACTIONS = 1_000_000
 CLOCK_SKEW = timedelta(seconds=5)
 CONNECTIONS_OF_A_WORKER = 3  # the parent's, and two of one child
-CONNECTIONS_OF_THE_REST = 9  # two schedulers, and a person or two
+CONNECTIONS_OF_THE_REST = 10  # two schedulers, and a person or two
 
 Severity = Literal["ok", "warning", "error"]
 

@@ -25,7 +25,8 @@ _log = log.get("scheduler")
 _PACKAGE = __package__ or ""
 _LIST_SECONDS = 2.0
 _REST_SECONDS = 60.0
-_DUTY = 0.25
+_DUTY = 0.5
+"""What took so long is seen after three times as long at most."""
 _ENTRIES_AT_ONCE = 100_000
 """Jobs that one statement is expected to count at most, which takes some 50 ms."""
 _QUEUES_AT_ONCE = 200

@@ -46,7 +46,7 @@ FAULTS = [
     ({"synchronous_commit": "off"}, "warning", "synchronous_commit is off"),
     ({"autovacuum": False}, "error", "dead rows pile up"),
     ({"connections": 95}, "warning", "raise max_connections"),
-    ({"workers": 40}, "warning", "the fleet wants 129"),
+    ({"workers": 40}, "warning", "the fleet wants 130"),
     ({"now": NOW + timedelta(seconds=30)}, "warning", "30 s off"),
     ({"oldest_transaction": timedelta(minutes=20)}, "warning", "(process 17) is 20 min old"),
     ({"oldest_prepared": timedelta(hours=2)}, "warning", "prepared transaction is 120 min"),
