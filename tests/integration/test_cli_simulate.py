@@ -8,6 +8,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead.cli.program import run
 from tests.integration.conftest import Fairlead
 from tests.support.children import register
 
@@ -202,6 +203,24 @@ def test_what_cannot_be_simulated_is_one_sentence(
 ) -> None:
     """The field, its value and the fix."""
     assert said in fairlead("policy", "simulate", str(file), *words, code=2)
+
+
+@pytest.mark.usefixtures("busy")
+def test_what_is_not_simulated_is_said(
+    file: Path, capsys: pytest.CaptureFixture[str], fairlead: Fairlead
+) -> None:
+    """Nobody knows which values the jobs have that will come."""
+    file.write_text(
+        "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]\n"
+    )
+    del fairlead  # it has said where the database is
+
+    code = run(["policy", "simulate", str(file), "--json"])
+
+    said = capsys.readouterr()
+    assert 0 == code
+    assert json.loads(said.out)["tenants"]
+    assert "fairlead: concurrency is not simulated: here it holds nobody\n" == said.err
 
 
 def test_a_bad_trace_is_refused_with_its_line(

@@ -1,6 +1,11 @@
 """A shadow policy is simulated by a process of its own, and touches nothing else."""
 
 import json
+import os
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -29,6 +34,14 @@ HEAVY = (
 _BACKLOG = """
     INSERT INTO fairlead.jobs (queue, tenant, kind)
     SELECT 'q', tenant, 'k' FROM unnest(ARRAY['a', 'b']) tenant, generate_series(1, 6000)
+"""
+_LEADER = """
+import time
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.shadows import Run
+run = Run(SchedulerSettings(), 1)
+print(run.process.pid, flush=True)
+time.sleep(60)
 """
 _ROW = "SELECT report, said FROM fairlead.policy_shadow"
 
@@ -213,3 +226,38 @@ def test_the_roles_may_simulate(
 
     assert 12_000 == cast("Report", report)["waiting"] == made["waiting"]
     assert "pool default, simulated" in fairlead("policy", "shadow")
+
+
+def test_a_simulation_dies_with_a_leader_that_is_killed(tmp_path: Path) -> None:
+    """The kernel does it: nothing is left that could run on."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"postgresql://127.0.0.1:{silent.getsockname()[1]}/nobody"
+        leader = subprocess.Popen(
+            [sys.executable, "-c", _LEADER],
+            stdout=subprocess.PIPE,
+            env={**os.environ, "FAIRLEAD_DATABASE_URL": url},
+            cwd=tmp_path,
+        )
+        try:
+            assert leader.stdout is not None
+            child = int(leader.stdout.readline())
+            until(
+                lambda: os.getpriority(os.PRIO_PROCESS, child) == 19,
+                what="the simulation's start",
+                seconds=30,
+            )
+            os.kill(child, signal.SIGSTOP)  # so that it cannot end by itself
+        finally:
+            leader.kill()
+            leader.communicate()
+
+        until(lambda: not alive(child), what="its death", seconds=10)
+
+
+def alive(pid: int) -> bool:
+    """Tell whether a process runs; one that nobody has waited for does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state != "Z"

@@ -100,6 +100,8 @@ def simulate(  # noqa: PLR0913 - each is an option of the command
         raise Problem("--trace is recorded traffic: give --against recorded with it")
     if plot is not None:
         _may_draw(plot)
+    if any(rule.concurrency for rule in found.queues):
+        typer.echo("fairlead: concurrency is not simulated: here it holds nobody", err=True)
     made = _predict(found, asked)
     if plot is not None:
         _draw(plot, made, str(file))
