@@ -931,12 +931,13 @@ begin
     elsif job.state = 'queued' then
         select count(*) into ahead from (
             select from fairlead.work_queue mine cross join lateral (
-                select w.job_id from fairlead.work_queue w
-                where w.pool = mine.pool and w.band = mine.band and w.band >= 0 and w.worker is null
-                  and w.vtag >= (select f.vtag from fairlead.claim_floors f
-                                 where f.pool = mine.pool and f.band = mine.band)
-                  and (w.vtag, w.job_id) < (mine.vtag, mine.job_id)
-                order by w.vtag, w.job_id limit 10001) w
+                select w.job_id from fairlead.claim_floors f cross join lateral (
+                    select w.job_id from fairlead.work_queue w
+                    where w.pool = mine.pool and w.band = f.band and w.band >= 0 and w.worker is null
+                      and w.vtag >= f.vtag
+                      and (w.band < mine.band or (w.vtag, w.job_id) < (mine.vtag, mine.job_id))
+                    order by w.vtag, w.job_id limit 10001) w
+                where f.pool = mine.pool and f.band <= mine.band limit 10001) w
             where mine.job_id = explain.job_id) rows;
         return known || jsonb_build_object('blocked_by', 'capacity', 'ahead', ahead, 'said', format(
             'it is dispatched and waits for a worker, behind %s others', ahead));

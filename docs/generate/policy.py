@@ -36,6 +36,8 @@ _TITLES = {
     "Fairness": "fairness",
     "ShortReserve": "fairness.reserve",
     "Estimator": "fairness.estimator",
+    "Band": "bands[]",
+    "Priorities": "bands[].priorities",
     "QueueRule": "queues[]",
     "QueueMatch": "queues[].match",
     "Slots": "slots",

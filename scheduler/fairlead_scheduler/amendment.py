@@ -7,12 +7,13 @@ Queues have their new terms at once. Lanes get theirs some at each plan, because
 would hold up a dispatch for longer than a tick.
 """
 
-from collections.abc import Iterator, Mapping
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
-from operator import itemgetter
 
 from fairlead_scheduler import traits
 from fairlead_scheduler.books import UNCLAIMED, UNKNOWN, Flight, Lane, Queue
+from fairlead_scheduler.bounds import Bounds
 from fairlead_scheduler.estimate import prior_us
 from fairlead_scheduler.keys import Value
 from fairlead_scheduler.ledger import Ledger
@@ -23,7 +24,7 @@ _LANES_AT_ONCE = 1000
 _RULED_LANES_AT_ONCE = 400
 """Where there are rules: to find those that are for a lane takes as long again, or longer."""
 
-Bound = Lane | Queue | tuple[Queue, Value]
+Bound = Bounds | tuple[str, Value]
 """What a limit is for: the last is a value of a key."""
 
 
@@ -39,7 +40,7 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
     if same:
         return
     ledger.ruling = 0
-    ledger.root.advance(ledger.lowest_tag())
+    ledger.root.advance(ledger.fronts.lowest_tag())
     rekeyed: set[Queue] = set()
     for queue in ledger.queues.values():
         if ruled:
@@ -48,55 +49,59 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
         demands = () if queue.keys is None else queue.keys.demands
         if demands != queue.rule.keys and traits.rekey(ledger, queue, queue.rule.keys):
             rekeyed.add(queue)
-        ledger.stale.update(dict.fromkeys(queue.tenants.values()))
+        ledger.stale.update(dict.fromkeys(queue.every()))
     if rekeyed:
         traits.forget(ledger, rekeyed)
     if ruled:
         for lane in ledger.stale:
             lane.rules, lane.ruling = UNKNOWN, 0
-    ledger.windows.forget(now_us)
+    ledger.shared.windows.forget(now_us)
     ledger.over = True
     if not ruled:
         amend_lanes(ledger)
 
 
-def rule(ledger: Ledger, everywhere: int, by_lane: Mapping[Lane, int], now_us: int) -> None:
+def rule(
+    ledgers: Sequence[Ledger], everywhere: int, by_lane: Mapping[Lane, int], now_us: int
+) -> None:
     """Let these rules hold, from the next plan on.
 
     Args:
-        ledger: The books, whose table has the rules.
+        ledgers: The books of the bands, whose table has the rules.
         everywhere: Those that hold for everybody they are for, of those that ask nothing of
             lanes.
         by_lane: For some lanes, those of the others that hold for them.
         now_us: The database's time.
     """
-    ledger.now_us = now_us
-    changed = ledger.ruling ^ everywhere
-    ledger.ruling = everywhere
-    if changed:
-        _rule_everywhere(ledger, changed)
+    for ledger in ledgers:
+        ledger.now_us = now_us
+        changed = ledger.ruling ^ everywhere
+        ledger.ruling = everywhere
+        if changed:
+            _rule_everywhere(ledger, changed)
     for lane, ruling in by_lane.items():
         if lane.ruling != ruling:
             lane.ruling = ruling
-            ledger.stale[lane] = None
+            ledgers[lane.band].stale[lane] = None
 
 
-def ruled_lanes(ledger: Ledger) -> list[Lane]:
+def ruled_lanes(ledgers: Sequence[Ledger]) -> list[Lane]:
     """Return the lanes for which there are rules that ask something of lanes."""
-    asking = ledger.table.rules.asking
-    lanes = (lane for queue in ledger.queues.values() for lane in queue.tenants.values())
+    asking = ledgers[0].table.rules.asking
+    queues = (queue for ledger in ledgers for queue in ledger.queues.values())
+    lanes = (lane for queue in queues for lane in queue.every())
     return [lane for lane in lanes if lane.rules > 0 and lane.rules & asking]
 
 
 def _rule_everywhere(ledger: Ledger, changed: int) -> None:
-    ledger.root.advance(ledger.lowest_tag())
+    ledger.root.advance(ledger.fronts.lowest_tag())
     for queue in ledger.queues.values():
         if queue.rules.own & changed:
             _amend_queue(ledger, queue)
             ledger.over = True
     if changed & ledger.table.rules.of_tenants:
         for queue in ledger.queues.values():
-            for lane in queue.tenants.values():
+            for lane in queue.every():
                 if lane.rules & changed:
                     ledger.stale[lane] = None
 
@@ -125,12 +130,18 @@ def resize(ledger: Ledger, slots: int) -> None:
             ledger.holds.ask_again(member)
 
 
-def judge_lengths(ledger: Ledger) -> list[Lane]:
+def judge_lengths(ledgers: Sequence[Ledger]) -> list[Lane]:
     """Tell short jobs from long ones as the settings say; returns the lanes to admit."""
-    settings, freed = ledger.settings, ledger.parked.lanes()
-    ledger.longs = long_jobs(settings.short, settings.prior_samples, ledger.flights)
-    for lane in freed:
-        ledger.let(lane)
+    settings = ledgers[0].settings
+    longs = long_jobs(
+        settings.short, settings.prior_samples, ChainMap(*(x.flights for x in ledgers))
+    )
+    freed: list[Lane] = []
+    for ledger in ledgers:
+        ledger.longs = longs
+        for lane in ledger.parked.lanes():
+            ledger.let(lane)
+            freed.append(lane)
     return freed
 
 
@@ -162,42 +173,67 @@ def _amend_lane(ledger: Ledger, lane: Lane) -> None:
     lane.expected_us = lane.mean.shrunk_us(queue.prior_us, settings.prior_samples)
 
 
-def surplus(ledger: Ledger) -> tuple[int, ...]:
-    """Return the unclaimed rows that limits no longer allow, ascending: those that go last."""
-    excess = dict(_excess(ledger))
+def surplus(ledgers: Sequence[Ledger]) -> tuple[int, ...]:
+    """Return the unclaimed rows that may not wait any more, ascending.
+
+    Those are rows above a new limit, of which the ones go that would be claimed last, and rows
+    in a band that is no longer theirs.
+    """
+    excess: dict[Bound, int] = {}
+    for ledger in ledgers:
+        excess.update(_excess(ledger))
     chosen: list[int] = []
-    if excess:
-        waiting = [
-            (flight.root_tag, job_id, above)
-            for job_id, flight in ledger.flights.items()
-            if flight.claimed_us == UNCLAIMED
-            and (above := [each for each in _bounds(job_id, flight) if each in excess])
-        ]
-        for _, job_id, above in sorted(waiting, key=itemgetter(0, 1), reverse=True):
-            if any(excess[each] > 0 for each in above):
+    for ledger in reversed(ledgers):
+        for _, job_id, flight in sorted(_waiting(ledger, excess), reverse=True):
+            above = [each for each in _bounds(job_id, flight) if each in excess]
+            if _has_strayed(ledger, flight) or any(excess[each] > 0 for each in above):
                 chosen.append(job_id)
                 for each in above:
                     excess[each] -= 1
-    ledger.over = bool(chosen)
+    for ledger in ledgers:
+        ledger.over = bool(chosen)
     return tuple(sorted(chosen))
 
 
+def _waiting(ledger: Ledger, excess: Mapping[Bound, int]) -> Iterator[tuple[int, int, Flight]]:
+    """Yield the unclaimed rows that may have to go, with their tags and ids."""
+    for job_id, flight in ledger.flights.items():
+        if flight.claimed_us == UNCLAIMED and (
+            any(each in excess for each in _bounds(job_id, flight))
+            or _has_strayed(ledger, flight)
+        ):
+            yield flight.root_tag, job_id, flight
+
+
 def _excess(ledger: Ledger) -> Iterator[tuple[Bound, int]]:
-    """Yield whose limits are exceeded, and by how many jobs."""
+    """Yield which limits are exceeded, and by how many jobs."""
     for member in ledger.members():
-        if member.bounds is not None and member.in_flight > member.bounds.limit:
-            yield member, member.in_flight - member.bounds.limit
+        bounds = member.bounds
+        if bounds is not None and bounds.in_flight > bounds.limit:
+            yield bounds, bounds.in_flight - bounds.limit
     for queue in ledger.keyed.queues:
         if queue.keys is not None:
             for value, jobs in queue.keys.excess().items():
-                yield (queue, value), jobs
+                yield (queue.name, value), jobs
 
 
 def _bounds(job_id: int, flight: Flight) -> Iterator[Bound]:
-    """Yield whose limits a job in flight counts for."""
+    """Yield which limits a job in flight counts for."""
     queue = flight.lane.queue
-    yield flight.lane
-    yield queue
+    for bounds in (flight.lane.bounds, queue.bounds):
+        if bounds is not None:
+            yield bounds
     if queue.keys is not None:
         for value in queue.keys.flights.get(job_id, ()):
-            yield queue, value
+            yield queue.name, value
+
+
+def _has_strayed(ledger: Ledger, flight: Flight) -> bool:
+    """Whether a job belongs to another band now."""
+    table, lane = ledger.table, flight.lane
+    if len(ledger.shared.ledgers) == 1:
+        return False
+    if flight.head is None:
+        return ledger.band >= table.bands.count
+    band = ledger.band if lane.aged is None else lane.aged
+    return band != table.band_of(lane.queue.name, flight.rank)

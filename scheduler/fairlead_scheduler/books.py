@@ -6,6 +6,7 @@ order.
 """
 
 from bisect import bisect_right
+from collections.abc import Iterator
 
 from fairlead_scheduler.bounds import FREE, Bounds
 from fairlead_scheduler.estimate import Mean, prior_us
@@ -26,6 +27,7 @@ class Lane:
 
     __slots__ = (
         "active",
+        "aged",
         "bounds",
         "dirty",
         "ended",
@@ -54,6 +56,8 @@ class Lane:
     def __init__(self, queue: "Queue", tenant: str, terms: Terms) -> None:
         self.queue = queue
         self.tenant = tenant
+        self.aged: int | None = None
+        """The band from which its jobs have come because they waited too long there."""
         self.terms = terms
         self.weight = terms.weight
         self.bounds: Bounds | None = None
@@ -100,6 +104,16 @@ class Lane:
         own = self.queue.rule.lane(self.tenant)
         return own.under(book.effects(rules)) if rules else own
 
+    @property
+    def band(self) -> int:
+        """The band that it is in."""
+        return self.queue.band
+
+    @property
+    def owner(self) -> tuple[str, str]:
+        """Whose limits, rates and reserve it has, with the tenant's lanes in other bands."""
+        return (self.queue.name, self.tenant)
+
 
 class Flight:
     """A job in `work_queue`."""
@@ -123,6 +137,8 @@ class Queue:
 
     __slots__ = (
         "active",
+        "aged",
+        "band",
         "bounds",
         "ended",
         "first",
@@ -152,8 +168,11 @@ class Queue:
         "weight",
     )
 
-    def __init__(self, name: str, start: int, rule: QueueTerms, settings: FairSettings) -> None:
+    def __init__(
+        self, name: str, start: int, rule: QueueTerms, settings: FairSettings, *, band: int = 0
+    ) -> None:
         self.name = name
+        self.band = band
         self.rule = rule
         self.terms = rule.own
         self.weight = rule.own.weight
@@ -170,6 +189,8 @@ class Queue:
         self.keys: Keys[Lane] | None = Keys(rule.keys) if rule.keys else None
         self.lanes: Level[Lane] = Level()
         self.tenants: dict[str, Lane] = {}
+        self.aged: dict[tuple[str, int], Lane] = {}
+        """Lanes of jobs that have come from other bands, by tenant and band."""
         self.scale = 1.0
         """What a distance of tenant tags is between root tags, at most."""
         self.mean = Mean()
@@ -195,7 +216,7 @@ class Queue:
         queue by its cost over the queue's. Rows whose tags kept the tenants' distances would be
         claimed ever later than it is their queue's turn where the first is more.
         """
-        lightest = min((lane.weight for lane in self.tenants.values()), default=1.0)
+        lightest = min((lane.weight for lane in self.every()), default=1.0)
         self.scale = lightest / self.weight
 
     def begin(self, book: RuleBook, ruling: int) -> None:
@@ -208,6 +229,11 @@ class Queue:
         """Return its terms with what rules change of them, of which these hold."""
         rules = self.rules.own & ruling
         return self.rule.own.under(book.effects(rules)) if rules else self.rule.own
+
+    def every(self) -> Iterator[Lane]:
+        """Yield all lanes."""
+        yield from self.tenants.values()
+        yield from self.aged.values()
 
     def settle(self, settings: FairSettings) -> None:
         """Learn from what has ended."""

@@ -1,6 +1,7 @@
 """What one lane or queue may still have: its limit and its rates, and how far they are used."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Protocol
 
 from fairlead_scheduler import rates
 from fairlead_scheduler.rates import Rate, Used
@@ -20,26 +21,43 @@ BOUNDS = frozenset({LIMIT, RATE, HOLD})
 """What is so for want of room in its bounds."""
 
 
-class Bounds:
-    """The limit and the rates of one lane or queue, of which at least one is set."""
+class Holder(Protocol):
+    """Whose jobs in flight count."""
 
-    __slots__ = ("arrivals", "limit", "rates")
+    in_flight: int
+
+
+class Bounds:
+    """The limit and the rates of a queue or of a tenant of one, at least one of which is set.
+
+    It has them once for all its bands.
+    """
+
+    __slots__ = ("arrivals", "limit", "members", "rates")
 
     def __init__(self, limit: int, rates: tuple[Rate, ...], arrivals: list[int]) -> None:
         self.limit = limit
         self.rates = rates
         self.arrivals = arrivals
+        self.members: Sequence[Holder] = ()
+        """The lanes of the tenant, or the queue, in all bands."""
 
-    def room(self, in_flight: int, now_us: int) -> int:
+    @property
+    def in_flight(self) -> int:
+        """How many jobs count."""
+        return sum([member.in_flight for member in self.members])
+
+    def room(self, now_us: int) -> int:
         """Return how many jobs may be dispatched now; not positive when none may."""
-        room = self.limit - in_flight
+        room = self.limit - self.in_flight
         for rate, arrival in zip(self.rates, self.arrivals, strict=True):
             room = min(room, rates.allowed(rate, arrival, now_us))
         return room
 
-    def reason(self, in_flight: int) -> int:
-        """Return what holds back where there is no room: only a rule makes a limit of 0."""
-        if in_flight >= self.limit:
+    @property
+    def reason(self) -> int:
+        """What holds back where there is no room: only a rule makes a limit of 0."""
+        if self.in_flight >= self.limit:
             return LIMIT if self.limit else HOLD
         return RATE
 

@@ -28,6 +28,7 @@ class Question(NamedTuple):
     ahead: int
     """Jobs of its lane before it, dispatched ones included."""
     job_id: int = 0
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,9 @@ class Scene:
     queue: Standing
     key: KeyHold | None = None
     """What holds the job itself."""
+    band: str = ""
+    above: bool = False
+    """Whether anybody waits in a band above."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +98,8 @@ class Answer:
 
     blocked_by: str
     """`paused`, `hold`, `limit`, `rate`, `reserve` (its jobs are long, and the other slots are
-    kept for short ones), `key`, `capacity` (no slot is free) or `turn` (others go first)."""
+    kept for short ones), `key`, `band` (those of bands above go first), `capacity` (no slot is
+    free) or `turn` (others go first)."""
     by: str | None
     """Whose limit, rate, hold or pause it is: `queue` or `tenant`. With `key` what waits:
     `queue`, until values are read, `tenant`, for the jobs before this one, or None: the job
@@ -119,7 +124,7 @@ def answer(question: Question, scene: Scene) -> Answer:
     reason = held.held
     if reason != "paused" and (queue.rule or lane.rule):
         held, reason = queue if queue.rule else lane, "hold"
-    blocked_by = reason or ("turn" if scene.free > scene.unclaimed else "capacity")
+    blocked_by = reason or _unheld(scene)
     by = None if reason is None else "queue" if held is queue else "tenant"
     key = scene.key if reason in (None, "key") else None
     if key is not None:
@@ -133,6 +138,13 @@ def answer(question: Question, scene: Scene) -> Answer:
         key=key,
         rule=held.rule if blocked_by == "hold" else None,
     )
+
+
+def _unheld(scene: Scene) -> str:
+    """Say what a lane waits for that nothing holds back."""
+    if scene.above:
+        return "band"
+    return "turn" if scene.free > scene.unclaimed else "capacity"
 
 
 def _starts_in(scene: Scene, ahead: int, key: KeyHold | None) -> float | None:
@@ -185,6 +197,7 @@ _WHY = {
     "limit": "the limit of its {by} is reached",
     "rate": "the rate of its {by} is used up",
     "reserve": "its jobs are long, and the slots that those leave free are for short ones",
+    "band": "jobs of bands above its own go first",
     "turn": "others go first",
     "capacity": "no slot is free",
 }

@@ -50,6 +50,11 @@ class Waiting(Protocol):
     start: int
     held: int
 
+    @property
+    def band(self) -> int:
+        """The band that it is in."""
+        ...
+
 
 L = TypeVar("L", bound=Waiting)
 
@@ -60,7 +65,7 @@ class _Line(Generic[L]):
     __slots__ = ("_there", "_turn", "heap")
 
     def __init__(self) -> None:
-        self.heap: list[tuple[int, int, L]] = []
+        self.heap: list[tuple[int, int, int, L]] = []
         self._there: set[L] = set()
         self._turn = 0
 
@@ -69,13 +74,13 @@ class _Line(Generic[L]):
         if lane not in self._there:
             self._there.add(lane)
             self._turn += 1
-            heappush(self.heap, (lane.start, self._turn, lane))
+            heappush(self.heap, (lane.band, lane.start, self._turn, lane))
 
     def first(self, most: int) -> list[L]:
         """Take out up to so many lanes that are held still."""
         found: list[L] = []
         while self.heap and len(found) < most:
-            lane = heappop(self.heap)[2]
+            lane = heappop(self.heap)[3]
             self._there.discard(lane)
             if lane.held == KEY:
                 found.append(lane)

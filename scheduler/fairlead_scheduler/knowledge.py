@@ -14,13 +14,12 @@ from fairlead_scheduler.explain import Answer, Question, answer
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.looks import Look
 from fairlead_scheduler.marks import ReceiptMark
-from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.tail import Probe, Tail
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import DepthSettings, Found, Head, Paused, Plan, Want
 from fairlead_scheduler.views import (
-    BAND,
     Ask,
     Audited,
     Fill,
@@ -72,7 +71,7 @@ class Knowledge:
         tail_max: int,
     ) -> None:
         begin = max(0, newest_id - _TAIL_OVERLAP)
-        self.order = FairOrder(pool, BAND, table)
+        self.order = PoolOrder(pool, table)
         self.heads = Heads(last_id=begin, in_flight=self.order.in_flight)
         self.tail = Tail(begin, queued.now_us)
         self.depth = Depth(DepthSettings(ceiling=queued_max))
@@ -87,6 +86,7 @@ class Knowledge:
         self._wants: tuple[Want, ...] = ()
         self._probe: Probe | None = None
         self._claims = 0
+        self._now_us = queued.now_us
         self.lagging = False
         """Whether the last look at the tail came to its limit."""
         self.flooded = False
@@ -94,7 +94,7 @@ class Knowledge:
         it."""
         self.runnable: Sequence[str] = ()
         """The queues of the jobs that the last look showed to be new and runnable."""
-        self.order.adopt(queued.rows(), queued.now_us, queued.floor, used)
+        self.order.adopt(queued.rows(), queued.now_us, queued.by_band(), used)
         self.capacity.audited(_holders(queued), self.order.in_flight)
 
     @property
@@ -163,6 +163,7 @@ class Knowledge:
 
     def plan(self, now_us: int) -> Plan:
         """Decide what to dispatch now, and count it as dispatched."""
+        self._now_us = now_us
         order, free = self.order, self.capacity.free
         slots = self.capacity.slots
         self.depth.observed(
@@ -186,12 +187,17 @@ class Knowledge:
     @property
     def recalling(self) -> bool:
         """Whether there may be rows to recall."""
-        return bool(self.paused) or self.order.over
+        return bool(self.paused) or self.order.over or self.order.bands > 1
 
     def to_recall(self) -> tuple[int, ...]:
-        """Return the unclaimed rows of lanes that are paused, and those above a new limit."""
-        paused = self.order.unclaimed_of(self.paused) if self.paused else ()
-        return tuple(sorted({*paused, *self.order.surplus()}))
+        """Return the unclaimed rows that are to be heads again.
+
+        Those of lanes that are paused, those above a new limit, and those that have waited too
+        long in their bands.
+        """
+        order = self.order
+        paused = order.unclaimed_of(self.paused) if self.paused else ()
+        return tuple(sorted({*paused, *order.surplus(), *order.overdue(self._now_us)}))
 
     def explain(self, question: Question, now_us: int) -> Answer | None:
         """Say why a pending job does not run; None when its lane is not known yet."""
@@ -200,6 +206,7 @@ class Knowledge:
             question.queue,
             question.tenant,
             job_id=question.job_id,
+            rank=question.rank,
             now_us=now_us,
             slots=capacity.slots,
             free=capacity.free,

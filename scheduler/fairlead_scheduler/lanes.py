@@ -1,16 +1,17 @@
 """The heads of the lanes: which pending jobs are at hand, and which have to be read next.
 
 A stream is one run of the lane index, (queue, tenant, rank); a lane is what is charged,
-(queue, tenant). Each stream has a cursor on `seq` up to which everything has been read, so
-that dispatch never walks over the dead index entries of what it has dispatched. Three sources
-feed a stream: the refill behind its cursor, the tail of new rows, and what others found late.
-A row arrives once, whichever of them is first.
+(queue, tenant, band). Each stream has a cursor on `seq` up to which everything has been read,
+so that dispatch never walks over the dead index entries of what it has dispatched. Three
+sources feed a stream: the refill behind its cursor, the tail of new rows, and what others found
+late. A row arrives once, whichever of them is first.
 
 No cursor moves back. Where more rows were committed late than a stream can hold, it remembers a
 gap below the cursor, which the next refills read through once.
 """
 
-from collections.abc import Container, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import islice
 
 from fairlead_scheduler.streams import NOT_ASKED, LaneHeads, StreamHeads, rank_of
@@ -22,7 +23,7 @@ some a second time, and dispatch refuses them."""
 
 
 class Heads:
-    """The prefetched heads of one (pool, band). Feeds exactly one `FairOrder`.
+    """The prefetched heads of a pool, lane by lane of each band. Feeds exactly one order.
 
     Args:
         settings: How many heads to keep.
@@ -40,7 +41,8 @@ class Heads:
         self._settings = settings or HeadsSettings()
         self._in_flight = in_flight
         self._streams: dict[Stream, StreamHeads] = {}
-        self._lanes: dict[tuple[str, str], LaneHeads] = {}
+        self._lanes: dict[tuple[str, str, int], LaneHeads] = {}
+        self._band_of: Callable[[str, int], int] | None = None
         self._changed: list[LaneHeads] = []
         self._dry: dict[StreamHeads, None] = {}
         self._low: dict[StreamHeads, None] = {}
@@ -228,11 +230,42 @@ class Heads:
 
     def forget(self, lane: LaneHeads) -> None:
         """Drop a lane that has nothing; it is made anew when a row of it shows."""
-        if self._lanes.get((lane.queue, lane.tenant)) is lane:
-            del self._lanes[lane.queue, lane.tenant]
+        if self._lanes.get(lane.key) is lane:
+            del self._lanes[lane.key]
             self._watched.discard(lane)
             for stream in lane.streams:
                 del self._streams[stream.key]
+
+    def sort(self, band_of: Callable[[str, int], int] | None) -> None:
+        """Sort the streams into bands by queue and rank; None: all of them are in the first.
+
+        A lane that loses or gets one is among those that have changed.
+        """
+        if band_of is None and self._band_of is None:
+            return
+        self._band_of = band_of
+        for stream in self._streams.values():
+            before = stream.lane
+            lane = self._lane(before.queue, before.tenant, stream.rank)
+            if lane is not before:
+                before.streams.remove(stream)
+                stream.lane = lane
+                lane.streams.append(stream)
+                lane.streams.sort(key=rank_of)
+                for each in (before, lane):
+                    each.ready = deque()
+                    each.find_front()
+                    self._note_changed(each)
+                if not before.streams:
+                    del self._lanes[before.key]
+
+    def _lane(self, queue: str, tenant: str, rank: int) -> LaneHeads:
+        """Return the lane of a stream, made when it is not known."""
+        key = (queue, tenant, 0 if self._band_of is None else self._band_of(queue, rank))
+        lane = self._lanes.get(key)
+        if lane is None:
+            lane = self._lanes[key] = LaneHeads(*key)
+        return lane
 
     def _insert(self, stream: StreamHeads, late: Sequence[Head]) -> None:
         late = self._not_in_flight(late)
@@ -256,9 +289,7 @@ class Heads:
         self._note_changed(stream.lane)
 
     def _add(self, queue: str, tenant: str, rank: int) -> StreamHeads:
-        lane = self._lanes.get((queue, tenant))
-        if lane is None:
-            lane = self._lanes[queue, tenant] = LaneHeads(queue, tenant)
+        lane = self._lane(queue, tenant, rank)
         settings = self._settings
         fair_share = settings.budget // (2 * len(self._streams) + 1)
         target = max(settings.lowest, min(settings.first, fair_share))

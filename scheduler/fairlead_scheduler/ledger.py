@@ -5,32 +5,34 @@ so an event that is told twice changes nothing.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from heapq import heappop, heappush
 
+from fairlead_scheduler.aging import Aging
 from fairlead_scheduler.books import CLOSED, UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import LIMIT, RESERVE
-from fairlead_scheduler.estimate import Mean
-from fairlead_scheduler.holds import Holds, Member
+from fairlead_scheduler.bounds import LIMIT, RESERVE, Bounds
+from fairlead_scheduler.fronts import Fronts
+from fairlead_scheduler.holds import Member
 from fairlead_scheduler.keyed import Keyed
 from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.order import NEVER, Level
 from fairlead_scheduler.parked import Parked
-from fairlead_scheduler.rates import Used
+from fairlead_scheduler.shared import Shared
 from fairlead_scheduler.terms import Table
-from fairlead_scheduler.values import FairSettings, QueueRow
-from fairlead_scheduler.windows import Windows
+from fairlead_scheduler.values import FairSettings
 
 
 class Ledger:
     """Lanes, queues and flights, and every event that moves a tag."""
 
     def __init__(
-        self, table: Table, flights: dict[int, Flight], used: Iterable[Used] = ()
+        self, table: Table, flights: dict[int, Flight], shared: Shared, *, band: int = 0
     ) -> None:
         self.table = table
+        self.shared = shared
+        self.band = band
+        shared.ledgers[band : band + 1] = [self]
         self.now_us = 0
         self.slots = 1
-        self.holds = Holds()
+        self.holds = shared.holds
         self.stale: dict[Lane, None] = {}
         """Lanes that are to have their new terms, those that have waited longest first."""
         self.keyed = Keyed()
@@ -38,7 +40,6 @@ class Ledger:
         """The rules that hold, of those that ask nothing of lanes."""
         self.over = bool(table.stored)
         """Whether more rows may wait than limits allow."""
-        self.windows = Windows(used)
         self.root: Level[Queue] = Level()
         self.parked = Parked(self.root)
         self.queues: dict[str, Queue] = {}
@@ -46,16 +47,16 @@ class Ledger:
         self.reserving: dict[Member, None] = {}
         """Those that have a reserve."""
         self.longs: LongJobs | None = None
+        self.aging: Aging | None = None
+        """None where there are no other bands."""
         self.unclaimed = 0
-        self.mean = Mean()
+        self.mean = shared.mean
         self.floor = 0
         self.last_root_tag = 0
         """The largest root tag of a row since the last time that none was unclaimed."""
         self._plans = 1
         self._dirty: list[Lane] = []
-        self._fronts: list[tuple[int, int, Flight]] = []
-        """Root tags of each queue's first unclaimed row, and of rows that came back."""
-        self._turn = 0
+        self.fronts = Fronts()
 
     @property
     def settings(self) -> FairSettings:
@@ -66,32 +67,50 @@ class Ledger:
         """Yield every queue and every lane."""
         for queue in self.queues.values():
             yield queue
-            yield from queue.tenants.values()
+            yield from queue.every()
 
     def lane(self, queue: str, tenant: str) -> Lane:
         """Return a tenant's lane, made when it is not known."""
+        node = self._queue(queue)
+        lane = node.tenants.get(tenant)
+        if lane is None:
+            lane = node.tenants[tenant] = Lane(node, tenant, node.rule.lane(tenant))
+            self._add(lane)
+        return lane
+
+    def aged_lane(self, queue: str, tenant: str, band: int) -> Lane:
+        """Return the lane of a tenant's jobs that come from another band."""
+        node = self._queue(queue)
+        lane = node.aged.get((tenant, band))
+        if lane is None:
+            lane = node.aged[tenant, band] = Lane(node, tenant, node.rule.lane(tenant))
+            lane.aged = band
+            self._add(lane)
+        return lane
+
+    def _queue(self, queue: str) -> Queue:
         node = self.queues.get(queue)
         if node is None:
             rule = self.table.queue(queue)
-            node = Queue(queue, self.root.virtual, rule, self.settings)
+            node = Queue(queue, self.root.virtual, rule, self.settings, band=self.band)
             if self.table.rules:
                 node.begin(self.table.rules, self.ruling)
             node.rescale()
             self.queues[queue] = node
             self.root.add(node)
             self.bind(node, queue, None)
+            self.shared.share_keys(node)
             if node.keys is not None:
                 self.keyed.queues[node] = None
-        lane = node.tenants.get(tenant)
-        if lane is None:
-            lane = Lane(node, tenant, node.rule.lane(tenant))
-            if self.table.rules:
-                lane.begin(self.table.rules, self.ruling)
-            node.tenants[tenant] = lane
-            node.lanes.add(lane)
-            node.scale = min(node.scale, lane.weight / node.weight)
-            self.bind(lane, queue, tenant)
-        return lane
+        return node
+
+    def _add(self, lane: Lane) -> None:
+        node = lane.queue
+        if self.table.rules:
+            lane.begin(self.table.rules, self.ruling)
+        node.lanes.add(lane)
+        node.scale = min(node.scale, lane.weight / node.weight)
+        self.bind(lane, node.name, lane.tenant)
 
     def wake(self, lane: Lane) -> None:
         """Let a lane wait for service: its tag is V at least, so idleness earns no credit."""
@@ -127,22 +146,35 @@ class Ledger:
     def bind(self, member: Member, queue: str, tenant: str | None) -> None:
         """Give a member the bounds of its terms, with what is used of their windows."""
         terms = member.terms
-        if member.held:
-            self.holds.ask_again(member)
+        members = [member]
+        if len(self.shared.ledgers) > 1:
+            members = self.shared.members(queue, tenant)
+        for other in members:
+            if other.held:
+                self.holds.ask_again(other)
         if terms.reserve_of(1):
             self.reserving[member] = None
         else:
             self.reserving.pop(member, None)
-        member.bounds = self.windows.bounds(
-            terms, member.bounds, lane=(queue, tenant), slots=self.slots, now_us=self.now_us
-        )
+        former = next((each.bounds for each in (member, *members) if each.bounds), None)
+        twins = (x for x in members if x is not member and x.bounds and x.terms == terms)
+        twin = next(twins, None)
+        if twin is not None:
+            member.bounds = twin.bounds
+        else:
+            member.bounds = self.shared.windows.bounds(
+                terms, former, lane=(queue, tenant), slots=self.slots, now_us=self.now_us
+            )
+        for other in members:
+            if other.bounds is not None:
+                other.bounds.members = members
 
     def bar(self, member: Member) -> bool:
         """Hold a member back if its bounds leave no room; whether they do not."""
         bounds = member.bounds
-        if bounds is None or bounds.room(member.in_flight, self.now_us) > 0:
+        if bounds is None or bounds.room(self.now_us) > 0:
             return False
-        self.hold(member, bounds.reason(member.in_flight))
+        self.hold(member, bounds.reason)
         return True
 
     def hold(self, member: Member, reason: int) -> None:
@@ -170,9 +202,27 @@ class Ledger:
         self.hold(lane, RESERVE)
         return True
 
-    def reserve_of(self, member: Member) -> int:
-        """Return how many jobs a member is to have in flight before others have theirs."""
-        return member.terms.reserve_of(self.slots)
+    def aged(self, lane: Lane) -> int:
+        """Return how many of a lane's next jobs may go here that come from another band."""
+        aging = self.aging
+        return 0 if aging is None else aging.aged(lane.heads, self.band, self.now_us)
+
+    def leaves(self, lane: Lane) -> bool:
+        """Let a lane of aged jobs rest whose next one has not aged; whether it does."""
+        if lane.aged is None or self.aged(lane) or not lane.heads.ready:
+            return False
+        self.rest(lane)
+        if self.aging is not None:
+            self.aging.note(lane.heads)
+        return True
+
+    def lacks(self, member: Member) -> tuple[int, int]:
+        """Return how many jobs a member has in flight, in all bands, and its reserve."""
+        in_flight = member.in_flight
+        if len(self.shared.ledgers) > 1:
+            names = (member.name, None) if isinstance(member, Queue) else member.owner
+            in_flight = sum(each.in_flight for each in self.shared.members(*names))
+        return in_flight, member.terms.reserve_of(self.slots)
 
     def let(self, lane: Lane) -> None:
         """Hold a lane back no longer, whatever for: admit it."""
@@ -200,7 +250,7 @@ class Ledger:
         self._plans += 1
         if not self.unclaimed:
             self.last_root_tag = 0
-        lowest = self.lowest_tag()
+        lowest = self.fronts.lowest_tag()
         if lowest != NEVER:
             self.floor = lowest
         owing, self._dirty = self._dirty, []
@@ -211,35 +261,9 @@ class Ledger:
             queue.settle(self.settings)
             self.root.move(queue, queue.owed_us)
             queue.owed_us = 0
-            if queue.held == LIMIT:
-                self.holds.ask_again(queue)
+            if queue.bounds is not None:
+                self._ask_again(queue.bounds)
         self.root.advance(lowest)
-
-    def lowest_tag(self) -> int:
-        """Return the smallest root tag of an unclaimed row, or `NEVER`."""
-        fronts = self._fronts
-        while fronts:
-            flight = fronts[0][2]
-            if flight.claimed_us == UNCLAIMED:
-                return fronts[0][0]
-            heappop(fronts)
-            queue = flight.lane.queue
-            if queue.shown is flight:
-                front = queue.front()
-                queue.shown = None
-                if front is not None:
-                    self.show(front)
-        return NEVER
-
-    def show(self, flight: Flight) -> None:
-        """Let a row stand for its queue where the floor is sought: it is the first there."""
-        flight.lane.queue.shown = flight
-        self.stand(flight)
-
-    def stand(self, flight: Flight) -> None:
-        """Let the floor heed a row."""
-        self._turn += 1
-        heappush(self._fronts, (flight.root_tag, self._turn, flight))
 
     def claim(self, ids: Iterable[int], at_us: int) -> None:
         """Note that workers took these rows."""
@@ -282,13 +306,10 @@ class Ledger:
 
     def withdraw(self, job_id: int) -> Flight | None:
         """Close a flight as if it had never been, refunding its charge."""
-        flight = self.close(job_id)
-        if flight is not None:
-            self.owe(flight.lane, -flight.charged_us)
-        return flight
+        return self.close(job_id, refund=True)
 
-    def close(self, job_id: int) -> Flight | None:
-        """Close a flight whose charge stands."""
+    def close(self, job_id: int, *, refund: bool = False) -> Flight | None:
+        """Close a flight; its charge stands unless it is refunded."""
         if self.keyed.queues:
             self.keyed.leave((job_id,), self.flights)
         flight = self.flights.pop(job_id, None)
@@ -300,6 +321,7 @@ class Ledger:
             else:
                 flight.lane.served_us += flight.charged_us
             flight.claimed_us = CLOSED
+            self.owe(flight.lane, -flight.charged_us if refund else 0)
             if self.longs is not None:
                 self.longs.ids.discard(job_id)
         return flight
@@ -317,8 +339,8 @@ class Ledger:
             again = Flight(lane, flight.head, flight.rank, flight.root_tag, lane.expected_us)
             self.flights[job_id] = again
             self.unclaimed += 1
-            self.stand(again)
-            self._heed_hold(lane)
+            self.fronts.stand(again)
+            self.heed_hold(lane)
 
     def refresh(self, now_us: int) -> None:
         """Charge running jobs for what they have run beyond their charge."""
@@ -340,27 +362,7 @@ class Ledger:
             lane.dirty = True
             self._dirty.append(lane)
 
-    def enter(self, row: QueueRow, now_us: int) -> Flight:
-        """Open a flight for a row that somebody else dispatched."""
-        lane = self.lane(row.queue, row.tenant)
-        flight = Flight(lane, None, 0, row.vtag, row.estimate_us)
-        self.flights[row.job_id] = flight
-        if lane.queue.keys is not None:
-            lane.queue.keys.unknown[row.job_id] = row.tenant
-        lane.in_flight += 1
-        lane.queue.in_flight += 1
-        if row.claimed_us is None:
-            self.unclaimed += 1
-            self.last_root_tag = max(self.last_root_tag, row.vtag)
-            self._heed_hold(lane)
-        else:
-            flight.claimed_us = row.claimed_us
-            flight.charged_us = max(row.estimate_us, now_us - row.claimed_us)
-        if self.longs is not None and flight.charged_us >= self.longs.longer_us:
-            self.longs.ids.add(row.job_id)
-        return flight
-
-    def _heed_hold(self, lane: Lane) -> None:
+    def heed_hold(self, lane: Lane) -> None:
         """Have a row recalled that waits, or waits again, while a rule holds its lane."""
         if lane.terms.held_by is not None or lane.queue.terms.held_by is not None:
             self.over = True
@@ -382,9 +384,15 @@ class Ledger:
             queue.owed_us += owed_us
             lane.owed_us = 0
             queue.lanes.move(lane, owed_us)
-            if lane.held == LIMIT:
-                self.holds.ask_again(lane)
-            elif lane.held == RESERVE:
+            if lane.bounds is not None:
+                self._ask_again(lane.bounds)
+            if lane.held == RESERVE:
                 self.parked.moved(lane)
                 if ended:
                     self.holds.ask_again(lane)
+
+    def _ask_again(self, bounds: Bounds) -> None:
+        """See whether a limit still holds back who has these bounds, in whichever band."""
+        for member in bounds.members:
+            if isinstance(member, Lane | Queue) and member.held == LIMIT:
+                self.holds.ask_again(member)

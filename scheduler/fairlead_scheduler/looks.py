@@ -7,6 +7,7 @@ lane may be read a few ticks later.
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from fairlead_scheduler.books import UNCLAIMED, Lane
 from fairlead_scheduler.ledger import Ledger
@@ -34,11 +35,11 @@ class Look:
     """Since when the oldest of these has been known to be runnable."""
 
 
-def looked(ledger: Ledger, now_us: int, *, slots: int, free: int) -> Look:
-    """Look at the books."""
+def looked(ledgers: Sequence[Ledger], now_us: int, *, slots: int, free: int) -> Look:
+    """Look at the books of a pool's bands."""
     running, running_us, queued = Counter[Lane](), Counter[Lane](), Counter[Lane]()
     oldest_us: dict[Lane, int] = {}
-    for flight in ledger.flights.values():
+    for flight in chain.from_iterable(ledger.flights.values() for ledger in ledgers):
         lane = flight.lane
         if flight.claimed_us != UNCLAIMED:
             running[lane] += 1
@@ -50,11 +51,12 @@ def looked(ledger: Ledger, now_us: int, *, slots: int, free: int) -> Look:
     return Look(
         at_us=now_us,
         slots=slots,
-        busy=free <= ledger.unclaimed,
+        busy=free <= sum(ledger.unclaimed for ledger in ledgers),
         ended_us=[
             (lane, lane.served_us)
+            for ledger in ledgers
             for queue in ledger.queues.values()
-            for lane in queue.tenants.values()
+            for lane in queue.every()
             if lane.served_us or lane.in_flight or lane.heads.front is not None
         ],
         running=running,

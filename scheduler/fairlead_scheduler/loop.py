@@ -72,6 +72,8 @@ class Loop:
         )
         self._calm = Calm()
         self._now_us = 0
+        self._bands = 0
+        """How many bands workers look at, as far as this term knows."""
         self._due = monotonic()
         self._workers_read = -_WORKERS_SECONDS
         self._workers_seconds = _WORKERS_SECONDS
@@ -140,13 +142,22 @@ class Loop:
     def _apply(self, plan: Plan) -> set[int]:
         taken: set[int] = set()
         if plan.jobs and self._lead.trusted:
-            try:
-                taken = self._store.dispatch(plan.jobs, plan.floor, plan.used)
-            except _REFUSED as error:
-                _log.warning("dispatch.failed", jobs=len(plan.jobs), reason=str(error))
+            self._open_bands()
+            for band, jobs, floor in plan.parts:
+                try:
+                    taken |= self._store.dispatch(jobs, floor, plan.used, band=band)
+                except _REFUSED as error:
+                    _log.warning("dispatch.failed", jobs=len(jobs), reason=str(error))
             self._metrics.dispatched.inc(len(taken))
         self._knowledge.dispatched(plan, taken, self._now_us)
         return taken
+
+    def _open_bands(self) -> None:
+        """Before the first dispatch of the term into a band let workers look at it."""
+        bands = self._knowledge.order.bands
+        if bands > self._bands:
+            self._store.open_bands(bands)
+            self._bands = bands
 
     def _wake(self, waiting: int, added: int) -> None:
         """Wake those who may rest: some for new rows, everybody for rows that nobody takes.

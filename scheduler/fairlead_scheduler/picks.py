@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from heapq import heapify, heappop, heappush, heapreplace
+from heapq import heappop, heappush, heapreplace
 from math import ceil
 
 from fairlead_scheduler.books import Flight, Lane, Queue
@@ -64,19 +64,24 @@ class Picks:
         for behind what is queued a reserve would be none; their charges are the same.
         """
         ledger = self._ledger
-        turns = [
-            (member.in_flight / reserve, place, member, reserve)
-            for place, member in enumerate(ledger.reserving)
-            if member.active and member.in_flight < (reserve := ledger.reserve_of(member))
-        ]
-        heapify(turns)
-        first_tag = max(0, min(ledger.lowest_tag() - 1, ledger.root.virtual))
+        first_tag = max(0, min(ledger.fronts.lowest_tag() - 1, ledger.root.virtual))
+        turns: list[tuple[float, int, Member]] = []
+        for place, member in enumerate(ledger.reserving):
+            self._take_turn(turns, place, member)
         while turns and room > 0:
-            _, place, member, reserve = heappop(turns)
+            _, place, member = heappop(turns)
             if self._serve_reserved(member, first_tag):
                 room -= 1
-                if member.in_flight < reserve:
-                    heappush(turns, (member.in_flight / reserve, place, member, reserve))
+                self._take_turn(turns, place, member)
+
+    def _take_turn(
+        self, turns: list[tuple[float, int, Member]], place: int, member: Member
+    ) -> None:
+        """Enter a member among those whose reserve is not reached."""
+        if member.active:
+            in_flight, reserve = self._ledger.lacks(member)
+            if in_flight < reserve:
+                heappush(turns, (in_flight / reserve, place, member))
 
     def _serve_reserved(self, member: Member, first_tag: int) -> bool:
         """Pick one job of a lane or a queue, with a tag before all; whether there was one."""
@@ -86,6 +91,9 @@ class Picks:
             return False
         queue = lane.queue
         if not queue.active or ledger.bar(queue) or ledger.bar(lane):
+            self._again(queue)
+            return False
+        if ledger.leaves(lane):
             self._again(queue)
             return False
         self._share(queue)
@@ -119,7 +127,7 @@ class Picks:
                 flight = ledger.flights[job_id]
                 flight.root_tag = first_tag
                 self.jobs[before] = _planned((job_id, first_tag, cost_us, seen_us))
-                ledger.stand(flight)
+                ledger.fronts.stand(flight)
 
     def used(self) -> Iterator[Used]:
         """Yield what is used of the rates of those whose jobs were picked."""
@@ -190,7 +198,7 @@ class Picks:
         if bounds is not None:
             if ledger.bar(queue):
                 return 0
-            limit = min(limit, bounds.room(queue.in_flight, ledger.now_us))
+            limit = min(limit, bounds.room(ledger.now_us))
         self._share(queue)
         before = len(self.jobs)
         self._take(queue, before + limit, rival, bar)
@@ -216,7 +224,7 @@ class Picks:
     def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
         """Give lanes their turns until there are so many jobs, or the queue's turn is over."""
         lanes, ledger, keys = queue.lanes, self._ledger, queue.keys
-        free = ledger.longs is None and keys is None
+        free = ledger.longs is None and ledger.aging is None and keys is None
         ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
         while (ready or capped) and len(self.jobs) < jobs_max and queue.start < rival:
             behind = not ready or (capped and capped[0] + setback < ready[0])
@@ -252,7 +260,7 @@ class Picks:
         keys = lane.queue.keys
         if keys is not None:
             return self._choosing_turn(lane, keys, jobs_max, rival)
-        if self._ledger.is_parked(lane):
+        if self._ledger.leaves(lane) or self._ledger.is_parked(lane):
             return False
         self._guarded_turn(lane, jobs_max, rival)
         return True
@@ -264,6 +272,10 @@ class Picks:
             return False
         stream = choice.bring()
         lane.heads.show(stream)
+        if lane.aged is not None and not self._ledger.aged(lane):
+            choice.put_back()
+            lane.heads.find_front()
+            return self._wait_aged(lane, keys, choice)
         stays = not self._ledger.is_parked(lane)
         if stays:
             self._guarded_turn(lane, min(jobs_max, before + 1), rival)
@@ -277,6 +289,14 @@ class Picks:
             self._ledger.keyed.unread[lane] = None
         lane.heads.find_front()
         return stays
+
+    def _wait_aged(self, lane: Lane, keys: Keys[Lane], choice: Choice) -> bool:
+        """Let a lane leave whose aged jobs keys hold, or that has none; whether it stays."""
+        if choice.blocking:
+            self._ledger.hold(lane, KEY)
+            keys.hold(lane, choice.blocking)
+            return False
+        return not self._ledger.leaves(lane)
 
     def _stuck(self, lane: Lane, keys: Keys[Lane]) -> bool:
         """Let a lane leave when none of its heads may go now; whether it does."""
@@ -306,8 +326,10 @@ class Picks:
         """Take no more jobs of a lane than its bounds and the reserve for short jobs allow."""
         before, bounds, longs = len(self.jobs), lane.bounds, self._ledger.longs
         if bounds is not None:
-            room = bounds.room(lane.in_flight, self._ledger.now_us)
+            room = bounds.room(self._ledger.now_us)
             jobs_max = min(jobs_max, before + max(0, room))
+        if lane.aged is not None:
+            jobs_max = min(jobs_max, before + self._ledger.aged(lane))
         is_long = self._ledger.is_long(lane)
         if longs is not None and lane.heads.ready:
             jobs_max = min(jobs_max, before + longs.stretch(lane, is_long=is_long))
@@ -349,7 +371,7 @@ class Picks:
                 rows.append(flight)
                 tags.append(tag)
             elif queue.place(tag, flight, self._ledger.floor):
-                self._ledger.show(flight)
+                self._ledger.fronts.show(flight)
             jobs.append(_planned((job_id, flight.root_tag, cost_us, seen_us)))
             start += cost_us if weight == 1.0 else round(cost_us / weight)
             queue_start += cost_us if queue_weight == 1.0 else round(cost_us / queue_weight)

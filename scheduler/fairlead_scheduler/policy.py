@@ -7,27 +7,26 @@ what a long run takes beyond that while it runs, and the difference at its end. 
 at dispatch, so nothing is rewritten when an estimate or a policy changes.
 """
 
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
-from operator import itemgetter
 
 from fairlead_scheduler import amendment, recovery, scenes, traits
+from fairlead_scheduler.aging import Aging
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import BOUNDS, FREE, KEY, PAUSED, REASONS, RESERVE
+from fairlead_scheduler.bounds import BOUNDS, FREE, KEY, PAUSED, RESERVE
 from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.holds import Member
 from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.longs import LongJobs
-from fairlead_scheduler.looks import Look, looked
 from fairlead_scheduler.order import NEVER, OUT
 from fairlead_scheduler.picks import Picks
-from fairlead_scheduler.rates import Used
-from fairlead_scheduler.streams import LaneHeads
+from fairlead_scheduler.shared import Shared
+from fairlead_scheduler.streams import NEVER_AGES, LaneHeads
 from fairlead_scheduler.terms import Table
-from fairlead_scheduler.values import Paused, Plan, QueueRow
+from fairlead_scheduler.values import NOBODY, Paused, QueueRow
 
-_NOBODY: Paused = frozenset()
 _REFRESH_US = 10
 """How much longer it takes until the next refresh for each job in flight. One costs a
 fiftieth of that, so refreshing takes a fiftieth of the time at most."""
@@ -40,19 +39,17 @@ class FairOrder:
     changes nothing.
     """
 
-    def __init__(self, pool: str, band: int, table: Table | None = None) -> None:
-        self.pool = pool
+    def __init__(self, table: Table, shared: Shared, *, band: int = 0) -> None:
         self.band = band
         self._flights: dict[int, Flight] = {}
-        self._ledger = Ledger(table or Table(), self._flights)
+        self._ledger = Ledger(table, self._flights, shared, band=band)
         self._lanes: dict[LaneHeads, Lane] = {}
-        self._paused = _NOBODY
+        self._paused = NOBODY
         self._touched: set[int] | None = None
         self._asked: tuple[traits.Asked, ...] = ()
         self._refreshed_us = 0
         self._lag_us = self._ledger.settings.refresh_us
         """How late a running job may be charged."""
-        amendment.judge_lengths(self._ledger)
 
     @property
     def unclaimed(self) -> int:
@@ -75,29 +72,36 @@ class FairOrder:
         return self._ledger.floor
 
     @property
-    def table(self) -> Table:
-        """The terms in force."""
-        return self._ledger.table
-
-    @property
-    def ledger(self) -> Ledger:
-        """The books, until the next `adopt`."""
-        return self._ledger
-
-    @property
-    def release_us(self) -> int | None:
-        """From when on a rate lets something go that waits; None when none holds anything."""
-        return self._ledger.holds.next_us
-
-    @property
-    def limited(self) -> bool:
-        """Whether a limit holds anybody back."""
-        return self._ledger.holds.limited
-
-    @property
     def virtual_time(self) -> int:
         """V between the queues, as of the last plan."""
         return self._ledger.root.virtual
+
+    @property
+    def ledger(self) -> Ledger:
+        """The books."""
+        return self._ledger
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody waits for service, or rows for a worker."""
+        return self._ledger.root.active > 0 or self._ledger.unclaimed > 0
+
+    def overdue(self, aging: Aging, now_us: int) -> Iterable[int]:
+        """Yield the unclaimed rows that may go into the band above."""
+        for job_id, flight in self._flights.items():
+            if flight.claimed_us == UNCLAIMED:
+                aged = flight.lane.aged
+                origin = self.band if aged is None else aged
+                if aging.due_us(flight.head, origin=origin, band=self.band - 1) <= now_us:
+                    yield job_id
+
+    def watch_ages(self, aging: Aging | None) -> None:
+        """Heed from now on how long jobs may wait in their bands; None: for ever."""
+        self._ledger.aging = aging
+        for heads in self._lanes:
+            heads.ages_us = NEVER_AGES
+            if aging is not None:
+                aging.note(heads)
 
     def unclaimed_of(self, paused: Paused) -> tuple[int, ...]:
         """Return the unclaimed rows that these pauses name, ascending: recall them."""
@@ -109,17 +113,13 @@ class FairOrder:
         """Whether more rows may wait than limits allow."""
         return self._ledger.over
 
-    def surplus(self) -> tuple[int, ...]:
-        """Return the unclaimed rows that a new limit leaves no room for: recall them."""
-        return amendment.surplus(self._ledger) if self._ledger.over else ()
-
-    def held(self) -> dict[str, int]:
-        """Return how many lanes that have work are held back, by reason."""
-        counts = self._ledger.holds.lanes
+    def held_in_queues(self) -> Counter[int]:
+        """Return how many lanes wait because their queues are held back, by reason."""
+        counts: Counter[int] = Counter()
         for queue in self._ledger.queues.values():
             if queue.held:
                 counts[queue.held] += queue.lanes.active
-        return {REASONS[reason]: count for reason, count in counts.items()}
+        return counts
 
     def scene(
         self, queue: str, tenant: str, *, now_us: int, slots: int, free: int, job_id: int = 0
@@ -135,10 +135,6 @@ class FairOrder:
             free=free,
             mean_us=self.mean_us,
         )
-
-    def look(self, now_us: int, *, slots: int, free: int) -> Look:
-        """Look at what was served, for a report: at most a few milliseconds' work."""
-        return looked(self._ledger, now_us, slots=slots, free=free)
 
     @property
     def awaits_values(self) -> bool:
@@ -159,21 +155,8 @@ class FairOrder:
         traits.learn(self._ledger, self._asked, texts)
         self._asked = ()
 
-    def plan(
-        self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = _NOBODY
-    ) -> Plan:
-        """Pick what to dispatch, and count it as dispatched.
-
-        Args:
-            now_us: The database's time.
-            slots: All slots of live workers.
-            depth: How many unclaimed rows there should be. Only rows that overtake queued ones,
-                and those of reserves, go past it, up to `slots + depth`.
-            heads: What is pending; the picked are taken out of it.
-            paused: What must not be dispatched.
-
-        Tell `refused` about each id that the dispatch did not insert, all of them if it failed.
-        """
+    def begin(self, now_us: int, slots: int) -> None:
+        """Begin a plan: charge what runs, and bring V up to date."""
         ledger = self._ledger
         ledger.now_us = now_us
         if slots != ledger.slots:
@@ -182,27 +165,39 @@ class FairOrder:
             amendment.amend_lanes(ledger)
         self.refresh(now_us)
         ledger.settle()
-        begun = self._arrive(heads.take_changed(), paused)
-        begun += self._go_on(ledger.holds.take_freed(now_us))
-        if ledger.keyed.queues or ledger.keyed.again:
-            begun += traits.look_again(ledger, self._admit)
+
+    def look_again(self) -> list[Queue]:
+        """Let those wait for service whom keys held; as `arrive`."""
+        keyed = self._ledger.keyed
+        if keyed.queues or keyed.again:
+            return traits.look_again(self._ledger, self.admit)
+        return []
+
+    def pick(
+        self, depth: int, past: int, heads: Heads, begun: Iterable[Queue]
+    ) -> tuple[Picks, int]:
+        """Pick what to dispatch, and count it as dispatched; also how many go past the depth.
+
+        Reserves go first, then the smallest tags, then, by so many `past` the depth, the queues
+        that have `begun` to wait and overtake what is queued.
+        """
+        ledger = self._ledger
+        slots = ledger.slots
         if ledger.longs is not None:
             self._unpark(ledger.longs, slots)
         picks = Picks(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         if ledger.reserving:
-            picks.reserve(slots + depth - ledger.unclaimed)
+            picks.reserve(depth + past - ledger.unclaimed)
         reserved = len(picks.jobs)
         picks.fill(depth - ledger.unclaimed)
         within = len(picks.jobs) - min(reserved, max(0, ledger.unclaimed - depth))
-        picks.overtake(dict.fromkeys(begun), slots + depth - ledger.unclaimed)
-        lowest = ledger.lowest_tag()
+        picks.overtake(dict.fromkeys(begun), depth + past - ledger.unclaimed)
+        lowest = ledger.fronts.lowest_tag()
         if lowest != NEVER:
             ledger.floor = lowest
         self._touch(job[0] for job in picks.jobs)
         heads.taken(len(picks.jobs) + len(picks.doubtful))
-        jobs = tuple(sorted(picks.jobs, key=itemgetter(0)))
-        used = tuple(picks.used())
-        return Plan(jobs, ledger.floor, tuple(picks.doubtful), len(jobs) - within, used)
+        return picks, len(picks.jobs) - within
 
     def refused(self, ids: Iterable[int]) -> None:
         """Undo the dispatch of ids that the database did not take; ask it about them again.
@@ -259,32 +254,20 @@ class FairOrder:
 
     def apply(self, table: Table, now_us: int) -> None:
         """Serve everybody on the terms of another table, from the next plan on."""
-        ledger, before = self._ledger, self._ledger.settings
-        amendment.amend(ledger, table, now_us)
-        if table.settings != before:
-            for lane in amendment.judge_lengths(ledger):
-                self._admit(lane)
+        amendment.amend(self._ledger, table, now_us)
         self._lag_us = min(self._lag_us, table.settings.refresh_us)
 
     def adopt(
-        self,
-        rows: Iterable[QueueRow],
-        now_us: int,
-        floor: int = 0,
-        used: Iterable[Used] = (),
+        self, table: Table, shared: Shared, rows: Iterable[QueueRow], now_us: int, floor: int
     ) -> None:
-        """Start from a full read of `work_queue`, the floor in force, and what rates used.
-
-        All else but the table is forgotten. A new `Heads` goes with it.
-        """
+        """Start from a full read of `work_queue`, and the floor in force; forget all else."""
         self._flights.clear()
         self._lanes.clear()
-        self._ledger = Ledger(self._ledger.table, self._flights, used)
+        self._ledger = Ledger(table, self._flights, shared, band=self.band)
         self._ledger.now_us = now_us
-        self._paused = _NOBODY
+        self._paused = NOBODY
         self._touched = None
         self._asked = ()
-        amendment.judge_lengths(self._ledger)
         recovery.adopt(self._ledger, rows, now_us, floor)
 
     def reading(self) -> None:
@@ -306,24 +289,36 @@ class FairOrder:
             heads.forget(lane)
         return wrong
 
-    def _arrive(self, changed: Iterable[LaneHeads], paused: Paused) -> list[Queue]:
+    def arrive(self, changed: Iterable[LaneHeads], paused: Paused) -> list[Queue]:
         """Let lanes with new heads wait for service; returns the queues that they join."""
         ledger = self._ledger
         arrived: list[Queue] = []
         if paused != self._paused:
             self._paused = paused
             for queue in ledger.queues.values():
-                arrived += [queue for lane in queue.tenants.values() if self._admit(lane)]
+                arrived += [queue for lane in queue.every() if self.admit(lane)]
         for heads in changed:
             lane = self._lanes.get(heads)
             if lane is None:
                 lane = self._lanes[heads] = ledger.lane(heads.queue, heads.tenant)
                 lane.heads = heads
-            if self._admit(lane):
+            if self.admit(lane):
                 arrived.append(lane.queue)
+            if not heads.streams:
+                del self._lanes[heads]
         return arrived
 
-    def _go_on(self, members: Iterable[Member]) -> list[Queue]:
+    def age(self, lanes: Iterable[LaneHeads]) -> list[Queue]:
+        """Let the first jobs of lanes of bands below wait for service; as `arrive`."""
+        begun: list[Queue] = []
+        for heads in lanes:
+            lane = self._ledger.aged_lane(heads.queue, heads.tenant, heads.band)
+            lane.heads = heads
+            if self.admit(lane):
+                begun.append(lane.queue)
+        return begun
+
+    def go_on(self, members: Iterable[Member]) -> list[Queue]:
         """Let those wait for service whom nothing holds back any longer.
 
         Returns the queues of those that have nothing in flight: they begin to wait.
@@ -333,10 +328,10 @@ class FairOrder:
         for member in members:
             if isinstance(member, Lane):
                 if member.held == RESERVE:
-                    self._admit(member)
+                    self.admit(member)
                 elif member.held in BOUNDS:
                     holds.let(member)
-                    if self._admit(member) and not member.in_flight:
+                    if self.admit(member) and not member.in_flight:
                         begun.append(member.queue)
             elif member.held in BOUNDS:
                 self._ledger.free(member)
@@ -352,9 +347,9 @@ class FairOrder:
                 virtual = ledger.virtual_in(queue)
                 for lane in ledger.parked.next_lanes(queue, longs.room, virtual):
                     ledger.let(lane)
-                    self._admit(lane)
+                    self.admit(lane)
 
-    def _admit(self, lane: Lane) -> bool:
+    def admit(self, lane: Lane) -> bool:
         """Let a lane wait for service, or rest; says whether it has begun to wait."""
         ledger = self._ledger
         if lane.held in (PAUSED, KEY) or (lane.held == RESERVE and not ledger.is_long(lane)):

@@ -2,7 +2,8 @@
 
 from collections.abc import Container, Iterable
 
-from fairlead_scheduler.books import UNCLAIMED, Lane
+from fairlead_scheduler.books import UNCLAIMED, Flight, Lane
+from fairlead_scheduler.holds import Member
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.values import QueueRow
@@ -21,14 +22,14 @@ def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> 
     root = ledger.root
     root.virtual = root.top = unclaimed[0] if unclaimed else floor
     for row in ordered:
-        flight = ledger.enter(row, now_us)
+        flight = _enter(ledger, row, now_us)
         lane = flight.lane
         queue = lane.queue
         queue.start = max(queue.start, row.vtag)
         root.move(queue, row.estimate_us)
         if flight.claimed_us == UNCLAIMED:
             if not queue.rows:
-                ledger.show(flight)
+                ledger.fronts.show(flight)
             lane.start = max(lane.start, queue.tags[-1] if queue.tags else 0)
             queue.rows.append(flight)
             queue.tags.append(lane.start)
@@ -67,18 +68,34 @@ def forget(ledger: Ledger) -> list[LaneHeads]:
         lanes = [x for x in queue.tenants.values() if _is_forgettable(x, virtual, ledger)]
         for lane in lanes[: idle - len(gone)]:
             del queue.tenants[lane.tenant]
-            queue.lanes.remove(lane)
-            ledger.reserving.pop(lane, None)
-            ledger.let(lane)
+            _drop(lane, ledger)
             gone.append(lane.heads)
+        for lane in [x for x in queue.aged.values() if _is_forgettable(x, virtual, ledger)]:
+            assert lane.aged is not None
+            del queue.aged[lane.tenant, lane.aged]
+            _drop(lane, ledger)
         drained = queue.bounds is None or queue.bounds.drained(ledger.now_us)
-        if drained and not queue.tenants and queue.front() is None:
+        if drained and not (queue.tenants or queue.aged) and queue.front() is None:
+            _unbind(queue)
             del ledger.queues[queue.name]
             ledger.keyed.queues.pop(queue, None)
             ledger.root.remove(queue)
             ledger.reserving.pop(queue, None)
             ledger.holds.let(queue)
     return gone
+
+
+def _drop(lane: Lane, ledger: Ledger) -> None:
+    _unbind(lane)
+    lane.queue.lanes.remove(lane)
+    ledger.reserving.pop(lane, None)
+    ledger.let(lane)
+
+
+def _unbind(member: Member) -> None:
+    """Let a member's bounds go on without it, in other bands."""
+    if member.bounds is not None:
+        member.bounds.members = [x for x in member.bounds.members if x is not member]
 
 
 def _is_forgettable(lane: Lane, virtual: int, ledger: Ledger) -> bool:
@@ -88,13 +105,34 @@ def _is_forgettable(lane: Lane, virtual: int, ledger: Ledger) -> bool:
     return not busy and drained and lane.start <= virtual
 
 
+def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> Flight:
+    """Open a flight for a row that somebody else dispatched."""
+    lane = ledger.lane(row.queue, row.tenant)
+    flight = Flight(lane, None, 0, row.vtag, row.estimate_us)
+    ledger.flights[row.job_id] = flight
+    if lane.queue.keys is not None:
+        lane.queue.keys.unknown[row.job_id] = row.tenant
+    lane.in_flight += 1
+    lane.queue.in_flight += 1
+    if row.claimed_us is None:
+        ledger.unclaimed += 1
+        ledger.last_root_tag = max(ledger.last_root_tag, row.vtag)
+        ledger.heed_hold(lane)
+    else:
+        flight.claimed_us = row.claimed_us
+        flight.charged_us = max(row.estimate_us, now_us - row.claimed_us)
+    if ledger.longs is not None and flight.charged_us >= ledger.longs.longer_us:
+        ledger.longs.ids.add(row.job_id)
+    return flight
+
+
 def _correct(ledger: Ledger, row: QueueRow, now_us: int) -> bool:
     flight = ledger.flights.get(row.job_id)
     if flight is None:
-        flight = ledger.enter(row, now_us)
+        flight = _enter(ledger, row, now_us)
         ledger.owe(flight.lane, flight.charged_us)
         if flight.claimed_us == UNCLAIMED:
-            ledger.stand(flight)
+            ledger.fronts.stand(flight)
     elif row.claimed_us is None and flight.claimed_us != UNCLAIMED:
         ledger.give_back((row.job_id,), now_us)
     elif row.claimed_us is not None and flight.claimed_us == UNCLAIMED:

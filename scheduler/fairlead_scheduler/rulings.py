@@ -14,7 +14,7 @@ from fairlead.policy.variables import Workers, clock, everywhere
 from fairlead_scheduler import amendment
 from fairlead_scheduler.books import Lane
 from fairlead_scheduler.facts import facts_of
-from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.rulebook import Condition
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.views import Disabled
@@ -90,7 +90,7 @@ class Rulings:
         self._place = 0
         self._metrics.clear()
 
-    def look(self, order: FairOrder, workers: Workers, now_us: int) -> None:
+    def look(self, order: PoolOrder, workers: Workers, now_us: int) -> None:
         """Let hold what holds now, before the next plan.
 
         Conditions that ask nothing of lanes are looked at once a second and when a policy
@@ -114,7 +114,7 @@ class Rulings:
                 ruled = self._look_at(self._next_lanes(order, now), values, now_us)
         if self._lifted:
             ruled |= self._lift(order, ruled)
-        amendment.rule(order.ledger, self._holding, ruled, now_us)
+        amendment.rule(order.ledgers, self._holding, ruled, now_us)
 
     def _values(self, workers: Workers, now_us: int) -> dict[str, tuple[object, ...]]:
         """Return, for each zone, the values that are the same for all lanes."""
@@ -129,11 +129,11 @@ class Rulings:
             self._holding |= condition.bit if holds else 0
             self._metrics.true(condition.name, 1 if holds else 0)
 
-    def _next_lanes(self, order: FairOrder, now: float) -> list[Lane]:
+    def _next_lanes(self, order: PoolOrder, now: float) -> list[Lane]:
         """Return the lanes whose turn it is."""
         if self._place >= len(self._lanes) and now >= self._round_due:
-            self._lanes, self._place = amendment.ruled_lanes(order.ledger), 0
-            if self._lanes and not order.ledger.stale:
+            self._lanes, self._place = amendment.ruled_lanes(order.ledgers), 0
+            if self._lanes and not any(ledger.stale for ledger in order.ledgers):
                 self._round_due = now + _ROUND_SECONDS
             counts = Counter([lane.ruling for lane in self._lanes])
             for condition in self._by_lane:
@@ -211,10 +211,10 @@ class Rulings:
         self._lifted |= condition.bit
         self._tell(Disabled(self._table.stored, condition.name, said))
 
-    def _lift(self, order: FairOrder, ruled: Mapping[Lane, int]) -> dict[Lane, int]:
+    def _lift(self, order: PoolOrder, ruled: Mapping[Lane, int]) -> dict[Lane, int]:
         """Return the lanes for which a disabled rule held, without it."""
         lifted, self._lifted = self._lifted, 0
         now = {
-            lane: ruled.get(lane, lane.ruling) for lane in amendment.ruled_lanes(order.ledger)
+            lane: ruled.get(lane, lane.ruling) for lane in amendment.ruled_lanes(order.ledgers)
         }
         return {lane: ruling & ~lifted for lane, ruling in now.items() if ruling & lifted}

@@ -22,7 +22,6 @@ from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.tail import Probe
 from fairlead_scheduler.values import Planned, Want
 from fairlead_scheduler.views import (
-    BAND,
     Ask,
     Fill,
     Lanes,
@@ -97,15 +96,25 @@ class Store:
             texts=self._traits.fetchall()[0] if ask.traits else (),
         )
 
+    def open_bands(self, bands: int) -> None:
+        """See that workers look at so many bands; nothing when deposed."""
+        parameters = {"epoch": self._epoch, "pool": self._settings.pool, "bands": bands}
+        self._connection.execute(sql.load(_PACKAGE, "open_bands"), parameters)
+
     def dispatch(
-        self, jobs: Sequence[Planned], floor: int, used: Sequence[Used] = ()
+        self,
+        jobs: Sequence[Planned],
+        floor: int,
+        used: Sequence[Used] = (),
+        *,
+        band: int = 0,
     ) -> set[int]:
-        """Move the jobs into `work_queue`; answers the ids that it took, none when deposed."""
+        """Move jobs into `work_queue`; answers the ids that it took, none when deposed."""
         ids, vtags, estimates_us, seen_us = zip(*jobs, strict=True) if jobs else repeat((), 4)
         parameters = {
             "epoch": self._epoch,
             "pool": self._settings.pool,
-            "band": BAND,
+            "band": band,
             "floor": floor,
             "timeout_default": f"{self._settings.timeout_default_seconds} s",
             "timeout_max": f"{self._settings.timeout_max_seconds} s",
@@ -152,7 +161,7 @@ def read_newest(connection: Connection) -> int:
 def read_queued(connection: Connection, pool: str) -> Queued:
     """Read all of `work_queue` that belongs to the pool."""
     cursor: Cursor[Queued] = connection.cursor(binary=True, row_factory=args_row(Queued))
-    queued = cursor.execute(_QUEUED, {"pool": pool, "band": BAND}).fetchone()
+    queued = cursor.execute(_QUEUED, {"pool": pool}).fetchone()
     assert queued is not None
     return queued
 

@@ -13,6 +13,7 @@ _NO_GAP = -1
 NOT_ASKED = -2
 SKIPPED_MAX = 64
 """How many heads of a lane are passed over when something holds them."""
+NEVER_AGES = 1 << 62
 
 
 class StreamHeads:
@@ -136,11 +137,25 @@ class StreamHeads:
 class LaneHeads:
     """The streams of one lane, lowest rank (highest priority) first."""
 
-    __slots__ = ("changed", "front", "queue", "rank", "ready", "refill_at", "streams", "tenant")
+    __slots__ = (
+        "ages_us",
+        "band",
+        "changed",
+        "front",
+        "queue",
+        "rank",
+        "ready",
+        "refill_at",
+        "streams",
+        "tenant",
+    )
 
-    def __init__(self, queue: str, tenant: str) -> None:
+    def __init__(self, queue: str, tenant: str, band: int = 0) -> None:
         self.queue = queue
         self.tenant = tenant
+        self.band = band
+        self.ages_us = NEVER_AGES
+        """When somebody will look whether the first head has waited too long."""
         self.streams: list[StreamHeads] = []
         self.changed = False
         self.front: StreamHeads | None = None
@@ -149,6 +164,11 @@ class LaneHeads:
         """Its heads. Who takes from the left tells `Heads.ran_low` at `refill_at`."""
         self.refill_at = 0
         self.rank = 0
+
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """The lane's name: queue, tenant and band."""
+        return (self.queue, self.tenant, self.band)
 
     def find_front(self) -> None:
         """Find the stream whose turn it is.

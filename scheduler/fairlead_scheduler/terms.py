@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Generic, TypeVar
 
 from fairlead.policy import (
+    Band,
     Fairness,
     Glob,
     Policy,
@@ -133,6 +134,8 @@ class QueueTerms:
     overrides: FirstMatch[Terms] = field(default_factory=FirstMatch[Terms])
     keys: tuple[Demand, ...] = ()
     """All of them must allow a job."""
+    band: int | None = None
+    """Where its jobs belong; None: by their ranks."""
 
     def lane(self, tenant: str) -> Terms:
         """Return a tenant's terms."""
@@ -144,6 +147,32 @@ _NO_RULES = RuleBook(Policy())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bands:
+    """The bands from the one that goes first to the one that goes last; one without a name."""
+
+    names: tuple[str, ...] = ("",)
+    waits_us: tuple[int, ...] = (0,)
+    """How long the first job of a lane may wait in each; of no meaning in the first."""
+    ranks: tuple[tuple[int, int, int], ...] = ()
+    """Lowest and highest rank of a band, and its place."""
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.names)
+
+    def of_rank(self, rank: int) -> int:
+        """Return the band of a job by its rank: the last, where no band has it."""
+        for lowest, highest, band in self.ranks:
+            if lowest <= rank <= highest:
+                return band
+        return len(self.names) - 1
+
+
+_ONE_BAND = Bands()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A policy as the fair order reads it. A queue that nothing matches is free of bounds."""
 
@@ -151,6 +180,7 @@ class Table:
     settings: FairSettings = field(default_factory=FairSettings)
     rules: RuleBook = _NO_RULES
     """What holds while conditions are true."""
+    bands: Bands = _ONE_BAND
     digest: str = ""
     version: str = ""
     """The operator's own word for it."""
@@ -163,6 +193,13 @@ class Table:
         """Return the terms of a queue."""
         return self.queues.find(name) or _UNNAMED
 
+    def band_of(self, queue: str, rank: int) -> int:
+        """Return the band of a queue's jobs of this rank."""
+        if self.bands.count == 1:
+            return 0
+        band = self.queue(queue).band
+        return self.bands.of_rank(rank) if band is None else band
+
 
 def compiled(policy: Policy, *, stored: int = 0, disabled: Sequence[str] = ()) -> Table:
     """Return a policy as a table, without the rules that had to be disabled."""
@@ -172,6 +209,7 @@ def compiled(policy: Policy, *, stored: int = 0, disabled: Sequence[str] = ()) -
         ),
         settings=_settings(policy.fairness),
         rules=RuleBook(policy, disabled) if policy.rules else _NO_RULES,
+        bands=_bands(policy.bands),
         digest=digest(policy),
         version="" if policy.version is None else str(policy.version),
         shadow=policy.shadow,
@@ -191,6 +229,20 @@ def _settings(fairness: Fairness) -> FairSettings:
     )
 
 
+def _bands(bands: Sequence[Band]) -> Bands:
+    if not bands:
+        return _ONE_BAND
+    return Bands(
+        names=tuple(band.name for band in bands),
+        waits_us=tuple((band.max_wait or timedelta()) // _MICROSECOND for band in bands),
+        ranks=tuple(
+            (-band.priorities.highest, -band.priorities.lowest, place)
+            for place, band in enumerate(bands)
+            if band.priorities is not None
+        ),
+    )
+
+
 def _short(reserve: ShortReserve) -> ShortSettings:
     return ShortSettings(
         per_10_000=round(reserve.percent * 100),
@@ -205,6 +257,7 @@ def _queue_terms(rule: QueueRule, policy: Policy) -> QueueTerms:
     return QueueTerms(
         own=_terms(rule.weight, rule.slots, rule.rate),
         default=_terms(default.weight, default.slots, default.rate),
+        band=_band(rule.band, policy),
         overrides=FirstMatch(
             (tenants_of(match, policy), _terms(terms.weight, terms.slots, terms.rate))
             for match, terms in overridden
@@ -213,6 +266,12 @@ def _queue_terms(rule: QueueRule, policy: Policy) -> QueueTerms:
             Demand(each.key, each.limit, each.scope == TENANT) for each in rule.concurrency
         ),
     )
+
+
+def _band(name: str | None, policy: Policy) -> int | None:
+    if name is None:
+        return None
+    return next(place for place, band in enumerate(policy.bands) if band.name == name)
 
 
 def tenants_of(match: TenantMatch, policy: Policy) -> frozenset[str] | Glob:

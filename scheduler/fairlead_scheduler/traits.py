@@ -107,7 +107,8 @@ def _unlock(ledger: Ledger) -> list[Queue]:
         if queue.held == KEY:
             ledger.free(queue)
             begun += () if queue.in_flight else (queue,)
-        ledger.keyed.again.update(dict.fromkeys(keys.wake()))
+        for lane in keys.wake():
+            ledger.shared.ledgers[lane.band].keyed.again[lane] = None
     return begun
 
 
@@ -127,7 +128,8 @@ def rekey(ledger: Ledger, queue: Queue, demands: tuple[Demand, ...]) -> bool:
         keys.revise(demands)
         return False
     queue.keys = Keys(demands) if demands else None
-    for lane in queue.tenants.values():
+    ledger.shared.share_keys(queue)
+    for lane in queue.every():
         if lane.held == KEY or (lane.active and lane.key == OUT):
             ledger.keyed.again[lane] = None
         elif lane.active and demands:
@@ -150,7 +152,10 @@ def forget(ledger: Ledger, queues: set[Queue]) -> None:
 
 
 def _keys(ledger: Ledger) -> Iterator[Keys[Lane]]:
-    return (queue.keys for queue in ledger.keyed.queues if queue.keys is not None)
+    shared = ledger.shared
+    for queue in ledger.keyed.queues:
+        if queue.keys is not None and shared.asks_for(queue):
+            yield queue.keys
 
 
 def _unread(ledger: Ledger, lane: Lane, keys: Keys[Lane], most: int) -> list[Asked]:

@@ -15,6 +15,7 @@ Stream = tuple[str, str, int]
 
 Paused = frozenset[tuple[str, str | None]]
 """Paused queues, as (queue, None), and paused tenants of queues, as (queue, tenant)."""
+NOBODY: Paused = frozenset()
 
 
 class Head(NamedTuple):
@@ -57,6 +58,14 @@ class Planned(NamedTuple):
     seen_us: int | None
 
 
+class BandPlan(NamedTuple):
+    """What to dispatch in one band."""
+
+    band: int
+    jobs: tuple[Planned, ...]
+    floor: int
+
+
 class Plan(NamedTuple):
     """What to dispatch, and the floor to write in the same transaction."""
 
@@ -73,6 +82,14 @@ class Plan(NamedTuple):
     """How many of `jobs` go past the depth, because they overtake queued rows."""
     used: tuple[Used, ...] = ()
     """What is used of rates then, to be stored in the same transaction."""
+    bands: tuple[BandPlan, ...] = ()
+    """The jobs by their bands, each with its floor, where there are several; else all are in
+    the first, and so is the floor."""
+
+    @property
+    def parts(self) -> tuple[BandPlan, ...]:
+        """What to dispatch by bands."""
+        return self.bands or (BandPlan(0, self.jobs, self.floor),)
 
 
 class QueueRow(NamedTuple):
@@ -84,6 +101,7 @@ class QueueRow(NamedTuple):
     vtag: int
     estimate_us: int
     claimed_us: int | None
+    band: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,6 @@ from fairlead_scheduler.tail import Probe
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Found, QueueRow, Want
 
-BAND = 0
-"""The one band of this release."""
-
 
 class Observed(NamedTuple):
     """What `observe` answers; a list is None where there are no rows.
@@ -120,7 +117,8 @@ class Queued(NamedTuple):
     """All of `work_queue`, by columns; a list is None where there are no rows."""
 
     now_us: int
-    floor: int
+    floor_bands: list[int] | None
+    floors: list[int]
     job_ids: list[int] | None
     queues: list[str]
     tenants: list[str]
@@ -128,13 +126,19 @@ class Queued(NamedTuple):
     estimates_us: list[int]
     claimed_us: list[int | None]
     workers: list[int | None]
+    bands: list[int]
+
+    def by_band(self) -> tuple[int, ...]:
+        """Return the floors by their bands; 0 for a band that has none."""
+        known = dict(zip(self.floor_bands or (), self.floors or (), strict=True))
+        return tuple(known.get(band, 0) for band in range(1 + max(known, default=0)))
 
     def rows(self) -> list[QueueRow]:
         """Return them as the books take them."""
         if self.job_ids is None:
             return []
         columns = (self.job_ids, self.queues, self.tenants, self.vtags, self.estimates_us)
-        return list(map(QueueRow, *columns, self.claimed_us))
+        return list(map(QueueRow, *columns, self.claimed_us, self.bands))
 
 
 class PolicyRow(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import FairSettings, Found, Paused, Planned
 from tests.support.tables import Weights, weighing
@@ -24,12 +24,13 @@ class Bench:
     ) -> None:
         table = table or weighing(weights or {})
         settings = FairSettings(turn_us=turn_us)
-        self.order = FairOrder("default", 0, replace(table, settings=settings))
+        self.order = PoolOrder("default", replace(table, settings=settings))
         self.heads = Heads(in_flight=self.order.in_flight)
         self.heads.surveyed()
         self.names: dict[int, str] = {}
         self.fields: dict[int, Mapping[str, str]] = {}
         """What keys may find in a job, by its path."""
+        self.bands: dict[int, int] = {}
         self.now_us = 0
 
     def add(
@@ -50,7 +51,7 @@ class Bench:
             self.names[job_id] = f"{tenant}{number}"
             self.fields[job_id] = fields or {}
             hint_us = None if cost_ms is None else cost_ms * MS
-            found.append(Found(job_id, job_id, queue, tenant, rank, hint_us, 0))
+            found.append(Found(job_id, job_id, queue, tenant, rank, hint_us, self.now_us))
         self.heads.discovered(found)
 
     def plan(
@@ -63,11 +64,13 @@ class Bench:
         queue, _, tenant = paused.partition("/")
         names: Paused = frozenset({(queue, tenant or None)} if paused else ())
         depth = self.order.unclaimed + room
-        return self.order.plan(self.now_us, slots, depth, self.heads, names).jobs
+        plan = self.order.plan(self.now_us, slots, depth, self.heads, names)
+        self.bands |= {job.id: band for band, jobs, _ in plan.parts for job in jobs}
+        return plan.jobs
 
     def claim_order(self, jobs: Sequence[Planned]) -> str:
         """Return the names in the order in which workers will claim them."""
-        ordered = sorted(jobs, key=lambda job: (job.vtag, job.id))
+        ordered = sorted(jobs, key=lambda job: (self.bands[job.id], job.vtag, job.id))
         return " ".join(self.names[job.id] for job in ordered)
 
     def picked(self, count: int, *, slots: int = EVERYTHING) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
 from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import (
@@ -26,6 +26,8 @@ from fairlead_scheduler.values import (
 )
 
 Key = tuple[str, str]
+_RECALL_TICKS = 5
+"""How often rows are recalled that have waited too long for their bands."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,7 @@ class Job:
     """What keys may find in it, by its path."""
     vtag: int = 0
     estimate_us: int = 0
+    band: int = 0
     claimed_us: int | None = None
     ended_us: int | None = None
 
@@ -74,7 +77,7 @@ class Fleet:
         self.depth = depth
         self.tick_us = tick_us
         self.heads_settings = heads
-        self.order = FairOrder("default", 0, table)
+        self.order = PoolOrder("default", table)
         self.heads = Heads(heads, in_flight=self.order.in_flight)
         self.heads.surveyed()
         self.now_us = 0
@@ -97,7 +100,8 @@ class Fleet:
         self.cost_max_us: dict[Key, int] = {}
         """The largest cost of a job of the lane, or charge for one."""
         self.observe: Callable[[], None] = lambda: None
-        self._queued: list[tuple[int, int]] = []
+        self._queued: list[tuple[int, int, int]] = []
+        """Band, tag and id of each row that waits for a worker."""
         self._lanes: dict[Stream, list[tuple[int, int]]] = {}
         self._arrivals: list[tuple[int, int, Job]] = []
         self._new: list[Job] = []
@@ -134,11 +138,13 @@ class Fleet:
         asked = self.order.traits()
         self._insert()
         self.learn()
-        self.heads.discovered([_found(job, self.now_us) for job in self._new])
+        self.heads.discovered([_found(job) for job in self._new])
         self._new = []
         self.refill()
         self.order.learn([self.jobs[x.job_id].fields.get(f"{x.root}.{x.path}") for x in asked])
         depth = self.slots - len(self.running) + self.depth
+        if len(self.plans) % _RECALL_TICKS == 0:
+            self.recall(self.order.overdue(self.now_us))
         plan = self.order.plan(self.now_us, self.slots, depth, self.heads, self.paused)
         self.full = self.order.unclaimed >= self.slots + depth
         self._dispatch(plan)
@@ -159,7 +165,7 @@ class Fleet:
             lane = self._lanes.get(want.stream, [])
             place = bisect_right(lane, (want.after_seq, 1 << 62))
             jobs = [self.jobs[i] for _, i in lane[place : place + want.limit]]
-            heads = [Head(job.id, job.seq, job.hint_us, self.now_us) for job in jobs]
+            heads = [Head(job.id, job.seq, job.hint_us, job.arrived_us) for job in jobs]
             self.heads.filled(want.stream, heads, want.limit)
 
     def advance(self, until_us: int) -> None:
@@ -185,7 +191,7 @@ class Fleet:
         job.vtag = max(job.vtag, self.order.floor)
         self.running = [entry for entry in self.running if entry[1] != job_id]
         heapify(self.running)
-        heappush(self._queued, (job.vtag, job_id))
+        heappush(self._queued, (job.band, job.vtag, job_id))
         self._returned.append(job_id)
 
     def recall(self, job_ids: tuple[int, ...]) -> None:
@@ -194,17 +200,17 @@ class Fleet:
             job = self.work.pop(job_id)
             assert job.claimed_us is None
             self.pending[job_id] = job
-        self._queued = [entry for entry in self._queued if entry[1] in self.work]
+        self._queued = [entry for entry in self._queued if entry[2] in self.work]
         heapify(self._queued)
         unknown = self.order.recalled(job_ids, self.heads)
-        self.heads.missed(_found(self.jobs[job_id], self.now_us) for job_id in unknown)
+        self.heads.missed(_found(self.jobs[job_id]) for job_id in unknown)
 
     def fail_over(self) -> None:
         """Lose the leader and all that it knew."""
-        floor = self.order.floor
-        self.order = FairOrder("default", 0, self.order.table)
+        floors = self.order.floors
+        self.order = PoolOrder("default", self.order.table)
         self.heads = Heads(self.heads_settings, in_flight=self.order.in_flight)
-        self.order.adopt(self.read(), self.now_us, floor, self.used.values())
+        self.order.adopt(self.read(), self.now_us, floors, self.used.values())
         self._claimed, self._ended, self._returned, self._new = [], [], [], []
         self.sweep()
         self.heads.surveyed()
@@ -214,12 +220,20 @@ class Fleet:
         first: dict[Stream, Job] = {}
         for job in sorted(self.pending.values(), key=_seq_of):
             first.setdefault(job.stream, job)
-        self.heads.swept([_found(job, self.now_us) for job in first.values()])
+        self.heads.swept([_found(job) for job in first.values()])
 
     def read(self) -> list[QueueRow]:
         """Read all of `work_queue`."""
         return [
-            QueueRow(job.id, job.queue, job.tenant, job.vtag, job.estimate_us, job.claimed_us)
+            QueueRow(
+                job.id,
+                job.queue,
+                job.tenant,
+                job.vtag,
+                job.estimate_us,
+                job.claimed_us,
+                job.band,
+            )
             for job in self.work.values()
         ]
 
@@ -256,23 +270,25 @@ class Fleet:
         gone = [job_id for job_id in ids if job_id not in self.pending]
         refused = [i for i in ids if i in self.pending and self.refuse(i)]
         self.order.refused([*gone, *refused])
+        bands = {planned.id: band for band, jobs, _ in plan.parts for planned in jobs}
         for planned in plan.jobs:
             if planned.id in gone or planned.id in refused:
                 continue
             job = self.pending.pop(planned.id)
             self.dispatched[job.id] += 1
             job.vtag, job.estimate_us = planned.vtag, planned.estimate_us
+            job.band = bands[job.id]
             charge_us = max(self.cost_max_us[job.lane], planned.estimate_us)
             self.cost_max_us[job.lane] = charge_us
             self.work[job.id] = job
-            heappush(self._queued, (job.vtag, job.id))
-        found = [_found(self.jobs[job_id], self.now_us) for job_id in refused]
+            heappush(self._queued, (job.band, job.vtag, job.id))
+        found = [_found(self.jobs[job_id]) for job_id in refused]
         self.heads.missed(found)
         self._count()
 
     def _claim(self) -> None:
         while self._queued and len(self.running) < self.slots:
-            job_id = heappop(self._queued)[1]
+            job_id = heappop(self._queued)[2]
             job = self.work[job_id]
             job.claimed_us = self.now_us
             heappush(self.running, (self.now_us + job.cost_us, job_id))
@@ -298,5 +314,5 @@ def _seq_of(job: Job) -> int:
     return job.seq
 
 
-def _found(job: Job, now_us: int) -> Found:
-    return Found(job.id, job.seq, job.queue, job.tenant, job.rank, job.hint_us, now_us)
+def _found(job: Job) -> Found:
+    return Found(job.id, job.seq, job.queue, job.tenant, job.rank, job.hint_us, job.arrived_us)

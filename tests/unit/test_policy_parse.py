@@ -28,9 +28,9 @@ _RULE = "queues: [{match: {queue: a}, %s}]"
 BAD = {
     "": "the document is empty: write {} for a policy without rules",
     "# nothing\n": "the document is empty: write {} for a policy without rules",
-    "text": "the document must be a mapping with version, fairness, labels, queues, "
+    "text": "the document must be a mapping with version, fairness, bands, labels, queues, "
     "rules, shadow, not 'text'",
-    "[1]": "the document must be a mapping with version, fairness, labels, queues, "
+    "[1]": "the document must be a mapping with version, fairness, bands, labels, queues, "
     "rules, shadow, not a list",
     "a: [": "the document cannot be read as YAML: ",
     "\0": "the document cannot be read as YAML: ",
@@ -43,7 +43,25 @@ BAD = {
     "[" * 20 + "]" * 20: "the document is nested more than 16 deep (line 1)",
     "version: 1.5": "version: must be a whole number from 0 to 15 digits or a word of 1 to 64 "
     "bytes, not 1.5: put it in quotes (line 1)",
-    "bands: []": "bands: there is no such field; there are version, fairness, labels, queues",
+    "limits: []": "limits: there is no such field; there are version, fairness, bands, labels, "
+    "queues",
+    "bands: {}": "bands: must be a list, not a mapping (line 1)",
+    "bands: []": "bands: must have two bands or more, or be left out (line 1)",
+    "bands: [{name: a}]": "bands: must have two bands or more, or be left out (line 1)",
+    "bands: [{maxWait: 1s}]": "bands[0].name: is missing: give it (line 1)",
+    "bands: [{name: a}, {name: b}]": "bands: has 'b' without maxWait: give it, or its ",
+    "bands: [{name: a, maxWait: 1s}, {name: b, maxWait: 1s}]": "bands: has no band above 'a': "
+    "leave its maxWait out (line 1)",
+    "bands: [{name: a}, {name: a, maxWait: 1s}]": "bands: has 'a' twice: rename one (line 1)",
+    "bands: [{name: a, priorities: {from: 5, to: 4}}]": "bands[0].priorities: runs from 5 to "
+    "4: swap them (line 1)",
+    "bands: [{name: a, priorities: {from: -101}}]": "bands[0].priorities.from: must be a whole "
+    "number from -100 to 100, not -101 (line 1)",
+    "bands: [{name: a, priorities: {from: 1}}, {name: b, maxWait: 1s, priorities: {to: 1}}]": ""
+    "bands: has priorities that belong to both 'a' and 'b': let them end apart (line 1)",
+    _RULE % "band: a": "queues[0].band: there is no band 'a': give bands (line 1)",
+    "bands: [{name: a}, {name: b, maxWait: 1s}]\n" + _RULE % "band: c": "queues[0].band: there "
+    "is no band 'c': there are a, b (line 2)",
     "qeues: []": "qeues: there is no such field; did you mean queues? (line 1)",
     "fairness: {inflight_share_cap: 2}": "fairness.inflight_share_cap: there is no such "
     "field; did you mean inflightShareCap? (line 1)",
@@ -69,7 +87,7 @@ BAD = {
     "labels: {acme: {a=b: c}}": "labels.acme['a=b']: must be a label's name without =, not ",
     "queues: {match: {queue: a}}": "queues: must be a list, not a mapping (line 1)",
     "queues: [a]": "queues[0]: must be a mapping with match, weight, slots, rate, backlog, "
-    "concurrency, tenants, not 'a' (line 1)",
+    "concurrency, band, tenants, not 'a' (line 1)",
     "queues: [{weight: 1}]": "queues[0].match: is missing: give it (line 1)",
     "queues:\n  - match: {queue: a}\n    wieght: 2": "queues[0].wieght: there is no such "
     "field; did you mean weight? (line 3)",

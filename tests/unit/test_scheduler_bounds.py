@@ -128,7 +128,7 @@ def test_what_rates_have_used_comes_with_the_plan_and_binds_the_next_leader() ->
     bench.add("q/a", 100)
     used = bench.order.plan(5 * SECOND, 1, 10, bench.heads).used
     heir = Bench(terms)
-    heir.order.adopt([], 5 * SECOND, 0, used)
+    heir.order.adopt([], 5 * SECOND, (), used)
     heir.add("q/a", 100)
     heir.now_us = 5 * SECOND + 900 * MS
 

@@ -8,6 +8,7 @@ from fairlead_scheduler.choice import Choice
 from fairlead_scheduler.choice import Found as Chosen
 from fairlead_scheduler.keys import Demand
 from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.shared import Shared
 from fairlead_scheduler.streams import SKIPPED_MAX, StreamHeads
 from fairlead_scheduler.terms import Table, Terms
 from fairlead_scheduler.values import Head, HeadsSettings, QueueRow
@@ -328,7 +329,7 @@ def test_a_reserve_is_no_way_past_a_key() -> None:
 
 def test_a_head_that_was_chosen_in_vain_goes_back_into_its_place() -> None:
     """Something else may hold the lane after all."""
-    ledger = Ledger(keyed(), {})
+    ledger = Ledger(keyed(), {}, Shared())
     lane = ledger.lane("q", "t")
     keys = lane.queue.keys
     assert keys is not None

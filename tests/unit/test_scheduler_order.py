@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import FairSettings, Found, Head, QueueRow
 from tests.support.fair_bench import MS, Bench
@@ -334,7 +334,7 @@ def test_a_new_leader_continues_from_the_queue_that_it_finds() -> None:
     bench.order.adopt(
         [QueueRow(1, "q", "a", 500, 100, None), QueueRow(2, "q", "a", 400, 100, 5)],
         0,
-        floor=450,
+        floors=(450,),
     )
     bench.heads = Heads(in_flight=bench.order.in_flight)
     bench.heads.surveyed()
@@ -369,7 +369,7 @@ def test_a_full_read_repairs_what_was_not_told() -> None:
 
 def test_idle_lanes_are_forgotten_when_there_are_too_many() -> None:
     """State is bounded by the lanes that are active, not by all that ever were."""
-    order = FairOrder("default", 0, Table(settings=FairSettings(idle_lanes_max=10)))
+    order = PoolOrder("default", Table(settings=FairSettings(idle_lanes_max=10)))
     heads = Heads(in_flight=order.in_flight)
     heads.surveyed()
     heads.discovered([Found(n, n, "q", f"t{n}", 0, None, 0) for n in range(1, 101)])

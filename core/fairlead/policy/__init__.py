@@ -5,6 +5,7 @@ of it is pure: no file, no database.
 """
 
 from fairlead.policy.backlog import Backlog
+from fairlead.policy.bands import Band
 from fairlead.policy.canon import canonical, digest
 from fairlead.policy.concurrency import Concurrency
 from fairlead.policy.globs import Glob, glob
@@ -29,6 +30,7 @@ from fairlead.policy.slots import ShortReserve, Slots
 __all__ = [
     "DOCUMENT_BYTES_MAX",
     "Backlog",
+    "Band",
     "Concurrency",
     "Estimator",
     "Fairness",

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_val
 
 from fairlead.policy import kinds
 from fairlead.policy.backlog import Backlog
+from fairlead.policy.bands import Bands
 from fairlead.policy.concurrency import Keys
 from fairlead.policy.globs import glob
 from fairlead.policy.part import Part, listed
@@ -212,6 +213,10 @@ class QueueRule(Part):
         description="How many jobs of one value of a key may be in flight, such as one for "
         "each account: one key or a list of up to 4 that must all allow a job; null: no limit.",
     )
+    band: Annotated[str, kinds.name(what="a band's name")] | None = Field(
+        default=None,
+        description="The band of the queue's jobs, one of `bands`; null: by their priority.",
+    )
     tenants: Tenants = Field(
         default=Tenants(), description="How the queue's tenants share what the queue gets."
     )
@@ -268,6 +273,13 @@ class Policy(Part):
         "metrics and lists. It decides nothing.",
     )
     fairness: Fairness = Field(default=Fairness(), description="Settings of the order itself.")
+    bands: Bands = Field(
+        default=(),
+        description="Bands of jobs from the one that goes first to the one that goes last, two "
+        "to eight: strict between bands, fair inside each. A job belongs to the band that its "
+        "queue names, else to the one that has its priority, else to the last. Not given: one "
+        "band.",
+    )
     labels: Mapping[
         Annotated[str, kinds.name(what="a tenant's name", bytes_lowest=0)],
         Mapping[

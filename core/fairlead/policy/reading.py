@@ -40,7 +40,18 @@ def parse(text: str) -> Policy:
     except ValidationError as error:
         raise refusal(error, found) from None
     _refuse_dead_rules(policy, found)
+    _refuse_unknown_bands(policy, found)
     return policy
+
+
+def _refuse_unknown_bands(policy: Policy, found: Document) -> None:
+    """Refuse a queue in a band that there is not."""
+    names = [band.name for band in policy.bands]
+    for place, rule in enumerate(policy.queues):
+        if rule.band is not None and rule.band not in names:
+            there = f"there are {cut(', '.join(names))}" if names else "give bands"
+            said = f"there is no band '{cut(rule.band)}': {there}"
+            raise refused(("queues", place, "band"), said, found)
 
 
 def _refuse_dead_rules(policy: Policy, found: Document) -> None:

@@ -1,6 +1,6 @@
 """The fair order as the simulation plays it: the leader's own code, without a database.
 
-`FairOrder` and `Heads` are those that the leader runs. What they would read from the database
+`PoolOrder` and `Heads` are those that the leader runs. What they would read from the database
 is answered here: new jobs as the tail finds them, refills behind the cursors, and at the start
 what a leader finds that takes over.
 """
@@ -13,7 +13,8 @@ from typing import NamedTuple
 
 from fairlead.policy.variables import Workers
 from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.order import NEVER
+from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.simulation.order import Event, Row
@@ -51,7 +52,8 @@ class Inheritance:
     """The database's time."""
     rows: Sequence[QueueRow] = ()
     """Those of `work_queue`; their ids are places in the trace."""
-    floor: int = 0
+    floors: Sequence[int] = ()
+    """Those in force, by bands."""
     used: Sequence[Used] = ()
     paused: Paused = frozenset()
     waiting: Mapping[Stream, Waiting] = field(default_factory=dict[Stream, Waiting])
@@ -108,9 +110,9 @@ class Fair:
         self._jobs: list[Arrival] = [] if jobs is None else jobs
         self._traced = len(self._jobs) if inherited.waiting else _FIRST_ID
         """Jobs from this place on waited at the start."""
-        self._order = FairOrder("default", 0, table)
+        self._order = PoolOrder("default", table)
         rows = [row._replace(job_id=self._id(row.job_id)) for row in inherited.rows]
-        self._order.adopt(rows, inherited.now_us, inherited.floor, inherited.used)
+        self._order.adopt(rows, inherited.now_us, inherited.floors, inherited.used)
         self._heads = Heads(in_flight=self._order.in_flight, last_id=_FIRST_ID - 1)
         self._read: dict[Stream, list[int]] = {stream: [] for stream in inherited.waiting}
         """The ids of those that waited at the start, as far as they were read; a job's seq is
@@ -126,6 +128,8 @@ class Fair:
         self._rulings = Rulings(_Unseen(), _forget, clocks)
         self._streams: dict[Stream, list[int]] = {}
         """The ids, which are the seqs, of the jobs that have arrived."""
+        self._seen_us: dict[int, int] = {}
+        """When those that have arrived did so."""
         self._costs_us: dict[int, int] = {
             row.job_id: self._jobs[place].cost_us
             for row, place in zip(rows, (row.job_id for row in inherited.rows), strict=True)
@@ -147,6 +151,7 @@ class Fair:
             stream = (job.queue, job.tenant, -job.priority)
             self._streams.setdefault(stream, []).append(job_id)
             self._costs_us[job_id] = job.cost_us
+            self._seen_us[job_id] = seen_us
             rows.append(Found(job_id, job_id, *stream, None, seen_us))
         self._heads.discovered(rows)
 
@@ -171,15 +176,19 @@ class Fair:
         heads, order = self._heads, self._order
         now_us += self._begun_us
         for want in heads.wants(_STREAMS_MAX):
-            heads.filled(want.stream, self._refill(want, now_us), want.limit)
+            heads.filled(want.stream, self._refill(want), want.limit)
         # Neither traces nor counts tell what jobs have in them: keys hold nobody.
         order.learn([None] * len(order.traits()))
         self._seconds = now_us / 1e6
         self._rulings.look(order, Workers(slots, max(0, slots - self._running)), now_us)
         plan = order.plan(now_us, slots, order.unclaimed + room, heads, self._inherited.paused)
-        return [Row(job.vtag, self._place(job.id)) for job in plan.jobs]
+        return [
+            Row(band * NEVER + job.vtag, self._place(job.id))
+            for band, jobs, _ in plan.parts
+            for job in jobs
+        ]
 
-    def _refill(self, want: Want, now_us: int) -> list[Head]:
+    def _refill(self, want: Want) -> list[Head]:
         """Return the next jobs of a stream: those that waited at the start come first."""
         stream, after_seq, limit = want
         found: list[Head] = []
@@ -192,7 +201,7 @@ class Fair:
         if arrived is not None and len(found) < limit:
             first = bisect_right(arrived, after_seq)
             ids = arrived[first : first + limit - len(found)]
-            found += [Head(job_id, job_id, None, now_us) for job_id in ids]
+            found += [Head(job_id, job_id, None, self._seen_us[job_id]) for job_id in ids]
         return found
 
     def _waited(self, stream: Stream, waiting: Waiting, seq: int) -> Head:

@@ -79,7 +79,7 @@ def _situation(connection: Connection, pool: str, within: timedelta) -> Situatio
         now_us=now_us,
         slots=_slots(connection, pool),
         rows=queued.rows(),
-        floor=queued.floor or 0,
+        floors=queued.by_band(),
         used=read_used(connection, pool),
         paused=_paused(moment),
         waiting=_waiting(connection),

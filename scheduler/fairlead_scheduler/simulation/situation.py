@@ -50,7 +50,7 @@ class Situation:
     """Of live workers."""
     rows: Sequence[QueueRow] = ()
     """What is in `work_queue`."""
-    floor: int = 0
+    floors: Sequence[int] = ()
     used: Sequence[Used] = ()
     paused: Paused = frozenset()
     waiting: Mapping[Stream, Waiting] = field(default_factory=dict[Stream, Waiting])

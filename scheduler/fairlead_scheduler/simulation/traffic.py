@@ -70,7 +70,7 @@ def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Sce
     inherited = Inheritance(
         now_us=situation.now_us,
         rows=[row._replace(job_id=place) for place, row in enumerate(rows)],
-        floor=situation.floor,
+        floors=situation.floors,
         used=situation.used,
         paused=situation.paused,
         waiting=situation.waiting,

@@ -1,0 +1,390 @@
+"""The order of a pool over all its bands: strict between them, fair inside each.
+
+Each band has books of its own. What belongs to a queue or a tenant in all bands together, its
+limits, rates and pauses, the bands share; and so do they the depth, which counts from the top:
+a band never waits for rows of those below it.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from fairlead_scheduler import amendment
+from fairlead_scheduler.aging import Aging
+from fairlead_scheduler.books import Lane, Queue
+from fairlead_scheduler.bounds import REASONS
+from fairlead_scheduler.explain import Scene
+from fairlead_scheduler.flights import InFlight
+from fairlead_scheduler.holds import Member
+from fairlead_scheduler.keys import Trait
+from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.looks import Look, looked
+from fairlead_scheduler.picks import Picks
+from fairlead_scheduler.policy import FairOrder
+from fairlead_scheduler.rates import Used
+from fairlead_scheduler.shared import Shared
+from fairlead_scheduler.streams import LaneHeads
+from fairlead_scheduler.terms import Table
+from fairlead_scheduler.values import NOBODY, BandPlan, Paused, Plan, Planned, QueueRow
+
+
+class PoolOrder:
+    """The fair orders of a pool's bands, the one that goes first in front.
+
+    Every method is an event and carries its time. Unknown ids are ignored, so a repeated event
+    changes nothing.
+    """
+
+    def __init__(self, pool: str, table: Table | None = None) -> None:
+        self.pool = pool
+        self._table = table or Table()
+        self._shared = Shared()
+        self._orders: list[FairOrder] = []
+        self.in_flight: Collection[int] = InFlight(self._orders)
+        self._begun_us = 0
+        self._asked: tuple[tuple[Trait, ...], ...] = ()
+        self._sorted: Table | None = None
+        """The table by which the heads were sorted into bands."""
+        self._grow(self._table.bands.count)
+        self._obey()
+
+    @property
+    def table(self) -> Table:
+        """The terms in force."""
+        return self._table
+
+    @property
+    def bands(self) -> int:
+        """How many bands there are, or were in this term."""
+        return len(self._orders)
+
+    @property
+    def unclaimed(self) -> int:
+        """How many rows of `work_queue` wait for a worker, by the books."""
+        return sum([order.unclaimed for order in self._orders])
+
+    @property
+    def mean_us(self) -> int:
+        """The recent mean run time of a job, over all queues; the first prior at the start."""
+        return self._orders[0].mean_us
+
+    @property
+    def floor(self) -> int:
+        """The smallest unclaimed tag of the first band, as far as the books know."""
+        return self._orders[0].floor
+
+    @property
+    def floors(self) -> tuple[int, ...]:
+        """The smallest unclaimed tag of each band."""
+        return tuple(order.floor for order in self._orders)
+
+    @property
+    def virtual_time(self) -> int:
+        """V between the queues of the first band, as of the last plan."""
+        return self._orders[0].virtual_time
+
+    @property
+    def release_us(self) -> int | None:
+        """From when on a rate lets something go that waits; None when none holds anything."""
+        return self._shared.holds.next_us
+
+    @property
+    def limited(self) -> bool:
+        """Whether a limit or a reserve holds anybody back."""
+        return self._shared.holds.limited
+
+    @property
+    def over(self) -> bool:
+        """Whether more rows may wait than limits, or bands, allow."""
+        return any(order.over for order in self._orders)
+
+    def surplus(self) -> tuple[int, ...]:
+        """Return the unclaimed rows for which a new policy leaves no room: recall them."""
+        return amendment.surplus(self.ledgers) if self.over else ()
+
+    def overdue(self, now_us: int) -> tuple[int, ...]:
+        """Return the unclaimed rows that have waited too long for their bands: recall them.
+
+        Those are rows for which others of the bands above are claimed. They are heads then, and
+        aged ones.
+        """
+        found: list[int] = []
+        above = 0
+        for order in self._orders:
+            if above and order.unclaimed:
+                found += order.overdue(self._aging, now_us)
+            above += order.unclaimed
+        return tuple(sorted(found))
+
+    def unclaimed_of(self, paused: Paused) -> tuple[int, ...]:
+        """Return the unclaimed rows that these pauses name, ascending: recall them."""
+        return tuple(sorted(i for order in self._orders for i in order.unclaimed_of(paused)))
+
+    def held(self) -> dict[str, int]:
+        """Return how many lanes that have work are held back, by reason."""
+        counts = self._shared.holds.lanes
+        for order in self._orders:
+            for reason, count in order.held_in_queues().items():
+                counts[reason] += count
+        return {REASONS[reason]: count for reason, count in counts.items()}
+
+    def scene(
+        self,
+        queue: str,
+        tenant: str,
+        *,
+        rank: int = 0,
+        job_id: int = 0,
+        now_us: int,
+        slots: int,
+        free: int,
+    ) -> Scene | None:
+        """Return where a lane stands, to be explained; None when it is not known."""
+        band = self._table.band_of(queue, rank)
+        orders = self._orders[: band + 1]
+        scene = orders[band].scene(
+            queue, tenant, job_id=job_id, now_us=now_us, slots=slots, free=free
+        )
+        if scene is None or not band:
+            return scene
+        return replace(
+            scene,
+            unclaimed=sum(order.unclaimed for order in orders),
+            band=self._table.bands.names[band],
+            above=any(order.waits for order in orders[:band]),
+        )
+
+    def look(self, now_us: int, *, slots: int, free: int) -> Look:
+        """Look at what was served, for a report: at most a few milliseconds' work."""
+        return looked(self.ledgers, now_us, slots=slots, free=free)
+
+    @property
+    def awaits_values(self) -> bool:
+        """Whether the last plan left something to be dispatched once its traits are read."""
+        return any(order.awaits_values for order in self._orders)
+
+    def traits(self) -> tuple[Trait, ...]:
+        """Return what to read of jobs for their keys; call it once before each `learn`."""
+        self._asked = tuple(order.traits() for order in self._orders)
+        return tuple(trait for asked in self._asked for trait in asked)
+
+    def learn(self, texts: Sequence[str | None]) -> None:
+        """Take the traits in the order in which they were asked for; the last may be missing.
+
+        A job that is gone has none: it will not be dispatched.
+        """
+        begin = 0
+        for order, asked in zip(self._orders, self._asked, strict=False):
+            order.learn(texts[begin : begin + len(asked)])
+            begin += len(asked)
+        self._asked = ()
+
+    def plan(
+        self, now_us: int, slots: int, depth: int, heads: Heads, paused: Paused = NOBODY
+    ) -> Plan:
+        """Decide what to dispatch now, band by band, and count it as dispatched.
+
+        Args:
+            now_us: The database's time.
+            slots: All slots of live workers.
+            depth: How many unclaimed rows there should be. Only rows that overtake queued ones,
+                and those of reserves, go past it, up to `slots + depth`. Rows of lower bands
+                do not count.
+            heads: What is pending; the picked are taken out of it.
+            paused: What must not be dispatched.
+
+        Tell `refused` about each id that the dispatch did not insert, all of them if it failed.
+        """
+        if self._sorted is not self._table:
+            self._sorted = self._table
+            heads.sort(self._table.band_of if self._table.bands.count > 1 else None)
+        for order in self._orders:
+            order.begin(now_us, slots)
+        freed = self._shared.holds.take_freed(now_us)
+        changed = heads.take_changed()
+        if len(self._orders) == 1:
+            order = self._orders[0]
+            begun = order.arrive(changed, paused) + order.go_on(freed) + order.look_again()
+            picks, overflow = order.pick(depth, slots, heads, begun)
+            return _plan((picks,), (order.floor,), overflow)
+        return self._plan_bands(
+            now_us, slots, depth, heads, self._arrivals(changed, freed, paused)
+        )
+
+    def _arrivals(
+        self, changed: Iterable[LaneHeads], freed: Iterable[Member], paused: Paused
+    ) -> list[list[Queue]]:
+        """Let lanes wait for service in their bands; returns the queues that begin to."""
+        lanes: list[list[LaneHeads]] = [[] for _ in self._orders]
+        members: list[list[Member]] = [[] for _ in self._orders]
+        for heads in changed:
+            lanes[heads.band].append(heads)
+        for member in freed:
+            band = member.queue.band if isinstance(member, Lane) else member.band
+            members[band].append(member)
+        begun = [
+            order.arrive(lanes[band], paused) + order.go_on(members[band]) + order.look_again()
+            for band, order in enumerate(self._orders)
+        ]
+        for each in lanes:
+            for heads in each:
+                self._aging.note(heads)
+        return begun
+
+    def _plan_bands(
+        self, now_us: int, slots: int, depth: int, heads: Heads, begun: list[list[Queue]]
+    ) -> Plan:
+        """Pick from the top band down; each has the depth that those above it leave."""
+        for lane, band in self._aging.take(now_us):
+            begun[band] += self._orders[band].age((lane,))
+        found: list[Picks] = []
+        overflows = above = 0
+        for order, queues in zip(self._orders, begun, strict=True):
+            # Beside rows of bands above nobody overtakes.
+            past = 0 if above >= max(depth, 1) else slots
+            picks, overflow = order.pick(depth - above, past, heads, queues)
+            self._doubt(order, picks)
+            found.append(picks)
+            overflows += overflow
+            above += order.unclaimed
+        return _plan(found, self.floors, overflows)
+
+    def _doubt(self, order: FairOrder, picks: Picks) -> None:
+        """Leave out what is in flight in another band, where it went because it had aged."""
+        others = [each for each in self._orders if each is not order]
+        twice = {job[0] for job in picks.jobs if any(job[0] in x.in_flight for x in others)}
+        if twice:
+            order.refused(twice)
+            picks.jobs = [job for job in picks.jobs if job[0] not in twice]
+            picks.doubtful += twice
+
+    def refused(self, ids: Iterable[int]) -> None:
+        """Undo the dispatch of ids that the database did not take; ask it about them again.
+
+        Say so before the next plan: rates are given back what these took.
+        """
+        ids = tuple(ids)
+        for order in self._orders:
+            order.refused(ids)
+
+    def claimed(self, ids: Iterable[int], at_us: int) -> None:
+        """Note that workers took these rows."""
+        ids = tuple(ids)
+        for order in self._orders:
+            order.claimed(ids, at_us)
+
+    def ended(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
+        """Note that these left `work_queue` after so long a run; 0: they had not started."""
+        for order in self._orders:
+            order.ended(ids, run_us)
+
+    def returned(self, ids: Iterable[int], at_us: int) -> None:
+        """Note that these wait again; what they ran stays charged."""
+        ids = tuple(ids)
+        for order in self._orders:
+            order.returned(ids, at_us)
+
+    def recalled(self, ids: Iterable[int], heads: Heads) -> tuple[int, ...]:
+        """Note that these left `work_queue` unclaimed: they are refunded, and heads again.
+
+        Returns the ids whose place is not known (adopted at the take-over): read them from
+        `jobs` and hand them to `heads.missed`.
+        """
+        unknown = tuple(ids)
+        for order in self._orders:
+            unknown = order.recalled(unknown, heads)
+        return unknown
+
+    def apply(self, table: Table, now_us: int) -> None:
+        """Serve everybody on the terms of another table, from the next plan on."""
+        before, self._table = self._table, table
+        self._grow(table.bands.count)
+        for order in self._orders:
+            order.apply(table, now_us)
+        if table.settings != before.settings or table.bands != before.bands:
+            self._obey()
+
+    def adopt(
+        self,
+        rows: Iterable[QueueRow],
+        now_us: int,
+        floors: Sequence[int] = (),
+        used: Iterable[Used] = (),
+    ) -> None:
+        """Start from a full read of `work_queue`, the floors in force, and what rates used.
+
+        All else but the table is forgotten. A new `Heads` goes with it.
+        """
+        rows = tuple(rows)
+        self._grow(1 + max((row.band for row in rows), default=0))
+        self._shared = Shared(used)
+        self._begun_us = now_us
+        self._sorted = None
+        by_band = self._by_band(rows)
+        for band, order in enumerate(self._orders):
+            floor = floors[band] if band < len(floors) else 0
+            order.adopt(self._table, self._shared, by_band[band], now_us, floor)
+        self._obey()
+
+    def reading(self) -> None:
+        """Say that a full read of `work_queue` for `reconcile` is about to be sent."""
+        for order in self._orders:
+            order.reading()
+
+    def reconcile(self, rows: Iterable[QueueRow], now_us: int, heads: Heads) -> int:
+        """Correct the books by a full read; returns how many ids were wrong.
+
+        Ids that any event has touched since `reading` are left alone, so tell the endings
+        that were committed before the read ended first: an ending that comes later finds its
+        job gone, and its run time is not learnt.
+        """
+        by_band = self._by_band(rows)
+        return sum(
+            order.reconcile(mine, now_us, heads)
+            for order, mine in zip(self._orders, by_band, strict=True)
+        )
+
+    def _by_band(self, rows: Iterable[QueueRow]) -> list[list[QueueRow]]:
+        found: list[list[QueueRow]] = [[] for _ in self._orders]
+        for row in rows:
+            if row.band < len(found):
+                found[row.band].append(row)
+        return found
+
+    def _grow(self, bands: int) -> None:
+        for band in range(len(self._orders), bands):
+            self._orders.append(FairOrder(self._table, self._shared, band=band))
+
+    def _obey(self) -> None:
+        """Heed the settings that are about all bands."""
+        bands = self._table.bands
+        waits_us = (*bands.waits_us, *(0 for _ in range(bands.count, len(self._orders))))
+        self._aging = Aging(waits_us, self._begun_us)
+        for lane in amendment.judge_lengths(self.ledgers):
+            self._orders[lane.queue.band].admit(lane)
+        for order in self._orders:
+            order.watch_ages(self._aging if len(self._orders) > 1 else None)
+
+    @property
+    def ledgers(self) -> list[Ledger]:
+        """The books of the bands, until the next `adopt`."""
+        return [order.ledger for order in self._orders]
+
+
+def _plan(found: Sequence[Picks], floors: Sequence[int], overflow: int) -> Plan:
+    """Return what the bands dispatch as one plan."""
+    parts = [
+        BandPlan(band, tuple(sorted(picks.jobs, key=_id_of)), floor)
+        for band, (picks, floor) in enumerate(zip(found, floors, strict=True))
+    ]
+    jobs = parts[0].jobs
+    if len(parts) > 1:
+        jobs = tuple(sorted((job for part in parts for job in part.jobs), key=_id_of))
+    doubtful = tuple([job_id for picks in found for job_id in picks.doubtful])
+    used = {each[:3]: each for picks in found for each in picks.used()}
+    bands = tuple(part for part in parts if part.jobs) if len(parts) > 1 else ()
+    return Plan(jobs, floors[0], doubtful, overflow, tuple(used.values()), bands)
+
+
+def _id_of(job: Planned) -> int:
+    return job[0]
