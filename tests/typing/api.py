@@ -59,6 +59,10 @@ def synchronous(connection: psycopg.Connection, dicts: psycopg.Connection[DictRo
     assert_type(fairlead.enqueue(dicts, "a", run_at=datetime.now(UTC)), int | None)
     assert_type(fairlead.enqueue(connection.cursor(), "a", timeout=1.5), int | None)
     assert_type(fairlead.enqueue_many(dicts.cursor(), [NewJob(kind="a")]), tuple[int, ...])
+    try:
+        fairlead.enqueue(connection, "a")
+    except fairlead.OverBacklog as error:
+        assert_type(error, fairlead.OverBacklog)
 
 
 async def asynchronous(connection: psycopg.AsyncConnection[TupleRow]) -> None:
