@@ -1,11 +1,28 @@
 """The fleet of local processes, which `fairlead dev` and the demo run."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from fairlead.dev import processes
 from fairlead.dev.fleet import Fleet, Program
+from tests.support.waiting import until
 
+WAIT = """
+import os, signal
+print(os.getpid(), flush=True)
+signal.pause()
+"""
+OWN = """
+import signal
+from pathlib import Path
+from fairlead.dev.fleet import Fleet, Program
+say = lambda name, line: print(line, flush=True)
+Fleet(environment={}, say=say, folder=Path.cwd()).start(Program("waits", "waits"))
+signal.pause()
+"""
 SHOW = """
 import os
 print(sorted(name for name in os.environ if name.startswith("FAIRLEAD_")))
@@ -32,3 +49,22 @@ def test_what_is_meant_for_one_program_does_not_reach_a_fleet(
     fleet.end(["show"], seconds=1)
 
     assert (True, ["['FAIRLEAD_DATABASE_URL']"]) == (ended, said)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's death")
+def test_a_fleet_does_not_outlive_its_owner(tmp_path: Path) -> None:
+    """Programs of a killed `fairlead dev` would work on beside those of the next one."""
+    (tmp_path / "waits.py").write_text(WAIT)
+    (tmp_path / "owns.py").write_text(OWN)
+    owner = subprocess.Popen(
+        [sys.executable, "owns.py"], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    )
+    assert owner.stdout is not None
+    with owner.stdout as said:
+        program = int(said.readline())
+        assert processes.is_alive(program)
+
+        owner.kill()
+        owner.wait()
+
+    until(lambda: not processes.is_alive(program), what="the program's end")

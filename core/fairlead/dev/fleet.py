@@ -1,8 +1,9 @@
 """The fleet as local processes: the same commands that the pods run, restarted when they die.
 
 Every process runs in a session of its own, so that a Ctrl-C reaches only its owner, who then
-stops them in order. A process that dies is started again under its name, as Kubernetes restarts
-a container in its pod; one that dies at once, several times in a row, is given up.
+stops them in order; on Linux they die with an owner that is killed. A process that dies is
+started again under its name, as Kubernetes restarts a container in its pod; one that dies at
+once, several times in a row, is given up.
 """
 
 import os
@@ -61,8 +62,9 @@ class Fleet:
 
     def start(self, program: Program, *, quick_deaths: int = 0) -> None:
         """Start a program; its name must not be running."""
+        owned = [sys.executable, "-m", "fairlead.dev.bound", str(os.getpid())]
         process = subprocess.Popen(
-            [sys.executable, "-m", program.module, *program.arguments],
+            [*owned, program.module, *program.arguments],
             cwd=self._folder,
             env={**_inherited(), **self._environment, **program.environment},
             stdin=subprocess.DEVNULL,
