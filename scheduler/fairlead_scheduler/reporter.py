@@ -1,9 +1,10 @@
 """Making a report every few seconds, a little in each tick.
 
 The window is what lies between the last thirteen looks, about a minute. The service that there
-was between two looks is shared as an ideal fair order would have: first among the queues, then
-among the tenants of each. Who waited all the while would have taken any amount. Who did not,
-because it had nothing, or because a bound or a pause held it back, wanted what it got.
+was between two looks is shared as an ideal fair order would have: first among the bands, the
+upper ones before the lower, then among the queues, then among the tenants of each. Who waited
+all the while would have taken any amount. Who did not, because it had nothing, or because a
+bound or a pause held it back, wanted what it got.
 """
 
 from collections import deque
@@ -134,10 +135,18 @@ class Reporter:
 
 
 def _entitle(parties: Mapping[Queue, Party], begun_us: int) -> None:
-    """Share all that was served among the queues, and what each gets among its tenants.
+    """Share all that was served: bands have theirs in turn, each among its queues."""
+    left: float = sum(party.served_us for party in parties.values())
+    for band in sorted({queue.band for queue in parties}):
+        within = {queue: party for queue, party in parties.items() if queue.band == band}
+        left -= _entitle_band(within, left, begun_us)
+
+
+def _entitle_band(parties: Mapping[Queue, Party], left: float, begun_us: int) -> float:
+    """Share what is left among the queues of a band; returns how much they are entitled to.
 
     A queue that waited would have taken all that its tenants would have; any other one wanted
-    what it got.
+    what it got. What each is entitled to is shared among its tenants.
     """
     wanted = [
         party.wishes.total
@@ -145,13 +154,10 @@ def _entitle(parties: Mapping[Queue, Party], begun_us: int) -> None:
         else party.served_us
         for queue, party in parties.items()
     ]
-    amounts = entitled(
-        sum(party.served_us for party in parties.values()),
-        wanted,
-        [queue.weight for queue in parties],
-    )
+    amounts = entitled(left, wanted, [queue.weight for queue in parties])
     for party, amount in zip(parties.values(), amounts, strict=True):
         party.level = party.wishes.level(amount)
+    return sum(amounts)
 
 
 def _parts(each: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -2,24 +2,21 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import inf, isnan
 
 import pytest
-from prometheus_client import CollectorRegistry
 
-from fairlead_scheduler.fairness_metrics import FairnessMetrics
 from fairlead_scheduler.looks import Look
 from fairlead_scheduler.report import Had, Report
 from fairlead_scheduler.reporter import Reporter
-from fairlead_scheduler.shares import entitled, jain
-from fairlead_scheduler.terms import Table, Terms
+from fairlead_scheduler.terms import Bands, Table, Terms
 from fairlead_scheduler.values import FairSettings, ShortSettings
 from tests.support.fair_bench import MS, Bench
-from tests.support.reports import report, share
 from tests.support.tables import table, weighing
 
 SECOND = 1_000_000
 LOOK_US = 5 * SECOND
+URGENT = -5
+BANDS = Bands(names=("urgent", "bulk"), waits_us=(0, 600 * SECOND), ranks=((-100, -1, 0),))
 TWO = weighing({("q", "a"): 1.0, ("q", "b"): 3.0})
 
 
@@ -272,6 +269,39 @@ def test_queues_share_by_their_weights_first() -> None:
     }
 
 
+def test_a_lower_band_is_entitled_to_what_upper_ones_leave() -> None:
+    """Urgent jobs wanted 5 of 20 seconds; the other 15 are due to bulk, which waited."""
+    bench = Reported(replace(TWO, bands=BANDS))
+    bench.begin("b")
+    bench.add("q/a", 1000, rank=URGENT)
+    bench.dispatch(1)
+
+    bench.serve(a=5, b=15)
+    report = bench.report()
+
+    assert {"a": 0.25, "b": 0.75} == {
+        name: each.entitled_share for name, each in had(report).items()
+    }
+
+
+def test_a_lower_band_is_due_nothing_while_an_upper_one_waits() -> None:
+    """What bulk has then, by jobs that ran already, it has in advance; a tenant is one row."""
+    bench = Reported(replace(TWO, bands=BANDS))
+    bench.add("q/b", *[1000] * 50)
+    bench.dispatch(5)
+    bench.add("q/a", *[1000] * 50, rank=URGENT)
+    bench.add("q/a", 1000)
+    bench.begin()
+
+    bench.serve(b=5, a=15)
+    report = bench.report()
+
+    assert {"a": -5.0, "b": 5.0} == {
+        name: each.lag_slot_seconds for name, each in had(report).items()
+    }
+    assert 2 == len(report.tenants)
+
+
 def test_a_tenant_that_was_forgotten_and_came_back_is_one_tenant() -> None:
     """What it had before counts with what it had since."""
     bench = Reported(TWO)
@@ -308,67 +338,3 @@ def test_the_smallest_tenants_are_added_up() -> None:
     assert 1.0 == pytest.approx(
         report.other.had.share + sum(each.had.share for each in report.tenants)
     )
-
-
-@pytest.mark.parametrize(
-    ("amount", "wanted", "weights", "expected"),
-    [
-        (12.0, [inf, inf], [1.0, 3.0], [3.0, 9.0]),
-        (12.0, [1.0, inf, inf], [1.0, 1.0, 1.0], [1.0, 5.5, 5.5]),
-        (12.0, [1.0, 4.5, inf], [1.0, 1.0, 1.0], [1.0, 4.5, 6.5]),
-        (12.0, [2.0, 3.0], [1.0, 1.0], [2.0, 3.0]),
-        (12.0, [9.0, 9.0], [1.0, 2.0], [4.0, 8.0]),
-        (0.0, [inf, 0.0], [1.0, 1.0], [0.0, 0.0]),
-        (12.0, [], [], []),
-    ],
-)
-def test_an_amount_is_shared_by_weight_among_those_who_want_more(
-    amount: float, wanted: list[float], weights: list[float], expected: list[float]
-) -> None:
-    """Weighted max-min fairness."""
-    assert expected == entitled(amount, wanted, weights)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ([1.0, 1.0], 1.0),
-        ([1.0, 0.0], 0.5),
-        ([2.0, 1.0, 0.0], 0.6),
-        ([1.0], None),
-        ([0, 0], None),
-    ],
-)
-def test_jains_index_says_how_even_values_are(
-    values: list[float], expected: float | None
-) -> None:
-    """(Σx)² / (n Σx²)."""
-    assert expected == jain(values)
-
-
-def shown(registry: CollectorRegistry, series: str, tenant: str) -> float | None:
-    """Return what is shown of a tenant."""
-    queue = "other" if tenant == "other" else "q"
-    return registry.get_sample_value(
-        f"fairlead_tenant_{series}", {"queue": queue, "tenant": tenant}
-    )
-
-
-def test_twenty_tenants_have_series_and_the_others_one_together() -> None:
-    """Who leaves them vanishes; one that is shown gives way to one a quarter larger only."""
-    registry = CollectorRegistry()
-    metrics = FairnessMetrics(registry, str)
-    tenants = [share(f"t{number}", 100.0 - number) for number in range(25)]
-
-    metrics.show(report(*tenants))
-
-    assert (0.1, 0.081, None) == tuple(shown(registry, "share", f"t{n}") for n in (0, 19, 20))
-    assert 5 + 7 == shown(registry, "lag_slot_seconds", "other")
-    assert 4.0 == shown(registry, "oldest_wait_seconds", "other")
-    metrics.show(report(*tenants[:20], share("t20", 90.0)))
-    assert None is shown(registry, "share", "t20")
-    metrics.show(report(*tenants[:20], share("t20", 102.0)))
-    assert (0.102, None) == tuple(shown(registry, "share", f"t{n}") for n in (20, 19))
-    metrics.hide()
-    assert None is shown(registry, "share", "t0")
-    assert isnan(registry.get_sample_value("fairlead_fairness_jain") or 0.0)
