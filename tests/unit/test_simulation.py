@@ -130,6 +130,20 @@ def test_what_runs_already_counts_against_a_limit() -> None:
     assert (6, 0) == (whole.old.started, whole.new.started)
 
 
+def test_rows_of_a_later_band_are_claimed_after_all_others() -> None:
+    """Workers look at one band after the other, whatever the tags are."""
+    rows = [
+        QueueRow(1, "q", "late", 5, 100 * MS, None, 1),
+        QueueRow(2, "q", "first", 900, 100 * MS, None, 0),
+    ]
+
+    queued = live(
+        replace(BACKLOG, rows=rows), product.fleet(8), until_us=SECOND, seed=1
+    ).begun.queued
+
+    assert [1, 0] == [row.job for row in sorted(queued)]
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_running_job_takes_longer_than_it_has_run(seed: int) -> None:
     """Its run time is one of those that are still possible."""

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from random import Random
 
+from fairlead_scheduler.order import NEVER
 from fairlead_scheduler.simulation.fair import Draw, Inheritance
 from fairlead_scheduler.simulation.fleet import Begun, Fleet
 from fairlead_scheduler.simulation.order import Row
@@ -79,7 +80,10 @@ def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Sce
         (job.cost_us - (situation.now_us - (row.claimed_us or 0)), place)
         for place, (row, job) in enumerate(zip(rows[:running], jobs, strict=False))
     ]
-    queued = [Row(row.vtag, running + place) for place, row in enumerate(rows[running:])]
+    queued = [
+        Row(row.band * NEVER + row.vtag, running + place)
+        for place, row in enumerate(rows[running:])
+    ]
     return Scene(
         fleet=fleet,
         jobs=(*jobs, *coming),
