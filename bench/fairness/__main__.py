@@ -195,7 +195,7 @@ def _play(
     contenders = given.contenders or _opponents(workload, given)
     played: tuple[Played, ...] = ()
     if server is not None:
-        edits = (Edit(0, workload.weights), *workload.edited)
+        edits = (Edit(0, workload.weights, workload.policy), *workload.edited)
         played = real.play(
             server, jobs, slots=workload.slots, until_us=workload.until_us, edits=edits
         )

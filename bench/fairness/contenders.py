@@ -9,14 +9,14 @@ Reference policies are played with `@0`, at their best: they decide in the momen
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bench.fairness.fairlead import Fairlead
 from bench.fairness.ideal import Offline
 from bench.fairness.policy import Policy
 from bench.fairness.references import Fifo, LeastInFlight, RoundRobin, Stride
 from bench.fairness.sqs import SqsRules
-from bench.fairness.weights import Edit, Weights
+from bench.fairness.weights import Edit, Rules, Weights
 from fairlead_scheduler.simulation import product
 from fairlead_scheduler.simulation.fleet import Fleet
 from fairlead_scheduler.simulation.trace import Arrival
@@ -50,6 +50,8 @@ class Race:
     slots: int
     until_us: int
     edits: tuple[Edit, ...] = ()
+    rules: Rules = field(default_factory=dict[str, object])
+    """What only Fairlead heeds."""
 
 
 def _ideal(race: Race) -> Policy:
@@ -57,7 +59,7 @@ def _ideal(race: Race) -> Policy:
 
 
 _POLICIES: Mapping[str, Callable[[Race], Policy]] = {
-    FAIRLEAD: lambda race: Fairlead(race.weights),
+    FAIRLEAD: lambda race: Fairlead(race.weights, race.rules),
     "fifo": lambda _: Fifo(),
     "round-robin": lambda _: RoundRobin(),
     "stride": lambda race: Stride(race.weights),

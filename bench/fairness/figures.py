@@ -41,6 +41,7 @@ def figures(played: Sequence[Played], race: Race, ideal: Ideal | None) -> dict[s
     found = _waits(played, race.until_us)
     ended = sum(job.ended_us is not None for job in played)
     found["jobs_per_second"] = ended / (race.until_us / _US)
+    found["utilisation"] = metrics.utilisation(played, race.slots, race.until_us)
     found["work_conservation"] = metrics.work_conservation(played, race.slots, race.until_us)
     found |= _after_edit(played, race) if race.edits else _fairness(played, race)
     if ideal is not None:

@@ -112,6 +112,11 @@ def weight_error(served: Mapping[Lane, float], weights: Mapping[Lane, float]) ->
     )
 
 
+def utilisation(played: Iterable[Played], slots: int, until_us: int) -> float:
+    """Return how much of all slot-time jobs had."""
+    return sum(service_us(played, 0, until_us).values()) / (slots * until_us)
+
+
 def work_conservation(played: Iterable[Played], slots: int, until_us: int) -> float:
     """Return 1 - the slot-time that was idle beside waiting jobs, over all slot-time.
 

@@ -72,6 +72,7 @@ def measure(
         slots=workload.slots,
         until_us=workload.until_us,
         edits=workload.edited,
+        rules=workload.policy,
     )
     ideal = _ideal(race)
     judged = REAL if real else FAIRLEAD

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 import psycopg
 
 from bench.fairness import fleet
-from bench.fairness.weights import Edit, Weights, document
+from bench.fairness.weights import Edit, document
 from bench.server import Server
 from fairlead.policy_store import store
 from fairlead_scheduler.simulation.fleet import Played
@@ -54,7 +54,7 @@ def play(
     Raises:
         BrokenRunError: A process ended, or did not start in time.
     """
-    moments = [Moment(each.at_us, partial(_weigh, each.weights)) for each in edits]
+    moments = [Moment(each.at_us, partial(_apply, each)) for each in edits]
     return run(server, trace, slots=slots, until_us=until_us, moments=moments)
 
 
@@ -88,9 +88,9 @@ def run(
             return read(connection, own.begun_us, trace, until_us)
 
 
-def _weigh(weights: Weights, connection: psycopg.Connection) -> None:
+def _apply(edit: Edit, connection: psycopg.Connection) -> None:
     """Store a policy, which wakes the scheduler."""
-    store(connection, json.dumps(document(weights)), reason="bench")
+    store(connection, json.dumps(document(edit.weights, edit.rules)), reason="bench")
 
 
 def read(

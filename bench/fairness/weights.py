@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from fairlead_scheduler.simulation.trace import Lane
@@ -11,22 +12,30 @@ Weights = Mapping[Lane, float]
 """Weights of tenants of queues; whoever is not named has 1."""
 
 
+Rules = Mapping[str, object]
+"""The rest of a policy document."""
+
+
 class Edit(NamedTuple):
     """From when on which weights hold."""
 
     at_us: int
     weights: Weights
+    rules: Rules = MappingProxyType({})
 
 
-def document(weights: Weights) -> dict[str, object]:
-    """Return the policy document that gives tenants these weights."""
+def document(weights: Weights, rules: Rules = MappingProxyType({})) -> dict[str, object]:
+    """Return the policy document with these rules that gives tenants these weights.
+
+    Rules for queues take the place of weights: a workload has one of them.
+    """
     overrides: dict[str, list[object]] = {}
     for (queue, tenant), weight in weights.items():
         if weight != 1:
             override = {"match": {"tenant": tenant}, "weight": weight}
             overrides.setdefault(queue, []).append(override)
-    rules = [
+    queues = [
         {"match": {"queue": queue}, "tenants": {"overrides": each}}
         for queue, each in overrides.items()
     ]
-    return {"queues": rules}
+    return {"queues": queues, **rules}

@@ -5,14 +5,23 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from bench.fairness.weights import Edit, Weights
+from fairlead.policy import PolicyRefused, parse
 from fairlead_scheduler.simulation.trace import Arrival, Kind, Lane
 
 FOLDER = Path(__file__).parent / "workloads"
@@ -170,6 +179,8 @@ class Workload(_Part):
     """Contenders beside those that always take part."""
     show: tuple[str, ...] = Field(min_length=1)
     """The figures that the table shows of each contender; the picture shows the first."""
+    policy: dict[str, object] = Field(default_factory=dict[str, object])
+    """The policy in force, but for the weights; the reference policies know of none."""
     edits: tuple[Reweigh, ...] = ()
     """In the order of their times."""
     compare: dict[str, Comparison] = Field(default_factory=dict)
@@ -178,6 +189,15 @@ class Workload(_Part):
     tenants: tuple[Tenants, ...] = ()
     """None for recorded traffic, whose tenants all weigh alike."""
     targets: dict[str, Target] = Field(default_factory=dict)
+
+    @field_validator("policy")
+    @classmethod
+    def _is_a_policy(cls, given: dict[str, object]) -> dict[str, object]:
+        try:
+            parse(json.dumps(given))
+        except PolicyRefused as error:
+            raise ValueError(str(error)) from None
+        return given
 
     @property
     def weights(self) -> dict[Lane, float]:
@@ -191,7 +211,7 @@ class Workload(_Part):
         found: list[Edit] = []
         for each in self.edits:
             weights = {**weights, (each.queue, each.tenant): each.weight}
-            found.append(Edit(round(each.at_seconds * 1e6), weights))
+            found.append(Edit(round(each.at_seconds * 1e6), weights, self.policy))
         return tuple(found)
 
     @property

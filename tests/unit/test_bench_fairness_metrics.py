@@ -158,3 +158,10 @@ def test_a_share_over_time_shows_an_edits_effect() -> None:
     played = [job("a", claimed=75, ended=200), job("b", claimed=0, ended=75)]
 
     assert [0.25, 1.0] == metrics.shares(played, A, [0, 100, 200])
+
+
+def test_utilisation_is_what_jobs_had_of_all_slot_time() -> None:
+    """A job that runs still counts until the end."""
+    played = [job("a", claimed=0, ended=50), job("b", claimed=75), job("b", at=10)]
+
+    assert 0.375 == metrics.utilisation(played, 2, 100)

@@ -128,6 +128,8 @@ class Fair:
         self._rulings = Rulings(_Unseen(), _forget, clocks)
         self._streams: dict[Stream, list[int]] = {}
         """The ids, which are the seqs, of the jobs that have arrived."""
+        self._gone: set[int] = set()
+        """Jobs that were recalled, and claimed all the same before they went out anew."""
         self._seen_us: dict[int, int] = {}
         """When those that have arrived did so."""
         self._costs_us: dict[int, int] = {
@@ -159,7 +161,10 @@ class Fair:
         """Read the receipts of claims."""
         self._running += len(claims)
         for at_us, group in groupby(claims, key=_at_us):
-            self._order.claimed([self._id(job) for job, _ in group], at_us + self._begun_us)
+            ids = [self._id(job) for job, _ in group]
+            self._order.claimed(ids, at_us + self._begun_us)
+            if self._order.bands > 1:
+                self._gone.update(i for i in ids if i not in self._order.in_flight)
 
     def ended(self, endings: Sequence[Event]) -> None:
         """Read the receipts of endings, with what they ran."""
@@ -181,11 +186,15 @@ class Fair:
         order.learn([None] * len(order.traits()))
         self._seconds = now_us / 1e6
         self._rulings.look(order, Workers(slots, max(0, slots - self._running)), now_us)
+        order.recalled(order.overdue(now_us), heads)
         plan = order.plan(now_us, slots, order.unclaimed + room, heads, self._inherited.paused)
+        gone = self._gone.intersection(job.id for job in plan.jobs)
+        order.refused(gone)
         return [
             Row(band * NEVER + job.vtag, self._place(job.id))
             for band, jobs, _ in plan.parts
             for job in jobs
+            if job.id not in gone
         ]
 
     def _refill(self, want: Want) -> list[Head]:

@@ -214,6 +214,10 @@ class _Play:
             self._claim(now_us)
 
     def _claim(self, now_us: int) -> None:
+        """Let a slot take the first row; of a job handed out again, one of its rows."""
+        while self._queued and self._queued[0].job in self._claimed_us:
+            heappop(self._queued)
+            self._handed_out -= 1
         if not self._queued:
             self._idle += 1
             return
