@@ -89,6 +89,21 @@ def test_migrations_are_expand_or_contract_and_numbered_without_gaps() -> None:
     assert () == misnumbered([name for name in numbered if name[0].isdigit()])
 
 
+def test_decisions_are_numbered_once_and_listed() -> None:
+    """Each record has a number of its own, begins with it, and is in the index."""
+    records = sorted(path for path in tree.files(".md") if path.parent == Path("docs/adr"))
+    numbered = [path for path in records if path.name != "README.md"]
+    index = tree.text(Path("docs/adr/README.md"))
+
+    assert [f"{place + 1:04}" for place in range(len(numbered))] == [
+        path.name[:4] for path in numbered
+    ]
+    assert [] == [path for path in numbered if f"]({path.name})" not in index]
+    assert [] == [
+        path for path in numbered if not tree.text(path).startswith(f"# {path.name[:4]} ")
+    ]
+
+
 def test_every_unnumbered_migration_file_is_run_by_name() -> None:
     """What is beside the numbered migrations is named by the code that runs it."""
     tool = tree.text(Path("core/fairlead/migrate.py"))
