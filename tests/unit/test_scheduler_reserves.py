@@ -9,6 +9,7 @@ from fairlead_scheduler.rates import Rate
 from fairlead_scheduler.terms import Table, Terms
 from fairlead_scheduler.values import FairSettings, QueueRow, ShortSettings
 from tests.support.fair_bench import MS, Bench
+from tests.support.fleet import Fleet
 from tests.support.tables import table
 
 SECOND = 1_000_000
@@ -207,22 +208,35 @@ def test_a_lane_whose_jobs_become_short_waits_no_longer() -> None:
 
 def test_long_lanes_share_by_slot_seconds_while_short_ones_run_ahead() -> None:
     """V lifts all that wait together: one by one they would be level, and share by jobs."""
-    bench = keeping()
-    bench.add("q/ten", *[10_000] * 90)
-    bench.add("q/five", *[5000] * 90)
-    bench.add("q/short", *[SHORT_MS] * 999)
-    counts = {"ten": 0, "five": 0, "short": 0}
-    running: list[int] = []
-    for _ in range(60):
-        for job in bench.plan(6, slots=4):
-            counts[bench.names[job.id].rstrip("0123456789")] += 1
-            running.append(job.id)
-        bench.order.claimed(running, bench.now_us)
-        done, running = running[:3], running[3:]
-        costs = {"t": 10_000, "f": 5000, "s": SHORT_MS}
-        bench.order.ended(done, [costs[bench.names[i][0]] * MS for i in done])
+    short = ShortSettings(per_10_000=5000, lowest=1, shorter_us=200 * MS)
+    given = replace(Table(), settings=FairSettings(short=short))
+    fleet = Fleet(slots=10, depth=10, table=given)
+    for number in range(10):
+        cost_us = SECOND if number % 2 else SECOND // 2
+        for _ in range(40):
+            fleet.arrive(0, "q", f"{'long' if number % 2 else 'half'}{number}", cost_us)
+    for _ in range(12_000):
+        fleet.arrive(0, "q", "short", 10 * MS)
 
-    assert pytest.approx(2, abs=0.15) == counts["five"] / counts["ten"]
+    fleet.run(16 * SECOND)
+
+    served = {
+        name: sum(us for (_, tenant), us in fleet.served_us.items() if tenant.startswith(name))
+        for name in ("long", "half")
+    }
+    assert pytest.approx(1, abs=0.15) == served["long"] / served["half"]
+
+
+def test_a_turn_of_several_long_jobs_stops_at_what_they_may_have() -> None:
+    """With thousands of slots two jobs of two seconds are one turn."""
+    settings = FairSettings(turn_us=MS, short=replace(KEPT, per_10_000=9000))
+    bench = Bench()
+    bench.order.apply(replace(Table(digest="kept"), settings=settings), 0)
+    bench.add("q/a", None)
+    bench.run(bench.plan(), 2000)
+    bench.add("q/a", *[None] * 600)
+
+    assert 499 == len(bench.plan(slots=4990))
 
 
 def test_a_pause_and_another_policy_let_go_whom_the_reserve_held() -> None:
