@@ -34,6 +34,7 @@ from bench.scenarios import (
     worker,
 )
 from bench.server import Server, running
+from fairlead.policy import PolicyRefused, parse
 
 _SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
     "P1": drains.one_worker,
@@ -63,6 +64,7 @@ class Arguments:
     record: bool
     seed: int
     output: Path | None
+    policy: str
 
 
 def _scenarios(text: str) -> tuple[str, ...]:
@@ -71,6 +73,15 @@ def _scenarios(text: str) -> tuple[str, ...]:
     if unknown:
         raise argparse.ArgumentTypeError(f"no scenario {', '.join(unknown)}: P1 to P11 exist")
     return names
+
+
+def _document(path: str) -> str:
+    try:
+        document = Path(path).read_text("utf-8")
+        parse(document)
+    except (OSError, PolicyRefused) as error:
+        raise argparse.ArgumentTypeError(f"no policy {path}: {error}") from None
+    return document
 
 
 def _arguments(argv: Sequence[str] | None) -> Arguments:
@@ -87,7 +98,10 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     )
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--output", type=Path, help="where the JSON goes")
+    parser.add_argument("--policy", type=_document, default="", help="a file to put in force")
     given = parser.parse_args(argv)
+    if given.record and given.policy:
+        parser.error("--record is for a run without a policy, whose figures the budgets hold")
     chosen = given.only or (_WITH_PEERS if given.peers_only else tuple(_SCENARIOS))
     return Arguments(
         form="long" if given.long else given.form,
@@ -97,6 +111,7 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
         record=given.record,
         seed=given.seed,
         output=given.output,
+        policy=given.policy,
     )
 
 
@@ -104,7 +119,7 @@ def _context(server: Server, given: Arguments, python: Path) -> Context:
     return Context(
         server=server,
         peers=peers_known.known(python),
-        fairlead=FairleadContender(),
+        fairlead=FairleadContender(policy=given.policy),
         long=given.form == "long",
         seed=given.seed,
         with_fairlead=not given.peers_only,

@@ -14,6 +14,7 @@ from bench.contender import Fleet, Settings
 from bench.machine import ROOT
 from bench.probe import FOLDER_VARIABLE, ProbeFolder
 from bench.processes import Child, start
+from fairlead import policy_store
 from fairlead.migrate import migrate
 
 _COMMANDS = Path(sys.executable).parent
@@ -33,11 +34,15 @@ class FairleadContender:
     drain_jobs: int = 100_000
     unfinished: str = "select exists (select from fairlead.jobs)"
     settings: Settings = field(default_factory=lambda: {"concurrency": 200})
+    policy: str = ""
+    """The document in force; without one everybody has the same weight and no limit."""
 
     def install(self, dsn: str) -> None:
-        """Migrate an empty database."""
+        """Migrate an empty database, and put the policy in force."""
         with psycopg.connect(dsn, autocommit=True) as connection:
             migrate(connection)
+            if self.policy:
+                policy_store.store(connection, self.policy, author="bench")
 
     def enqueue(self, dsn: str, jobs: int, batch: int) -> float:
         """Insert rows, as any application would."""
