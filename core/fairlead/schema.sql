@@ -826,7 +826,7 @@ begin
         select k.version, 'stored' from kept k
     )
     select k.version, true from kept k;
-    perform pg_notify('fairlead_scheduler', '');
+    perform pg_notify('fairlead_scheduler', 'policy');
 end $$;
 
 COMMENT ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) IS 'Stores a policy document and answers its version, and whether that is new: a document with the digest of the newest version is not stored again. It is not read here: use fairlead policy apply, which refuses a bad one and computes the digest.';
@@ -980,7 +980,7 @@ begin
     where not exists (
         select from fairlead.explain_requests r
         where r.job_id = explain.job_id and r.answered_at is null);
-    perform pg_notify('fairlead_scheduler', '');
+    perform pg_notify('fairlead_scheduler', 'question');
     return known || jsonb_build_object('asked', true, 'said',
         'the leader has been asked: ask again in a moment');
 end $$;

@@ -3,7 +3,7 @@
 Polling is the truth; a notification, like the bell that the sweeps ring, only shortens a rest.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from functools import partial
 from math import inf
@@ -38,7 +38,11 @@ _EVERYBODY_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
 _HELD_SECONDS = 1.0
 _IDLE_SECONDS = 2.0
+_LOOK_SECONDS = 1.0
+"""How often a leader at rest looks whole."""
 _QUESTIONS_SECONDS = 1.0
+_QUESTIONS_SECONDS_IDLE = 3.0
+_NOTHING = Plan((), 0, (), 0)
 _ENDING_SHARE = 0.02
 """How late an ending may be seen, in mean run times, while a limit holds somebody back."""
 _AUDIT_DUTY = 0.05
@@ -83,18 +87,20 @@ class Loop:
         self._reporter = Reporter(int(settings.report_seconds * 1e6))
         self._reported = False
         self._recall_due = self._held_due = self._questions_due = 0.0
-        self._stirred_at = self._due
+        self._look_due = self._stirred_at = self._due
         self._audit_asked = self._due
         self._audit_due = self._due + settings.audit_seconds
         table = knowledge.order.table
         metrics.policy.in_force(table.digest, table.version)
 
-    def notified(self) -> None:
-        """Somebody called: jobs, a worker or a policy came, or a pause came or went."""
+    def notified(self, told: Collection[str]) -> None:
+        """Somebody called: for a policy, for a question, or for jobs, a worker or a pause."""
         self._workers_seconds = _WORKERS_SECONDS_LOWEST
-        self._requests.policy()
-        self._stirred_at = monotonic()
-        self._questions_due = 0.0
+        self._look_due = self._stirred_at = monotonic()
+        if "policy" in told:
+            self._requests.policy()
+        if "question" in told:
+            self._questions_due = 0.0
 
     def step(self) -> timedelta:
         """Do one round and return how long to rest; a full batch means again at once."""
@@ -103,7 +109,10 @@ class Loop:
         if not self._lead.trusted:
             self._lead.end("the lease could not be renewed in time")
             return timedelta(0)
-        # 2. Read what changed, and what the heads asked for.
+        # 2. Read what changed, and what the heads asked for; at rest a glance may do.
+        if self._may_glance(began) and not self._store.glance(self._knowledge.tail.last_id):
+            return self._rest_on(began)
+        self._look_due = began + _LOOK_SECONDS
         news = drain(self._news)
         self._pace_audits(news)
         view = self._store.look(self._knowledge.ask(self._now_us, workers=self._ask_workers()))
@@ -111,18 +120,13 @@ class Loop:
         self._knowledge.learn(view, news)
         self._show_terms(news)
         self._now_us = view.observed.now_us
-        # 4. See which rules hold now, and plan.
-        self._rulings.look(self._knowledge.order, self._knowledge.workers, self._now_us)
-        waiting = self._knowledge.order.unclaimed
-        plan = self._knowledge.plan(self._now_us)
-        # 5. Apply it, if the lead seems to be ours still; the database knows.
-        taken = self._apply(plan)
-        # 6. Wake workers that may rest, and ask the sweeps for what is theirs.
-        self._wake(waiting, len(taken))
+        # 4. Plan, if a plan could hold anything, and apply it.
+        plan = _NOTHING if self._is_still(view, news) else self._dispatch()
+        # 5. Ask the sweeps for what is theirs, answer questions, and report.
         self._ask_sweeps(view)
         self._explain()
         self._report()
-        # 7. Rest.
+        # 6. Rest.
         return self._rest(view, plan, began=began, stirred=bool(news))
 
     def _disabled(self, disabled: Disabled) -> None:
@@ -130,6 +134,31 @@ class Loop:
         version, rule, said = disabled
         _log.error("policy.rule_disabled", version=version, rule=rule, reason=said)
         self._requests.disable(disabled)
+
+    def _may_glance(self, now: float) -> bool:
+        """Tell whether only new jobs could be news: nothing waits or runs, nobody called."""
+        knowledge, calm = self._knowledge, self._calm
+        still = calm.resting and calm.quiet and now < self._look_due and self._news.empty()
+        known = knowledge.pending or knowledge.order.in_flight
+        return still and knowledge.tail.settled and not known
+
+    def _is_still(self, view: View, news: Sequence[News]) -> bool:
+        """Tell whether nothing is known that a plan could be about, so it need not be made."""
+        seen = view.observed.ids or view.receipts or view.fills or view.found or view.workers
+        knowledge = self._knowledge
+        return not (seen or news or knowledge.pending or knowledge.order.in_flight)
+
+    def _dispatch(self) -> Plan:
+        """See which rules hold now, plan, and apply the plan; wake workers that may rest.
+
+        It is applied if the lead seems to be ours still; the database knows.
+        """
+        self._rulings.look(self._knowledge.order, self._knowledge.workers, self._now_us)
+        waiting = self._knowledge.order.unclaimed
+        plan = self._knowledge.plan(self._now_us)
+        taken = self._apply(plan)
+        self._wake(waiting, len(taken))
+        return plan
 
     def _ask_workers(self) -> bool:
         now = monotonic()
@@ -204,11 +233,12 @@ class Loop:
             self._requests.audit()
 
     def _explain(self) -> None:
-        """Answer what people ask about pending jobs: when somebody calls, and once a second."""
+        """Answer what people ask about pending jobs: when somebody calls, and now and then."""
         now = monotonic()
         if now < self._questions_due:
             return
-        self._questions_due = now + _QUESTIONS_SECONDS
+        resting = self._calm.resting
+        self._questions_due = now + (_QUESTIONS_SECONDS_IDLE if resting else _QUESTIONS_SECONDS)
         knowledge, table = self._knowledge, self._knowledge.order.table
         answers = [
             (each.id, told(knowledge.explain(each, self._now_us), table))
@@ -268,6 +298,13 @@ class Loop:
         seconds = min(seconds, self._release_seconds())
         self._due = monotonic() + seconds
         return timedelta(seconds=seconds)
+
+    def _rest_on(self, began: float) -> timedelta:
+        """Rest after a glance that found nothing."""
+        self._metrics.ticks.inc()
+        self._metrics.lag.observe(monotonic() - min(began, self._due))
+        self._due = monotonic() + self._settings.idle_seconds
+        return timedelta(seconds=self._settings.idle_seconds)
 
     def _release_seconds(self) -> float:
         """Return how long it takes until a rate or an ending may let somebody go.

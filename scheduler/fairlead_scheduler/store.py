@@ -46,6 +46,7 @@ class Store:
         self._settings = settings
         self._epoch = epoch
         cursor = connection.cursor
+        self._glance: Cursor[bool] = cursor(binary=True, row_factory=scalar_row)
         self._observe: Cursor[Observed] = cursor(binary=True, row_factory=args_row(Observed))
         self._receipts: Cursor[Receipt] = cursor(binary=True, row_factory=args_row(Receipt))
         self._refill: Cursor[Fill] = cursor(binary=True, row_factory=args_row(Fill))
@@ -54,6 +55,10 @@ class Store:
         self._traits: Cursor[list[str | None]] = cursor(binary=True, row_factory=scalar_row)
         self._questions: Cursor[Question] = cursor(binary=True, row_factory=args_row(Question))
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
+
+    def glance(self, last_id: int) -> bool:
+        """Ask whether there is a job above this id."""
+        return bool(self._glance.execute(_GLANCE, {"last_id": last_id}).fetchone())
 
     def look(self, ask: Ask) -> View:
         """Read what changed; receipts that are answered are gone.
@@ -180,6 +185,7 @@ def read_used(connection: Connection, pool: str) -> list[Used]:
     return cursor.execute(sql.load(_PACKAGE, "rates"), {"pool": pool}).fetchall()
 
 
+_GLANCE = sql.load(_PACKAGE, "glance")
 _OBSERVE = sql.load(_PACKAGE, "observe")
 _RECEIPTS = sql.load(_PACKAGE, "receipts")
 _REFILL = sql.load(_PACKAGE, "refill")

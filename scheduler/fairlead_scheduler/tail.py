@@ -63,6 +63,11 @@ class Tail:
         return self._marks[-1]
 
     @property
+    def settled(self) -> bool:
+        """Whether nothing is watched: only rows above `last_id` can be news."""
+        return not (self._holes or self._doubts)
+
+    @property
     def holes(self) -> int:
         """How many ranges are watched."""
         return len(self._holes)

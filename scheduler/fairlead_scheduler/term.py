@@ -100,8 +100,9 @@ class Term:
     def _run(self, loop: Loop, connection: Connection) -> None:
         notices = Notices(connection)
         while not self._stop.is_set() and not self._lead.over.is_set():
-            if notices.wait(self._bell, loop.step().total_seconds()):
-                loop.notified()
+            told = notices.wait(self._bell, loop.step().total_seconds())
+            if told:
+                loop.notified(told)
         self._lead.end("asked to stop")
 
     def _loop(self, connection: Connection, knowledge: Knowledge) -> Loop:

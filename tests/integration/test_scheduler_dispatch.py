@@ -7,6 +7,7 @@ import pytest
 
 from fairlead_scheduler.session import connect_leader, connect_loop
 from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.store import Store
 from tests.conftest import Connect
 from tests.support.children import register
 from tests.support.race import (
@@ -270,3 +271,31 @@ def test_a_flood_in_one_transaction_does_not_hide_another_tenant(db: Database) -
     assert quiet is not None
 
     queued(db, quiet[0])
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_leader_at_rest_glances_and_finds_what_nobody_announced(
+    db: Database, connect: Connect
+) -> None:
+    """A notification that is lost costs one rest."""
+    recent_worker(db)
+    resting = (
+        "SELECT query LIKE '%glance%' FROM pg_stat_activity"
+        " WHERE datname = current_database() AND application_name LIKE '%scheduler loop'"
+    )
+    until(lambda: db.execute(resting).fetchone() == (True,), what="the leader at rest")
+    silent = connect()
+    silent.execute("SET session_replication_role = replica")  # no trigger: nobody is told
+
+    queued(db, insert_one(silent))
+
+
+def test_a_glance_sees_only_jobs_behind_the_last_one(database_url: str, db: Database) -> None:
+    """It asks for no more than whether a look is worth while."""
+    settings = SchedulerSettings(database_url=database_url)
+    with closing(connect_loop(settings, name="loop")) as session:
+        store = Store(session, settings, epoch=1)
+        first = insert_one(db)
+
+        assert store.glance(first - 1)
+        assert not store.glance(first)

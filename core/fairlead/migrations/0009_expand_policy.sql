@@ -85,5 +85,5 @@ begin
         select k.version, 'stored' from kept k
     )
     select k.version, true from kept k;
-    perform pg_notify('fairlead_scheduler', '');
+    perform pg_notify('fairlead_scheduler', 'policy');
 end $$;

@@ -97,7 +97,7 @@ begin
     where not exists (
         select from fairlead.explain_requests r
         where r.job_id = explain.job_id and r.answered_at is null);
-    perform pg_notify('fairlead_scheduler', '');
+    perform pg_notify('fairlead_scheduler', 'question');
     return known || jsonb_build_object('asked', true, 'said',
         'the leader has been asked: ask again in a moment');
 end $$;
