@@ -14,10 +14,8 @@ from bench.server import Server
 
 DrainRound = dict[str, Drain]
 _DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG = 3, 7
-_BARS_ARE_ABOUT = {
-    1: ("fairlead", "pgqueuer", "procrastinate"),
-    2: ("fairlead", "pgqueuer"),
-}
+_IN_EVERY_ROUND = ("fairlead", "pgqueuer")
+"""The others are so far behind that one round of the quick form tells."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -52,26 +50,25 @@ class Context:
     def drains(self, workers: int) -> list[DrainRound]:
         """Drain every contender in rounds, taking turns; a repeat returns the same.
 
-        P1 and P7 look at the same rounds, since both are about one worker's drain. The quick
-        form measures those that no bar is about in fewer rounds.
+        P1 and P7 look at the same rounds, since both are about one worker's drain.
         """
         if workers not in self._drains:
             rounds = self.rounds(_DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG)
             self._drains[workers] = [
                 {
                     each.name: self._drain(each, workers)
-                    for each in self.shuffled(self._drained_in(workers, turn), turn)
+                    for each in self.shuffled(self._drained_in(turn), turn)
                 }
                 for turn in range(rounds)
             ]
         return self._drains[workers]
 
-    def _drained_in(self, workers: int, turn: int) -> list[Contender]:
+    def _drained_in(self, turn: int) -> list[Contender]:
         """Return who takes part in a round: in the quick form's later ones, only some."""
         everyone: tuple[Contender, ...] = (*self.contenders, TWO_STAGE)
         if self.long or turn == 0:
             return list(everyone)
-        return [each for each in everyone if each.name in _BARS_ARE_ABOUT[workers]]
+        return [each for each in everyone if each.name in _IN_EVERY_ROUND]
 
     def _drain(self, contender: Contender, workers: int) -> Drain:
         jobs = contender.drain_jobs * (workers if self.long else 1)

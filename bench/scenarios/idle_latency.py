@@ -12,7 +12,7 @@ from bench.rounds import Latency, latency
 
 _RUNS = 5
 _JOBS_QUICK, _JOBS_LONG = 100, 400
-_PEER_RUNS_QUICK = 2
+_PEER_RUNS_QUICK = 1
 
 
 def _measure(context: Context, contender: Contender) -> Latency:
