@@ -114,12 +114,20 @@ class Shadows:
             return False
         if self.run is None and monotonic() >= self._due:
             self._due = monotonic() + wanted.every.total_seconds()
-            self.run = Run(self._settings, wanted.version)
+            self._start(wanted)
         elif self.run is not None and self.run.over:
             done, text = self.run.end()
             self.run = None
             self._store(text, done=done)
         return False
+
+    def _start(self, wanted: Shadow) -> None:
+        """Start the process, or say why there is none: a term must not end for want of it."""
+        try:
+            self.run = Run(self._settings, wanted.version)
+        except OSError as error:
+            said = f"no process could be started for the simulation: {error.strerror}"
+            self._store(said, done=False)
 
     def stop(self) -> None:
         """Kill the process, if there is one; a repeat does nothing."""

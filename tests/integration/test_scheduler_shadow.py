@@ -261,3 +261,19 @@ def alive(pid: int) -> bool:
     except (FileNotFoundError, ProcessLookupError):
         return False
     return state != "Z"
+
+
+def test_a_process_that_cannot_be_started_is_reported(
+    term: Term, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The term goes on: who leads must not depend on what is obeyed in nothing."""
+
+    def refused(*_: object) -> None:
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+
+    monkeypatch.setattr(shadows, "Run", refused)
+
+    _, sentence = finished(term, db)
+
+    assert "no process could be started for the simulation: " in str(sentence)
+    assert 1 == term.value("failed_total")
