@@ -13,7 +13,7 @@ from itertools import islice
 
 from fairlead_scheduler import traits
 from fairlead_scheduler.books import UNCLAIMED, UNKNOWN, Flight, Lane, Queue
-from fairlead_scheduler.bounds import Bounds
+from fairlead_scheduler.bounds import RESERVE, Bounds
 from fairlead_scheduler.estimate import prior_us
 from fairlead_scheduler.keys import Value
 from fairlead_scheduler.ledger import Ledger
@@ -165,7 +165,10 @@ def _amend_lane(ledger: Ledger, lane: Lane) -> None:
     terms = lane.ruled(ledger.table.rules, ledger.ruling)
     if lane.terms is not terms and lane.terms != terms:
         if lane.weight != terms.weight:
-            queue.lanes.reweigh(lane, terms.weight)
+            if lane.held == RESERVE:
+                ledger.parked.reweigh(lane, terms.weight)
+            else:
+                queue.lanes.reweigh(lane, terms.weight)
             queue.scale = min(queue.scale, terms.weight / queue.weight)
         lane.terms = terms
         ledger.bind(lane, queue.name, lane.tenant)

@@ -235,6 +235,16 @@ class Queue:
         yield from self.tenants.values()
         yield from self.aged.values()
 
+    def lanes_of(self, tenant: str, bands: int) -> Iterator[Lane]:
+        """Yield the lanes of one tenant, without a look at the others; of so many bands."""
+        lane = self.tenants.get(tenant)
+        if lane is not None:
+            yield lane
+        for band in range(self.band + 1, bands):
+            lane = self.aged.get((tenant, band))
+            if lane is not None:
+                yield lane
+
     def settle(self, settings: FairSettings) -> None:
         """Learn from what has ended."""
         if self.ended:

@@ -1,8 +1,9 @@
 """Which lanes wait because as many long jobs are in flight as may be."""
 
-from heapq import heappop, heappush, nsmallest
+from heapq import heapify, heappop, heappush, nsmallest
 
 from fairlead_scheduler.books import Lane, Queue
+from fairlead_scheduler.bounds import RESERVE
 from fairlead_scheduler.order import Level
 
 
@@ -27,9 +28,18 @@ class Parking:
         self.lanes[lane] = self._lift
         self.moved(lane)
 
+    @property
+    def entries(self) -> int:
+        """How many entries there are, those included that are nobody's any more."""
+        return len(self._heap)
+
     def moved(self, lane: Lane) -> None:
-        """Heed that a lane's tag has changed."""
+        """Heed that the tag of one of these lanes has changed."""
         heappush(self._heap, (lane.start - self.lanes[lane], lane.index))
+        # While nobody may go nothing is taken out, and whoever runs is charged in each plan.
+        if len(self._heap) > 2 * len(self.lanes) + 64:
+            self._heap = [(each.start - base, each.index) for each, base in self.lanes.items()]
+            heapify(self._heap)
 
     def leave(self, lane: Lane) -> None:
         """Let a lane go, with a tag as far behind V as it stood behind it."""
@@ -66,8 +76,15 @@ class Parked:
         self._count(queue)
 
     def moved(self, lane: Lane) -> None:
-        """Heed that a lane's tag has changed."""
-        self._queues[lane.queue].moved(lane)
+        """Heed that a lane's tag has changed, if it is one of these."""
+        if lane.held == RESERVE:
+            self._queues[lane.queue].moved(lane)
+
+    def reweigh(self, lane: Lane, weight: float) -> None:
+        """Give a lane another weight, and its place by the tag that it has then."""
+        self.leave(lane)
+        lane.queue.lanes.reweigh(lane, weight)
+        self.park(lane)
 
     def leave(self, lane: Lane) -> None:
         """Let a lane go."""

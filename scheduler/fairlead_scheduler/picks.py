@@ -122,6 +122,7 @@ class Picks:
         self._careful_turn(lane, before + 1, NEVER)
         lane.start += ahead
         queue.start += queue_ahead
+        ledger.parked.moved(lane)
         for job_id, root_tag, cost_us, seen_us in self.jobs[before:]:
             if root_tag > first_tag:
                 flight = ledger.flights[job_id]
@@ -319,7 +320,7 @@ class Picks:
     def _choice(self, lane: Lane, keys: Keys[Lane]) -> Choice:
         choice = self._choices.get(lane)
         if choice is None:
-            choice = self._choices[lane] = Choice(lane, keys, self._ledger.flights)
+            choice = self._choices[lane] = Choice(lane, keys, self._ledger.shared.flights)
         return choice
 
     def _guarded_turn(self, lane: Lane, jobs_max: int, rival: int) -> None:

@@ -1,13 +1,15 @@
 """What the books of a pool's bands have together: who is held back, bounds, and the mean."""
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from fairlead_scheduler.books import Queue
+from fairlead_scheduler.books import Flight, Queue
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.holds import Holds, Member
 from fairlead_scheduler.keyed import Keyed
 from fairlead_scheduler.rates import Used
+from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.windows import Windows
 
 
@@ -24,6 +26,11 @@ class Books(Protocol):
         """What keys have to do with the next plan."""
         ...
 
+    @property
+    def flights(self) -> dict[int, Flight]:
+        """What is in `work_queue`, by ids."""
+        ...
+
 
 class Shared:
     """What the books of a pool's bands have together."""
@@ -36,6 +43,12 @@ class Shared:
         self.ledgers: list[Books] = []
         self.windows = Windows(used)
 
+    @property
+    def flights(self) -> Mapping[int, Flight]:
+        """What is in `work_queue`, in all bands."""
+        every = [ledger.flights for ledger in self.ledgers]
+        return every[0] if len(every) == 1 else ChainMap(*every)
+
     def share_keys(self, queue: Queue) -> None:
         """Let a queue count what its keys hold together with the same queue in other bands."""
         for other in self.members(queue.name, None):
@@ -47,9 +60,16 @@ class Shared:
         """Whether this band is the one that has read what is in flight of a queue."""
         return not any(queue.name in led.queues for led in self.ledgers[: queue.band])
 
+    def mean_of(self, heads: LaneHeads) -> Mean | None:
+        """Return what is known of the jobs of a lane in its own band."""
+        queue = self.ledgers[heads.band].queues.get(heads.queue)
+        lane = None if queue is None else queue.tenants.get(heads.tenant)
+        return None if lane is None else lane.mean
+
     def members(self, queue: str, tenant: str | None) -> list[Member]:
         """Return a queue, or the lanes of a tenant of it, in all bands."""
         nodes = [led.queues[queue] for led in self.ledgers if queue in led.queues]
         if tenant is None:
             return [*nodes]
-        return [lane for node in nodes for lane in node.every() if lane.tenant == tenant]
+        bands = len(self.ledgers)
+        return [lane for node in nodes for lane in node.lanes_of(tenant, bands)]

@@ -1,13 +1,16 @@
 """Reserves of queues and tenants, and slots that are kept for short jobs, one by one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from fairlead_scheduler.books import Lane, Queue
 from fairlead_scheduler.bounds import REASONS, RESERVE
+from fairlead_scheduler.parked import Parking
 from fairlead_scheduler.rates import Rate
-from fairlead_scheduler.terms import Table, Terms
-from fairlead_scheduler.values import FairSettings, QueueRow, ShortSettings
+from fairlead_scheduler.terms import QueueTerms, Table, Terms
+from fairlead_scheduler.values import FairSettings, Planned, QueueRow, ShortSettings
 from tests.support.fair_bench import MS, Bench
 from tests.support.fleet import Fleet
 from tests.support.tables import table
@@ -274,3 +277,64 @@ def test_without_the_reserve_nothing_is_kept() -> None:
     bench.add("q/a", *[LONG_MS] * 40)
 
     assert 40 == len(bench.plan(slots=20))
+
+
+def ending(bench: Bench, first: Sequence[Planned], plans: int) -> str:
+    """Let one long job of these end before each of so many plans; return who goes then."""
+    bench.order.claimed([job.id for job in first], bench.now_us)
+    names: list[str] = []
+    for job in first[:plans]:
+        bench.order.ended([job.id], [LONG_MS * MS])
+        names.append(bench.claim_order(bench.plan(slots=5)))
+    return " ".join(names)
+
+
+def full_of_long(reserve: int | None = None) -> tuple[Bench, tuple[Planned, ...]]:
+    """Return a bench where `a` has all slots for long jobs, and `b` is ahead and has none."""
+    bench = keeping()
+    settings = FairSettings(turn_us=0, short=KEPT)
+    given = table({("q", "b"): Terms(reserve=reserve)})
+    bench.order.apply(replace(given, digest="r", settings=settings), bench.now_us)
+    bench.add("q/b", 4 * LONG_MS)
+    (job,) = bench.plan(1)
+    bench.add("q/a", *[LONG_MS] * 30)
+    first = bench.plan(slots=5)
+    bench.order.claimed([job.id], bench.now_us)
+    bench.order.ended([job.id], [4 * LONG_MS * MS])
+    first = (*first, *bench.plan(slots=5))
+    bench.add("q/b", *[LONG_MS] * 5)
+    assert (4, ()) == (len(first), bench.plan(slots=5))
+    return bench, first
+
+
+def test_a_lane_that_waits_for_long_jobs_to_end_goes_on_under_another_weight() -> None:
+    """An edit, or a rule that changes its weight while it waits, does not forget it."""
+    bench, first = full_of_long()
+    heavy = table({("q", "b"): Terms(weight=4)})
+    settings = FairSettings(turn_us=0, short=KEPT)
+    bench.order.apply(replace(heavy, digest="h", settings=settings), bench.now_us)
+
+    assert "b2" in ending(bench, first, 4)
+
+
+def test_a_lane_with_a_reserve_that_waits_for_long_jobs_to_end_goes_on() -> None:
+    """Whatever it had before: its place among those that wait is by its own tag."""
+    bench, first = full_of_long(reserve=1)
+
+    assert "b2" in ending(bench, first, 4)
+
+
+def test_lanes_that_wait_for_long_jobs_take_no_more_memory_while_they_run() -> None:
+    """A lane whose jobs run is charged in each plan, for hours."""
+    queue = Queue("q", 0, QueueTerms(), FairSettings())
+    lane = Lane(queue, "a", Terms())
+    parking = Parking()
+    queue.lanes.add(lane)
+    parking.park(lane)
+
+    for _ in range(1000):
+        lane.start += 1
+        parking.moved(lane)
+
+    assert parking.entries < 100
+    assert [lane] == parking.next_lanes(1, 0, queue.lanes.members)
