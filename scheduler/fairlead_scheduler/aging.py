@@ -8,10 +8,13 @@ waits behind them nor goes before all of them.
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from itertools import accumulate
+from itertools import accumulate, islice
 
 from fairlead_scheduler.streams import NEVER_AGES, LaneHeads
 from fairlead_scheduler.values import Head
+
+_AT_ONCE = 16
+"""Aged jobs that a lane may have in one turn."""
 
 
 class Aging:
@@ -34,10 +37,14 @@ class Aging:
         return seen_us + self._summed_us[origin] - self._summed_us[band]
 
     def aged(self, heads: LaneHeads, band: int, now_us: int) -> int:
-        """Return how many of a lane's next jobs may go into a band above its own."""
+        """Return how many of a lane's next jobs may go into a band above its own.
+
+        It looks at a few of them, because each turn asks.
+        """
+        seen_us = now_us - self.due_us(None, origin=heads.band, band=band) + self._begun_us
         count = 0
-        for head in heads.ready:
-            if self.due_us(head, origin=heads.band, band=band) > now_us:
+        for head in islice(heads.ready, _AT_ONCE):
+            if (self._begun_us if head.seen_us is None else head.seen_us) > seen_us:
                 break
             count += 1
         return count

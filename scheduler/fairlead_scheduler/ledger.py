@@ -156,7 +156,8 @@ class Ledger:
             self.reserving[member] = None
         else:
             self.reserving.pop(member, None)
-        former = next((each.bounds for each in (member, *members) if each.bounds), None)
+        had = [each.bounds for each in (member, *members) if each.bounds]
+        former = next((x for x in had if x.rates == terms.rates), had[0] if had else None)
         twins = (x for x in members if x is not member and x.bounds and x.terms == terms)
         twin = next(twins, None)
         if twin is not None:

@@ -314,9 +314,17 @@ class FairOrder:
         for heads in lanes:
             lane = self._ledger.aged_lane(heads.queue, heads.tenant, heads.band)
             lane.heads = heads
+            lane.mean = self._ledger.shared.mean_of(heads) or lane.mean
             if self.admit(lane):
                 begun.append(lane.queue)
         return begun
+
+    def see(self, heads: LaneHeads) -> None:
+        """Let a lane of aged jobs go on that waited for these heads, or rest if none aged."""
+        queue = self._ledger.queues.get(heads.queue)
+        lane = None if queue is None else queue.aged.get((heads.tenant, heads.band))
+        if lane and lane.active and lane.key == OUT and not self._ledger.leaves(lane):
+            self.admit(lane)
 
     def go_on(self, members: Iterable[Member]) -> list[Queue]:
         """Let those wait for service whom nothing holds back any longer.

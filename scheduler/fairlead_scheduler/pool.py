@@ -229,6 +229,8 @@ class PoolOrder:
         for each in lanes:
             for heads in each:
                 self._aging.note(heads)
+                for order in self._orders[: heads.band]:
+                    order.see(heads)
         return begun
 
     def _plan_bands(

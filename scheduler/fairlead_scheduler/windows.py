@@ -35,6 +35,9 @@ class Windows:
         """
         if not terms.rates and (former is None or not former.rates):
             return Bounds(terms.limit_of(slots), (), []) if terms.bounded else None
+        if former is not None and former.rates == terms.rates:
+            # Other bands may have it still, with other weights or limits by a rule.
+            return Bounds(terms.limit_of(slots), terms.rates, former.arrivals)
         queue, tenant = lane
         exact: dict[Rate, int] = {}
         if former is not None:
