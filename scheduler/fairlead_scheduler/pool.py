@@ -42,6 +42,8 @@ class PoolOrder:
         self._orders: list[FairOrder] = []
         self.in_flight: Collection[int] = InFlight(self._orders)
         self._begun_us = 0
+        self._reads = False
+        """Whether a full read is under way."""
         self._asked: tuple[tuple[Trait, ...], ...] = ()
         self._sorted: Table | None = None
         """The table by which the heads were sorted into bands."""
@@ -330,6 +332,7 @@ class PoolOrder:
 
     def reading(self) -> None:
         """Say that a full read of `work_queue` for `reconcile` is about to be sent."""
+        self._reads = True
         for order in self._orders:
             order.reading()
 
@@ -340,6 +343,7 @@ class PoolOrder:
         that were committed before the read ended first: an ending that comes later finds its
         job gone, and its run time is not learnt.
         """
+        self._reads = False
         by_band = self._by_band(rows)
         return sum(
             order.reconcile(mine, now_us, heads)
@@ -356,6 +360,8 @@ class PoolOrder:
     def _grow(self, bands: int) -> None:
         for band in range(len(self._orders), bands):
             self._orders.append(FairOrder(self._table, self._shared, band=band))
+            if self._reads:
+                self._orders[band].reading()
 
     def _obey(self) -> None:
         """Heed the settings that are about all bands."""

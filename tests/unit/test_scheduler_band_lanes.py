@@ -153,3 +153,15 @@ def test_a_key_is_given_back_once_by_a_job_that_seems_to_be_in_two_bands() -> No
     bench.add("q/b", 1, 1, 1, rank=NORMAL, fields=one)
 
     assert 2 == len(bench.plan() + bench.plan())
+
+
+def test_bands_that_come_during_an_audit_keep_what_they_dispatch() -> None:
+    """What an event has touched since the read began is left alone, also in a new band."""
+    bench = Bench()
+    bench.order.reading()
+    bench.order.apply(replace(table({}), bands=THREE, digest="b"), bench.now_us)
+    bench.add("q/a", 1, rank=BULK)
+    assert 1 == len(bench.plan())
+
+    assert 0 == bench.order.reconcile([], bench.now_us, bench.heads)
+    assert 1 in bench.order.in_flight
