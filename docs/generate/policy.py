@@ -57,7 +57,7 @@ _EXPRESSIONS = """## Expressions
 
 `when` is an expression in [CEL](https://cel.dev), the Common Expression Language, that is true
 or false. Of the language it has `&&`, `||`, `!`, `?:`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`,
-`+`, `-`, `*`, `/`, `%`, lists, and these functions:
+`+`, `-`, `*`, `/`, `%`, lists, maps, and these functions:
 
 | function | what it returns |
 | --- | --- |
@@ -67,10 +67,11 @@ or false. Of the language it has `&&`, `||`, `!`, `?:`, `==`, `!=`, `<`, `<=`, `
 | `has(map.key)`, `key in map`, `value in list` | Whether it is there. |
 | `int(number)`, `double(number)` | The number, rounded towards zero, or with a fraction. |
 
-Whole numbers and numbers with a fraction compare, but do not add up: write `lane.weight * 2.0`.
-`/` of two whole numbers rounds towards zero. There are no loops and no regular expressions, so
-that an expression takes no longer than its number of parts: at most 64, nested 16 deep, in
-1,024 bytes.
+Whole numbers and numbers with a fraction compare by `<`, `<=`, `>` and `>=`; all else wants two
+of one kind: write `lane.weight == 2.0` and `lane.weight * 2.0`. `/` of two whole numbers rounds
+towards zero. There are no loops and no regular expressions, so that a condition takes no longer
+than its text: at most 1,024 bytes, and at most 32 operations in one another. Other functions of
+the language are refused.
 
 A condition is checked when the policy is stored: its types have to fit, and it has to have a
 value where there are no workers, where none is free, at every hour, and for a tenant without
@@ -85,10 +86,9 @@ queues as a whole: its weight factor and its limit are those of the queue. Every
 for each tenant of a queue by itself.
 
 Conditions without `lane.…` are looked at once a second, at a take-over and when a policy comes.
-The others are looked at for each tenant of a queue that has work, 500 conditions twenty
-times a second, one tenant after the other: with 10,000 tenants and one such rule each tenant's
-turn comes once a second, with five such rules every 5 s. What is true holds until the next
-look.
+The others are looked at for each tenant of a queue that has work, 150 conditions twenty
+times a second, one tenant after the other: with 3,000 tenants and one such rule each tenant's
+turn comes once a second, with 10,000 every 3.3 s. What is true holds until the next look.
 
 A rule that takes more than 5 ms of the leader's time three times in a row, or that has no value
 three times (a label that is not there, a division by zero), is disabled until another version

@@ -1,8 +1,8 @@
 """Which rules of the policy hold now: their conditions, looked at between two plans.
 
-They are looked at on the loop's own thread. An expression has at most 64 parts, none of which
-can take long, and a thread beside it would make the loop wait for the interpreter's lock. One
-that takes too long all the same, or has no value, is disabled until another policy comes.
+They are looked at on the loop's own thread. A condition is short and has no loops, so it cannot
+take long, and a thread beside it would make the loop wait for the interpreter's lock. One that
+takes too long all the same, or has no value, is disabled until another policy comes.
 """
 
 from collections import Counter
@@ -22,8 +22,8 @@ from fairlead_scheduler.views import Disabled
 _EVERYWHERE_SECONDS = 1.0
 _ROUND_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
-_SLICE = 500
-"""Conditions of lanes that are looked at together: ten thousand a second."""
+_SLICE = 150
+"""Conditions of lanes that are looked at together: three thousand a second."""
 _CPU_SECONDS_MAX = 0.005
 """What one rule may take of the thread's time at once."""
 _CHANCES = 3
@@ -95,7 +95,7 @@ class Rulings:
 
         Conditions that ask nothing of lanes are looked at once a second and when a policy
         comes; the others for some lanes twenty times a second, so that each lane's turn comes
-        once a second, or later when they are more than ten thousand.
+        once a second, or later when they are more than three thousand.
         """
         self._began_us = self._began_us or now_us
         if order.table is not self._table:

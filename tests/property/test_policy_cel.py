@@ -9,7 +9,6 @@ from fairlead.policy.cel import BOOL, DOUBLE, INT, STRING, Expression, Fault, Sc
 from fairlead.policy.variables import VARIABLES, expression, samples
 
 _VALUES = samples()
-_KINDS = {BOOL: bool, INT: int, DOUBLE: float, STRING: str}
 _WORDS = st.sampled_from(
     [
         *VARIABLES,
@@ -66,7 +65,7 @@ def read(text: str) -> Expression | Unfit:
         return error
 
 
-def ran(found: Expression, sample: Scope) -> object:
+def ran(found: Expression, sample: Scope) -> bool | Fault:
     """Return its value for a sample, or why there is none."""
     try:
         return found.run(sample)
@@ -75,19 +74,18 @@ def ran(found: Expression, sample: Scope) -> object:
 
 
 def check(text: str) -> None:
-    """Assert that it is refused at a place inside the text, or is of its type everywhere."""
+    """Assert that it is refused at a place inside the text, or is true or false or neither."""
     found = read(text)
     if isinstance(found, Unfit):
         assert 1 <= found.column <= len(text) + 1
         assert len(str(found)) > 8
     else:
-        kinds = (_KINDS.get(found.type, object), Fault)
-        assert all(isinstance(ran(found, sample), kinds) for sample in _VALUES)
+        assert all(isinstance(ran(found, sample), bool | Fault) for sample in _VALUES)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(_WORDS, max_size=30).map(" ".join))
-@example("(" * 17 + "true" + ")" * 17)
+@example("(" * 500 + "true" + ")" * 500)
 @example("!" * 1000 + "true")
 @example("-" * 1000 + "hour")
 @example("[" * 500)
@@ -98,23 +96,21 @@ def test_any_words_are_refused_at_their_place_or_run(text: str) -> None:
     check(text)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_refused_at_its_place_or_run(text: str) -> None:
     """Whatever a file holds."""
     check(text)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(typed(BOOL))
 def test_what_fits_is_read_and_has_a_value_in_bounded_time(text: str) -> None:
     """Each part is run once at most, so a sample takes microseconds; ten times that pass."""
-    found = read(text)
+    found = expression(text)
 
-    if isinstance(found, Unfit):
-        assert "is more than the 64 parts" in str(found)
-    else:
-        began = process_time()
-        for sample in _VALUES:
-            ran(found, sample)
-        assert process_time() - began < len(_VALUES) * 0.001
-        check(text)
+    began = process_time()
+    for sample in _VALUES:
+        ran(found, sample)
+    assert process_time() - began < len(_VALUES) * 0.001
+    check(text)

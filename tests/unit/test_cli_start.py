@@ -5,7 +5,13 @@ import sys
 
 import pytest
 
-SLOW = ("pydantic_settings", "rich.console", "fairlead.check", "fairlead.settings")
+SLOW = (
+    "cel_expr_python",
+    "fairlead.check",
+    "fairlead.settings",
+    "pydantic_settings",
+    "rich.console",
+)
 
 
 @pytest.mark.parametrize("words", [["--help"], ["jobs", "list", "--limit", "0"], ["version"]])
@@ -23,3 +29,21 @@ def test_what_is_slow_to_import_is_imported_when_it_is_needed(words: list[str]) 
     )
 
     assert "" == done.stderr.splitlines()[-1]
+
+
+def test_only_a_policy_with_rules_loads_the_package_that_reads_conditions() -> None:
+    """It takes megabytes, which workers and most schedulers have no use for."""
+    program = (
+        "import sys, fairlead_scheduler.main, fairlead_worker.main\n"
+        "from fairlead.policy import parse\n"
+        "parse('queues: [{match: {queue: q}, weight: 2}]')\n"
+        "print('cel_expr_python' in sys.modules)\n"
+        "parse('rules: [{when: hour > 5, hold: true}]')\n"
+        "print('cel_expr_python' in sys.modules)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert ["False", "True"] == done.stdout.split()

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from pydantic import AfterValidator, FailFast, Field, model_validator
 
 from fairlead.policy import kinds
-from fairlead.policy.cel import BOOL, BYTES_MAX, Expression, Fault, Unfit
+from fairlead.policy.cel import BYTES_MAX, Expression, Fault, Unfit
 from fairlead.policy.globs import glob
 from fairlead.policy.kinds import Kind
 from fairlead.policy.part import Part
@@ -82,17 +82,16 @@ def _when() -> Kind[str]:
         except Unfit as error:
             text = f", {kinds.shown(error.text)}" if error.text else ""
             raise ValueError(f"at character {error.column}{text}: {error}") from None
-        if found.type != BOOL:
-            raise ValueError(f"must be true or false, and {kinds.shown(value)} is {found.type}")
         for sample in samples():
             try:
                 found.run(sample)
             except Fault as error:
-                said = f"{kinds.shown(value)} has no value everywhere: {error}"
+                said = f"{kinds.shown(value)} has no value everywhere: {error}; {before}"
                 raise ValueError(said) from None
         return value
 
     demand = 'an expression such as "hour >= 9 && hour < 17"'
+    before = "ask before, as in workers.slots > 0 && … or has(lane.labels.tier) && …"
     return Kind(read, {"type": "string", "minLength": 1, "maxLength": BYTES_MAX})
 
 
@@ -153,7 +152,7 @@ class Rule(Part):
         default=None, description="Whom the rule is for; not given: everybody."
     )
     when: Annotated[str, _when()] = Field(
-        description="A condition in [CEL](#expressions), of at most 1,024 bytes and 64 parts."
+        description="A condition in [CEL](#expressions), of at most 1,024 bytes."
     )
     zone: Annotated[str, _zone()] = Field(
         default=_UTC,

@@ -1,0 +1,201 @@
+"""CEL, the Common Expression Language: conditions whose time is bounded by their length.
+
+The C++ implementation reads and runs them. Of its functions only those here are offered: macros
+that loop and regular expressions are not, so each part of a condition is run once at most. The
+package has 14 MB of native code, so it is loaded for the first condition and not before.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+from importlib import import_module
+from typing import Protocol, TypeAlias, cast
+
+BYTES_MAX = 1024
+BOOL, INT, DOUBLE, STRING, TEXTS = "bool", "int", "double", "string", "map(string, string)"
+_FUNCTIONS = ("size", "startsWith", "endsWith", "contains", "int", "double")
+_OPERATORS = (
+    *("_&&_", "_||_", "!_", "_?_:_", "_==_", "_!=_", "@in"),
+    *("_+_", "_-_", "-_", "_*_", "_/_", "_%_", "_[_]"),
+)
+_RELATIONS = {"_<_": "less", "_<=_": "less_equals", "_>_": "greater", "_>=_": "greater_equals"}
+_COMPARED = ((INT, INT), (DOUBLE, DOUBLE), (INT, DOUBLE), (DOUBLE, INT), (STRING, STRING))
+"""What has an order: numbers of both kinds too, which the package runs but does not declare."""
+_TEXTS = {"type_name": "map", "params": [{"type_name": "string"}, {"type_name": "string"}]}
+_ERRORS = (RuntimeError, ValueError, LookupError)
+"""What the package raises."""
+_ERROR = re.compile(r"ERROR: <input>:(\d+):(\d+): (?:Syntax error: )?(.*)")
+_LENGTHY = re.compile(r" \(in container ''\)| expecting \{.*")
+_UNKNOWN = re.compile(r"undeclared reference to '(.*)'")
+_WORD = re.compile(r"[\w.]+|[=!<>&|]+|\S|$")
+
+Scope: TypeAlias = Sequence[object]
+"""The values of all variables, in their order."""
+Run: TypeAlias = Callable[[Scope], bool]
+
+
+class Fault(Exception):
+    """A condition has no value for these values of its variables."""
+
+
+class Unfit(Exception):
+    """A text is no condition that can be used: where, and why."""
+
+    def __init__(self, said: str, *, column: int, text: str) -> None:
+        super().__init__(said)
+        self.column = column
+        self.text = text
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A condition that is ready to be run."""
+
+    text: str
+    reads: frozenset[str]
+    """The variables that it names."""
+    run: Run
+    """Tells whether it is true, given the values of all variables; raises `Fault`."""
+
+
+class _Value(Protocol):
+    def value(self) -> object: ...
+
+
+class _Type(Protocol):
+    def name(self) -> str: ...
+
+
+class _Program(Protocol):
+    def return_type(self) -> _Type: ...
+
+    def serialize(self) -> bytes: ...
+
+    def eval(self, *, data: Mapping[str, object]) -> _Value: ...
+
+
+class _Environment(Protocol):
+    def compile(self, expression: str) -> _Program: ...
+
+
+class _Package(Protocol):
+    def NewEnvConfigFromYaml(self, yaml: str) -> object: ...  # noqa: N802 - its name
+
+    def NewEnv(self, *, config: object) -> _Environment: ...  # noqa: N802 - its name
+
+
+def compiled(text: str, variables: Mapping[str, str]) -> Expression:
+    """Read a condition over these variables, which are given with their types.
+
+    Raises:
+        Unfit: it is none, it is too long, or its types do not fit.
+    """
+    size = len(text.encode())
+    if size > BYTES_MAX:
+        said = f"it has {size:,} bytes, more than {BYTES_MAX:,}: leave some out"
+        raise Unfit(said, column=1, text=text)
+    try:
+        program = _environment(tuple(variables.items())).compile(text)
+    except _ERRORS as error:
+        raise _unfit(str(error), text, variables) from None
+    kind = program.return_type().name().lower()
+    if kind != BOOL:
+        raise Unfit(f"must be true or false, and is {kind}", column=1, text=text)
+    read = _read(program.serialize(), tuple(variables))
+    return Expression(text, frozenset(read), _run(program, read))
+
+
+@lru_cache(maxsize=4)
+def _environment(variables: tuple[tuple[str, str], ...]) -> _Environment:
+    """Return the language with these variables; JSON is YAML."""
+    package = cast("_Package", import_module("cel_expr_python.cel"))
+    offered = [{"name": name} for name in (*_OPERATORS, *_FUNCTIONS)]
+    declared = [
+        {"name": name} | (_TEXTS if kind == TEXTS else {"type_name": kind})
+        for name, kind in variables
+    ]
+    language = {
+        "stdlib": {"include_macros": ["has"], "include_functions": offered},
+        "functions": [_relation(*each) for each in _RELATIONS.items()],
+        "variables": declared,
+    }
+    return package.NewEnv(config=package.NewEnvConfigFromYaml(json.dumps(language)))
+
+
+def _relation(name: str, word: str) -> dict[str, object]:
+    overloads = [
+        {
+            "id": f"{word}_{one}_{other}",
+            "args": [{"type_name": one}, {"type_name": other}],
+            "return": {"type_name": BOOL},
+        }
+        for one, other in _COMPARED
+    ]
+    return {"name": name, "overloads": overloads}
+
+
+def _read(serialized: bytes, variables: Sequence[str]) -> dict[str, int]:
+    """Return the variables that a checked expression names, each with its place.
+
+    It is a message of Protocol Buffers, in which each reference has its name as field 1: a tag,
+    the length, the text. A constant that looks like this has a variable taken for read that is
+    not, which does no harm.
+    """
+    return {
+        name: place
+        for place, name in enumerate(variables)
+        if bytes([10, len(name)]) + name.encode() in serialized
+    }
+
+
+def _run(program: _Program, read: Mapping[str, int]) -> Run:
+    """Return what runs a condition with the variables that it reads."""
+    evaluate, names = program.eval, tuple(read.items())
+
+    def run(scope: Scope) -> bool:
+        try:
+            found = evaluate(data={name: scope[place] for name, place in names}).value()
+        except _ERRORS as error:
+            raise Fault(str(error)) from None
+        if isinstance(found, bool):
+            return found
+        raise Fault(str(found).partition(": ")[2])
+
+    return run
+
+
+def _unfit(error: str, text: str, variables: Mapping[str, str]) -> Unfit:
+    """Return the first thing that is wrong, with its place in the text."""
+    if "recursion" in error:
+        return Unfit(
+            "has over 32 operations in one another: leave some out", column=1, text=text
+        )
+    found = _ERROR.search(error)
+    if found is None:
+        return Unfit(error.partition("\n")[0], column=1, text=text)
+    above = text.split("\n")[: int(found[1]) - 1]
+    place = min(sum(len(line) + 1 for line in above) + int(found[2]) - 1, len(text))
+    said = _LENGTHY.sub("", found[3]).replace("mismatched input '<EOF>'", "it breaks off")
+    unknown = _UNKNOWN.fullmatch(said)
+    if unknown is not None:  # its place is behind it, or at its last dot
+        name = unknown[1]
+        begin = text.rfind(name, 0, place + len(name))
+        said = f"there is no such variable or function; {_hint(name, variables)}"
+        return Unfit(said, column=max(begin, 0) + 1, text=name)
+    if "(int, double)" in said or "(double, int)" in said:
+        said += ": write 2.0 for 2, or double(x)"
+    match = _WORD.search(text, place)
+    return Unfit(said, column=place + 1, text=match[0] if match else "")
+
+
+def _hint(name: str, variables: Mapping[str, str]) -> str:
+    near = get_close_matches(name[:100], [*variables, *_FUNCTIONS], n=1)
+    if near:
+        return f"did you mean {near[0]}?"
+    return (
+        f"there are {', '.join(variables)}, and the functions {', '.join(_FUNCTIONS)} and has: "
+        "none that loops or matches regular expressions, so that a condition cannot take long"
+    )
