@@ -82,9 +82,9 @@ class _Environment(Protocol):
 
 
 class _Package(Protocol):
-    def NewEnvConfigFromYaml(self, yaml: str) -> object: ...  # noqa: N802 - its name
+    def NewEnvConfigFromYaml(self, yaml: str) -> object: ...  # noqa: N802 - so the package names it
 
-    def NewEnv(self, *, config: object) -> _Environment: ...  # noqa: N802 - its name
+    def NewEnv(self, *, config: object) -> _Environment: ...  # noqa: N802 - so the package names it
 
 
 def compiled(text: str, variables: Mapping[str, str]) -> Expression:
