@@ -35,7 +35,8 @@ class NewJob:
         payload: any JSON value, at most 1 MiB as stored; None is an empty object.
         queue: a queue belongs to one pool of workers.
         tenant: whose job it is; the tenants of a queue share it fairly.
-        priority: order inside the tenant's lane, -100 to 100, higher first.
+        priority: order inside the tenant's lane, -100 to 100, higher first; where the policy
+            has bands, which of them too, unless its queue names one.
         run_at: not before this instant (with a time zone); None is now.
         expires_at: end as expired unless it has started by then.
         dedup_key: at most one unfinished job per queue, tenant and key.

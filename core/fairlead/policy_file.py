@@ -14,16 +14,17 @@ def read(file: Path) -> tuple[str, Policy]:
     Raises:
         PolicyRefused: it cannot be read or is no policy; the sentence begins with its name.
     """
+    name = "standard input" if file == STANDARD_INPUT else file
     try:
         document = _content(file).decode("utf-8-sig")
         return document, parse(document)
     except OSError as error:
-        raise PolicyRefused(f"{file}: cannot be read: {error.strerror or error}") from None
+        raise PolicyRefused(f"{name}: cannot be read: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         place = error.start + 1
-        raise PolicyRefused(f"{file}: byte {place} is not UTF-8: save it as UTF-8") from None
+        raise PolicyRefused(f"{name}: byte {place} is not UTF-8: save it as UTF-8") from None
     except PolicyRefused as error:
-        raise PolicyRefused(f"{file}: {error}") from None
+        raise PolicyRefused(f"{name}: {error}") from None
 
 
 def _content(file: Path) -> bytes:

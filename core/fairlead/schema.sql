@@ -314,7 +314,7 @@ COMMENT ON COLUMN fairlead.jobs.losses IS 'Times that its whole worker was lost.
 
 COMMENT ON COLUMN fairlead.jobs.lone_deaths IS 'Deaths while it ran alone; they lead to quarantine.';
 
-COMMENT ON COLUMN fairlead.jobs.priority IS 'Order inside the tenant''s lane, higher first.';
+COMMENT ON COLUMN fairlead.jobs.priority IS 'Order inside the tenant''s lane, higher first; where the policy has bands, which of them too.';
 
 COMMENT ON COLUMN fairlead.jobs.suspect IS 'Runs alone next: a process died with it, and no attempt alone has ended well since.';
 

@@ -27,8 +27,8 @@ has weight 1 and no limit.
 * Durations are a number and a unit: `500ms`, `5s`, `2m`, `1h`. Percentages: `"25%"`.
 * Patterns match whole names: `*` is any text, also none, `?` is one character, nothing else is
   special, and case counts.
-* Of a list of rules the first one that matches counts, alone. A rule that an earlier one leaves
-  nothing is refused.
+* Of `queues`, and of a queue's `overrides`, the first that matches counts, alone. One that an
+  earlier one leaves nothing is refused. Of `rules` all count.
 * Words are read by YAML 1.2: `no` is text. Tags, anchors and aliases are refused, and so is a
   field that is there twice.
 """

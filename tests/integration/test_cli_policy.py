@@ -174,13 +174,13 @@ def test_rollback_refuses_what_this_program_cannot_read(
 ) -> None:
     """A document of a newer program stays where it is."""
     db.execute(
-        "SELECT fairlead.apply_policy('bands: []', '0123456789ab'),"
+        "SELECT fairlead.apply_policy('novelties: []', '0123456789ab'),"
         " fairlead.apply_policy('{}', '44136fa355b3')"
     )
 
     said = fairlead("policy", "rollback", "1", code=2)
 
-    assert said.startswith("fairlead: version 1: bands: there is no such field")
+    assert said.startswith("fairlead: version 1: novelties: there is no such field")
 
 
 def test_check_asks_no_database(fairlead: Fairlead, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,6 +191,7 @@ def test_check_asks_no_database(fairlead: Fairlead, monkeypatch: pytest.MonkeyPa
     found = json.loads(fairlead("policy", "check", EXAMPLE, "--json"))
 
     assert f"queue rules {found['queue_rules']}, tenant overrides" in said
+    assert (4, 3) == (found["rules"], found["bands"])
     assert (2, 2, 7) == (found["queue_rules"], found["tenant_overrides"], found["version"])
 
 

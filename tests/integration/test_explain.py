@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import cast
 
+from fairlead import policy_store
 from fairlead.sql import load
 from tests.integration.conftest import Fairlead
 from tests.support.children import register
@@ -81,12 +82,14 @@ def test_the_command_waits_for_the_answer(
 ) -> None:
     """One command, one answer; an unknown job is bad news."""
     register(db, slots=1)
+    stored = policy_store.store(db, "version: 1")
     with scheduling(database_url):
         jobs = insert(db, count=400)
         until(lambda: places(db, jobs[0]) == ("queued",), what="a dispatch")
         said = fairlead("explain", str(jobs[-1]))
 
     assert "no slot is free" in said
+    assert f"version {stored.version}, digest {stored.digest}" in said
     assert "999999" in fairlead("explain", "999999", code=1)
 
 

@@ -7,10 +7,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead.policy import Policy, PolicyRefused, canonical, digest, parse
+from fairlead.policy.schema import json_schema
 from tests.support import tree
 
 EXAMPLE = (tree.ROOT / "examples/policy.yaml").read_text("utf-8")
-_TOKENS = re.findall(r"\s+|[\w.%*-]+|[^\w\s]", EXAMPLE)
+WHOLE = EXAMPLE + "shadow: {version: 3, every: 5m}\n"
+_TOKENS = re.findall(r"\s+|[\w.%*-]+|[^\w\s]", WHOLE)
 _SAID = re.compile(r"(the document |.+?: ).{8,}")
 _STRANGE = st.sampled_from(
     [
@@ -51,6 +53,15 @@ def outcome(document: str) -> Policy | str:
         return parse(document)
     except PolicyRefused as error:
         return str(error)
+
+
+def test_every_field_of_a_policy_is_there_to_be_mutated() -> None:
+    """Or documents with its like would be refused or applied by luck."""
+    schema = json_schema()
+    parts = (schema, *schema["$defs"].values())
+    fields = {name for part in parts for name in part.get("properties", ())}
+
+    assert set() == fields - set(_TOKENS)
 
 
 @settings(max_examples=1000)

@@ -25,7 +25,12 @@ Payload = Annotated[str, typer.Argument(help="JSON, or - to read it from standar
 Queue = Annotated[str, typer.Option(help="The queue.")]
 Tenant = Annotated[str, typer.Option(help="Whose job it is.")]
 Priority = Annotated[
-    int, typer.Option(min=-100, max=100, help="Order in the tenant's lane, higher first.")
+    int,
+    typer.Option(
+        min=-100,
+        max=100,
+        help="Order in the tenant's lane, higher first; and its band, where there are bands.",
+    ),
 ]
 RunAt = Annotated[
     str | None,

@@ -1,6 +1,7 @@
 """`fairlead explain`: why a job does not run, and when it will."""
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, cast
 
 import typer
@@ -21,6 +22,16 @@ _SHOWN = (
     ("lag, slot-s", "lag_slot_seconds"),
     ("starts in, s", "starts_in_seconds"),
 )
+
+
+def _parts(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield who has the key that holds the job, and the policy that the leader went by."""
+    key = cast("Mapping[str, object] | None", answer.get("key"))
+    if key is not None:
+        yield "held by", ", ".join(map(str, cast("Sequence[int]", key["holders"])))
+    policy = cast("Mapping[str, object] | None", answer.get("policy"))
+    if policy is not None:
+        yield "policy", f"version {policy['version']}, digest {policy['digest']}"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -49,6 +60,8 @@ def explain(
         for label, name in _SHOWN:
             if answer.get(name) is not None:
                 typer.echo(f"  {label:13} {words.printable(str(answer[name]))}")
+        for label, said in _parts(answer):
+            typer.echo(f"  {label:13} {said}")
     if answer["state"] == "unknown":
         raise Failure(f"job {job_id}: {answer['said']}")
     if answer.get("asked"):

@@ -220,12 +220,14 @@ def check(file: File, *, as_json: show.AsJson = False) -> None:
                 "version": found.version,
                 "queue_rules": len(found.queues),
                 "tenant_overrides": overrides,
+                "rules": len(found.rules),
+                "bands": len(found.bands),
             }
         )
     else:
         typer.echo(
             f"{file} is a policy: digest {digest(found)}, queue rules {len(found.queues)}, "
-            f"tenant overrides {overrides}"
+            f"tenant overrides {overrides}, rules {len(found.rules)}, bands {len(found.bands)}"
         )
 
 

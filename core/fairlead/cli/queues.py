@@ -74,10 +74,10 @@ def tenants(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
     as_json: show.AsJson = False,
 ) -> None:
-    """Show the tenants with most work, and what they had of the slots in the last minute.
+    """Show the tenants with most work and what each had of the slots.
 
-    A `+` says that counting stopped there. A lag is in slot-seconds: below zero, a tenant had
-    less than it was entitled to.
+    A `+` says that counting stopped there. Shares are of the last minute. A lag is in
+    slot-seconds: below zero, a tenant had less than it was entitled to.
     """
     with session() as connection:
         found = ask(connection, "tenants", {"queue": queue, "limit": limit})

@@ -61,7 +61,7 @@ comment on column fairlead.jobs.queue is 'The queue; a queue belongs to exactly 
 comment on column fairlead.jobs.tenant is 'Whose job it is: tenants of a queue share it fairly.';
 comment on column fairlead.jobs.kind is 'The name of the handler that runs it.';
 comment on column fairlead.jobs.payload is 'Any JSON value, at most 1 MiB as text.';
-comment on column fairlead.jobs.priority is 'Order inside the tenant''s lane, higher first.';
+comment on column fairlead.jobs.priority is 'Order inside the tenant''s lane, higher first; where the policy has bands, which of them too.';
 comment on column fairlead.jobs.run_at is 'Not before this instant; null is now.';
 comment on column fairlead.jobs.expires_at is 'Ends as expired when it has not started by then.';
 comment on column fairlead.jobs.dedup_key is
