@@ -36,7 +36,7 @@ STEAL_PAGES = 8192
 BUFFERS_MAX = {
     "take_turn": 20,
     "refill": 6 * BATCH,
-    "traits": 6 * BATCH,
+    "traits": 8 * BATCH,
     "observe": 6 * BATCH,
     "promote": 25 * BATCH,
     "expire": 35 * BATCH,
