@@ -259,7 +259,20 @@ def test_recorded_traffic_is_played_from_its_start() -> None:
 
     assert found["quiet"].old.p99 is not None
     assert found["quiet"].old.p99.us < 200 * MS
-    assert 4 * SECOND + 1 == scene.until_us
+    assert found["flood"].old.p99 is not None
+    assert not found["flood"].old.p99.more
+
+
+def test_recorded_traffic_that_came_at_once_is_played_to_its_end() -> None:
+    """Its arrivals are over at the start, its work is not."""
+    trace = [Arrival(0, "q", "batch", 100 * MS) for _ in range(200)]
+    scene = played(trace, product.fleet(4), until_us=60 * SECOND)
+
+    (batch,) = compare(scene, OLD, OLD).lanes
+
+    assert 5 * SECOND <= scene.until_us < 6 * SECOND
+    assert batch.old.p99 is not None
+    assert not batch.old.p99.more
 
 
 def test_history_is_a_trace() -> None:

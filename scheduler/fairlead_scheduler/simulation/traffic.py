@@ -20,6 +20,8 @@ from fairlead_scheduler.values import QueueRow, Stream
 ARRIVALS_MAX = 100_000
 """Where more would come, the simulation ends earlier."""
 _ENDLESS = 1 << 40
+_LATE_US = 100_000
+"""What looks and round trips add to the time in which traffic is served."""
 UNKNOWN_US = 100_000
 """How long a job takes where no job has ended lately: the estimator's own first guess."""
 
@@ -99,13 +101,19 @@ def _waiting(situation: Situation) -> int:
 
 
 def played(trace: Sequence[Arrival], fleet: Fleet, *, until_us: int) -> Scene:
-    """Return recorded traffic, at most until then, for a fleet that has nothing else to do."""
+    """Return recorded traffic, at most until then, for a fleet that has nothing else to do.
+
+    It ends when all of it has been served, whatever came at once: at the latest when an order
+    that leaves no slot idle, beginning with the last arrival, would have.
+    """
     trace = trace[:ARRIVALS_MAX]
+    costs_us = [job.cost_us for job in trace] or [0]
     last_us = trace[-1].at_us if trace else 0
+    served_us = last_us + -(-sum(costs_us) // fleet.slots) + max(costs_us) + _LATE_US
     return Scene(
         fleet=fleet,
         jobs=trace,
-        until_us=min(until_us, last_us + 1),
+        until_us=min(until_us, served_us),
         inherited=Inheritance(),
         begun=Begun(),
         draws=RunTimes((), 0).draws,
