@@ -25,7 +25,7 @@ from tests.support.waiting import until
 TAKE_OVER_SECONDS = 4.0
 KINDS = {
     *(f"fairlead scheduler {name}" for name in ("lead", "loop", "sweeps")),
-    *(f"fairlead scheduler {name}" for name in ("surveys", "upkeep", "cron")),
+    *(f"fairlead scheduler {name}" for name in ("surveys", "upkeep", "cron", "backlog")),
     *(f"fairlead worker {name}" for name in ("one", "claims", "endings")),
     SESSIONS,
 }

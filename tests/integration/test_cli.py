@@ -384,6 +384,7 @@ def test_tables_keep_their_headings_and_numbers_in_80_columns(
         "max_attempts": 1000,
         "slots": 100,
         "now": now,
+        "dead_at": None,
         "paused": True,
         "enabled": True,
         "pending_is_more": True,
