@@ -113,3 +113,12 @@ def test_what_cannot_be_used_is_refused_at_its_place(text: str, column: int, sai
 def test_a_condition_says_which_variables_it_reads(text: str, reads: str) -> None:
     """What asks nothing of lanes is evaluated once for all."""
     assert reads == " ".join(sorted(compiled(text, VARIABLES).reads))
+
+
+def test_what_nobody_can_see_is_written_out() -> None:
+    """A sentence is for a terminal."""
+    with pytest.raises(Unfit) as refused:
+        compiled("\ufeffyes\x1b", VARIABLES)
+
+    assert str(refused.value).isprintable()
+    assert "\\ufeff" in str(refused.value)

@@ -169,6 +169,9 @@ def _run(program: _Program, read: Mapping[str, int]) -> Run:
 
 def _unfit(error: str, text: str, variables: Mapping[str, str]) -> Unfit:
     """Return the first thing that is wrong, with its place in the text."""
+    error = "".join(
+        sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in error
+    )
     if "recursion" in error:
         return Unfit(
             "has over 32 operations in one another: leave some out", column=1, text=text
