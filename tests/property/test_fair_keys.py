@@ -80,6 +80,8 @@ class Watch:
         self.passed: list[str] = []
         self.wasted: list[int] = []
         self.disturbed_us = 0
+        self.unread: set[tuple[str, str]] = set()
+        """Lanes that a new leader has had no slot for: it reads their values at the first."""
         fleet.observe = self.look
 
     def apply(self, keys: Keys) -> None:
@@ -112,8 +114,11 @@ class Watch:
         for job in went:
             self.over += [str(each) for each, most in self.held(job) if counts[each] > most]
             self._overtaken(job)
-        if len(fleet.running) < fleet.slots and any(self._allowed(counts)):
-            self.wasted.append(fleet.now_us)
+        if len(fleet.running) < fleet.slots:
+            allowed = {lane for lane, may_go in self._allowed(counts) if may_go}
+            if allowed - self.unread:
+                self.wasted.append(fleet.now_us)
+            self.unread -= allowed
 
     def _overtaken(self, job: Job) -> None:
         """Check that no job before it waits for nothing but what it has."""
@@ -126,8 +131,8 @@ class Watch:
             if before and {each for each, _ in self.held(other)} <= values:
                 self.passed.append(f"{job.id} went before {other.id}")
 
-    def _allowed(self, counts: Counter[Held]) -> Iterator[bool]:
-        """Yield whether a job could go, for those that are known and looked at.
+    def _allowed(self, counts: Counter[Held]) -> Iterator[tuple[tuple[str, str], bool]]:
+        """Yield lanes and whether a job could go, for those that are known and looked at.
 
         None is looked at behind one that has just come, whose values have yet to be read.
         """
@@ -138,7 +143,7 @@ class Watch:
         for job in sorted(self.fleet.pending.values(), key=lambda job: (job.rank, job.seq)):
             seen[job.lane] += 1 if job.arrived_us < known_us else SKIPPED_MAX
             if seen[job.lane] <= SKIPPED_MAX and job.arrived_us < known_us:
-                yield all(counts[each] < most for each, most in self.held(job))
+                yield job.lane, all(counts[each] < most for each, most in self.held(job))
 
 
 def happen(fleet: Fleet, watch: Watch, what: str) -> None:
@@ -152,6 +157,7 @@ def happen(fleet: Fleet, watch: Watch, what: str) -> None:
         case "fail over":
             fleet.learn()
             fleet.fail_over()
+            watch.unread = {job.lane for job in fleet.pending.values()}
         case "sweep":
             fleet.sweep()
         case "refuse":
