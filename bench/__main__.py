@@ -84,7 +84,8 @@ def _document(path: str) -> str:
     return document
 
 
-def _arguments(argv: Sequence[str] | None) -> Arguments:
+def arguments(argv: Sequence[str] | None) -> Arguments:
+    """Return what the command line asks for; exits with 2 and a sentence for a bad one."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("form", nargs="?", default="quick", choices=("quick", "long", "tune"))
     parser.add_argument("--long", action="store_true", help="the same as the form long")
@@ -98,7 +99,7 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
     )
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--output", type=Path, help="where the JSON goes")
-    parser.add_argument("--policy", type=_document, default="", help="a file to put in force")
+    parser.add_argument("--policy", type=_document, help="a file to put in force")
     given = parser.parse_args(argv)
     if given.record and given.policy:
         parser.error("--record is for a run without a policy, whose figures the budgets hold")
@@ -111,7 +112,7 @@ def _arguments(argv: Sequence[str] | None) -> Arguments:
         record=given.record,
         seed=given.seed,
         output=given.output,
-        policy=given.policy,
+        policy=given.policy or "",
     )
 
 
@@ -187,7 +188,7 @@ def _leave(number: int, _frame: FrameType | None) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code."""
-    given = _arguments(argv)
+    given = arguments(argv)
     signal.signal(signal.SIGTERM, _leave)
     if given.form != "tune":
         return _run(given)
