@@ -36,7 +36,7 @@ STEAL_PAGES = 8192
 BUFFERS_MAX = {
     "take_turn": 20,
     "refill": 6 * BATCH,
-    "traits": 8 * BATCH,
+    "traits": 6 * BATCH,
     "observe": 6 * BATCH,
     "promote": 25 * BATCH,
     "expire": 35 * BATCH,
@@ -282,7 +282,8 @@ def asked(scene: Scene) -> dict[str, dict[str, object]]:
             "counts": integers(1 for _ in lanes),
         },
         "traits": {
-            "ids": integers(range(int(newest) - BATCH, int(newest))),
+            # Behind the newest two batches, of which each round leaves dead versions.
+            "ids": integers(range(int(newest) - 3 * BATCH, int(newest) - 2 * BATCH)),
             "roots": array(["payload"] * BATCH),
             "paths": array(["account.id"] * BATCH),
             "bytes_max": 1 << 20,
