@@ -97,7 +97,7 @@ class Prepared:
 
     def run(self, values: Mapping[str, object]) -> Plan:
         """Run it and return the plan with what each node did."""
-        return self._explain("ANALYZE, FORMAT JSON", values)
+        return self._explain("ANALYZE, BUFFERS, FORMAT JSON", values)
 
     def _explain(self, options: str, values: Mapping[str, object]) -> Plan:
         given = [_literal(values.get(name)) for name in self.parameters]
