@@ -35,7 +35,9 @@ class Sums:
     def __init__(self, look: Look, *, since_us: int) -> None:
         self.look = look
         self._since_us = since_us
-        self._count = 0
+        self._waits: dict[tuple[str, str], tuple[bool, int]] = {}
+        """Of each tenant, whether something of it was pending all the time, and for how long
+        its oldest job has waited; with lanes in several bands it is one."""
         self._largest: list[Account] = []
         """Those that may be named."""
         self._bar_us = -1
@@ -46,12 +48,9 @@ class Sums:
         self._served_us = self._entitled_us = 0
         self._ratios: list[float] = []
         """What tenants that waited all the time had of what they were entitled to."""
-        self._noisy, self._quiet = [0, 0], [0, 0]
-        """How many there are, and for how long the oldest job of theirs has waited."""
 
     def add(self, account: Account) -> None:
         """Add one account that has anything."""
-        self._count += 1
         if account.size_us <= self._bar_us:
             self._leave(account)
         else:
@@ -67,9 +66,11 @@ class Sums:
             self._ratios.append(served_us / entitled_us)
         pending_us = account.pending_us
         noisy = pending_us is not None and pending_us <= self._since_us
-        group = self._noisy if noisy else self._quiet
-        group[0] += 1
-        group[1] = max(group[1], account.wait_us or 0)
+        owner, wait_us = lane.owner, account.wait_us or 0
+        known = self._waits.get(owner)
+        if known is not None:
+            noisy, wait_us = noisy or known[0], max(wait_us, known[1])
+        self._waits[owner] = (noisy, wait_us)
 
     def _keep(self) -> None:
         """Keep the largest of those that may be named."""
@@ -104,8 +105,8 @@ class Sums:
             slot_seconds=self._served_us / 1e6,
             jain=jain(self._ratios),
             jain_tenants=len(self._ratios),
-            noisy=Group(self._noisy[0], self._noisy[1] / 1e6),
-            quiet=Group(self._quiet[0], self._quiet[1] / 1e6),
+            noisy=self._group(noisy=True),
+            quiet=self._group(noisy=False),
             queues=self._named_queues(),
             tenants=tuple(tenants),
             other=self._others(tenants),
@@ -129,6 +130,10 @@ class Sums:
             blocked_since=instant(first.blocked_us) if first.blocked_by else None,
         )
 
+    def _group(self, *, noisy: bool) -> Group:
+        waits_us = [wait_us for is_noisy, wait_us in self._waits.values() if is_noisy == noisy]
+        return Group(len(waits_us), max(waits_us, default=0) / 1e6)
+
     def _named_queues(self) -> tuple[QueueShare, ...]:
         largest = nlargest(QUEUES_MAX, self._queues.values(), key=_size_us)
         return tuple(
@@ -144,7 +149,7 @@ class Sums:
     def _others(self, tenants: Sequence[TenantShare]) -> Others:
         """Return the sums of what is not named."""
         largest, running, queued = self._largest, self.look.running, self.look.queued
-        count = self._count - len(largest)
+        count = len(self._waits) - len(tenants)
         return Others(
             tenants=count,
             had=self._had(

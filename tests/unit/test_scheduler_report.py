@@ -302,6 +302,22 @@ def test_a_lower_band_is_due_nothing_while_an_upper_one_waits() -> None:
     assert 2 == len(report.tenants)
 
 
+def test_a_tenant_with_jobs_in_two_bands_is_counted_once() -> None:
+    """Among those that always had something pending, though a lane of it had nothing."""
+    bench = Reported(replace(TWO, bands=BANDS))
+    bench.add("q/a", 1000, rank=URGENT)
+    bench.add("q/a", *[1000] * 50)
+    bench.add("q/b", 1000)
+    bench.begin()
+
+    bench.dispatch(3)
+    bench.serve(a=5)
+    report = bench.report()
+
+    assert (1, 1, 0) == (report.noisy.tenants, report.quiet.tenants, report.other.tenants)
+    assert report.noisy.oldest_wait_seconds >= 5
+
+
 def test_a_tenant_that_was_forgotten_and_came_back_is_one_tenant() -> None:
     """What it had before counts with what it had since."""
     bench = Reported(TWO)
