@@ -13,6 +13,7 @@ from fairlead_scheduler.estimate import Mean, prior_us
 from fairlead_scheduler.keys import Keys
 from fairlead_scheduler.order import NEVER, OUT, Level
 from fairlead_scheduler.rulebook import NO_QUEUE_RULES, RuleBook
+from fairlead_scheduler.stints import Stint
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import QueueTerms, Terms
 from fairlead_scheduler.values import FairSettings, Head
@@ -46,6 +47,7 @@ class Lane:
         "ruling",
         "served_us",
         "start",
+        "stint",
         "tenant",
         "terms",
         "until_us",
@@ -63,6 +65,8 @@ class Lane:
         self.bounds: Bounds | None = None
         self.held = FREE
         """Why it does not wait for service though it has work."""
+        self.stint: Stint | None = None
+        """For how long it has been held back; None: it never was."""
         self.until_us = 0
         """Until when a rate holds it."""
         self.rules = 0
@@ -160,6 +164,7 @@ class Queue:
         "settled_in",
         "shown",
         "start",
+        "stint",
         "tags",
         "tenants",
         "terms",
@@ -178,6 +183,7 @@ class Queue:
         self.weight = rule.own.weight
         self.bounds: Bounds | None = None
         self.held = FREE
+        self.stint: Stint | None = None
         self.until_us = 0
         self.rules = NO_QUEUE_RULES
         self.start = start

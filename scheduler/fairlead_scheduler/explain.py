@@ -6,12 +6,15 @@ slots.
 """
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import NamedTuple
 
 from fairlead.policy.kinds import shown
 from fairlead_scheduler.bounds import Bounds
+from fairlead_scheduler.crowding import crowd
 from fairlead_scheduler.rates import release_us
+from fairlead_scheduler.report import instant
 from fairlead_scheduler.terms import Table
 
 ENDLESS = ("paused", "hold")
@@ -64,6 +67,14 @@ class Standing:
     bounds: Bounds | None
     rule: str | None = None
     """The rule of the policy that holds it."""
+    capped_us: int | None = None
+    """Since when the in-flight share cap alone lets others go first; None: it does not."""
+    since_us: int = 0
+    """Since when it has been held back, or not."""
+    waits_us: int = 0
+    """Since when it has waited, held back or not."""
+    held_seconds: Mapping[str, float] = field(default_factory=dict[str, float])
+    """How long of that each reason held it back."""
 
     @property
     def share(self) -> float:
@@ -87,9 +98,31 @@ class Scene:
     queue: Standing
     key: KeyHold | None = None
     """What holds the job itself."""
+    key_us: int = 0
+    """Since when it has."""
     band: str = ""
     above: bool = False
     """Whether anybody waits in a band above."""
+    crowded_us: int = 0
+    """Since when those whom nothing holds back have waited for what they wait for."""
+    used: float = 1.0
+    """Which part of the slots' time runs fill while no slot is free."""
+    gap_us: int = 0
+    """How much longer a job is in flight than it runs."""
+
+    @property
+    def crowd(self) -> str:
+        """What those wait for whom nothing holds back."""
+        return crowd(above=self.above, busy=self.free <= self.unclaimed)
+
+
+@dataclass(frozen=True, slots=True)
+class Waited:
+    """For how long somebody has waited without a break, and how long of that it was held."""
+
+    seconds: float
+    held_seconds: Mapping[str, float]
+    """By reason; the rest of the time it waited for its turn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,12 +131,18 @@ class Answer:
 
     blocked_by: str
     """`paused`, `hold`, `limit`, `rate`, `reserve` (its jobs are long, and the other slots are
-    kept for short ones), `key`, `band` (those of bands above go first), `capacity` (no slot is
-    free) or `turn` (others go first)."""
+    kept for short ones), `key`, `band` (those of bands above go first), `cap` (it has its share
+    of the slots in flight, more than once), `capacity` (no slot is free) or `turn` (others go
+    first)."""
     by: str | None
-    """Whose limit, rate, hold or pause it is: `queue` or `tenant`. With `key` what waits:
+    """Whose limit, rate, hold, pause or cap it is: `queue` or `tenant`. With `key` what waits:
     `queue`, until values are read, `tenant`, for the jobs before this one, or None: the job
     itself."""
+    blocked_since: str
+    """Since when this has been what blocks it, as far as this leader knows; in ISO form."""
+    blocked_seconds: float
+    waited: Mapping[str, Waited]
+    """What its `tenant` and its `queue` have waited."""
     ahead: int
     """Pending jobs of its lane before it."""
     lag_slot_seconds: float
@@ -124,27 +163,39 @@ def answer(question: Question, scene: Scene) -> Answer:
     reason = held.held
     if reason != "paused" and (queue.rule or lane.rule):
         held, reason = queue if queue.rule else lane, "hold"
-    blocked_by = reason or _unheld(scene)
-    by = None if reason is None else "queue" if held is queue else "tenant"
+    rule = held.rule if reason == "hold" else None
+    since_us = held.since_us
+    by: str | None = "queue" if held is queue else "tenant"
     key = scene.key if reason in (None, "key") else None
     if key is not None:
-        blocked_by, by, ahead = "key", None, key.before
+        reason, by, ahead, since_us = "key", None, key.before, scene.key_us
+    elif reason is None:
+        reason, by, since_us = _unheld(scene)
     return Answer(
-        blocked_by=blocked_by,
+        blocked_by=reason,
         by=by,
+        blocked_since=instant(since_us),
+        blocked_seconds=max(0.0, (scene.now_us - since_us) / 1e6),
+        waited={"tenant": _waited(lane, scene.now_us), "queue": _waited(queue, scene.now_us)},
         ahead=ahead,
         lag_slot_seconds=lane.lag_us * lane.weight / 1e6,
-        starts_in_seconds=_starts_in(scene, ahead, key) if blocked_by not in ENDLESS else None,
+        starts_in_seconds=_starts_in(scene, ahead, key) if reason not in ENDLESS else None,
         key=key,
-        rule=held.rule if blocked_by == "hold" else None,
+        rule=rule,
     )
 
 
-def _unheld(scene: Scene) -> str:
-    """Say what a lane waits for that nothing holds back."""
-    if scene.above:
-        return "band"
-    return "turn" if scene.free > scene.unclaimed else "capacity"
+def _unheld(scene: Scene) -> tuple[str, str | None, int]:
+    """Say what a lane waits for that nothing holds back, whose cap it is, and since when."""
+    lane, queue = scene.lane, scene.queue
+    for by, each in () if scene.above else (("queue", queue), ("tenant", lane)):
+        if each.capped_us is not None:
+            return "cap", by, each.capped_us
+    return scene.crowd, None, max(lane.since_us, queue.since_us, scene.crowded_us)
+
+
+def _waited(standing: Standing, now_us: int) -> Waited:
+    return Waited(max(0.0, (now_us - standing.waits_us) / 1e6), standing.held_seconds)
 
 
 def _starts_in(scene: Scene, ahead: int, key: KeyHold | None) -> float | None:
@@ -152,21 +203,22 @@ def _starts_in(scene: Scene, ahead: int, key: KeyHold | None) -> float | None:
     if scene.slots < 1:
         return None
     lane, queue = scene.lane, scene.queue
-    slots = float(scene.slots)
+    flight_us = scene.expected_us + scene.gap_us
+    slots = every = scene.slots * scene.used
     for each in (queue, lane):
-        slots = min(slots * each.share, _limit(each))
+        slots = min(slots * each.share, _limit(each) * scene.expected_us / flight_us)
     work_us = ahead * scene.expected_us + max(0, lane.lag_us) * lane.weight
     wait_us = work_us / slots
     if key is not None:
-        wait_us = max(wait_us, (key.alike_before + 1) * scene.expected_us / key.limit)
+        wait_us = max(wait_us, (key.alike_before + 1) * flight_us / key.limit)
     for each in (queue, lane):
         wait_us = max(wait_us, _rated(each, ahead, scene.now_us))
         if each.held == "limit":
-            wait_us = max(wait_us, scene.expected_us / _limit(each))
+            wait_us = max(wait_us, flight_us / _limit(each))
     if lane.held == "reserve":
-        wait_us = max(wait_us, scene.expected_us / scene.slots)
+        wait_us = max(wait_us, scene.expected_us / every)
     elif scene.free <= scene.unclaimed:
-        wait_us += (scene.unclaimed - scene.free + 1) * scene.mean_us / scene.slots
+        wait_us += (scene.unclaimed - scene.free + 1) * scene.mean_us / every
     return round(wait_us / 1e6, 3)
 
 
@@ -198,6 +250,7 @@ _WHY = {
     "rate": "the rate of its {by} is used up",
     "reserve": "its jobs are long, and the slots that those leave free are for short ones",
     "band": "jobs of bands above its own go first",
+    "cap": "its {by} has more than its share of the slots in flight",
     "turn": "others go first",
     "capacity": "no slot is free",
 }
@@ -206,15 +259,16 @@ _WHY = {
 def _sentence(found: Answer) -> str:
     behind = f" behind {found.ahead} others of its tenant" if found.ahead else ""
     about = f"about {found.starts_in_seconds:.1f} s" if found.starts_in_seconds else "a moment"
+    so_far = f" (for {found.blocked_seconds:.1f} s)" if found.blocked_seconds >= 0.05 else ""
     if found.blocked_by == "paused":
-        return f"its {found.by} is paused: resume it"
+        return f"its {found.by} is paused{so_far}: resume it"
     if found.blocked_by == "hold":
-        return f"the policy's rule {found.rule} holds its {found.by} back"
+        return f"the policy's rule {found.rule} holds its {found.by} back{so_far}"
     if found.starts_in_seconds is None:
         return "no worker is there: start one"
     held = found.blocked_by == "key"
     why = _held(found) if held else _WHY[found.blocked_by].format(by=found.by)
-    return f"{why}: it starts in {about}{behind}"
+    return f"{why}{so_far}: it starts in {about}{behind}"
 
 
 def _held(found: Answer) -> str:

@@ -4,6 +4,7 @@ from heapq import heappop, heappush
 
 from fairlead_scheduler.books import Lane, Queue
 from fairlead_scheduler.bounds import BOUNDS, FREE, KEY, LIMIT, RATE, REASONS, RESERVE
+from fairlead_scheduler.stints import Stint
 
 Member = Lane | Queue
 
@@ -38,17 +39,17 @@ class Holds:
         """How many lanes are held back for each reason of their own."""
         return {reason: self._lanes[reason] for reason in REASONS}
 
-    def hold(self, member: Member, reason: int) -> None:
+    def hold(self, member: Member, reason: int, now_us: int) -> None:
         """Hold a member back, in place of any former reason."""
-        self._count(member, reason)
+        self._count(member, reason, now_us)
         if reason == RATE and member.bounds is not None:
             member.until_us = member.bounds.release_us()
             self._turn += 1
             heappush(self._releases, (member.until_us, self._turn, member))
 
-    def let(self, member: Member) -> None:
+    def let(self, member: Member, now_us: int) -> None:
         """Hold a member back no longer."""
-        self._count(member, FREE)
+        self._count(member, FREE, now_us)
 
     def ask_again(self, member: Member) -> None:
         """Let the next plan see whether a member is to be held back still."""
@@ -62,11 +63,17 @@ class Holds:
             freed.append(heappop(self._releases)[2])
         return freed
 
-    def _count(self, member: Member, reason: int) -> None:
+    def _count(self, member: Member, reason: int, now_us: int) -> None:
         counts = self._lanes if isinstance(member, Lane) else self._queues
         counts[member.held] -= 1
         counts[reason] += 1
-        member.held = reason
+        if reason != member.held:
+            member.held = reason
+            # Who did not wait for service had nothing, or was held back until now.
+            waits_since_us = member.waits_since_us if member.active else now_us
+            if member.stint is None:
+                member.stint = Stint(waits_since_us)
+            member.stint.change(reason, now_us, waits_since_us)
 
 
 def _stands(release: tuple[int, int, Member]) -> bool:

@@ -4,11 +4,13 @@ Nothing here reads a clock or a database: a view comes in, a plan goes out.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import repeat
 from typing import cast
 
 from fairlead.policy.variables import Workers
 from fairlead_scheduler.capacity import Capacity
+from fairlead_scheduler.crowding import Crowding
 from fairlead_scheduler.depth import Depth
 from fairlead_scheduler.explain import Answer, Question, answer
 from fairlead_scheduler.lanes import Heads
@@ -18,6 +20,7 @@ from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.tail import Probe, Tail
 from fairlead_scheduler.terms import Table
+from fairlead_scheduler.throughput import Ended, Throughput
 from fairlead_scheduler.values import DepthSettings, Found, Head, Paused, Plan, Want
 from fairlead_scheduler.views import (
     Ask,
@@ -76,6 +79,12 @@ class Knowledge:
         self.tail = Tail(begin, queued.now_us)
         self.depth = Depth(DepthSettings(ceiling=queued_max))
         self.capacity = Capacity()
+        self._crowding = Crowding()
+        self._throughput = Throughput()
+        self._free = 0
+        """Slots that held nothing when the last plan began."""
+        self._busy = False
+        """Whether the last plan left no slot free."""
         self.paused: Paused = frozenset()
         self._begin_id = begin
         self._newest_id = newest_id
@@ -172,6 +181,7 @@ class Knowledge:
         depth = self.depth.target(
             free_slots=free, slots=slots, mean_us=order.mean_us, round_us=self._round_us
         )
+        self._free = free
         plan = order.plan(now_us, slots, depth, self.heads, self.paused)
         if plan.doubtful:
             self.tail.doubt(plan.doubtful, now_us)
@@ -179,10 +189,14 @@ class Knowledge:
 
     def dispatched(self, plan: Plan, taken: set[int], now_us: int) -> None:
         """Take the ids that the database took; the rest is asked about again."""
+        order = self.order
         if len(taken) < len(plan.jobs):
             refused = [job[0] for job in plan.jobs if job[0] not in taken]
-            self.order.refused(refused)
+            order.refused(refused)
             self.tail.doubt(refused, now_us)
+        self._busy = self._free <= order.unclaimed
+        self._crowding.note(order.ledgers, now_us, busy=self._busy)
+        self._throughput.planned(plan.jobs, now_us)
 
     @property
     def recalling(self) -> bool:
@@ -211,7 +225,18 @@ class Knowledge:
             slots=capacity.slots,
             free=capacity.free,
         )
-        return None if scene is None else answer(question, scene)
+        if scene is None:
+            return None
+        band, reason = self.order.table.band_of(question.queue, question.rank), scene.crowd
+        return answer(
+            question,
+            replace(
+                scene,
+                crowded_us=self._crowding.since_us(band, reason, now_us),
+                used=self._throughput.used,
+                gap_us=self._throughput.gap_us,
+            ),
+        )
 
     def look(self, now_us: int) -> Look:
         """Look at the books for the fairness report."""
@@ -237,6 +262,13 @@ class Knowledge:
                 order.returned(receipt.returned, receipt.at_us)
                 capacity.ended(receipt.returned)
         self._receipts.taken([receipt.id for receipt in receipts], now_us)
+        self._throughput.looked(
+            [Ended(each.ended, each.run_us) for each in receipts if each.ended and each.run_us],
+            now_us,
+            in_flight=order.in_flight,
+            busy_slots=capacity.slots if self._busy else 0,
+            mean_us=order.mean_us,
+        )
 
     def _take_tail(self, observed: Observed) -> None:
         ids, now_us = observed.ids, observed.now_us

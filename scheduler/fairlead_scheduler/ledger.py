@@ -180,9 +180,10 @@ class Ledger:
 
     def hold(self, member: Member, reason: int) -> None:
         """Hold a member back: it waits for service no longer."""
+        if isinstance(member, Lane) and member.held == RESERVE:
+            self.parked.leave(member)
+        self.holds.hold(member, reason, self.now_us)
         if isinstance(member, Lane):
-            if member.held == RESERVE:
-                self.parked.leave(member)
             if member.active:
                 self.rest(member)
             if reason == RESERVE:
@@ -190,7 +191,6 @@ class Ledger:
         elif member.active:
             member.active = False
             self.root.leave(member)
-        self.holds.hold(member, reason)
 
     def is_long(self, lane: Lane) -> bool:
         """Whether a lane's next job is one of those that leave slots for short ones."""
@@ -230,11 +230,11 @@ class Ledger:
         if lane.held == RESERVE:
             self.parked.leave(lane)
             lane.resumes = True
-        self.holds.let(lane)
+        self.holds.let(lane, self.now_us)
 
     def free(self, queue: Queue) -> None:
         """Let a queue wait for service again, if it has lanes that do, and there is room."""
-        self.holds.let(queue)
+        self.holds.let(queue, self.now_us)
         if queue.lanes.active and not self.bar(queue):
             self._join(queue)
             if queue.lanes.first() is not None:

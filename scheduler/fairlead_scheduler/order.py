@@ -166,6 +166,16 @@ class Level(Generic[M]):
         heap = self.heap()
         return self.members[heap[0] & INDEX_MASK] if heap else None
 
+    def sets_back(self, member: M) -> bool:
+        """Whether the cap alone lets another member go before this one, which waits.
+
+        Its tag is the smallest then, and it is not among those that are ready.
+        """
+        ready = self._clean(self.ready)
+        if member.key == OUT or not ready:
+            return False
+        return member.key < ready[0] <= member.key + self.setback
+
     def rival(self) -> int:
         """Return a tag up to which the next member stays the next."""
         heap = self.heap()

@@ -81,11 +81,6 @@ class FairOrder:
         """The books."""
         return self._ledger
 
-    @property
-    def waits(self) -> bool:
-        """Whether somebody waits for service, or rows for a worker."""
-        return self._ledger.root.active > 0 or self._ledger.unclaimed > 0
-
     def overdue(self, aging: Aging, now_us: int) -> Iterable[int]:
         """Yield the unclaimed rows that may go into the band above."""
         for job_id, flight in self._flights.items():
@@ -338,7 +333,7 @@ class FairOrder:
                 if member.held == RESERVE:
                     self.admit(member)
                 elif member.held in BOUNDS:
-                    holds.let(member)
+                    holds.let(member, self._ledger.now_us)
                     if self.admit(member) and not member.in_flight:
                         begun.append(member.queue)
             elif member.held in BOUNDS:

@@ -12,6 +12,7 @@ from fairlead_scheduler import amendment
 from fairlead_scheduler.aging import Aging
 from fairlead_scheduler.books import Lane, Queue
 from fairlead_scheduler.bounds import REASONS
+from fairlead_scheduler.crowding import waits
 from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.flights import InFlight
 from fairlead_scheduler.holds import Member
@@ -153,7 +154,7 @@ class PoolOrder:
             scene,
             unclaimed=sum(order.unclaimed for order in orders),
             band=self._table.bands.names[band],
-            above=any(order.waits for order in orders[:band]),
+            above=any(waits(order.ledger) for order in orders[:band]),
         )
 
     def look(self, now_us: int, *, slots: int, free: int) -> Look:

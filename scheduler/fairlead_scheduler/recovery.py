@@ -81,7 +81,7 @@ def forget(ledger: Ledger) -> list[LaneHeads]:
             ledger.keyed.queues.pop(queue, None)
             ledger.root.remove(queue)
             ledger.reserving.pop(queue, None)
-            ledger.holds.let(queue)
+            ledger.holds.let(queue, ledger.now_us)
     return gone
 
 

@@ -1,14 +1,21 @@
 """Where a lane and a job stand in the books, to be explained."""
 
+from collections.abc import Iterable, Sequence
 from itertools import islice
+from math import ceil
+from typing import TypeVar
 
-from fairlead_scheduler.books import Lane, Queue
+from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
 from fairlead_scheduler.bounds import REASONS
 from fairlead_scheduler.explain import KeyHold, Scene, Standing
+from fairlead_scheduler.keys import Keys, Value
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import Level
 
 _HOLDERS_SHOWN = 10
+_LOOKED_THROUGH = 10_000
+"""Jobs in flight that are asked whose they are; the oldest are first."""
+M = TypeVar("M", Lane, Queue)
 
 
 def scene(
@@ -27,6 +34,15 @@ def scene(
     lane = None if node is None else node.tenants.get(tenant)
     if node is None or lane is None:
         return None
+    keys = node.keys
+    full = None if keys is None else keys.full(keys.heads.get(job_id, ()))
+    key, key_us = None, now_us
+    if keys is not None and full is not None:
+        looked = islice(keys.flights.items(), _LOOKED_THROUGH)
+        having = [each for each, values in looked if full in values]
+        key = _held_by(lane, keys, full, job_id, having)
+        flights = ledger.shared.flights
+        key_us = _nth_us([flights[x] for x in having if x in flights], key.limit, now_us)
     return Scene(
         now_us=now_us,
         slots=slots,
@@ -34,14 +50,29 @@ def scene(
         unclaimed=ledger.unclaimed,
         mean_us=mean_us,
         expected_us=lane.mean.shrunk_us(node.prior_us, ledger.settings.prior_samples),
-        lane=_standing(lane, node.lanes),
-        queue=_standing(node, ledger.root),
-        key=_held_by(lane, job_id),
+        lane=_standing(lane, node.lanes, _capped_us(ledger, lane, node.lanes, now_us), now_us),
+        queue=_standing(
+            node, ledger.root, _capped_us(ledger, node, ledger.root, now_us), now_us
+        ),
+        key=key,
+        key_us=key_us,
     )
 
 
-def _standing(member: Lane | Queue, level: Level[Lane] | Level[Queue]) -> Standing:
+def _standing(
+    member: Lane | Queue,
+    level: Level[Lane] | Level[Queue],
+    capped_us: int | None,
+    now_us: int,
+) -> Standing:
     others = level.weight - (member.weight if member.active else 0.0)
+    waits_us = since_us = member.waits_since_us if member.active else now_us
+    seconds: dict[int, float] = {}
+    stint = member.stint
+    if stint is not None:
+        stint.go_on(waits_us)
+        waits_us, since_us = stint.begun_us, stint.since_us
+        seconds = stint.seconds(now_us)
     return Standing(
         weight=member.weight,
         weights=max(0.0, others) + member.weight,
@@ -50,25 +81,46 @@ def _standing(member: Lane | Queue, level: Level[Lane] | Level[Queue]) -> Standi
         held=REASONS.get(member.held),
         bounds=member.bounds,
         rule=member.terms.held_by,
+        capped_us=capped_us,
+        since_us=since_us,
+        waits_us=waits_us,
+        held_seconds={REASONS[reason]: held for reason, held in seconds.items()},
     )
 
 
-def _held_by(lane: Lane, job_id: int) -> KeyHold | None:
-    """Return which key holds a head back; None when none does, or it is not at hand."""
-    keys = lane.queue.keys
-    full = None if keys is None else keys.full(keys.heads.get(job_id, ()))
-    if keys is None or full is None:
+def _capped_us(ledger: Ledger, member: M, level: Level[M], now_us: int) -> int | None:
+    """Return since when a member has had so much in flight that the cap sets it back.
+
+    That is told by what is in flight now, so it may have been so for longer. None: others do
+    not go first for that.
+    """
+    if not level.sets_back(member):
         return None
+    flights = islice(ledger.flights.values(), _LOOKED_THROUGH)
+    own = (each for each in flights if each.lane is member or each.lane.queue is member)
+    return _nth_us(own, max(1, ceil(level.cap * member.weight)), now_us)
+
+
+def _nth_us(flights: Iterable[Flight], count: int, now_us: int) -> int:
+    """Return since when so many of these jobs have run, or now."""
+    claims = (each.claimed_us for each in flights if each.claimed_us != UNCLAIMED)
+    first = sorted(islice(claims, count))
+    return first[-1] if len(first) == count else now_us
+
+
+def _held_by(
+    lane: Lane, keys: Keys[Lane], full: Value, job_id: int, having: Sequence[int]
+) -> KeyHold:
+    """Return which key holds a head back, and who has its value."""
     heads = [head[0] for stream in lane.heads.streams for head in stream.ready]
     before = heads[: heads.index(job_id)] if job_id in heads else []
     demand = keys.demands[full.place]
-    having = (each for each, values in keys.flights.items() if full in values)
     return KeyHold(
         key=demand.path,
         value=full.text,
         limit=demand.limit,
         in_flight=keys.in_flight(full),
-        holders=tuple(sorted(islice(having, _HOLDERS_SHOWN))),
+        holders=tuple(sorted(having[:_HOLDERS_SHOWN])),
         before=len(before),
         alike_before=sum(full in keys.heads.get(each, ()) for each in before),
     )

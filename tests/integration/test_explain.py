@@ -42,6 +42,7 @@ def test_what_the_tables_know_is_answered_at_once(db: Database) -> None:
     found = [explain(db, each) for each in (job, paused, 999)]
 
     assert ["not due", "paused", None] == [each.get("blocked_by") for each in found]
+    assert 0 <= cast("float", found[1]["blocked_seconds"]) < 60
     assert "2100" in str(found[0]["said"])
     assert "unknown" == found[2]["state"]
 
@@ -70,6 +71,14 @@ def test_the_leader_names_the_limit(database_url: str, db: Database) -> None:
         answer = explained(db, jobs[-1])
 
     assert ("limit", "queue", 2) == (answer["blocked_by"], answer["by"], answer["ahead"])
+    waited = cast("Mapping[str, Mapping[str, object]]", answer["waited"])
+    assert ["limit"] == list(cast("Mapping[str, float]", waited["queue"]["held_seconds"]))
+    assert {} == waited["tenant"]["held_seconds"]
+    since = cast("str", answer["blocked_since"])
+    assert [(True,)] == db.execute(
+        "SELECT %s::timestamptz BETWEEN created_at AND now() FROM fairlead.jobs WHERE id = %s",
+        [since, jobs[0]],
+    ).fetchall()
     assert {"version": 1} == {
         name: value
         for name, value in cast("Mapping[str, object]", answer["policy"]).items()

@@ -27,7 +27,8 @@ DECISIONS = (
             *("values", "views"),
             *("simulation/comparison", "simulation/fair", "simulation/fleet"),
             *("simulation/order", "simulation/prefetch", "simulation/situation"),
-            *("choice", "keyed", "keys", "scenes", "traits"),
+            *("choice", "crowding", "keyed", "keys", "scenes", "stints", "throughput"),
+            *("traits",),
             *("simulation/report", "simulation/scene", "simulation/waits"),
         )
     ),

@@ -18,6 +18,7 @@ SCENE = Scene(
     unclaimed=0,
     mean_us=1_000_000,
     expected_us=1_000_000,
+    crowded_us=1_000_000,
     lane=ALONE,
     queue=ALONE,
 )
@@ -101,6 +102,10 @@ def test_a_pause_has_no_end() -> None:
         (SCENE, "others go first: it starts in a moment"),
         (replace(SCENE, slots=0, free=0), "no worker is there: start one"),
         (replace(SCENE, free=0, unclaimed=3), "no slot is free: it starts in about 0.4 s"),
+        (
+            replace(SCENE, lane=replace(ALONE, held="rate", since_us=-500_000)),
+            "the rate of its tenant is used up (for 1.5 s): it starts in a moment",
+        ),
     ],
 )
 def test_an_answer_has_a_sentence_for_people(scene: Scene, sentence: str) -> None:
@@ -114,3 +119,55 @@ def test_an_answer_has_a_sentence_for_people(scene: Scene, sentence: str) -> Non
 def test_a_lane_that_the_leader_does_not_know_is_said_to_be_new() -> None:
     """It has just been inserted, or its last job has just gone."""
     assert "not seen it yet" in json.loads(told(None, Table()))["said"]
+
+
+def test_what_lies_between_two_runs_of_a_slot_is_waited_for() -> None:
+    """Twenty seconds of work on ten slots that run jobs for four fifths of the time."""
+    assert 2.5 == answer(asked(20), replace(SCENE, used=0.8)).starts_in_seconds
+
+
+def test_a_place_under_a_limit_is_taken_for_longer_than_a_job_runs() -> None:
+    """Two places, each of which a job of one second has for 1.25 seconds."""
+    lane = replace(ALONE, in_flight=2, held="limit", bounds=Bounds(2, (), []))
+
+    found = answer(asked(10), replace(SCENE, lane=lane, gap_us=250_000))
+
+    assert 5.0 == found.starts_in_seconds
+
+
+def test_who_has_more_than_its_share_in_flight_is_blocked_by_the_cap() -> None:
+    """Its queue's cap before its own, and bands above before either."""
+    scene = replace(SCENE, free=0, lane=replace(ALONE, capped_us=250_000))
+    both = replace(scene, queue=replace(ALONE, capped_us=500_000))
+
+    found = [answer(asked(), each) for each in (scene, both, replace(both, above=True))]
+
+    assert [("cap", "tenant"), ("cap", "queue"), ("band", None)] == [
+        (each.blocked_by, each.by) for each in found
+    ]
+    assert [0.75, 0.5] == [each.blocked_seconds for each in found[:2]]
+
+
+def test_what_nothing_holds_is_blocked_since_the_last_of_its_reasons_began() -> None:
+    """Its lane was let go at .2, its queue at .4, and no slot is free since .7 seconds."""
+    scene = replace(
+        SCENE,
+        free=0,
+        lane=replace(ALONE, since_us=200_000),
+        queue=replace(ALONE, since_us=400_000),
+    )
+
+    found = answer(asked(), replace(scene, crowded_us=700_000))
+
+    assert ("capacity", 0.3) == (found.blocked_by, found.blocked_seconds)
+    assert "1970-01-01T00:00:00.700000+00:00" == found.blocked_since
+
+
+def test_an_answer_says_how_long_each_bound_held() -> None:
+    """Of its tenant and of its queue, since each began to wait."""
+    lane = replace(ALONE, waits_us=-1_000_000, held_seconds={"limit": 1.5})
+
+    said = json.loads(told(answer(asked(), replace(SCENE, lane=lane)), Table()))["waited"]
+
+    assert {"seconds": 2.0, "held_seconds": {"limit": 1.5}} == said["tenant"]
+    assert {"seconds": 1.0, "held_seconds": {}} == said["queue"]

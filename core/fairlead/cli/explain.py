@@ -18,6 +18,7 @@ _SHOWN = (
     ("state", "state"),
     ("blocked by", "blocked_by"),
     ("of its", "by"),
+    ("for, s", "blocked_seconds"),
     ("ahead", "ahead"),
     ("lag, slot-s", "lag_slot_seconds"),
     ("starts in, s", "starts_in_seconds"),
@@ -25,7 +26,13 @@ _SHOWN = (
 
 
 def _parts(answer: Mapping[str, object]) -> Iterator[tuple[str, str]]:
-    """Yield who has the key that holds the job, and the policy that the leader went by."""
+    """Yield what held it how long, who has its key, and the policy that the leader went by."""
+    waited = cast("Mapping[str, Mapping[str, object]]", answer.get("waited") or {})
+    for who, its in waited.items():
+        held = cast("Mapping[str, float]", its["held_seconds"])
+        if held:
+            parts = ", ".join(f"{reason} {seconds:.1f} s" for reason, seconds in held.items())
+            yield f"{who} held", f"{parts} of {its['seconds']:.1f} s that it waits"
     key = cast("Mapping[str, object] | None", answer.get("key"))
     if key is not None:
         yield "held by", ", ".join(map(str, cast("Sequence[int]", key["holders"])))

@@ -64,7 +64,8 @@ begin
     select min(p.since) into since from fairlead.paused p
     where p.queue = job.queue and (p.tenant is null or p.tenant = job.tenant);
     if since is not null then
-        return known || jsonb_build_object('blocked_by', 'paused', 'since', since, 'said', format(
+        return known || jsonb_build_object('blocked_by', 'paused', 'blocked_since', since,
+            'blocked_seconds', extract(epoch from clock_timestamp() - since), 'said', format(
             'its %s is paused since %s: resume it',
             case when exists (select from fairlead.paused p
                               where p.queue = job.queue and p.tenant is null)
