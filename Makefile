@@ -21,10 +21,10 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness chaos constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long chaos constraints clean
 
 help: ## print this help
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-15s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv with every pinned dependency (again only when they change)
 
@@ -79,8 +79,11 @@ bench: setup ## measure against the bars (about ten minutes)
 bench-long: setup ## measure what takes hours: ten million jobs, long snapshots
 	$(BIN)/python -m bench --long
 
-bench-fairness: setup ## compare the fair order with other policies (about two minutes)
+bench-fairness: setup ## hold the fair order against its targets, on PostgreSQL too (ten minutes)
 	$(BIN)/python -m bench.fairness
+
+bench-fairness-long: setup ## the same at full scale, five runs of each row (half a day)
+	$(BIN)/python -m bench.fairness --form full --runs 5
 
 chaos: setup ## kill, freeze and cut everything for a long while, from a printed seed
 	$(BIN)/python -m pytest tests/chaos -m "long or not long" --capture=no

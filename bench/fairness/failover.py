@@ -23,7 +23,7 @@ from bench.processes import Child
 from bench.server import Server
 from fairlead.policy_store import store
 from fairlead_scheduler.simulation.fleet import Played
-from fairlead_scheduler.simulation.trace import Arrival
+from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _WARM_SECONDS = 8.0
 _FROZEN_SECONDS = 8.0
@@ -107,6 +107,7 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: in
                     row["dispatch_gap_seconds"] for row in rows.values()
                 ),
                 "jain": min(row["jain"] for row in rows.values()),
+                "gap_over_bound": max(row["gap_over_bound"] for row in rows.values()),
                 **_kept(connection, found, trace, trouble.most),
             },
         )
@@ -132,13 +133,29 @@ def _after(
     begun = round(struck_us)
     until = min(begun + each_us, workload.until_us)
     served = metrics.service_us(played, begun, until)
-    free = {job.lane for job in trace if job.tenant not in {_LIMITED, _RATED}}
-    used = sum(served.values()) / (workload.slots * (until - begun))
+    free = sorted({job.lane for job in trace if job.tenant not in {_LIMITED, _RATED}})
+    curves = metrics.curves(played, until)
+    grown = {lane: metrics.curve_since(curves[lane], begun) for lane in free}
+    apart_us = metrics.largest_gap_us(grown, {}, free)
+    bounds = bounds_us([each for each in found if begun <= each.at_us < until], trace)
     return {
         "dispatch_gap_seconds": gap_us(found, struck_us) / _US,
-        "jain": metrics.jain([served.get(lane, 0) for lane in sorted(free)]),
-        "slots_used": used,
+        "jain": metrics.jain([served.get(lane, 0) for lane in free]),
+        "gap_slot_seconds": apart_us / _US,
+        "gap_over_bound": apart_us / min(bounds[lane] for lane in free),
+        "slots_used": sum(served.values()) / (workload.slots * (until - begun)),
     }
+
+
+def bounds_us(found: Sequence[Dispatch], trace: Sequence[Arrival]) -> dict[Lane, int]:
+    """Return (1 + L) c_max of each lane, with L its jobs in flight, unclaimed ones too."""
+    most: dict[Lane, int] = {}
+    longest_us: dict[Lane, int] = {}
+    for each in found:
+        job = trace[each.place]
+        most[job.lane] = max(each.in_flight, most.get(job.lane, 0))
+        longest_us[job.lane] = max(job.cost_us, longest_us.get(job.lane, 0))
+    return {lane: (1 + most[lane]) * longest_us[lane] for lane in most}
 
 
 def gap_us(found: Sequence[Dispatch], struck_us: float) -> int:

@@ -110,8 +110,14 @@ def saturated(played: Sequence[Played], until_us: int) -> list[Lane]:
 
 
 def _against(played: Sequence[Played], ideal: Ideal, until_us: int) -> dict[str, float]:
-    curves = metrics.curves(played, until_us)
-    found = {"gps_lag_slot_seconds": metrics.largest_lag_us(curves, ideal.fluid) / _US}
+    lags = metrics.lags_us(metrics.curves(played, until_us), ideal.fluid)
+    bounds = metrics.bounds_us(played, until_us)
+    found = {
+        "gps_lag_slot_seconds": max(lags.values()) / _US,
+        "gps_lag_over_bound": max(
+            lag / bounds[lane] for lane, lag in lags.items() if lane in bounds
+        ),
+    }
     for kind in KINDS:
         excess = metrics.excess_us(played, ideal.played, kind, until_us)
         if excess:

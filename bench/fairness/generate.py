@@ -31,15 +31,16 @@ def generate(workload: Workload, seed: int) -> tuple[Arrival, ...]:
     tenant is added.
     """
     found: list[tuple[int, int, int, Arrival]] = []
+    seconds = workload.until_us / _US
     place = 0
     for tenants in workload.tenants:
         if isinstance(tenants.arrivals, Zipf):
-            jobs = _zipf(tenants, tenants.arrivals, workload.seconds, seed)
+            jobs = _zipf(tenants, tenants.arrivals, seconds, seed)
             found += [(job.at_us, number, place, job) for number, job in enumerate(jobs)]
             place += 1
             continue
         for name in tenants.names():
-            jobs = _tenant(tenants, tenants.arrivals, name, workload.seconds, seed)
+            jobs = _tenant(tenants, tenants.arrivals, name, seconds, seed)
             found += [(job.at_us, number, place, job) for number, job in enumerate(jobs)]
             place += 1
     found.sort()

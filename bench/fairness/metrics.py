@@ -8,11 +8,34 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from bench.fairness.ideal import Point
 from fairlead_scheduler.simulation.fleet import Played
-from fairlead_scheduler.simulation.trace import Kind, Lane
+from fairlead_scheduler.simulation.trace import Arrival, Kind, Lane
+
+
+def since(played: Sequence[Played], trace: Sequence[Arrival], from_us: int) -> list[Played]:
+    """Return what happened from a moment on, with times from there.
+
+    Jobs of the trace that were due before are left with a negative arrival, if they had not
+    ended: slots that they have count, their waits do not.
+    """
+    if not from_us:
+        return list(played)
+    found: list[Played] = []
+    for (arrival, claimed_us, ended_us), due in zip(played, trace, strict=True):
+        if ended_us is not None and ended_us <= from_us:
+            continue
+        at_us = arrival.at_us - from_us
+        at_us = min(at_us, -1) if due.at_us < from_us else max(at_us, 0)
+        moved = Played(
+            arrival._replace(at_us=at_us),
+            None if claimed_us is None else max(0, claimed_us - from_us),
+            None if ended_us is None else ended_us - from_us,
+        )
+        found.append(moved)
+    return found
 
 
 def dwells_us(played: Iterable[Played], kind: Kind, until_us: int) -> list[int]:
@@ -20,15 +43,16 @@ def dwells_us(played: Iterable[Played], kind: Kind, until_us: int) -> list[int]:
     return [
         (until_us if claimed_us is None else claimed_us) - arrival.at_us
         for arrival, claimed_us, _ in played
-        if arrival.kind == kind and arrival.at_us < until_us
+        if arrival.kind == kind and 0 <= arrival.at_us < until_us
     ]
 
 
 def unserved(played: Iterable[Played], kind: Kind, until_us: int) -> int:
     """Return how many jobs of a class were never claimed."""
     return sum(
-        job.claimed_us is None and job.arrival.kind == kind and job.arrival.at_us < until_us
+        job.claimed_us is None and job.arrival.kind == kind
         for job in played
+        if 0 <= job.arrival.at_us < until_us
     )
 
 
@@ -61,8 +85,9 @@ def backlogged(played: Iterable[Played], until_us: int) -> dict[Lane, tuple[int,
     changes: dict[Lane, list[tuple[int, int]]] = defaultdict(list)
     for arrival, claimed_us, _ in played:
         claimed = until_us if claimed_us is None else claimed_us
-        if claimed > arrival.at_us:
-            changes[arrival.lane] += ((arrival.at_us, -1), (claimed, 1))
+        at_us = max(0, arrival.at_us)
+        if claimed > at_us:
+            changes[arrival.lane] += ((at_us, -1), (claimed, 1))
     return {lane: _longest(sorted(of_lane)) for lane, of_lane in changes.items()}
 
 
@@ -125,7 +150,7 @@ def work_conservation(played: Iterable[Played], slots: int, until_us: int) -> fl
     """
     changes: Counter[tuple[int, bool]] = Counter()
     for arrival, claimed_us, ended_us in played:
-        changes[arrival.at_us, True] += 1
+        changes[max(0, arrival.at_us), True] += 1
         if claimed_us is not None:
             changes[claimed_us, True] -= 1
             changes[claimed_us, False] += 1
@@ -191,12 +216,41 @@ def _values(curve: Sequence[Point], times: Sequence[float]) -> list[float]:
     return values
 
 
-def largest_lag_us(
+def lags_us(
     ours: Mapping[Lane, Sequence[Point]], ideal: Mapping[Lane, Sequence[Point]]
-) -> float:
-    """Return how far any lane's service was from its ideal at any moment."""
+) -> dict[Lane, float]:
+    """Return how far each lane's service was from its ideal at most."""
     nothing = [Point(0, 0.0), Point(max(p[-1].at_us for p in ideal.values()), 0.0)]
-    return max(distance(ours.get(lane, nothing), points) for lane, points in ideal.items())
+    return {lane: distance(ours.get(lane, nothing), points) for lane, points in ideal.items()}
+
+
+def bounds_us(played: Iterable[Played], until_us: int) -> dict[Lane, int]:
+    """Return (1 + L) c_max of each lane: its jobs at once and one more, each its longest."""
+    changes: dict[Lane, Counter[int]] = defaultdict(Counter)
+    longest_us: dict[Lane, int] = defaultdict(int)
+    for arrival, claimed_us, ended_us in played:
+        longest_us[arrival.lane] = max(longest_us[arrival.lane], arrival.cost_us)
+        if claimed_us is not None:
+            changes[arrival.lane][claimed_us] += 1
+            changes[arrival.lane][until_us if ended_us is None else ended_us] -= 1
+    return {lane: (1 + _most(changes[lane])) * cost for lane, cost in longest_us.items()}
+
+
+def _most(changes: Mapping[int, int]) -> int:
+    """Return the highest sum of changes up to any moment."""
+    sums = accumulate(change for _, change in sorted(changes.items()))
+    return max(sums, default=0)
+
+
+def curve_since(curve: Sequence[Point], from_us: int) -> list[Point]:
+    """Return how much a curve grew from a moment on, with times from there."""
+    before = _values(curve, [from_us])[0] if from_us >= curve[0].at_us else 0.0
+    later = [
+        Point(point.at_us - from_us, point.served_us - before)
+        for point in curve
+        if point.at_us > from_us
+    ]
+    return [Point(0, 0.0), *later]
 
 
 def largest_gap_us(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from bench.fairness import metrics
 from bench.fairness.contenders import FAIRLEAD, IDEAL, REAL, Race, contender
 from bench.fairness.figures import Figures, Ideal, compared, figures
 from bench.fairness.ideal import fluid
 from bench.fairness.simulation import play
-from bench.fairness.workload import Target, Workload
+from bench.fairness.workload import Workload
 from fairlead_scheduler.simulation.fleet import Played
 from fairlead_scheduler.simulation.trace import Arrival
 
@@ -18,44 +21,32 @@ _LANES_MAX = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """A target beside what was measured; None if its contenders took no part."""
-
-    figure: str
-    target: Target
-    measured: float | None
-
-    @property
-    def missed(self) -> bool:
-        """Whether a figure is not good enough."""
-        return self.measured is not None and not self.target.met(self.measured)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One workload, played under each contender."""
+    """One workload, played once under each contender."""
 
     name: str
     workload: Workload
+    seed: int
     jobs: int
     measured: Mapping[str, Figures]
-    compared: Mapping[str, float]
-    judged: str = FAIRLEAD
-    """Whose figures are held against the targets."""
+    """The figures of each contender, or of each part of a scene."""
+    judged: Mapping[str, Figures]
+    """What targets are about: of Fairlead simulated, and on PostgreSQL."""
 
     @property
     def is_scene(self) -> bool:
         """Whether something was done to a fleet, and no policies were compared."""
         return self.workload.scene != "play"
 
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """Return each target with Fairlead's figure."""
-        own = {**self.measured.get(self.judged, {}), **self.compared}
-        return tuple(
-            Verdict(figure=name, target=target, measured=own.get(name))
-            for name, target in self.workload.targets.items()
-        )
+
+class Observed(NamedTuple):
+    """What became of a trace on PostgreSQL, and what each dispatched job took."""
+
+    played: Sequence[Played] = ()
+    costs: Figures | None = None
+
+
+_NOTHING = Observed()
 
 
 def measure(
@@ -63,9 +54,11 @@ def measure(
     workload: Workload,
     trace: Sequence[Arrival],
     contenders: Sequence[str],
-    real: Sequence[Played] = (),
+    observed: Observed = _NOTHING,
+    *,
+    seed: int = 1,
 ) -> Outcome:
-    """Play a trace under each contender; what was played on PostgreSQL is judged instead."""
+    """Play a trace under each contender, beside what was observed on PostgreSQL."""
     race = Race(
         trace=trace,
         weights=workload.weights,
@@ -74,28 +67,67 @@ def measure(
         edits=workload.edited,
         rules=workload.policy,
     )
-    ideal = _ideal(race)
-    judged = REAL if real else FAIRLEAD
-    measured: dict[str, Figures] = {REAL: figures(real, race, ideal)} if real else {}
+    watched = _Watched(race, workload.warm_us)
+    measured: dict[str, Figures] = {}
+    if observed.played:
+        measured[REAL] = {**watched.figures(observed.played), **(observed.costs or {})}
     for each in contenders:
         if each != IDEAL:
-            measured[each] = figures(_played(each, race), race, ideal)
-        elif ideal is not None:
-            measured[each] = figures(ideal.played, race, ideal)
+            measured[each] = watched.figures(_played(each, race))
+        elif watched.ideal is not None:
+            measured[each] = watched.figures(watched.ideal.played, again=True)
+    return Outcome(
+        name=name,
+        workload=workload,
+        seed=seed,
+        jobs=len(trace),
+        measured=measured,
+        judged={
+            judged: {**measured[judged], **_compared(workload, measured, judged)}
+            for judged in (FAIRLEAD, REAL)
+            if judged in measured
+        },
+    )
+
+
+def _compared(
+    workload: Workload, measured: Mapping[str, Figures], judged: str
+) -> dict[str, float]:
     found = {
         key: compared(one, measured, judged)
         for key, one in workload.compare.items()
         # What is about simulated contenders only says nothing of PostgreSQL.
-        if one.of == FAIRLEAD or not real
+        if FAIRLEAD in {one.of, judged}
     }
-    return Outcome(
-        name=name,
-        workload=workload,
-        jobs=len(trace),
-        measured=measured,
-        compared={key: value for key, value in found.items() if value is not None},
-        judged=judged,
-    )
+    return {key: value for key, value in found.items() if value is not None}
+
+
+class _Watched:
+    """A race after its warm-up, and its ideal."""
+
+    def __init__(self, race: Race, warm_us: int) -> None:
+        self._trace = race.trace
+        self._warm_us = warm_us
+        self._race = replace(
+            race,
+            until_us=race.until_us - warm_us,
+            edits=tuple(each._replace(at_us=each.at_us - warm_us) for each in race.edits),
+        )
+        self.ideal = self._ideal(race)
+
+    def figures(self, played: Sequence[Played], *, again: bool = False) -> Figures:
+        """Return the figures of what was played; `again` for what has been cut to the time."""
+        cut = played if again else metrics.since(played, self._trace, self._warm_us)
+        return figures(cut, self._race, self.ideal)
+
+    def _ideal(self, race: Race) -> Ideal | None:
+        if race.edits or len({job.lane for job in race.trace}) > _LANES_MAX:
+            return None
+        curves = fluid(race.trace, race.weights, race.slots, race.until_us)
+        return Ideal(
+            fluid={lane: metrics.curve_since(c, self._warm_us) for lane, c in curves.items()},
+            played=tuple(metrics.since(_played(IDEAL, race), race.trace, self._warm_us)),
+        )
 
 
 def _played(name: str, race: Race) -> tuple[Played, ...]:
@@ -103,10 +135,25 @@ def _played(name: str, race: Race) -> tuple[Played, ...]:
     return play(race.trace, given.policy(race), given.fleet, race.until_us, race.edits)
 
 
-def _ideal(race: Race) -> Ideal | None:
-    if race.edits or len({job.lane for job in race.trace}) > _LANES_MAX:
-        return None
-    return Ideal(
-        fluid=fluid(race.trace, race.weights, race.slots, race.until_us),
-        played=_played(IDEAL, race),
+def middle(runs: Sequence[Outcome]) -> Outcome:
+    """Return one outcome with the medians of several runs of one workload."""
+    if len(runs) == 1:
+        return runs[0]
+    return replace(
+        runs[0],
+        measured=_medians([run.measured for run in runs]),
+        judged=_medians([run.judged for run in runs]),
     )
+
+
+def _medians(runs: Sequence[Mapping[str, Figures]]) -> dict[str, Figures]:
+    """Return the median of each figure over the runs that have it."""
+    return {
+        name: {
+            figure: statistics.median(
+                run[name][figure] for run in runs if figure in run.get(name, {})
+            )
+            for figure in of_first
+        }
+        for name, of_first in runs[0].items()
+    }

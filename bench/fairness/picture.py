@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bench.fairness.contenders import FAIRLEAD
+from bench.fairness.contenders import FAIRLEAD, REAL
 from bench.fairness.outcome import Outcome
 from bench.fairness.report import title
 
@@ -44,7 +44,9 @@ def _panel(axes: Axes, outcome: Outcome) -> None:
     bars = {name: m[shown] for name, m in outcome.measured.items() if shown in m}
     names = list(reversed(bars))
     values = [bars[name] for name in names]
-    colours = [_OURS if name.startswith(FAIRLEAD) else _OTHERS for name in names]
+    colours = [
+        _OURS if name.startswith(FAIRLEAD) or name == REAL else _OTHERS for name in names
+    ]
     # Dots, for a bar would say nothing where the axis does not begin at 0.
     axes.scatter(values, names, c=colours, s=28, zorder=2)
     axes.grid(axis="y", color="0.9", zorder=1)

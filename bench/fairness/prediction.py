@@ -1,52 +1,40 @@
-"""`python -m bench.fairness.prediction`: how far off `fairlead policy simulate` is.
+"""How far off `fairlead policy simulate` is: four policies are simulated, then applied.
 
-Three tenants on eight slots of a real fleet: two with backlogs and one whose jobs come one by
-one. Each policy is simulated by the command itself four seconds before it is stored; what it
-said is held against what happened in the quarter of a minute after that. Exit code 1: an error
-is larger than its bound.
+Each is simulated by the command itself beside the fleet, four seconds before it is stored; what
+it said is held against what happened in the quarter of a minute after that.
 """
 
 from __future__ import annotations
 
 import json
-import random
-import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import FrameType
 
 import psycopg
 
-from bench.context import say
 from bench.fairlead_contender import PYTHONPATH
 from bench.fairness import metrics, real
+from bench.fairness.figures import Figures
+from bench.fairness.scene import Found
+from bench.fairness.workload import Workload
 from bench.figures import percentile
 from bench.processes import BrokenRunError
-from bench.server import running
+from bench.server import Server
 from fairlead.policy_store import store
 from fairlead_scheduler.simulation.fleet import Played
 from fairlead_scheduler.simulation.trace import Arrival
 
-_SLOTS = 8
 _US = 1_000_000
 _HORIZON_SECONDS = 15
 _AHEAD_SECONDS = 4
 _FIRST_SECONDS = 22
 _EVERY_SECONDS = 20
-_TENANTS = {"short": 0.1, "long": 0.25, "quiet": 0.05}
-_BACKLOGS = {"short": 9000, "long": 4000}
-_QUIET_PER_SECOND = 4
-# What a busy machine may be off by; a simulation that ignored the policy would exceed them.
-_SHARE_ERROR_MAX = 0.1
-_STARTED_ERROR_MAX = 0.25
-_WAIT_ERROR_SECONDS_MAX = 0.5
-
+_TENANTS = ("short", "long", "quiet")
 _OVERRIDE = "queues: [{match: {queue: q}, tenants: {overrides: [%s]}}]"
 _POLICIES = (
     ("long weighs 1/4", _OVERRIDE % "{match: {tenant: long}, weight: 0.25}"),
@@ -54,16 +42,6 @@ _POLICIES = (
     ("short has 2 slots", _OVERRIDE % "{match: {tenant: short}, slots: {limit: 2}}"),
     ("no rules", "{}"),
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Figures:
-    """What was predicted of one policy, or happened under it."""
-
-    shares: Mapping[str, float]
-    started: int
-    quiet_p50_seconds: float
-    quiet_p99_seconds: float
 
 
 class Rehearsal:
@@ -100,34 +78,12 @@ class Rehearsal:
         said = json.loads(self._said.read_text("utf-8"))
         tenants = {row["tenant"]: row["new"] for row in said["tenants"]}
         quiet = tenants["quiet"]
-        return Figures(
-            shares={name: tenants[name]["share"] for name in _TENANTS},
-            started=said["all"]["new"]["started"],
-            quiet_p50_seconds=quiet["wait_p50_seconds"],
-            quiet_p99_seconds=quiet["wait_p99_seconds"],
-        )
-
-
-def _trace(until_seconds: int) -> list[Arrival]:
-    """Return the backlogs, in turn, and then the quiet tenant's jobs; the same each time."""
-    draw = random.Random(1)
-    found = [
-        Arrival(0, "q", name, _cost_us(name, draw))
-        for name, jobs in _BACKLOGS.items()
-        for _ in range(jobs)
-    ]
-    at_seconds = draw.expovariate(_QUIET_PER_SECOND)
-    while at_seconds < until_seconds:
-        found.append(
-            Arrival(round(at_seconds * _US) + 1, "q", "quiet", _cost_us("quiet", draw))
-        )
-        at_seconds += draw.expovariate(_QUIET_PER_SECOND)
-    return found
-
-
-def _cost_us(tenant: str, draw: random.Random) -> int:
-    mean = _TENANTS[tenant]
-    return round(draw.uniform(0.5 * mean, 1.5 * mean) * _US)
+        return {
+            **{f"share_of_{name}": tenants[name]["share"] for name in _TENANTS},
+            "started": said["all"]["new"]["started"],
+            "quiet_p50_seconds": quiet["wait_p50_seconds"],
+            "quiet_p99_seconds": quiet["wait_p99_seconds"],
+        }
 
 
 def happened(played: Sequence[Played], from_us: int, until_us: int) -> Figures:
@@ -141,35 +97,30 @@ def happened(played: Sequence[Played], from_us: int, until_us: int) -> Figures:
         for job in within
         if job.arrival.tenant == "quiet"
     )
-    return Figures(
-        shares={name: served.get(("q", name), 0) / whole for name in _TENANTS},
-        started=len(within),
-        quiet_p50_seconds=percentile(waits, 0.5) / _US,
-        quiet_p99_seconds=percentile(waits, 0.99) / _US,
-    )
-
-
-def errors(predicted: Figures, found: Figures) -> dict[str, tuple[float, float]]:
-    """Return each error with its bound: shares and waits absolute, jobs relative."""
-    share = max(abs(predicted.shares[name] - found.shares[name]) for name in _TENANTS)
     return {
-        "share": (share, _SHARE_ERROR_MAX),
-        "jobs started": (abs(predicted.started / found.started - 1), _STARTED_ERROR_MAX),
-        "quiet p50": (
-            abs(predicted.quiet_p50_seconds - found.quiet_p50_seconds),
-            _WAIT_ERROR_SECONDS_MAX,
-        ),
-        "quiet p99": (
-            abs(predicted.quiet_p99_seconds - found.quiet_p99_seconds),
-            _WAIT_ERROR_SECONDS_MAX,
-        ),
+        **{f"share_of_{name}": served.get(("q", name), 0) / whole for name in _TENANTS},
+        "started": len(within),
+        "quiet_p50_seconds": percentile(waits, 0.5) / _US,
+        "quiet_p99_seconds": percentile(waits, 0.99) / _US,
     }
 
 
-def _play() -> Iterator[tuple[str, Figures, Figures]]:
-    """Run the fleet once through all policies; yield what was predicted and what happened."""
+def errors(predicted: Figures, found: Figures) -> Figures:
+    """Return how far off each figure is: shares and waits absolutely, jobs relatively."""
+    off = {name: abs(predicted[name] - found[name]) for name in found}
+    return {
+        "share_error": max(off[f"share_of_{name}"] for name in _TENANTS),
+        "started_error": off["started"] / found["started"],
+        "quiet_p50_error_seconds": off["quiet_p50_seconds"],
+        "quiet_p99_error_seconds": off["quiet_p99_seconds"],
+    }
+
+
+def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: int) -> Found:
+    """Run the fleet once through all policies."""
     starts = [_FIRST_SECONDS + _EVERY_SECONDS * place for place in range(len(_POLICIES))]
-    until_seconds = starts[-1] + _HORIZON_SECONDS + 1
+    rows: dict[str, Figures] = {}
+    off: list[Figures] = []
     with ExitStack() as leaving:
         folder = Path(leaving.enter_context(tempfile.TemporaryDirectory(prefix="predict-")))
         rehearsals = [
@@ -181,58 +132,16 @@ def _play() -> Iterator[tuple[str, Figures, Figures]]:
             ahead_us = (start - _AHEAD_SECONDS) * _US
             moments.append(real.Moment(ahead_us, partial(each.begin, leaving)))
             moments.append(real.Moment(start * _US, each.store))
-        server = leaving.enter_context(running())
-        played = real.run(
-            server,
-            _trace(until_seconds),
-            slots=_SLOTS,
-            until_us=until_seconds * _US,
-            moments=moments,
-        )
+        slots, until_us = workload.slots, workload.until_us
+        played = real.run(server, trace, slots=slots, until_us=until_us, moments=moments).played
         for start, each in zip(starts, rehearsals, strict=True):
-            from_us = start * _US
-            found = happened(played, from_us, from_us + _HORIZON_SECONDS * _US)
-            yield each.title, each.predicted(), found
+            predicted = each.predicted()
+            found = happened(played, start * _US, (start + _HORIZON_SECONDS) * _US)
+            rows[f"{each.title}, predicted"] = predicted
+            rows[f"{each.title}, measured"] = found
+            off.append(errors(predicted, found))
+    return Found(rows=rows, judged=_worst(off))
 
 
-def _leave(number: int, _frame: FrameType | None) -> None:
-    """End like an interruption does, so that everything started is stopped on the way out."""
-    raise SystemExit(128 + number)
-
-
-def _row(title: str, predicted: Figures, found: Figures) -> str:
-    """Return a line of the table: each figure as predicted and as measured."""
-    cells = [f"{predicted.shares[name]:.1%}, {found.shares[name]:.1%}" for name in _TENANTS]
-    cells.append(f"{predicted.started:,}, {found.started:,}")
-    cells.append(f"{predicted.quiet_p50_seconds:.2f} s, {found.quiet_p50_seconds:.2f} s")
-    cells.append(f"{predicted.quiet_p99_seconds:.2f} s, {found.quiet_p99_seconds:.2f} s")
-    return f"| {title} | {' | '.join(cells)} |"
-
-
-def main() -> int:
-    """Print a table of predicted against measured; return the exit code."""
-    signal.signal(signal.SIGTERM, _leave)
-    worst = 0.0
-    heads = (
-        *(f"share of {name}" for name in _TENANTS),
-        "jobs started",
-        "quiet p50",
-        "quiet p99",
-    )
-    say(f"| policy | {' | '.join(heads)} |")
-    say(f"|---{'|---' * len(heads)}|")
-    try:
-        for title, predicted, found in _play():
-            say(_row(title, predicted, found))
-            for name, (error, bound) in errors(predicted, found).items():
-                if error > bound:
-                    say(f"{title}: {name} is off by {error:.3f}, more than {bound:g}")
-                worst = max(worst, error / bound)
-    except BrokenRunError as error:
-        print(f"bench.fairness.prediction: {error}", file=sys.stderr)
-        return 1
-    return 1 if worst > 1 else 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def _worst(off: Sequence[Mapping[str, float]]) -> Figures:
+    return {name: max(each[name] for each in off) for name in off[0]}

@@ -15,6 +15,8 @@ from typing import NamedTuple, cast
 import psycopg
 
 from bench.fairness import fleet
+from bench.fairness.costs import Meter
+from bench.fairness.outcome import Observed
 from bench.fairness.weights import Edit, document
 from bench.server import Server
 from fairlead.policy_store import store
@@ -46,7 +48,7 @@ def play(
     slots: int,
     until_us: int,
     edits: Sequence[Edit],
-) -> tuple[Played, ...]:
+) -> Observed:
     """Play a trace on a database of its own, and return what became of its jobs.
 
     The first edit, at 0, is the policy that is stored before anybody runs.
@@ -65,7 +67,7 @@ def run(
     slots: int,
     until_us: int,
     moments: Sequence[Moment],
-) -> tuple[Played, ...]:
+) -> Observed:
     """Play a trace, and act at some moments: before anybody runs at those that are 0.
 
     Raises:
@@ -83,9 +85,11 @@ def run(
                 later.popleft().act(connection)
 
         with fleet.running(connection, dsn, slots=slots) as own:
+            meter = Meter(connection, own.children[0])
             fleet.feed(connection, trace, there, until_us, act)
             own.check()
-            return read(connection, own.begun_us, trace, until_us)
+            costs = meter.costs()
+            return Observed(read(connection, own.begun_us, trace, until_us), costs)
 
 
 def _apply(edit: Edit, connection: psycopg.Connection) -> None:

@@ -1,76 +1,103 @@
-"""Write a run's tables and picture into the page about fairness, between its two marks."""
+"""Write a run's tables and picture into the page about fairness, each between its two marks.
+
+The quick form writes the one table and everything below it; the full form a table of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bench.fairness import picture
-from bench.fairness.contenders import FAIRLEAD, IDEAL, REAL
-from bench.fairness.outcome import Outcome
-from bench.fairness.report import Run, bound, title, value, word
+from bench.fairness.costs import COSTS
+from bench.fairness.outcome import Outcome, middle
+from bench.fairness.report import (
+    Run,
+    Runs,
+    cells,
+    costs,
+    heads,
+    size,
+    title,
+    value,
+)
+from bench.fairness.table import rows
 from bench.machine import ROOT
 
 PAGE = ROOT / "docs/explanation/fairness.md"
 PICTURE = ROOT / "docs/images/fairness.svg"
 
 
-def record(outcomes: Sequence[Outcome], run: Run) -> None:
-    """Replace what the last such run wrote; of simulated ones there is a picture too."""
-    options = (
-        "--scenes --record" if run.scenes else "--real --record" if run.real else "--record"
-    )
-    begin = f"<!-- written by python -m bench.fairness {options} -->\n"
-    end = f"<!-- end of what {options} wrote -->\n"
-    before, _, rest = PAGE.read_text(encoding="utf-8").partition(begin)
-    _, mark, after = rest.partition(end)
-    assert mark, f"{PAGE.name} has lost the mark {end.strip()}"
-    text = "\n".join(_lines(outcomes, run))
-    PAGE.write_text(f"{before}{begin}\n{text}\n{end}{after}", encoding="utf-8")
-    if not run.real:
-        picture.draw(PICTURE, outcomes)
-
-
-def _lines(outcomes: Sequence[Outcome], run: Run) -> Iterator[str]:
-    commit, date = run.machine.commit, run.machine.date[:10]
-    yield f"The {run.form} form, seed {run.seed}, commit {commit}, {date}."
-    if run.real:
-        yield f"{run.machine.cpu_model}, {run.machine.cores} cores.\n"
+def record(runs: Runs, run: Run) -> None:
+    """Replace what the last run of this form wrote; of the quick one there is a picture too."""
+    outcomes = [middle(of_one) for of_one in runs]
+    plays = [outcome for outcome in outcomes if not outcome.is_scene]
+    scenes = [outcome for outcome in outcomes if outcome.is_scene]
+    text = PAGE.read_text(encoding="utf-8")
+    if run.form == "full":
+        text = replaced(text, "the full form", [*targets(runs, run), *_details(scenes)])
     else:
-        yield "Time is simulated, so the machine does not matter.\n"
+        text = replaced(text, "the table", targets(runs, run))
+        text = replaced(text, "policies", _details(plays))
+        text = replaced(text, "costs", _costs(plays))
+        text = replaced(text, "scenes", _details(scenes))
+        picture.draw(PICTURE, plays)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def replaced(text: str, part: str, lines: Iterable[str]) -> str:
+    """Return the page with other lines in one of its parts."""
+    begin = f"<!-- python -m bench.fairness --record writes: {part} -->\n"
+    end = f"<!-- end of {part} -->\n"
+    before, first, rest = text.partition(begin)
+    _, last, after = rest.partition(end)
+    assert first, f"{PAGE.name} has lost the mark {begin.strip()}"
+    assert last, f"{PAGE.name} has lost the mark {end.strip()}"
+    written = "\n".join(lines)
+    return f"{before}{begin}\n{written}\n\n{end}{after}"
+
+
+def targets(runs: Runs, run: Run) -> Iterator[str]:
+    """Return the one table as lines, under the conditions."""
+    yield f"{run.conditions}\n"
     yield from _table(
-        ("", "workload", "figure", "target (stretch)", "measured", ""),
+        ("", "workload", *heads(run)),
         [
             (
-                outcome.name,
-                outcome.workload.title,
-                title(verdict.figure)[0],
-                bound(verdict.target),
-                value(verdict.figure, verdict.measured),
-                word(verdict),
+                row.name,
+                row.title,
+                *cells(row, run)[:-1],
+                f"**missed**: {row.why}" if row.missed else row.verdict,
             )
-            for outcome in outcomes
-            for verdict in outcome.verdicts
+            for row in rows(runs)
         ],
     )
-    for outcome in outcomes:
-        workload, show = outcome.workload, outcome.workload.show
-        yield f"\n**{outcome.name}**: {workload.title}. {workload.slots} slots,"
-        yield f"{workload.seconds:g} s, {outcome.jobs:,} jobs.\n"
+
+
+def _costs(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield from _table(("", *(title(figure)[0] for figure in COSTS)), costs(outcomes))
+
+
+def _details(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Return each workload's figures: of each contender, or of each part of a scene."""
+    for number, outcome in enumerate(outcomes):
+        show = outcome.workload.show
+        if number:
+            yield ""
+        yield f"**{outcome.name}**: {outcome.workload.title}."
+        yield f"{size(outcome)}.\n"
         yield from _table(
             ("" if outcome.is_scene else "policy", *(title(figure)[0] for figure in show)),
             [
                 (name, *(value(figure, measured.get(figure)) for figure in show))
                 for name, measured in outcome.measured.items()
-                if not run.real or outcome.is_scene or name in {REAL, FAIRLEAD, IDEAL}
             ],
         )
-    yield ""
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
     yield _row(head)
     yield _row(["---"] * len(head))
-    yield from map(_row, rows)
+    yield from map(_row, lines)
 
 
 def _row(cells: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Tables of target against measured and of every contender, and all of it as JSON."""
+"""The one table, each workload's contenders and what a job took; and all of it as JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from bench.fairness.outcome import Outcome, Verdict
+from bench.fairness.contenders import REAL
+from bench.fairness.costs import COSTS
+from bench.fairness.outcome import Outcome, middle
+from bench.fairness.table import Row, interval, median, rows
 from bench.fairness.workload import Target
 from bench.machine import Machine
 from bench.report import RESULTS, number
@@ -21,22 +24,41 @@ class Run:
     """The conditions of a run."""
 
     form: str
-    seed: int
+    seeds: tuple[int, ...]
     machine: Machine
     seconds: float
-    real: bool = False
-    """Whether there was a database, and not simulated time only."""
-    scenes: bool = False
-    """Whether the scenes were played, and nothing else."""
+    postgres: str
+    """The server's version; empty without one."""
+    failures: tuple[str, ...] = ()
+
+    @property
+    def conditions(self) -> str:
+        """Return them in one sentence or two."""
+        seeds = ", ".join(map(str, self.seeds))
+        where = self.machine
+        server = f"PostgreSQL {self.postgres}" if self.postgres else "in simulated time only"
+        return (
+            f"The {self.form} form, seed {seeds}, commit {where.commit}, {where.date[:10]}. "
+            f"{where.cpu_model}, {where.cores} cores, {where.memory_gib:g} GiB, "
+            f"Python {where.python}, {server}; it took {self.seconds / 60:.1f} minutes."
+        )
+
+
+Runs = Sequence[Sequence[Outcome]]
+"""The runs of each workload."""
+
+_UNITS = (
+    ("_slot_seconds", "slot-s"),
+    ("per_second", "/s"),
+    ("_ms", "ms"),
+    ("_us", "µs"),
+    ("_bytes", "B"),
+)
 
 
 def title(figure: str) -> tuple[str, str]:
     """Return a figure's name in words, and its unit."""
-    for suffix, unit in (
-        ("_slot_seconds", "slot-s"),
-        ("per_second", "/s"),
-        ("_ms", "ms"),
-    ):
+    for suffix, unit in _UNITS:
         if figure.endswith(suffix):
             words = figure.removesuffix(suffix) or "jobs"
             return words.strip("_").replace("_", " "), unit
@@ -45,7 +67,7 @@ def title(figure: str) -> tuple[str, str]:
     return figure.replace("_", " "), ""
 
 
-_COUNTS = ("unserved", "questions", "never_started", "jobs_lost", "jobs_done_twice")
+_COUNTS = ("unserved", "questions", "started", "never_started", "jobs_lost", "jobs_done_twice")
 _COUNTED = ("versions_", "rows_", "jobs_over_")
 
 
@@ -73,54 +95,76 @@ def bound(target: Target) -> str:
     return f"{sign} {edge:g}{stretch}"
 
 
-def word(verdict: Verdict) -> str:
-    """Say whether a target is met."""
-    if verdict.measured is None:
-        return "not measured"
-    return "missed" if verdict.missed else "met"
+def heads(run: Run) -> tuple[str, ...]:
+    """Return the heads of the one table's columns after the row's name and workload."""
+    spread = ("worst", "95 %") if len(run.seeds) > 1 else ()
+    return ("figure", "target (stretch)", "simulated", "on PostgreSQL", *spread, "verdict")
 
 
-_STYLES = {"met": "green", "missed": "bold red", "not measured": "dim"}
+def cells(row: Row, run: Run) -> tuple[str, ...]:
+    """Return what stands under them, the verdict last."""
+    figure = row.figure
+    spread: tuple[str, ...] = ()
+    if len(run.seeds) > 1:
+        bounds = interval(row.judged)
+        lies = " to ".join(value(figure, each) for each in bounds) if bounds else "-"
+        spread = (value(figure, row.worst), lies)
+    return (
+        title(figure)[0],
+        bound(row.target),
+        value(figure, median(row.simulated)),
+        value(figure, median(row.real)),
+        *spread,
+        row.verdict,
+    )
 
 
-def show(outcomes: Sequence[Outcome], run: Run) -> None:
-    """Print the targets with what was measured, then each workload's contenders."""
+_STYLES = {"met": "green", "met, not in each run": "yellow", "missed": "bold red"}
+
+
+def show(runs: Runs, run: Run) -> None:
+    """Print each workload's contenders, then what is aimed at with what was measured."""
     console = Console(width=None if Console().is_terminal else 140)
-    console.print(_targets(outcomes, run))
+    outcomes = [middle(of_one) for of_one in runs]
     for outcome in outcomes:
         console.print(_contenders(outcome))
-    console.print(
-        f"{run.machine.cpu_model}, {run.machine.cores} cores, commit {run.machine.commit}; "
-        f"took {run.seconds:.0f} s. What is simulated is the same on any machine",
-        highlight=False,
-    )
+    if run.postgres:
+        console.print(_costs(outcomes))
+    console.print(_targets(runs, run))
+    for row in rows(runs):
+        if row.missed:
+            console.print(f"{row.name}, {title(row.figure)[0]} missed: {row.why}")
+    console.print(run.conditions, highlight=False)
 
 
-def _targets(outcomes: Sequence[Outcome], run: Run) -> Table:
-    table = Table(
-        title=f"Fairness, {run.form} form, seed {run.seed}: Fairlead against its targets"
-    )
-    for column in ("", "figure", "target (stretch)", "measured", "verdict"):
-        table.add_column(column, justify="right" if column.startswith(("t", "m")) else "left")
-    for outcome in outcomes:
-        table.add_section()
-        table.add_row(f"[bold]{outcome.name}[/]", f"[bold]{outcome.workload.title}[/]")
-        for verdict in outcome.verdicts:
-            said = word(verdict)
-            table.add_row(
-                "",
-                title(verdict.figure)[0],
-                bound(verdict.target),
-                value(verdict.figure, verdict.measured),
-                f"[{_STYLES[said]}]{said}[/]",
-            )
+def _targets(runs: Runs, run: Run) -> Table:
+    names = heads(run)
+    table = Table(title="Fairness: Fairlead against its targets")
+    for column in ("", *names):
+        is_text = column in {"", "figure", "verdict"}
+        table.add_column(column, justify="left" if is_text else "right")
+    last = ""
+    for row in rows(runs):
+        if row.name != last:
+            table.add_section()
+            rest = [""] * (len(names) - 1)
+            table.add_row(f"[bold]{row.name}[/]", f"[bold]{row.title}[/]", *rest)
+            last = row.name
+        *figures, verdict = cells(row, run)
+        table.add_row("", *figures, f"[{_STYLES.get(verdict, 'dim')}]{verdict}[/]")
     return table
+
+
+def size(outcome: Outcome) -> str:
+    """Return how large a workload is."""
+    workload = outcome.workload
+    warm = f" after {workload.warm_seconds:g} s" if workload.warm_seconds else ""
+    return f"{workload.slots} slots, {workload.seconds:g} s{warm}, {outcome.jobs:,} jobs"
 
 
 def _contenders(outcome: Outcome) -> Table:
     workload = outcome.workload
-    size = f"{workload.slots} slots, {workload.seconds:g} s, {outcome.jobs:,} jobs"
-    table = Table(title=f"{outcome.name}: {size}")
+    table = Table(title=f"{outcome.name}: {size(outcome)}")
     table.add_column("" if outcome.is_scene else "policy")
     for figure in workload.show:
         table.add_column(title(figure)[0], justify="right")
@@ -129,26 +173,55 @@ def _contenders(outcome: Outcome) -> Table:
     return table
 
 
-def write(outcomes: Sequence[Outcome], run: Run, path: Path | None) -> Path:
+def costs(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
+    """Return what a dispatched job took in each play on PostgreSQL, after the play's name."""
+    return [
+        (outcome.name, *(value(figure, measured.get(figure)) for figure in COSTS))
+        for outcome in outcomes
+        if (measured := outcome.measured.get(REAL)) is not None
+    ]
+
+
+def _costs(outcomes: Sequence[Outcome]) -> Table:
+    table = Table(title="What a dispatched job took on PostgreSQL")
+    table.add_column("")
+    for figure in COSTS:
+        table.add_column(title(figure)[0], justify="right")
+    for row in costs(outcomes):
+        table.add_row(*row)
+    return table
+
+
+def write(runs: Runs, run: Run, path: Path | None) -> Path:
     """Write the run as JSON, by default under a name of its own in `bench/results`."""
     stamp = run.machine.date.replace(":", "").replace("+0000", "Z")
     target = path or RESULTS / f"{stamp}-fairness-{run.form}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
-    content = {
-        **asdict(run),
-        "workloads": {
-            outcome.name: {
-                "parameters": outcome.workload.model_dump(mode="json"),
-                "jobs": outcome.jobs,
-                "measured": outcome.measured,
-                "compared": outcome.compared,
-                "targets": {
-                    each.figure: {"measured": each.measured, "verdict": word(each)}
-                    for each in outcome.verdicts
-                },
-            }
-            for outcome in outcomes
-        },
-    }
+    content = {**asdict(run), "workloads": {of_one[0].name: _json(of_one) for of_one in runs}}
     target.write_text(json.dumps(content, indent=1) + "\n")
     return target
+
+
+def _json(runs: Sequence[Outcome]) -> dict[str, object]:
+    """Return one workload: medians, verdicts and, of several runs, each of them."""
+    outcome = middle(runs)
+    each = [{"seed": run.seed, "measured": run.measured, "judged": run.judged} for run in runs]
+    return {
+        "parameters": outcome.workload.model_dump(mode="json"),
+        "jobs": outcome.jobs,
+        "measured": outcome.measured,
+        "judged": outcome.judged,
+        **({"runs": each} if len(runs) > 1 else {}),
+        "targets": {row.figure: _verdict(row) for row in rows([runs])},
+    }
+
+
+def _verdict(row: Row) -> dict[str, object]:
+    return {
+        "simulated": median(row.simulated),
+        "on PostgreSQL": median(row.real),
+        "worst": row.worst,
+        "mean_95": interval(row.judged),
+        "verdict": row.verdict,
+        "missed_because": row.why,
+    }

@@ -1,10 +1,16 @@
-"""The scenes by name, and what one found as an outcome beside those of other workloads."""
+"""The scenes by name, and what one found as an outcome beside those of other workloads.
+
+A new scene is a module with a `play` of the form `Scene`, a line in `_SCENES`, its name in
+`Workload.scene`, and a parameter file in `workloads` with its targets: these become rows of the
+one table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench.fairness import estimates, failover, limits, storm
+from bench.fairness import estimates, failover, limits, prediction, storm
+from bench.fairness.contenders import REAL
 from bench.fairness.outcome import Outcome
 from bench.fairness.scene import Scene
 from bench.fairness.workload import Workload
@@ -16,6 +22,7 @@ _SCENES: Mapping[str, Scene] = {
     "limits": limits.play,
     "storm": storm.play,
     "estimates": estimates.play,
+    "prediction": prediction.play,
 }
 
 
@@ -31,7 +38,8 @@ def scene(
     return Outcome(
         name=name,
         workload=workload,
+        seed=seed,
         jobs=len(trace),
         measured=found.rows,
-        compared=found.judged,
+        judged={REAL: found.judged},
     )

@@ -123,6 +123,8 @@ class Target(_Part):
     at_most: float | None = None
     at_least: float | None = None
     stretch: float | None = None
+    missed_because: str = ""
+    """Why it is missed, where it is: one sentence for whoever reads the table."""
 
     @model_validator(mode="after")
     def _one_side(self) -> Target:
@@ -159,22 +161,31 @@ class Full(_Part):
     """How the full form differs from the quick one."""
 
     seconds: float = Field(gt=0)
+    warm_seconds: float = Field(default=0, ge=0)
+    """How long it is played before anything counts, beside `seconds`."""
     scale: int = Field(default=1, ge=1)
     """How many times the slots and the traffic of each tenant."""
     backlog: int = Field(default=1, ge=1)
     """How many times what is there at the start, beside the scale."""
 
 
+Form = Literal["quick", "full"]
+
+
 class Workload(_Part):
     """One workload."""
 
     title: str
-    scene: Literal["play", "failover", "limits", "storm", "estimates"] = "play"
+    scene: Literal["play", "failover", "limits", "storm", "estimates", "prediction"] = "play"
     """What is done; all but `play` is done on PostgreSQL only."""
     slots: int = Field(ge=1)
     seconds: float = Field(gt=0)
-    real_seconds: float | None = Field(default=None, gt=0)
-    """How long it is in the quick form on PostgreSQL, if not as long as in simulated time."""
+    """How long it is watched, after `warm_seconds`."""
+    warm_seconds: float = Field(default=0, ge=0)
+    forms: tuple[Form, ...] = ("quick", "full")
+    """Of which forms it is a part, unless it is asked for by name."""
+    simulated_only: bool = False
+    """Whether it is left out on PostgreSQL."""
     extra: tuple[str, ...] = ()
     """Contenders beside those that always take part."""
     show: tuple[str, ...] = Field(min_length=1)
@@ -215,9 +226,14 @@ class Workload(_Part):
         return tuple(found)
 
     @property
+    def warm_us(self) -> int:
+        """Return from when on it is watched."""
+        return round(self.warm_seconds * 1e6)
+
+    @property
     def until_us(self) -> int:
         """Return when it is over."""
-        return round(self.seconds * 1e6)
+        return round((self.warm_seconds + self.seconds) * 1e6)
 
 
 def recorded(trace: Sequence[Arrival], slots: int) -> Workload:
@@ -237,8 +253,8 @@ def recorded(trace: Sequence[Arrival], slots: int) -> Workload:
     )
 
 
-def load(path: Path, form: str = "quick", *, real: bool = False) -> Workload:
-    """Read a parameter file; `real` for what is played on PostgreSQL.
+def load(path: Path, form: str = "quick") -> Workload:
+    """Read a parameter file.
 
     Raises:
         WorkloadRefusedError: It is not TOML, or not a workload.
@@ -253,17 +269,14 @@ def load(path: Path, form: str = "quick", *, real: bool = False) -> Workload:
         raise WorkloadRefusedError(f"{path.name}: {place}: {first['msg']}") from None
     if form == "full" and workload.full is not None:
         return _scaled(workload, workload.full)
-    if real and workload.real_seconds is not None:
-        return workload.model_copy(update={"seconds": workload.real_seconds})
     return workload
 
 
 def _scaled(workload: Workload, full: Full) -> Workload:
     tenants = tuple(_more(each, full) for each in workload.tenants)
     slots = workload.slots * full.scale
-    return workload.model_copy(
-        update={"tenants": tenants, "slots": slots, "seconds": full.seconds}
-    )
+    times = {"seconds": full.seconds, "warm_seconds": full.warm_seconds}
+    return workload.model_copy(update={"tenants": tenants, "slots": slots, **times})
 
 
 def _more(tenants: Tenants, full: Full) -> Tenants:

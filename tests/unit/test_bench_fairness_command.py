@@ -58,7 +58,15 @@ def test_the_same_seed_writes_the_same_results(tmp_path: Path) -> None:
     written: list[dict[str, object]] = []
     for number in range(2):
         output = tmp_path / f"{number}.json"
-        arguments = ["--workload", small(tmp_path), "--policy", "fairlead,fifo", "--seed", "3"]
+        arguments = [
+            "--simulated",
+            "--only",
+            small(tmp_path),
+            "--policy",
+            "fairlead,fifo",
+            "--seed",
+            "3",
+        ]
         main([*arguments, "--output", str(output)])
         written.append(json.loads(output.read_text())["workloads"])
 
@@ -69,17 +77,41 @@ def test_the_same_seed_writes_the_same_results(tmp_path: Path) -> None:
 def test_a_missed_target_fails_a_strict_run_only(tmp_path: Path) -> None:
     """Exit code 1 is for broken runs; with --strict for a missed target too."""
     output = str(tmp_path / "x.json")
-    arguments = ["--workload", small(tmp_path), "--policy", "fairlead", "--output", output]
+    arguments = [
+        "--simulated",
+        "--only",
+        small(tmp_path),
+        "--policy",
+        "fairlead",
+        "--output",
+        output,
+    ]
 
     assert 0 == main(arguments)
     assert 1 == main([*arguments, "--strict"])
+
+
+def test_several_runs_have_a_seed_each(tmp_path: Path) -> None:
+    """Median, worst and the interval of the mean stand beside each run."""
+    output = tmp_path / "x.json"
+    arguments = ["--simulated", "--only", small(tmp_path), "--policy", "fairlead"]
+
+    main([*arguments, "--runs", "3", "--seed", "5", "--output", str(output)])
+
+    written = json.loads(output.read_text())["workloads"]["SMALL"]
+    values = [run["judged"]["fairlead"]["quiet_p50_seconds"] for run in written["runs"]]
+    target = written["targets"]["quiet_p50_seconds"]
+    assert [5, 6, 7] == [run["seed"] for run in written["runs"]]
+    assert sorted(values)[1] == target["simulated"]
+    assert max(values) == target["worst"]
+    assert target["mean_95"][0] < sum(values) / 3 < target["mean_95"][1]
 
 
 def test_an_exported_workload_can_be_read(tmp_path: Path) -> None:
     """One line for each job."""
     path = tmp_path / "jobs.jsonl"
 
-    main(["--workload", small(tmp_path), "--export", str(path)])
+    main(["--only", small(tmp_path), "--export", str(path)])
 
     assert 50 == len(read(path))
 
@@ -87,11 +119,13 @@ def test_an_exported_workload_can_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--workload", "W99"], "no workload W99"),
+        (["--only", "W99"], "no workload W99"),
         (["--policy", "fairleed"], "no policy 'fairleed'"),
-        (["--export", "x"], "--export needs one --workload"),
+        (["--export", "x"], "--export needs one --only"),
         (["--trace", "x"], "--trace needs --slots"),
         (["--record", "--policy", "fifo"], "--record takes everything"),
+        (["--record", "--only", "W1"], "--record takes everything in the quick form"),
+        (["--runs", "0"], "--runs must be at least 1"),
     ],
 )
 def test_a_wrong_command_line_is_refused(

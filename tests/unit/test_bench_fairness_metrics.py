@@ -140,7 +140,46 @@ def test_the_lag_is_the_largest_distance_at_any_moment() -> None:
     ours = {A: [Point(0, 0.0), Point(50, 0.0), Point(100, 50.0)]}
     ideal = {A: [Point(0, 0.0), Point(100, 50.0)], B: [Point(0, 0.0), Point(100, 10.0)]}
 
-    assert 25.0 == metrics.largest_lag_us(ours, ideal)
+    assert {A: 25.0, B: 10.0} == metrics.lags_us(ours, ideal)
+
+
+def test_a_lanes_bound_is_its_jobs_at_once_and_one_more() -> None:
+    """(1 + L) c_max: two ran at once, and the longest took 40."""
+    played = [
+        job("a", claimed=0, ended=40),
+        job("a", claimed=20, ended=50),
+        job("a", claimed=50, ended=60),
+        job("b"),
+    ]
+
+    assert {A: 3 * 40, B: 1} == metrics.bounds_us(played, 100)
+
+
+def test_a_curve_grows_from_a_moment_on() -> None:
+    """What a lane had before is taken off, in the middle of a stretch too."""
+    curve = [Point(10, 0.0), Point(30, 40.0), Point(50, 40.0)]
+
+    assert [(0, 0.0), (10, 20.0), (30, 20.0)] == metrics.curve_since(curve, 20)
+    assert [(0, 0.0), (5, 0.0), (25, 40.0), (45, 40.0)] == metrics.curve_since(curve, 5)
+
+
+def test_what_was_there_before_a_moment_has_slots_and_no_wait() -> None:
+    """Times are from the moment; a job that is due later counts, also if it came early."""
+    played = [
+        job("a", claimed=5, ended=9),
+        job("a", claimed=5, ended=30),
+        job("b", at=12, claimed=15),
+    ]
+    trace = [played[0].arrival, played[1].arrival, played[2].arrival._replace(at_us=10)]
+
+    found = metrics.since(played, trace, 10)
+
+    assert [(-10, 0, 20), (2, 5, None)] == [
+        (each.arrival.at_us, each.claimed_us, each.ended_us) for each in found
+    ]
+    assert [3] == metrics.dwells_us(found, "quiet", 100)
+    assert {A: 20, B: 95} == metrics.service_us(found, 0, 100)
+    assert {B: (2, 5)} == metrics.backlogged(found, 100)
 
 
 def test_the_gap_is_in_service_over_weight() -> None:

@@ -3,7 +3,8 @@
 import pytest
 
 from bench.fairness.contenders import REAL
-from bench.fairness.outcome import measure
+from bench.fairness.outcome import Observed, Outcome, measure, middle
+from bench.fairness.table import rows
 from bench.fairness.workload import Workload
 from fairlead_scheduler.simulation.fleet import Played
 from fairlead_scheduler.simulation.trace import Arrival
@@ -37,23 +38,59 @@ def test_fairlead_is_judged_and_compared() -> None:
     """Ten jobs of a tenth of a second on one slot: the last waits for nine, and for latency."""
     outcome = measure("small", WORKLOAD, TRACE, CONTENDERS)
 
-    found = {verdict.figure: verdict.measured for verdict in outcome.verdicts}
-    assert pytest.approx(0.9, abs=0.03) == found["quiet_max_seconds"]
-    assert pytest.approx(1.0, abs=0.04) == found["over_fifo"]
-    assert 1.0 == found["deep_over_shallow"]
-    assert not any(verdict.missed for verdict in outcome.verdicts)
+    found = {row.figure: row for row in rows([[outcome]])}
+    assert pytest.approx([0.9], abs=0.03) == list(found["quiet_max_seconds"].judged)
+    assert pytest.approx([1.0], abs=0.04) == list(found["over_fifo"].judged)
+    assert (1.0,) == found["deep_over_shallow"].judged
+    assert ["met"] * 3 == [row.verdict for row in found.values()]
 
 
-def test_what_was_played_on_postgresql_is_judged_instead() -> None:
-    """It stands for Fairlead; what is about simulated contenders only is left out."""
+def test_what_was_played_on_postgresql_is_judged_beside_it() -> None:
+    """It stands for Fairlead; what is about simulated contenders only is judged there."""
     slow = [Played(job, 180_000 * place, None) for place, job in enumerate(TRACE)]
 
-    outcome = measure("small", WORKLOAD, TRACE, CONTENDERS, slow)
+    outcome = measure(
+        "small", WORKLOAD, TRACE, CONTENDERS, Observed(slow, {"scheduler_cpu_us": 3.0})
+    )
 
     assert REAL == next(iter(outcome.measured))
-    assert {
-        "quiet_max_seconds": pytest.approx(1.62),
-        "over_fifo": pytest.approx(1.8),
-        "deep_over_shallow": None,
-    } == {verdict.figure: verdict.measured for verdict in outcome.verdicts}
-    assert [True, True, False] == [verdict.missed for verdict in outcome.verdicts]
+    assert 3.0 == outcome.measured[REAL]["scheduler_cpu_us"]
+    found = {row.figure: list(row.real) for row in rows([[outcome]])}
+    assert pytest.approx([1.62]) == found["quiet_max_seconds"]
+    assert pytest.approx([1.8]) == found["over_fifo"]
+    assert [] == found["deep_over_shallow"]
+    assert ["missed", "missed", "met"] == [row.verdict for row in rows([[outcome]])]
+
+
+def test_what_happens_while_it_warms_up_does_not_count() -> None:
+    """The jobs that are due before a tenth of a second was over: their waits are left out."""
+    trace = [Arrival(place * 50_000, "q", "a", 50_000) for place in range(10)]
+    warm = WORKLOAD.model_copy(update={"seconds": 0.4, "warm_seconds": 0.1, "compare": {}})
+    late = [
+        Played(job, job.at_us + (90_000 if place < 2 else 0), None)
+        for place, job in enumerate(trace)
+    ]
+
+    outcome = measure("small", warm, trace, ("fairlead",), Observed(late))
+
+    assert 0 == outcome.measured[REAL]["quiet_max_seconds"]
+
+
+def test_the_middle_of_several_runs_has_their_medians() -> None:
+    """Figure by figure; one that a run lacks is the median of the others."""
+    runs = [
+        Outcome(
+            name="x",
+            workload=WORKLOAD,
+            seed=seed,
+            jobs=1,
+            measured={"fairlead": {"a": value, "b": 1.0}},
+            judged={"fairlead": {"a": value}},
+        )
+        for seed, value in enumerate((3.0, 1.0, 9.0))
+    ]
+
+    found = middle(runs)
+
+    assert {"fairlead": {"a": 3.0, "b": 1.0}} == found.measured
+    assert {"fairlead": {"a": 3.0}} == found.judged

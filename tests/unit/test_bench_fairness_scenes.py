@@ -8,7 +8,6 @@ from bench.fairness import estimates, failover, limits, noted
 from bench.fairness.__main__ import main
 from bench.fairness.noted import Dispatch
 from bench.fairness.report import title, value
-from bench.fairness.workload import load
 from fairlead_scheduler.simulation.trace import Arrival
 
 MS, SECOND = 1000, 1_000_000
@@ -116,19 +115,20 @@ def test_a_scene_needs_postgresql(tmp_path: Path, capsys: pytest.CaptureFixture[
     """It is not among what is played in simulated time, and says so when asked for."""
     path = tmp_path / "scene.toml"
     path.write_text(SCENE)
+    output = str(tmp_path / "out.json")
 
-    code = main(["--workload", str(path), "--output", str(tmp_path / "out.json")])
+    code = main(["--simulated", "--only", str(path), "--output", output])
 
     assert 2 == code
-    assert "scene.toml needs PostgreSQL: add --real" in capsys.readouterr().err
+    assert "SCENE needs PostgreSQL: leave out --simulated" in capsys.readouterr().err
 
 
-def test_a_workload_may_be_shorter_on_postgresql(tmp_path: Path) -> None:
-    """There its time is real; the full form is what it says."""
-    path = tmp_path / "workload.toml"
-    path.write_text(SCENE.replace("slots = 2", "slots = 2\nreal_seconds = 2"))
+def test_the_bound_counts_what_is_in_flight() -> None:
+    """(1 + L) c_max of each lane, with unclaimed jobs among the L."""
+    trace = [Arrival(0, "q", "a", 2 * SECOND), Arrival(0, "q", "a", SECOND)]
+    found = [dispatch(0, 0, in_flight=4), dispatch(1, 10, in_flight=3)]
 
-    assert (5, 2) == (load(path).seconds, load(path, real=True).seconds)
+    assert {("q", "a"): 5 * 2 * SECOND} == failover.bounds_us(found, trace)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,22 @@
+"""Outcomes of a small workload of the fairness bench, for tests of its tables."""
+
+from bench.fairness.contenders import FAIRLEAD, REAL
+from bench.fairness.outcome import Outcome
+from bench.fairness.workload import Workload
+
+_FIGURE = "quiet_p99_seconds"
+_WORKLOAD = Workload.model_validate(
+    {
+        "title": "small",
+        "slots": 1,
+        "seconds": 2,
+        "show": [_FIGURE],
+        "targets": {_FIGURE: {"at_most": 0.5, "missed_because": "Slow."}},
+    }
+)
+
+
+def outcome(*, simulated: float, real: float) -> Outcome:
+    """Return what was found of it, simulated and on PostgreSQL."""
+    found = {FAIRLEAD: {_FIGURE: simulated}, REAL: {_FIGURE: real}}
+    return Outcome(name="X", workload=_WORKLOAD, seed=1, jobs=1, measured=found, judged=found)
