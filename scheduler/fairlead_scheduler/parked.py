@@ -3,7 +3,7 @@
 from heapq import heapify, heappop, heappush, nsmallest
 
 from fairlead_scheduler.books import Lane, Queue
-from fairlead_scheduler.bounds import RESERVE
+from fairlead_scheduler.bounds import FREE, RESERVE
 from fairlead_scheduler.order import Level
 
 
@@ -96,14 +96,17 @@ class Parked:
         return [lane for parking in self._queues.values() for lane in parking.lanes]
 
     def next_queues(self, room: int) -> list[Queue]:
-        """Return the queues whose turn it is, for so many jobs; V lifts those that rest."""
+        """Return the queues whose turn it is, for so many jobs; V lifts those that rest.
+
+        Those that something else holds back come last: they could not use the room.
+        """
         virtual = self._root.virtual
         resting = [queue for queue in self._queues if not queue.active]
         lift = virtual - min((queue.start for queue in resting), default=virtual)
         if lift > 0:
             for queue in resting:
                 queue.start += lift
-        return nsmallest(room, self._queues, key=_start_of)
+        return nsmallest(room, self._queues, key=_turn_of)
 
     def next_lanes(self, queue: Queue, room: int, virtual: int) -> list[Lane]:
         """Return the lanes of a queue whose turn it is, for so many jobs: let them go."""
@@ -117,5 +120,5 @@ class Parked:
         self._root.parked = len(self._queues)
 
 
-def _start_of(queue: Queue) -> int:
-    return queue.start
+def _turn_of(queue: Queue) -> tuple[bool, int]:
+    return queue.held != FREE, queue.start

@@ -154,6 +154,22 @@ def test_long_jobs_go_on_when_one_of_them_ends() -> None:
     assert () == bench.plan(slots=5)
 
 
+def test_what_a_rate_holds_does_not_take_the_place_of_a_long_job_that_may_go() -> None:
+    """Work conservation: who waits for long jobs to end and may go goes then."""
+    bench = keeping()
+    rated = table({("q", None): Terms(rates=(Rate(1, 60 * SECOND, 1),))})
+    settings = FairSettings(turn_us=0, short=KEPT)
+    bench.order.apply(replace(rated, digest="rated", settings=settings), 0)
+    bench.add("r/c", *[LONG_MS] * 9)
+    first = bench.plan(slots=5)
+    bench.add("q/a", *[LONG_MS] * 9)
+    assert () == bench.plan(slots=5)
+    bench.add("q/b", SHORT_MS)
+    assert "b1" == bench.claim_order(bench.plan(slots=5))
+
+    assert "c5" == ending(bench, first, 1)
+
+
 def test_a_lane_is_long_by_its_mean() -> None:
     """Short by their lane's estimate: what the others of its queue take does not matter."""
     bench = keeping()
