@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead_scheduler.values import FairSettings, Plan
+from tests.support.crashing import run_with_crashes
 from tests.support.fleet import Fleet, Job, Key
 from tests.support.tables import Weights, weighing
 
@@ -73,40 +74,21 @@ def test_backlogged_tenants_of_a_queue_differ_by_no_more_than_the_bound(
 
 
 @settings(max_examples=30)
-@given(
-    st.lists(st.integers(60 * MS, 200 * MS), min_size=2, max_size=4),
-    slot_counts,
-    st.sampled_from((4, 30)),
-)
+@given(st.lists(st.integers(60 * MS, 200 * MS), min_size=2, max_size=4), slot_counts, depths)
 def test_the_bound_holds_when_every_attempt_of_a_tenant_crashes_once(
     costs_us: list[int], slots: int, depth: int
 ) -> None:
-    """Who crashes pays for the slots that its crashes held: its jobs cost up to twice as much.
-
-    At a depth of 0 it does not hold: with jobs of 60 ms, looks every 20 ms, and a crash in each
-    job, such a tenant had a tenth more than its share.
-    """
+    """Who crashes pays for the slots that its crashes held: they are a part of a job's cost."""
     weights: dict[Key, float] = {("q", f"t{number}"): 1.0 for number in range(len(costs_us))}
     fleet = Fleet(slots=slots, depth=depth)
     for (queue, tenant), cost_us in zip(weights, costs_us, strict=True):
         for _ in range(1500):
             fleet.arrive(0, queue, tenant, cost_us)
     spread = watch(fleet, weights)
-    crashed: set[int] = set()
 
-    def crash() -> None:
-        for job in [fleet.work[job_id] for _, job_id in fleet.running]:
-            ran_us = fleet.now_us - (job.claimed_us or 0)
-            if job.tenant == "t0" and job.id not in crashed and 2 * ran_us >= job.cost_us:
-                crashed.add(job.id)
-                fleet.give_back(job.id)
+    crashed = run_with_crashes(fleet, "t0", 6 * SECOND)
 
-    while fleet.now_us < 6 * SECOND:
-        crash()
-        fleet.run(fleet.now_us + fleet.tick_us)
-
-    assert crashed
-    fleet.cost_max_us["q", "t0"] *= 2
+    fleet.cost_max_us["q", "t0"] += max(crashed.values())
     for one, other in combinations(weights, 2):
         assert spread(one, other) <= bound(fleet, weights, one, other)
 

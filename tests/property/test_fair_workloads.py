@@ -6,6 +6,9 @@ The bars are FAIRNESS's; a simulation knows no database, so they are about the o
 import random
 from statistics import quantiles
 
+import pytest
+
+from tests.support.crashing import run_with_crashes
 from tests.support.fleet import Fleet
 from tests.support.tables import weighing
 
@@ -74,6 +77,25 @@ def test_weights_are_shares_of_slot_time() -> None:
     whole = sum(fleet.service_us(lane) for lane in weights)
     shares = [fleet.service_us(lane) / whole / weight * 15 for lane, weight in weights.items()]
     assert max(abs(share - 1) for share in shares) <= 0.03
+
+
+@pytest.mark.parametrize("depth", [0, 30])
+def test_a_tenant_whose_every_job_crashes_has_no_more_than_its_share(depth: int) -> None:
+    """It pays for the slots that its crashes held, also where jobs are as short as three looks.
+
+    Of a job's time two fifths are the crash.
+    """
+    fleet = Fleet(slots=4, depth=depth)
+    lanes = [("q", f"t{number}") for number in range(4)]
+    for queue, tenant in lanes:
+        for _ in range(700):
+            fleet.arrive(0, queue, tenant, 60 * MS)
+
+    crashed = run_with_crashes(fleet, "t0", 30 * SECOND)
+
+    whole = sum(fleet.service_us(lane) for lane in lanes)
+    assert len(crashed) > 250
+    assert abs(4 * fleet.service_us(lanes[0]) / whole - 1) <= 0.01
 
 
 def test_weights_of_queues_hold_however_many_rows_are_queued() -> None:

@@ -105,9 +105,11 @@ class Fleet:
         self._lanes: dict[Stream, list[tuple[int, int]]] = {}
         self._arrivals: list[tuple[int, int, Job]] = []
         self._new: list[Job] = []
-        self._claimed: list[int] = []
+        self._claimed: dict[int, list[int]] = {}
+        """What was claimed since the last tick, by its time, as receipts have it,"""
         self._ended: list[tuple[int, int]] = []
-        self._returned: list[int] = []
+        self._returned: dict[int, list[int]] = {}
+        """and what was handed back."""
         self._ids = 0
         self._seqs = 0
 
@@ -154,10 +156,12 @@ class Fleet:
 
     def learn(self) -> None:
         """Tell the leader of claims, endings and rows handed back."""
-        self.order.claimed(self._claimed, self.now_us)
+        for at_us, ids in self._claimed.items():
+            self.order.claimed(ids, at_us)
         self.order.ended([i for i, _ in self._ended], [run for _, run in self._ended])
-        self.order.returned(self._returned, self.now_us)
-        self._claimed, self._ended, self._returned = [], [], []
+        for at_us, ids in self._returned.items():
+            self.order.returned(ids, at_us)
+        self._claimed, self._ended, self._returned = {}, [], {}
 
     def refill(self) -> None:
         """Read what the heads ask for."""
@@ -192,7 +196,7 @@ class Fleet:
         self.running = [entry for entry in self.running if entry[1] != job_id]
         heapify(self.running)
         heappush(self._queued, (job.band, job.vtag, job_id))
-        self._returned.append(job_id)
+        self._returned.setdefault(self.now_us, []).append(job_id)
 
     def recall(self, job_ids: tuple[int, ...]) -> None:
         """Take unclaimed rows back from the work queue, as after a pause."""
@@ -211,7 +215,7 @@ class Fleet:
         self.order = PoolOrder("default", self.order.table)
         self.heads = Heads(self.heads_settings, in_flight=self.order.in_flight)
         self.order.adopt(self.read(), self.now_us, floors, self.used.values())
-        self._claimed, self._ended, self._returned, self._new = [], [], [], []
+        self._claimed, self._ended, self._returned, self._new = {}, [], {}, []
         self.sweep()
         self.heads.surveyed()
 
@@ -292,7 +296,7 @@ class Fleet:
             job = self.work[job_id]
             job.claimed_us = self.now_us
             heappush(self.running, (self.now_us + job.cost_us, job_id))
-            self._claimed.append(job_id)
+            self._claimed.setdefault(self.now_us, []).append(job_id)
 
     def _serve(self, job: Job, until_us: int) -> None:
         assert job.claimed_us is not None
