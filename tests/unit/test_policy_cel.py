@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairlead.policy import comparisons
 from fairlead.policy.cel import BYTES_MAX, Fault, Unfit, compiled
 
 VARIABLES = {
@@ -122,3 +123,24 @@ def test_what_nobody_can_see_is_written_out() -> None:
 
     assert str(refused.value).isprintable()
     assert "\\ufeff" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "compares"),
+    [
+        ("n > 6 && (x <= 2.5 || !yes)", True),
+        ("name == 'a' ? yes : n < 2.5", True),
+        ("n + 1 > 6", False),
+        ("size(name) > 3", False),
+        ("n in [1, 2]", False),
+        ("lane.labels == lane.labels", False),
+        ("has(lane.labels.tier)", False),
+        ("n < 9007199254740993", False),
+    ],
+)
+def test_a_condition_that_only_compares_needs_no_package(text: str, *, compares: bool) -> None:
+    """It is run as a function of this program; whatever has anything else in it is not."""
+    condition = compiled(text, VARIABLES)
+
+    assert compares == (condition.run.__module__ == comparisons.__name__)
+    assert compiled(text, VARIABLES, by_package=True).run(VALUES) is condition.run(VALUES)
