@@ -58,6 +58,21 @@ def switch_off(server: Server, database: str) -> None:
     server.execute(f"alter database {database} reset all")
 
 
+def switch_all_on(server: Server, *, with_parameters: bool = False) -> None:
+    """Have every statement logged, also in sessions that there are: from their next one on."""
+    server.execute("alter system set log_min_duration_statement = 0")
+    length = "-1" if with_parameters else "0"
+    server.execute(f"alter system set log_parameter_max_length = {length}")
+    server.execute("select pg_reload_conf()")
+
+
+def switch_all_off(server: Server) -> None:
+    """Log as before; a repeat changes nothing."""
+    server.execute("alter system reset log_min_duration_statement")
+    server.execute("alter system reset log_parameter_max_length")
+    server.execute("select pg_reload_conf()")
+
+
 def position(server: Server) -> int:
     """Return where the log ends now."""
     return server.log.stat().st_size

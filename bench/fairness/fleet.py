@@ -10,10 +10,11 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import psycopg
 
@@ -45,9 +46,10 @@ class Fleet:
     begun_us: int = 0
     children: list[Child] = field(default_factory=list[Child])
 
-    def schedule(self, name: str = "scheduler") -> Child:
+    def schedule(self, name: str = "scheduler", *, health_port: int | None = None) -> Child:
         """Start a scheduler; beside one that leads it stands by."""
-        return self._start(name, "fairlead-scheduler", [])
+        port = {} if health_port is None else {"FAIRLEAD_HEALTH_PORT": str(health_port)}
+        return self._start(name, "fairlead-scheduler", [], port)
 
     def work(self, slots: int) -> Child:
         """Start the worker."""
@@ -64,10 +66,17 @@ class Fleet:
         for child in self.children:
             child.check()
 
-    def _start(self, name: str, command: str, arguments: Sequence[str]) -> Child:
+    def _start(
+        self,
+        name: str,
+        command: str,
+        arguments: Sequence[str],
+        settings: Mapping[str, str] = MappingProxyType({}),
+    ) -> Child:
         environment = {
             "FAIRLEAD_DATABASE_URL": self.dsn,
             "PYTHONPATH": PYTHONPATH,
+            **settings,
         }
         argv = [str(Path(sys.executable).parent / command), *arguments]
         log = self.folder / f"{name}.log"
@@ -77,13 +86,15 @@ class Fleet:
 
 
 @contextmanager
-def database(server: Server) -> Generator[tuple[psycopg.Connection, str]]:
+def database(
+    server: Server, name: str = _DATABASE
+) -> Generator[tuple[psycopg.Connection, str]]:
     """Make a database with Fairlead's schema; drop it at the end."""
-    dsn = server.create_database(_DATABASE)
+    dsn = server.create_database(name)
     FairleadContender().install(dsn)
     with closing(psycopg.connect(dsn, autocommit=True)) as connection:
         yield connection, dsn
-    server.drop_database(_DATABASE)
+    server.drop_database(name)
 
 
 def fill(connection: psycopg.Connection, trace: Sequence[Arrival]) -> int:
@@ -97,14 +108,23 @@ def fill(connection: psycopg.Connection, trace: Sequence[Arrival]) -> int:
 
 @contextmanager
 def running(
-    connection: psycopg.Connection, dsn: str, *, slots: int, schedulers: int = 1
+    connection: psycopg.Connection,
+    dsn: str,
+    *,
+    slots: int,
+    schedulers: int = 1,
+    health_port: int | None = None,
 ) -> Generator[Fleet]:
-    """Run schedulers and then a worker; all are killed at the end, with their jobs."""
+    """Run schedulers and then a worker; all are killed at the end, with their jobs.
+
+    With a port the first scheduler serves its metrics there.
+    """
     with tempfile.TemporaryDirectory(prefix="bench-fairness-") as name:
         fleet = Fleet(connection=connection, dsn=dsn, folder=Path(name))
         try:
-            for number in range(schedulers):
-                fleet.schedule(f"scheduler-{number}" if number else "scheduler")
+            fleet.schedule(health_port=health_port)
+            for number in range(1, schedulers):
+                fleet.schedule(f"scheduler-{number}")
             if one(connection, b"select exists (select from fairlead.jobs)")[0]:
                 wait_until(
                     "the first jobs are dispatched",

@@ -13,6 +13,7 @@ from bench.fairness.workload import (
     Cost,
     Even,
     Exponential,
+    Filled,
     Poisson,
     Tenants,
     Workload,
@@ -34,6 +35,8 @@ def generate(workload: Workload, seed: int) -> tuple[Arrival, ...]:
     seconds = workload.until_us / _US
     place = 0
     for tenants in workload.tenants:
+        if isinstance(tenants.arrivals, Filled):
+            continue
         if isinstance(tenants.arrivals, Zipf):
             jobs = _zipf(tenants, tenants.arrivals, seconds, seed)
             found += [(job.at_us, number, place, job) for number, job in enumerate(jobs)]

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bench.fairness import estimates, failover, limits, prediction, storm
+from bench.fairness import (
+    estimates,
+    failover,
+    limits,
+    pinned,
+    prediction,
+    reweigh,
+    scale,
+    storm,
+)
 from bench.fairness.contenders import REAL
 from bench.fairness.outcome import Outcome
 from bench.fairness.scene import Scene
@@ -23,6 +32,9 @@ _SCENES: Mapping[str, Scene] = {
     "storm": storm.play,
     "estimates": estimates.play,
     "prediction": prediction.play,
+    "reweigh": reweigh.play,
+    "scale": scale.play,
+    "pinned": pinned.play,
 }
 
 
@@ -39,7 +51,7 @@ def scene(
         name=name,
         workload=workload,
         seed=seed,
-        jobs=len(trace),
+        jobs=len(trace) + workload.filled,
         measured=found.rows,
         judged={REAL: found.judged},
     )

@@ -65,6 +65,13 @@ class Backlog(_Part):
     jobs: int = Field(ge=1)
 
 
+class Filled(_Part):
+    """As a backlog, but the server makes the jobs itself: for scenes with millions of them."""
+
+    form: Literal["filled"]
+    jobs: int = Field(ge=1)
+
+
 class Zipf(_Part):
     """Jobs at random, each of a tenant that is drawn with a chance of 1/rank."""
 
@@ -95,7 +102,9 @@ class Exponential(_Part):
     mean_seconds: float = Field(gt=0)
 
 
-Arrivals = Annotated[Even | Poisson | Bursts | Backlog | Zipf, Field(discriminator="form")]
+Arrivals = Annotated[
+    Even | Poisson | Bursts | Backlog | Filled | Zipf, Field(discriminator="form")
+]
 Cost = Annotated[Uniform | Exponential, Field(discriminator="form")]
 
 
@@ -176,7 +185,17 @@ class Workload(_Part):
     """One workload."""
 
     title: str
-    scene: Literal["play", "failover", "limits", "storm", "estimates", "prediction"] = "play"
+    scene: Literal[
+        "play",
+        "failover",
+        "limits",
+        "storm",
+        "estimates",
+        "prediction",
+        "reweigh",
+        "scale",
+        "pinned",
+    ] = "play"
     """What is done; all but `play` is done on PostgreSQL only."""
     slots: int = Field(ge=1)
     seconds: float = Field(gt=0)
@@ -209,6 +228,21 @@ class Workload(_Part):
         except PolicyRefused as error:
             raise ValueError(str(error)) from None
         return given
+
+    @model_validator(mode="after")
+    def _filled_for_scenes(self) -> Workload:
+        if self.scene == "play" and self.filled:
+            raise ValueError("form filled is for scenes: use backlog")
+        return self
+
+    @property
+    def filled(self) -> int:
+        """Return how many jobs the server makes itself, which are in no trace."""
+        return sum(
+            each.count * each.arrivals.jobs
+            for each in self.tenants
+            if isinstance(each.arrivals, Filled)
+        )
 
     @property
     def weights(self) -> dict[Lane, float]:
@@ -281,8 +315,8 @@ def _scaled(workload: Workload, full: Full) -> Workload:
 
 def _more(tenants: Tenants, full: Full) -> Tenants:
     arrivals = tenants.arrivals
-    if isinstance(arrivals, Bursts | Backlog):
-        times = full.scale * (full.backlog if isinstance(arrivals, Backlog) else 1)
+    if isinstance(arrivals, Bursts | Backlog | Filled):
+        times = full.scale * (1 if isinstance(arrivals, Bursts) else full.backlog)
         more: Arrivals = arrivals.model_copy(update={"jobs": arrivals.jobs * times})
     else:
         more = arrivals.model_copy(update={"per_second": arrivals.per_second * full.scale})

@@ -19,7 +19,7 @@ OTHER = "other"
 """Stands for the queues and kinds beyond those numbers, as in the workers' series."""
 _FOR_GOOD = frozenset({"failed", "cancelled"})
 
-_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
+_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
 _BATCHES = (1, 10, 100, 1000, 10_000)
 _READ_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60)
 
