@@ -50,6 +50,7 @@ _SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
     "P11": memory.run,
 }
 _OTHERS_SHARE_MAX = 0.05
+_TENANTS_MAX = 100_000
 _WITH_PEERS = ("P1", "P2", "P4", "P7")
 
 
@@ -64,7 +65,9 @@ class Arguments:
     record: bool
     seed: int
     output: Path | None
+    tenants: int
     policy: str
+    policy_name: str
 
 
 def _scenarios(text: str) -> tuple[str, ...]:
@@ -75,13 +78,20 @@ def _scenarios(text: str) -> tuple[str, ...]:
     return names
 
 
-def _document(path: str) -> str:
+def _policy(path: str) -> tuple[str, str]:
+    """Return a policy's name, which is that of its file, and the document."""
     try:
         document = Path(path).read_text("utf-8")
         parse(document)
     except (OSError, PolicyRefused) as error:
         raise argparse.ArgumentTypeError(f"no policy {path}: {error}") from None
-    return document
+    return Path(path).stem, document
+
+
+def _tenants(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= _TENANTS_MAX:
+        raise argparse.ArgumentTypeError(f"no number from 1 to {_TENANTS_MAX:,}: {text}")
+    return int(text)
 
 
 def arguments(argv: Sequence[str] | None) -> Arguments:
@@ -99,10 +109,19 @@ def arguments(argv: Sequence[str] | None) -> Arguments:
     )
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--output", type=Path, help="where the JSON goes")
-    parser.add_argument("--policy", type=_document, help="a file to put in force")
+    parser.add_argument(
+        "--tenants",
+        type=_tenants,
+        default=1,
+        help="whose jobs P1, P2, P5 and P7 are; else one's",
+    )
+    parser.add_argument(
+        "--policy", type=_policy, default=("", ""), help="a file to put in force"
+    )
     given = parser.parse_args(argv)
-    if given.record and given.policy:
-        parser.error("--record is for a run without a policy, whose figures the budgets hold")
+    policy_name, policy = given.policy
+    if given.record and given.tenants > 1 and not policy:
+        parser.error("--record is for one tenant, or for a policy: leave out --tenants")
     chosen = given.only or (_WITH_PEERS if given.peers_only else tuple(_SCENARIOS))
     return Arguments(
         form="long" if given.long else given.form,
@@ -112,7 +131,9 @@ def arguments(argv: Sequence[str] | None) -> Arguments:
         record=given.record,
         seed=given.seed,
         output=given.output,
-        policy=given.policy or "",
+        tenants=given.tenants,
+        policy=policy,
+        policy_name=policy_name,
     )
 
 
@@ -120,7 +141,7 @@ def _context(server: Server, given: Arguments, python: Path) -> Context:
     return Context(
         server=server,
         peers=peers_known.known(python),
-        fairlead=FairleadContender(policy=given.policy),
+        fairlead=FairleadContender(policy=given.policy, tenants=given.tenants),
         long=given.form == "long",
         seed=given.seed,
         with_fairlead=not given.peers_only,
@@ -176,7 +197,9 @@ def _run(given: Arguments) -> int:
     report.show(outcomes, run)
     say(f"written to {report.write(outcomes, run, given.output)}")
     if given.record and not failures:
-        budgets.record(outcomes, run.machine, postgres=run.postgres, form=given.form)
+        under = budgets.Under(policy=given.policy_name, tenants=given.tenants)
+        on = budgets.On(run.machine, postgres=run.postgres, form=given.form)
+        budgets.record(outcomes, on, under if given.policy else None)
     missed = report.missed(outcomes)
     return 1 if failures or (given.strict and missed) else 0
 

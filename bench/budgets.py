@@ -17,6 +17,8 @@ from bench.machine import Machine
 from bench.outcome import Figure, Outcome
 
 FOLDER = Path(__file__).resolve().parent / "budgets"
+UNDER = FOLDER / "under-policy"
+"""What was observed with a policy in force, a file for each policy and scenario."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,6 +48,23 @@ class Budget:
     title: str
     bars: Mapping[str, Bar]
     goals: Mapping[str, Bar]
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """Where and how something was observed."""
+
+    machine: Machine
+    postgres: str
+    form: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Under:
+    """The policy in force by the name of its file, and how many tenants' jobs were played."""
+
+    policy: str
+    tenants: int
 
 
 def _bars(entries: Mapping[str, Mapping[str, float]]) -> dict[str, Bar]:
@@ -84,21 +103,37 @@ def _observed_line(figure: Figure) -> str:
     )
 
 
-def record(outcomes: Sequence[Outcome], machine: Machine, *, postgres: str, form: str) -> None:
-    """Rewrite the observed part of each outcome's budget file; the bars stay as they are."""
+def record(outcomes: Sequence[Outcome], on: On, under: Under | None = None) -> None:
+    """Rewrite the observed part of each outcome's budget file; the bars stay as they are.
+
+    What was observed under a policy goes into a file of its own; its bars are the same.
+    """
     for outcome in outcomes:
-        budget = load(outcome.scenario)
-        lines = [f'title = "{budget.title}"']
-        lines += _bar_lines("bars", budget.bars)
-        lines += _bar_lines("stretch", budget.goals)
-        lines += ["\n[observed]", *(_observed_line(each) for each in outcome.figures)]
-        lines += [
-            "\n[observed_on]",
-            f'machine = "{machine.cpu_model}, {machine.cores} cores, {machine.memory_gib} GiB"',
-            f'postgres = "{postgres}"',
-            f'python = "{machine.python}"',
-            f'commit = "{machine.commit}"',
-            f'date = "{machine.date}"',
-            f'form = "{form}"',
-        ]
-        (FOLDER / f"{outcome.scenario}.toml").write_text("\n".join(lines) + "\n")
+        path = FOLDER / f"{outcome.scenario}.toml"
+        conditions: list[str] = []
+        lines: list[str] = []
+        if under is None:
+            budget = load(outcome.scenario)
+            lines += [f'title = "{budget.title}"']
+            lines += _bar_lines("bars", budget.bars)
+            lines += _bar_lines("stretch", budget.goals)
+            lines += [""]
+        else:
+            path = UNDER / f"{under.policy}-{outcome.scenario}.toml"
+            conditions = [f'policy = "{under.policy}"', f"tenants = {under.tenants}"]
+        lines += ["[observed]", *(_observed_line(each) for each in outcome.figures), ""]
+        lines += ["[observed_on]", *conditions, *_on_lines(on)]
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("\n".join(lines) + "\n")
+
+
+def _on_lines(on: On) -> list[str]:
+    machine = on.machine
+    return [
+        f'machine = "{machine.cpu_model}, {machine.cores} cores, {machine.memory_gib} GiB"',
+        f'postgres = "{on.postgres}"',
+        f'python = "{machine.python}"',
+        f'commit = "{machine.commit}"',
+        f'date = "{machine.date}"',
+        f'form = "{on.form}"',
+    ]

@@ -23,6 +23,10 @@ PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
 """This checkout is what is measured, whichever one the environment was made from."""
 APP = "bench_app:tasks"
 INSERT = "insert into fairlead.jobs (kind, payload) select 'bench', unnest(%s::jsonb[])"
+_INSERT_OF_TENANTS = (
+    "insert into fairlead.jobs (tenant, kind, payload)"
+    " select 'tenant-' || floor(random() * {tenants})::int, 'bench', unnest(%s::jsonb[])"
+)
 INSERT_STAMPED = INSERT.replace("'bench'", "'stamp'")
 
 
@@ -36,6 +40,15 @@ class FairleadContender:
     settings: Settings = field(default_factory=lambda: {"concurrency": 200})
     policy: str = ""
     """The document in force; without one everybody has the same weight and no limit."""
+    tenants: int = 1
+    """Whose jobs are enqueued: of the tenant without a name, or of so many at random."""
+
+    @property
+    def insert(self) -> str:
+        """Return the statement that inserts an array of payloads."""
+        if self.tenants == 1:
+            return INSERT
+        return _INSERT_OF_TENANTS.format(tenants=self.tenants)
 
     def install(self, dsn: str) -> None:
         """Migrate an empty database, and put the policy in force."""
@@ -46,7 +59,7 @@ class FairleadContender:
 
     def enqueue(self, dsn: str, jobs: int, batch: int) -> float:
         """Insert rows, as any application would."""
-        return plain_sql.enqueue(dsn, INSERT, jobs=jobs, batch=batch)
+        return plain_sql.enqueue(dsn, self.insert, jobs=jobs, batch=batch)
 
     def _start(self, name: str, argv: list[str], dsn: str, folder: Path) -> Child:
         environment = {

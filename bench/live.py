@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import plain_sql
-from bench.fairlead_contender import INSERT, FairleadContender
+from bench.fairlead_contender import FairleadContender
 from bench.probe import ProbeFolder
 from bench.processes import Child, descendants, task_cpu_seconds, wait_until
 
@@ -22,6 +22,7 @@ class Live:
     """A scheduler and a worker that run against one database."""
 
     dsn: str
+    insert: str
     folder: Path
     scheduler: Child
     worker: Child
@@ -67,7 +68,12 @@ def running(fairlead: FairleadContender, dsn: str, *, processes: int = 1) -> Gen
             worker = fairlead.start_worker(dsn, folder, processes=processes)
             try:
                 yield Live(
-                    dsn=dsn, folder=folder, scheduler=scheduler, worker=worker, probes=probes
+                    dsn=dsn,
+                    insert=fairlead.insert,
+                    folder=folder,
+                    scheduler=scheduler,
+                    worker=worker,
+                    probes=probes,
                 )
             finally:
                 worker.stop()
@@ -79,7 +85,7 @@ def running(fairlead: FairleadContender, dsn: str, *, processes: int = 1) -> Gen
 def feeding(live: Live, *, backlog: int) -> Generator[Child]:
     """Keep `backlog` jobs waiting, beside those that waited before."""
     feeder = plain_sql.feed(
-        live.dsn, INSERT, backlog=backlog, probes=live.probes.path, folder=live.folder
+        live.dsn, live.insert, backlog=backlog, probes=live.probes.path, folder=live.folder
     )
     try:
         yield feeder

@@ -89,7 +89,8 @@ def run(context: Context) -> Outcome:
             _database(backlog), template(context.server, context.fairlead)
         )
         if backlog != SMALLEST:  # the feeder makes the smallest itself
-            fill(context, _database(backlog), jobs=backlog, tenants=1)
+            tenants = context.fairlead.tenants
+            fill(context, _database(backlog), jobs=backlog, tenants=tenants)
     windows: dict[int, list[live.Window]] = {backlog: [] for backlog in backlogs}
     for turn in range(context.rounds(_PAIRS_QUICK, _PAIRS_LONG)):
         for backlog in backlogs if turn % 2 else backlogs[::-1]:

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TypedDict, cast
+from typing import NotRequired, TypedDict, cast
 
 from bench import budgets
 from bench.report import number
@@ -23,6 +23,24 @@ _COLUMNS = """| figure | bar | measured | lowest and highest | |
 """
 
 
+_UNDER = """## With a policy in force
+
+The same bars while a policy of `bench/policies` is obeyed: `python -m bench` with `--policy`,
+`--tenants` and `--record`. P8 has ten thousand tenants in any case.
+"""
+
+
+class _On(TypedDict):
+    machine: str
+    postgres: str
+    python: str
+    date: str
+    commit: str
+    form: str
+    policy: NotRequired[str]
+    tenants: NotRequired[int]
+
+
 class _Observed(TypedDict):
     label: str
     median: float
@@ -34,15 +52,25 @@ class _Observed(TypedDict):
 
 def render() -> str:
     """Return the page."""
-    names = sorted(budgets.FOLDER.glob("*.toml"), key=lambda path: int(path.stem[1:]))
-    return "\n".join([_HEAD, *(_section(path) for path in names)])
+    own = sorted(budgets.FOLDER.glob("*.toml"), key=_place)
+    under = sorted(budgets.UNDER.glob("*.toml"), key=_place)
+    parts = [_HEAD, *(_section(path, path.stem) for path in own)]
+    if under:
+        parts.append(_UNDER)
+        parts += [_section(path, path.stem.rpartition("-")[2]) for path in under]
+    return "\n".join(parts)
 
 
-def _section(path: Path) -> str:
-    budget = budgets.load(path.stem)
+def _place(path: Path) -> tuple[str, int]:
+    policy, _, scenario = path.stem.rpartition("-")
+    return policy, int(scenario[1:])
+
+
+def _section(path: Path, scenario: str) -> str:
+    budget = budgets.load(scenario)
     content = tomllib.loads(path.read_text("utf-8"))
     seen = cast("Mapping[str, _Observed]", content.get("observed", {}))
-    on = cast("Mapping[str, str]", content.get("observed_on", {}))
+    on = cast("_On", content.get("observed_on", {}))
     rows = [_row(key, each, budget) for key, each in seen.items()]
     where = (
         f"{on['machine']}, PostgreSQL {on['postgres']}, Python {on['python']}, "
@@ -51,6 +79,10 @@ def _section(path: Path) -> str:
         else "Not measured yet.\n"
     )
     title = f"## {budget.scenario}: {budget.title}\n"
+    if "policy" in on:
+        number_of = on.get("tenants", 1)
+        tenants = f"{number_of:,} tenants" if number_of > 1 else "one tenant"
+        title = f"### {budget.scenario} under {on['policy']}, {tenants}\n"
     return "\n".join(
         [title, where, _COLUMNS + "\n".join(rows) + "\n"] if rows else [title, where]
     )

@@ -1,11 +1,27 @@
 """What `python -m bench` is asked for."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from bench import budgets
 from bench.__main__ import arguments
+from bench.machine import Machine
+from bench.outcome import Outcome, figure
+from fairlead.policy import parse
+from fairlead_scheduler.terms import compiled
 
+TENANTS = [f"tenant-{number}" for number in range(10_000)]
+MACHINE = Machine(
+    cpu_model="a processor",
+    cores=2,
+    memory_gib=4.0,
+    kernel="6",
+    python="3.11",
+    commit="abc",
+    date="2026-01-02T03:04:05+00:00",
+)
 FIFTY = Path(__file__).parents[2] / "bench/policies/fifty-rules.yaml"
 
 
@@ -22,10 +38,54 @@ def test_a_policy_is_read_before_anything_is_measured() -> None:
     assert FIFTY.read_text("utf-8") == arguments(["--policy", str(FIFTY)]).policy
 
 
-@pytest.mark.parametrize("words", [["--policy", "."], ["--policy", str(FIFTY), "--record"]])
+@pytest.mark.parametrize(
+    "words", [["--policy", "."], ["--tenants", "0"], ["--tenants", "10", "--record"]]
+)
 def test_what_cannot_be_measured_is_refused(words: list[str]) -> None:
-    """A folder is no policy, and the budgets are those without one."""
+    """A folder is no policy, and the budgets are those of one tenant."""
     with pytest.raises(SystemExit) as refused:
         arguments(words)
 
     assert refused.value.code == 2
+
+
+def test_what_is_observed_under_a_policy_has_files_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Named after policy and scenario; the budgets themselves stay those without one."""
+    monkeypatch.setattr(budgets, "UNDER", tmp_path / "under-policy")
+    outcome = Outcome(scenario="P8", figures=(figure("cpu_us_per_job", "CPU", "us", [9.5]),))
+    kept = (budgets.FOLDER / "P8.toml").read_text("utf-8")
+    on = budgets.On(MACHINE, postgres="18.4", form="quick")
+
+    budgets.record([outcome], on, budgets.Under(policy="fifty-rules", tenants=10_000))
+
+    written = tomllib.loads((tmp_path / "under-policy/fifty-rules-P8.toml").read_text("utf-8"))
+    assert ("fifty-rules", 10_000) == tuple(
+        written["observed_on"][name] for name in ("policy", "tenants")
+    )
+    assert 9.5 == written["observed"]["cpu_us_per_job"]["median"]
+    assert kept == (budgets.FOLDER / "P8.toml").read_text("utf-8")
+
+
+def test_each_of_the_fifty_rules_is_for_tenants_that_are_played() -> None:
+    """As `--tenants 10000` and P8 name them."""
+    table = compiled(parse(FIFTY.read_text("utf-8")))
+    rules = table.rules.of("default")
+    rules_of = {name: rules.for_tenant(name) for name in TENANTS}
+
+    assert 50 == len([*table.rules.everywhere, *table.rules.by_lane])
+    for condition in (*table.rules.everywhere, *table.rules.by_lane):
+        assert any(of_tenant & condition.bit for of_tenant in rules_of.values()), condition.name
+
+
+def test_the_fifty_rules_have_a_limit_for_every_tenant_that_is_played() -> None:
+    """Queue and tenants; some have one or a rate that they reach."""
+    terms = compiled(parse(FIFTY.read_text("utf-8"))).queue("default")
+    lanes = [terms.lane(name) for name in TENANTS]
+
+    assert terms.own.limit is not None
+    assert terms.own.rates
+    assert all(lane.limit is not None for lane in lanes)
+    assert 100 < sum(lane.limit == 1 for lane in lanes)
+    assert 100 < sum(bool(lane.rates) for lane in lanes)
