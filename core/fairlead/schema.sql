@@ -800,6 +800,17 @@ begin
     return null;
 end $$;
 
+CREATE FUNCTION fairlead._wake_scheduler_at_ending() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not (case when pg_try_advisory_lock_shared(7165163640219131511)
+                 then pg_advisory_unlock_shared(7165163640219131511) else false end) then
+        perform pg_notify('fairlead_scheduler', 'ended');
+    end if;
+    return new;
+end $$;
+
 CREATE FUNCTION fairlead.apply_policy(document text, digest text, author text DEFAULT NULL::text, reason text DEFAULT ''::text) RETURNS TABLE(version bigint, stored boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2032,6 +2043,8 @@ CREATE TRIGGER jobs_wake_scheduler BEFORE INSERT ON fairlead.jobs FOR EACH STATE
 
 CREATE TRIGGER policy_versions_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON fairlead.policy_versions FOR EACH STATEMENT EXECUTE FUNCTION fairlead._policy_versions_stay();
 
+CREATE TRIGGER receipts_wake_scheduler BEFORE INSERT ON fairlead.receipts FOR EACH ROW WHEN ((new.ended IS NOT NULL)) EXECUTE FUNCTION fairlead._wake_scheduler_at_ending();
+
 CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.schedules FOR EACH ROW WHEN ((((old.cron IS DISTINCT FROM new.cron) OR (old.timezone IS DISTINCT FROM new.timezone)) AND (NOT (new.considered_until IS DISTINCT FROM old.considered_until)))) EXECUTE FUNCTION fairlead._begin_schedule_anew();
 
 ALTER TABLE ONLY fairlead.policy_events
@@ -2176,6 +2189,8 @@ REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens big
 GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._wake_scheduler_at_ending() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) TO fairlead_admin;

@@ -13,6 +13,7 @@ from time import monotonic, thread_time
 from psycopg import errors
 
 from fairlead import log
+from fairlead_scheduler.alert import Alert
 from fairlead_scheduler.calls import Requests, drain
 from fairlead_scheduler.calm import Calm, tick_share
 from fairlead_scheduler.explain import told
@@ -74,7 +75,7 @@ class Loop:
         self._rulings = Rulings(
             metrics.policy.rules, self._disabled, Clocks(monotonic, thread_time)
         )
-        self._calm = Calm()
+        self._calm, self._alert = Calm(), Alert()
         self._now_us = 0
         self._bands = 0
         """How many bands workers look at, as far as this term knows."""
@@ -94,7 +95,12 @@ class Loop:
         metrics.policy.in_force(table.digest, table.version)
 
     def notified(self, told: Collection[str]) -> None:
-        """Somebody called: for a policy, for a question, or for jobs, a worker or a pause."""
+        """Somebody called: for a policy, for a question, or for jobs, a worker or a pause.
+
+        An ending calls for the next look and nothing else.
+        """
+        if all(each == "ended" for each in told):
+            return
         self._workers_seconds = _WORKERS_SECONDS_LOWEST
         self._look_due = self._stirred_at = monotonic()
         if "policy" in told:
@@ -296,6 +302,8 @@ class Loop:
         elif calm.quiet:
             seconds = self._settings.idle_seconds
         seconds = min(seconds, self._release_seconds())
+        if self._heed_endings(view):
+            seconds = 0.0
         self._due = monotonic() + seconds
         return timedelta(seconds=seconds)
 
@@ -309,8 +317,9 @@ class Loop:
     def _release_seconds(self) -> float:
         """Return how long it takes until a rate or an ending may let somebody go.
 
-        It is a tick at least. No ending notifies, and whom a limit holds back has nothing
-        queued that could run in its place.
+        It is a tick at least. Whom a limit holds back has nothing queued that could run in
+        its place; endings notify, but not where they are many, and not one that began before
+        they were asked to.
         """
         order = self._knowledge.order
         release_us, seconds = order.release_us, inf
@@ -319,6 +328,25 @@ class Loop:
         if order.limited:
             seconds = min(seconds, order.mean_us / 1e6 * _ENDING_SHARE)
         return max(self._settings.tick_seconds, seconds)
+
+    def _heed_endings(self, view: View) -> bool:
+        """Have endings notify us while somebody waits for one, and they are few.
+
+        Whether they do from now on: what ended before has to be looked for once more. Asking
+        fails while an ending looks whether we ask; then the next look tries again.
+        """
+        alert, limited = self._alert, self._knowledge.order.limited
+        if not ((limited and self._settings.database_direct) or alert.asked):
+            return False
+        endings = sum(1 for receipt in view.receipts if receipt.ended)
+        alert.looked(self._now_us, endings=endings, limited=limited)
+        if alert.wanted and not alert.asked:
+            alert.asked = self._store.heed_endings()
+            return alert.asked
+        if alert.asked and not alert.wanted:
+            self._store.ignore_endings()
+            alert.asked = False
+        return False
 
     def _quiet_seconds(self, tick_seconds: float) -> float:
         """Ask to be notified while INSERTs are rare, and look once more before a long rest."""

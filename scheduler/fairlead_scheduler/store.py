@@ -151,6 +151,15 @@ class Store:
         """Ask that no INSERT notifies us any more."""
         self._connection.execute(sql.load(_PACKAGE, "busy"))
 
+    def heed_endings(self) -> bool:
+        """Ask every ending to notify us; whether nobody else had asked for it."""
+        row = self._connection.execute(sql.load(_PACKAGE, "heed_endings")).fetchone()
+        return row == (True,)
+
+    def ignore_endings(self) -> None:
+        """Ask that no ending notifies us any more."""
+        self._connection.execute(sql.load(_PACKAGE, "ignore_endings"))
+
     def wake(self, workers: Sequence[int]) -> None:
         """Tell these workers, or everybody if there are none, that there is work."""
         named = ",".join(map(str, workers))

@@ -132,7 +132,7 @@ def test_a_limit_is_never_exceeded_while_workers_run(
 def test_the_leader_looks_often_while_a_limit_holds_work_back(
     database_url: str, db: Database, connect: Connect
 ) -> None:
-    """An ending notifies nobody, and nothing is queued that could run in its place."""
+    """An ending may go unannounced, and nothing is queued that could run in its place."""
     policy_store.store(db, LIMITED)
     worker = register(db, slots=20)
     insert(db, "loud", 10)

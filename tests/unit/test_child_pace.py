@@ -23,6 +23,14 @@ def test_about_20_ms_of_work_is_claimed_ahead(per_second: float, ahead: int) -> 
     assert ahead == pytest.approx(steady(per_second).ahead, abs=1 + ahead * 0.05)
 
 
+@pytest.mark.parametrize(("per_second", "brisk"), [(0, False), (40, False), (60, True)])
+def test_an_ending_waits_for_others_where_there_are_some(
+    per_second: float, *, brisk: bool
+) -> None:
+    """A limit may keep a slot idle until its ending is written."""
+    assert brisk == steady(per_second).is_brisk
+
+
 def test_what_is_claimed_ahead_has_a_bound() -> None:
     """However quick the jobs are."""
     assert AHEAD_MAX == steady(1_000_000).ahead

@@ -1,8 +1,8 @@
 """The finisher: takes what has ended and has it written, in a thread of its own.
 
-Threads append what has ended to a list and go on. The finisher takes the list, lingers a few
-milliseconds for more while other work runs, and writes it with one statement per kind of
-ending.
+Threads append what has ended to a list and go on. The finisher takes the list and writes it
+with one statement per kind of ending. Where many end it lingers a few milliseconds for more;
+where few do none would come, and a limit may keep the slot idle until the ending is written.
 """
 
 import sys
@@ -20,6 +20,7 @@ from fairlead_worker import child_store
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.counts import Counts
 from fairlead_worker.outcome import Stop, Unsaid
+from fairlead_worker.pace import Pace
 from fairlead_worker.progress import Reports
 from fairlead_worker.slots import Slots
 from fairlead_worker.write import Writer
@@ -62,6 +63,7 @@ class Finisher:
         self._bell: SimpleQueue[None] = SimpleQueue()
         self._ring_at = _NEVER
         self._tick_at = monotonic() + _TICK_SECONDS
+        self._pace = Pace(at=monotonic())
         self._log = log.get("worker.finish")
         self.reports = Reports(slots, self.ring)
         self.total = 0
@@ -109,7 +111,9 @@ class Finisher:
 
     def _await_work(self) -> None:
         self._rest(1, _LOOK_SECONDS if self._slots.held else _TICK_SECONDS)
-        if self._ended and (self._slots.busy or self._slots.ready):
+        self._pace = self._pace.after(self.total + len(self._ended), monotonic())
+        more = self._pace.is_brisk and (self._slots.busy or self._slots.ready)
+        if self._ended and more:
             self._rest(BATCH_MAX, LINGER_SECONDS)
 
     def _rest(self, until_ended: int, seconds: float) -> None:
