@@ -13,12 +13,13 @@ from itertools import islice
 
 from fairlead_scheduler import traits
 from fairlead_scheduler.books import UNCLAIMED, UNKNOWN, Flight, Lane, Queue
-from fairlead_scheduler.bounds import RESERVE, Bounds
+from fairlead_scheduler.bounds import KEY, RESERVE, RULE, Bounds
 from fairlead_scheduler.estimate import prior_us
 from fairlead_scheduler.keys import Value
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.longs import long_jobs
 from fairlead_scheduler.terms import Table
+from fairlead_scheduler.verdicts import is_ruled_out
 
 _LANES_AT_ONCE = 1000
 _RULED_LANES_AT_ONCE = 400
@@ -46,8 +47,7 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
         if ruled:
             queue.rules = table.rules.of(queue.name)
         _amend_queue(ledger, queue)
-        demands = () if queue.keys is None else queue.keys.demands
-        if demands != queue.rule.keys and traits.rekey(ledger, queue, queue.rule.keys):
+        if traits.rekey(ledger, queue):
             rekeyed.add(queue)
         ledger.stale.update(dict.fromkeys(queue.every()))
     if rekeyed:
@@ -172,6 +172,8 @@ def _amend_lane(ledger: Ledger, lane: Lane) -> None:
             queue.scale = min(queue.scale, terms.weight / queue.weight)
         lane.terms = terms
         ledger.bind(lane, queue.name, lane.tenant)
+    if lane.held in (KEY, RULE):
+        ledger.keyed.again[lane] = None
     lane.mean.narrow(settings.window)
     lane.expected_us = lane.mean.shrunk_us(queue.prior_us, settings.prior_samples)
 
@@ -179,8 +181,8 @@ def _amend_lane(ledger: Ledger, lane: Lane) -> None:
 def surplus(ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     """Return the unclaimed rows that may not wait any more, ascending.
 
-    Those are rows above a new limit, of which the ones go that would be claimed last, and rows
-    in a band that is no longer theirs.
+    Those are rows above a new limit, of which the ones go that would be claimed last, rows in a
+    band that is no longer theirs, and those that a rule for single jobs holds.
     """
     excess: dict[Bound, int] = {}
     for ledger in ledgers:
@@ -189,7 +191,7 @@ def surplus(ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     for ledger in reversed(ledgers):
         for _, job_id, flight in sorted(_waiting(ledger, excess), reverse=True):
             above = [each for each in _bounds(job_id, flight) if each in excess]
-            if _has_strayed(ledger, flight) or any(excess[each] > 0 for each in above):
+            if _must_go(ledger, job_id, flight) or any(excess[each] > 0 for each in above):
                 chosen.append(job_id)
                 for each in above:
                     excess[each] -= 1
@@ -203,7 +205,7 @@ def _waiting(ledger: Ledger, excess: Mapping[Bound, int]) -> Iterator[tuple[int,
     for job_id, flight in ledger.flights.items():
         if flight.claimed_us == UNCLAIMED and (
             any(each in excess for each in _bounds(job_id, flight))
-            or _has_strayed(ledger, flight)
+            or _must_go(ledger, job_id, flight)
         ):
             yield flight.root_tag, job_id, flight
 
@@ -229,6 +231,11 @@ def _bounds(job_id: int, flight: Flight) -> Iterator[Bound]:
     if queue.keys is not None:
         for value in queue.keys.flights.get(job_id, ()):
             yield queue.name, value
+
+
+def _must_go(ledger: Ledger, job_id: int, flight: Flight) -> bool:
+    """Whether an unclaimed row may not wait, whatever limits allow."""
+    return _has_strayed(ledger, flight) or is_ruled_out(ledger, job_id, flight)
 
 
 def _has_strayed(ledger: Ledger, flight: Flight) -> bool:

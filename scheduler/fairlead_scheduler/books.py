@@ -192,7 +192,7 @@ class Queue:
         self.key = OUT
         self.active = False
         self.waits_since_us = 0
-        self.keys: Keys[Lane] | None = Keys(rule.keys) if rule.keys else None
+        self.keys: Keys[Lane] | None = None
         self.lanes: Level[Lane] = Level()
         self.tenants: dict[str, Lane] = {}
         self.aged: dict[tuple[str, int], Lane] = {}
@@ -235,6 +235,11 @@ class Queue:
         """Return its terms with what rules change of them, of which these hold."""
         rules = self.rules.own & ruling
         return self.rule.own.under(book.effects(rules)) if rules else self.rule.own
+
+    def made_keys(self) -> Keys[Lane] | None:
+        """Return new keys, by its terms and its rules; None where nothing holds single jobs."""
+        demands, ruled = self.rule.keys, self.rules.jobs > 0
+        return Keys(demands, ruled=ruled) if demands or ruled else None
 
     def every(self) -> Iterator[Lane]:
         """Yield all lanes."""

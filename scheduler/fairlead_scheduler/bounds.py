@@ -6,9 +6,9 @@ from typing import Protocol
 from fairlead_scheduler import rates
 from fairlead_scheduler.rates import Rate, Used
 
-FREE, LIMIT, RATE, PAUSED, RESERVE, KEY, HOLD = range(7)
+FREE, LIMIT, RATE, PAUSED, RESERVE, KEY, HOLD, RULE = range(8)
 """Why a lane or a queue is held back; free when it is not. A reserve for short jobs holds back
-lanes of long ones."""
+lanes of long ones, a rule those whose first jobs it all holds, one by one."""
 REASONS = {
     LIMIT: "limit",
     RATE: "rate",
@@ -16,9 +16,12 @@ REASONS = {
     RESERVE: "reserve",
     KEY: "key",
     HOLD: "hold",
+    RULE: "hold",
 }
 BOUNDS = frozenset({LIMIT, RATE, HOLD})
 """What is so for want of room in its bounds."""
+PASSING = frozenset({PAUSED, KEY, RULE})
+"""What is asked anew whenever a lane is admitted."""
 
 
 class Holder(Protocol):

@@ -1,10 +1,10 @@
-"""Which head of a lane goes next where keys may hold some of them: the first that may.
+"""Which head of a lane goes next where keys or rules may hold some: the first that may.
 
 A head that is held stays in its place, and those behind it are looked at, up to a number of
 held ones: its lane is held only when all of them are.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from enum import Enum, auto
 
 from fairlead_scheduler.books import Lane
@@ -19,6 +19,8 @@ class Found(Enum):
     """A head may go."""
     READ = auto()
     """The values of the next head have to be read first."""
+    JUDGE = auto()
+    """Rules have to be looked at for the next head, for which there is no time left."""
     HELD = auto()
     """Every head that was looked at is held."""
     NOTHING = auto()
@@ -26,14 +28,40 @@ class Found(Enum):
 
 
 class Choice:
-    """The look through the heads of one lane during one plan, in which keys only fill up."""
+    """The look through the heads of one lane during one plan, in which keys only fill up.
 
-    __slots__ = ("_flights", "_keys", "_number", "_passed", "_place", "_streams", "blocking")
+    Args:
+        lane: Whose heads.
+        keys: Of its queue.
+        flights: What is in flight.
+        judge: Says which rules hold a job, None while nobody has looked; None: there are none.
+    """
 
-    def __init__(self, lane: Lane, keys: Keys[Lane], flights: Container[int]) -> None:
+    __slots__ = (
+        "_flights",
+        "_judge",
+        "_keys",
+        "_number",
+        "_passed",
+        "_place",
+        "_streams",
+        "blocking",
+        "held_by",
+    )
+
+    def __init__(
+        self,
+        lane: Lane,
+        keys: Keys[Lane],
+        flights: Container[int],
+        judge: Callable[[int], int | None] | None,
+    ) -> None:
+        self._judge = judge
+        self.held_by = 0
+        """The rules that hold heads which were passed over."""
         self._streams = tuple(lane.heads.streams)
         self.blocking: dict[Value, None] = {}
-        """What holds the heads that were passed over."""
+        """The values that hold some of them."""
         self._keys = keys
         self._flights = flights
         self._number = 0
@@ -87,9 +115,15 @@ class Choice:
             if values is None:
                 return Found.READ
             full = keys.full(values)
-            if full is None:
+            if full is not None:
+                self.blocking[full] = None
+            elif self._judge is None:
                 return Found.GO
-            self.blocking[full] = None
+            else:
+                rules = self._judge(job_id)
+                if not rules:
+                    return Found.JUDGE if rules is None else Found.GO
+                self.held_by |= rules
             self._passed += 1
             self._place += 1
         return None

@@ -100,6 +100,10 @@ class Scene:
     """What holds the job itself."""
     key_us: int = 0
     """Since when it has."""
+    job_rule: str | None = None
+    """The rule of the policy that holds the job itself."""
+    job_rule_us: int = 0
+    """Since when it, or one before it, has."""
     band: str = ""
     above: bool = False
     """Whether anybody waits in a band above."""
@@ -137,7 +141,7 @@ class Answer:
     by: str | None
     """Whose limit, rate, hold, pause or cap it is: `queue` or `tenant`. With `key` what waits:
     `queue`, until values are read, `tenant`, for the jobs before this one, or None: the job
-    itself."""
+    itself. With `hold` None is the job itself, too."""
     blocked_since: str
     """Since when this has been what blocks it, as far as this leader knows; in ISO form."""
     blocked_seconds: float
@@ -152,7 +156,7 @@ class Answer:
     key: KeyHold | None = None
     """The key that holds the job, if it is one of the first of its lane."""
     rule: str | None = None
-    """The rule of the policy that holds its tenant or its queue."""
+    """The rule of the policy that holds its tenant, its queue or itself."""
 
 
 def answer(question: Question, scene: Scene) -> Answer:
@@ -169,6 +173,8 @@ def answer(question: Question, scene: Scene) -> Answer:
     key = scene.key if reason in (None, "key") else None
     if key is not None:
         reason, by, ahead, since_us = "key", None, key.before, scene.key_us
+    elif scene.job_rule is not None and reason != "paused" and rule is None:
+        reason, by, rule, since_us = "hold", None, scene.job_rule, scene.job_rule_us
     elif reason is None:
         reason, by, since_us = _unheld(scene)
     return Answer(
@@ -263,12 +269,20 @@ def _sentence(found: Answer) -> str:
     if found.blocked_by == "paused":
         return f"its {found.by} is paused{so_far}: resume it"
     if found.blocked_by == "hold":
-        return f"the policy's rule {found.rule} holds its {found.by} back{so_far}"
+        return f"{_ruled(found)}{so_far}"
     if found.starts_in_seconds is None:
         return "no worker is there: start one"
     held = found.blocked_by == "key"
     why = _held(found) if held else _WHY[found.blocked_by].format(by=found.by)
     return f"{why}{so_far}: it starts in {about}{behind}"
+
+
+def _ruled(found: Answer) -> str:
+    """Say which rule holds a job, or all those before it."""
+    if found.rule is None:
+        return "rules hold all jobs of its tenant that are looked at before it"
+    held = "it" if found.by is None else f"its {found.by}"
+    return f"the policy's rule {found.rule} holds {held} back"
 
 
 def _held(found: Answer) -> str:

@@ -10,7 +10,14 @@ _NO_LABELS: Mapping[str, str] = {}
 
 
 def facts_of(lane: Lane, labels: Labels, *, began_us: int, now_us: int) -> LaneFacts | None:
-    """Return what is known of a lane; None while its next job is being read.
+    """Return what is known of a lane; None while its next job is being read."""
+    if lane.heads.front is not None and not lane.heads.ready:
+        return None
+    return known_of(lane, labels, began_us=began_us, now_us=now_us)
+
+
+def known_of(lane: Lane, labels: Labels, *, began_us: int, now_us: int) -> LaneFacts:
+    """Return what is known of a lane; its next job waits from now on while it is being read.
 
     Args:
         lane: Which.
@@ -20,9 +27,7 @@ def facts_of(lane: Lane, labels: Labels, *, began_us: int, now_us: int) -> LaneF
     """
     heads = lane.heads
     since_us = now_us
-    if heads.front is not None:
-        if not heads.ready:
-            return None
+    if heads.front is not None and heads.ready:
         seen_us = heads.ready[0].seen_us
         since_us = began_us if seen_us is None else seen_us
     queue, tenant = lane.queue, lane.tenant

@@ -10,6 +10,7 @@ from heapq import heappop, heappush
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
 from fairlead_scheduler.bounds import KEY
+from fairlead_scheduler.judged import FACTS, Judged, facts_in
 
 _WOKEN_BESIDE = 16
 """Lanes that are woken beside those for which a key has room: some may not need it."""
@@ -88,7 +89,12 @@ class _Line(Generic[L]):
 
 
 class Keys(Generic[L]):
-    """The keys of one queue: what heads and flights have of them, and which lanes wait."""
+    """The keys of one queue: what heads and flights have of them, and which lanes wait.
+
+    Args:
+        demands: All of them must allow a job.
+        ruled: Whether there are rules for single jobs, for which more is read of each.
+    """
 
     __slots__ = (
         "_freed",
@@ -97,14 +103,21 @@ class Keys(Generic[L]):
         "demands",
         "flights",
         "heads",
+        "judged",
         "paths",
+        "ruled",
         "unknown",
     )
 
-    def __init__(self, demands: tuple[Demand, ...]) -> None:
+    def __init__(self, demands: tuple[Demand, ...], *, ruled: bool = False) -> None:
         self.demands = demands
+        self.ruled = ruled
+        self.judged = Judged()
         self.paths = [demand.path.split(".", 1) for demand in demands]
-        """Of each, where in a job the value is: `payload` or `headers`, and behind that."""
+        """Of each, where in a job the value is: `payload` or `headers`, and behind that. What
+        rules ask for comes last."""
+        if ruled:
+            self.paths.append(FACTS)
         self.heads: dict[int, tuple[Value, ...]] = {}
         """Heads whose values have been read, until they go."""
         self.flights: dict[int, tuple[Value, ...]] = {}
@@ -137,6 +150,7 @@ class Keys(Generic[L]):
     def leave(self, job_id: int) -> None:
         """Count a job as in flight no more. A repeat changes nothing."""
         self.unknown.pop(job_id, None)
+        self.judged.leave(job_id)
         for value in self.flights.pop(job_id, ()):
             left = self._in_flight[value] - 1
             if left:
@@ -167,8 +181,9 @@ class Keys(Generic[L]):
         return list(woken)
 
     def revise(self, demands: tuple[Demand, ...]) -> None:
-        """Take other limits for the same keys."""
+        """Take other limits for the same keys, and look at rules anew."""
         self.demands = demands
+        self.judged.verdicts.clear()
         self._freed.update(dict.fromkeys(self._waiting))
 
     def excess(self) -> dict[Value, int]:
@@ -179,10 +194,17 @@ class Keys(Generic[L]):
         """Take what was read of a job in flight; nothing if it has left since it was asked."""
         tenant = self.unknown.pop(job_id, None)
         if tenant is not None:
-            self._count(job_id, self.values(tenant, texts))
+            self._count(job_id, self._read(job_id, tenant, texts))
 
-    def values(self, tenant: str, texts: Sequence[str | None]) -> tuple[Value, ...]:
-        """Return the values of a job of this tenant, from the texts that were read."""
+    def learn_head(self, job_id: int, tenant: str, texts: Sequence[str | None]) -> None:
+        """Take what was read of a head."""
+        self.heads[job_id] = self._read(job_id, tenant, texts)
+
+    def _read(self, job_id: int, tenant: str, texts: Sequence[str | None]) -> tuple[Value, ...]:
+        """Return the values of a job of this tenant, and keep what rules ask for."""
+        if self.ruled:
+            self.judged.facts[job_id] = facts_in(texts[-1])
+            texts = texts[:-1]
         return tuple(
             [
                 Value(place, tenant if self.demands[place].per_tenant else None, text)
@@ -198,11 +220,10 @@ class Keys(Generic[L]):
             self._in_flight[value] = self._in_flight.get(value, 0) + 1
 
 
-def same_keys(one: Iterable[Demand], other: Iterable[Demand]) -> bool:
-    """Tell whether two lists differ in their limits at most."""
-    return [(each.path, each.per_tenant) for each in one] == [
-        (each.path, each.per_tenant) for each in other
-    ]
+def same_keys(one: Keys[L], other: Keys[L]) -> bool:
+    """Tell whether two differ in their limits at most, so that the same is read for them."""
+    scopes = [[(each.path, each.per_tenant) for each in x.demands] for x in (one, other)]
+    return scopes[0] == scopes[1] and one.ruled == other.ruled
 
 
 def start_of(lane: Waiting) -> int:

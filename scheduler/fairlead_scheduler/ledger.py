@@ -99,6 +99,7 @@ class Ledger:
             self.queues[queue] = node
             self.root.add(node)
             self.bind(node, queue, None)
+            node.keys = node.made_keys()
             self.shared.share_keys(node)
             if node.keys is not None:
                 self.keyed.queues[node] = None
@@ -364,9 +365,9 @@ class Ledger:
             self._dirty.append(lane)
 
     def heed_hold(self, lane: Lane) -> None:
-        """Have a row recalled that waits, or waits again, while a rule holds its lane."""
-        if lane.terms.held_by is not None or lane.queue.terms.held_by is not None:
-            self.over = True
+        """Have a row recalled that waits, or waits again, if a rule holds it or its lane."""
+        held = lane.terms.held_by is not None or lane.queue.terms.held_by is not None
+        self.over = self.over or held or lane.queue.rules.jobs > 0
 
     def _collect(self, owing: Iterable[Lane]) -> None:
         """Charge what lanes owe, and learn from what has ended in them."""

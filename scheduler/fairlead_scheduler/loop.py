@@ -297,10 +297,8 @@ class Loop:
         knowledge = self._knowledge
         if knowledge.lagging or knowledge.order.awaits_values or not view.probed_all:
             seconds = 0.0
-        elif self._settings.database_direct:
-            seconds = self._quiet_seconds(seconds)
-        elif calm.quiet:
-            seconds = self._settings.idle_seconds
+        elif not knowledge.order.awaits_verdicts:
+            seconds = self._calm_seconds(seconds)
         seconds = min(seconds, self._release_seconds())
         if self._heed_endings(view):
             seconds = 0.0
@@ -347,6 +345,12 @@ class Loop:
             self._store.ignore_endings()
             alert.asked = False
         return False
+
+    def _calm_seconds(self, tick_seconds: float) -> float:
+        """Return how long to rest when nothing is known to be left."""
+        if self._settings.database_direct:
+            return self._quiet_seconds(tick_seconds)
+        return self._settings.idle_seconds if self._calm.quiet else tick_seconds
 
     def _quiet_seconds(self, tick_seconds: float) -> float:
         """Ask to be notified while INSERTs are rare, and look once more before a long rest."""

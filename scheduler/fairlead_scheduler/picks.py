@@ -6,8 +6,8 @@ from heapq import heappop, heappush, heapreplace
 from math import ceil
 
 from fairlead_scheduler.books import Flight, Lane, Queue
-from fairlead_scheduler.bounds import KEY, Bounds
-from fairlead_scheduler.choice import Choice, Found
+from fairlead_scheduler.bounds import Bounds
+from fairlead_scheduler.choices import Choices, run_out
 from fairlead_scheduler.holds import Member
 from fairlead_scheduler.keys import Keys
 from fairlead_scheduler.lanes import Heads
@@ -15,6 +15,7 @@ from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import INDEX_BITS, INDEX_MASK, NEVER, OUT
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.values import Planned
+from fairlead_scheduler.verdicts import chooses
 
 _planned: Callable[[tuple[int, int, int, int | None]], Planned] = partial(
     tuple[int | None, ...].__new__, Planned
@@ -48,10 +49,9 @@ class Picks:
         self._turn_us = max(1, slots * settings.turn_us)
         """Slot-microseconds of one turn; a job that is longer makes a turn."""
         self._prior_samples = settings.prior_samples
-        self._choices: dict[Lane, Choice] = {}
-        """How far the heads of lanes have been looked through for those that no key holds."""
         self.jobs: list[Planned] = []
         self.doubtful: list[int] = []
+        self._choices = Choices(ledger, heads, self.doubtful)
         self.metered: dict[Member, None] = {}
         """Whose rates have been used."""
         if ledger.root.active:
@@ -225,7 +225,8 @@ class Picks:
     def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
         """Give lanes their turns until there are so many jobs, or the queue's turn is over."""
         lanes, ledger, keys = queue.lanes, self._ledger, queue.keys
-        free = ledger.longs is None and ledger.aging is None and keys is None
+        free = ledger.longs is None and ledger.aging is None
+        choices = self._choices
         ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
         while (ready or capped) and len(self.jobs) < jobs_max and queue.start < rival:
             behind = not ready or (capped and capped[0] + setback < ready[0])
@@ -236,8 +237,10 @@ class Picks:
                 continue
             if lane.start >= bar:
                 return
-            bounds = lane.bounds
-            if bounds is None and free:
+            bounds, chosen = lane.bounds, None
+            if keys is not None and chooses(lane, keys):
+                chosen = keys
+            if bounds is None and free and chosen is None:
                 self._turn(lane, jobs_max, rival)
             elif not self._careful_turn(lane, jobs_max, rival):
                 heappop(heap)
@@ -245,7 +248,7 @@ class Picks:
             heads = lane.heads
             if len(heads.ready) <= heads.refill_at and self._low(lane, heap):
                 continue
-            if (bounds is not None and ledger.bar(lane)) or (keys and self._stuck(lane, keys)):
+            if (bounds and ledger.bar(lane)) or (chosen and choices.stuck(lane, chosen)):
                 heappop(heap)
                 continue
             # As `Level.put` makes it, with one heap operation instead of two in the hot loop.
@@ -259,7 +262,7 @@ class Picks:
     def _careful_turn(self, lane: Lane, jobs_max: int, rival: int) -> bool:
         """Take what bounds, reserve and keys allow; whether the lane stays in its heap."""
         keys = lane.queue.keys
-        if keys is not None:
+        if keys is not None and chooses(lane, keys):
             return self._choosing_turn(lane, keys, jobs_max, rival)
         if self._ledger.leaves(lane) or self._ledger.is_parked(lane):
             return False
@@ -267,16 +270,16 @@ class Picks:
         return True
 
     def _choosing_turn(self, lane: Lane, keys: Keys[Lane], jobs_max: int, rival: int) -> bool:
-        """Take the first job of a lane that no key holds; whether it stays in its heap."""
-        choice, before = self._choice(lane, keys), len(self.jobs)
-        if self._stuck(lane, keys):
+        """Take the first job of a lane that nothing holds; whether it stays in its heap."""
+        choice, before = self._choices.of(lane, keys), len(self.jobs)
+        if self._choices.stuck(lane, keys):
             return False
         stream = choice.bring()
         lane.heads.show(stream)
         if lane.aged is not None and not self._ledger.aged(lane):
             choice.put_back()
             lane.heads.find_front()
-            return self._wait_aged(lane, keys, choice)
+            return self._choices.wait_aged(lane, keys, choice)
         stays = not self._ledger.is_parked(lane)
         if stays:
             self._guarded_turn(lane, min(jobs_max, before + 1), rival)
@@ -290,38 +293,6 @@ class Picks:
             self._ledger.keyed.unread[lane] = None
         lane.heads.find_front()
         return stays
-
-    def _wait_aged(self, lane: Lane, keys: Keys[Lane], choice: Choice) -> bool:
-        """Let a lane leave whose aged jobs keys hold, or that has none; whether it stays."""
-        if choice.blocking:
-            self._ledger.hold(lane, KEY)
-            keys.hold(lane, choice.blocking)
-            return False
-        return not self._ledger.leaves(lane)
-
-    def _stuck(self, lane: Lane, keys: Keys[Lane]) -> bool:
-        """Let a lane leave when none of its heads may go now; whether it does."""
-        choice = self._choice(lane, keys)
-        found = choice.look(self.doubtful)
-        if found == Found.GO:
-            return False
-        if found == Found.HELD:
-            self._ledger.hold(lane, KEY)
-            keys.hold(lane, choice.blocking)
-            self._heads.watch(lane.heads, choice.short)
-            return True
-        if found == Found.READ:
-            self._ledger.keyed.starved[lane] = None
-            self._ledger.keyed.awaits_values = True
-        self._heads.ran_low(lane.heads)
-        self._run_out(lane)
-        return True
-
-    def _choice(self, lane: Lane, keys: Keys[Lane]) -> Choice:
-        choice = self._choices.get(lane)
-        if choice is None:
-            choice = self._choices[lane] = Choice(lane, keys, self._ledger.shared.flights)
-        return choice
 
     def _guarded_turn(self, lane: Lane, jobs_max: int, rival: int) -> None:
         """Take no more jobs of a lane than its bounds and the reserve for short jobs allow."""
@@ -386,14 +357,8 @@ class Picks:
         if heads.ready:
             return False
         heappop(heap)
-        self._run_out(lane)
+        run_out(self._ledger, lane)
         return True
-
-    def _run_out(self, lane: Lane) -> None:
-        """Take a lane out until heads of it arrive, or their values are read."""
-        lane.key = OUT
-        if lane.heads.front is None:
-            self._ledger.rest(lane)
 
 
 def _start_of(queue: Queue) -> int:

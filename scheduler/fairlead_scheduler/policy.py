@@ -13,7 +13,7 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from fairlead_scheduler import amendment, recovery, scenes, traits
 from fairlead_scheduler.aging import Aging
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import BOUNDS, FREE, KEY, PAUSED, RESERVE
+from fairlead_scheduler.bounds import BOUNDS, FREE, PASSING, PAUSED, RESERVE
 from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.holds import Member
 from fairlead_scheduler.keys import Trait
@@ -137,7 +137,7 @@ class FairOrder:
         return self._ledger.keyed.awaits_values
 
     def traits(self) -> tuple[Trait, ...]:
-        """Return what to read of jobs for their keys; call it once before each `learn`."""
+        """Return what to read of jobs for keys and rules; call it once before each `learn`."""
         ledger = self._ledger
         self._asked = traits.ask(ledger) if ledger.keyed.queues else ()
         return traits.wanted(self._asked)
@@ -355,7 +355,7 @@ class FairOrder:
     def admit(self, lane: Lane) -> bool:
         """Let a lane wait for service, or rest; says whether it has begun to wait."""
         ledger = self._ledger
-        if lane.held in (PAUSED, KEY) or (lane.held == RESERVE and not ledger.is_long(lane)):
+        if lane.held in PASSING or (lane.held == RESERVE and not ledger.is_long(lane)):
             ledger.let(lane)
         if lane.heads.front is None:
             if lane.active:

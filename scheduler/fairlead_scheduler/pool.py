@@ -21,12 +21,13 @@ from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.looks import Look, looked
 from fairlead_scheduler.picks import Picks
+from fairlead_scheduler.plans import planned
 from fairlead_scheduler.policy import FairOrder
 from fairlead_scheduler.rates import Used
-from fairlead_scheduler.shared import Shared
+from fairlead_scheduler.shared import Judge, Shared
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import Table
-from fairlead_scheduler.values import NOBODY, BandPlan, Paused, Plan, Planned, QueueRow
+from fairlead_scheduler.values import NOBODY, Paused, Plan, QueueRow
 
 
 class PoolOrder:
@@ -98,8 +99,8 @@ class PoolOrder:
 
     @property
     def over(self) -> bool:
-        """Whether more rows may wait than limits, or bands, allow."""
-        return any(order.over for order in self._orders)
+        """Whether more rows may wait than limits, bands or rules allow."""
+        return self._table.rules.judged > 0 or any(order.over for order in self._orders)
 
     def surplus(self) -> tuple[int, ...]:
         """Return the unclaimed rows for which a new policy leaves no room: recall them."""
@@ -129,7 +130,10 @@ class PoolOrder:
         for order in self._orders:
             for reason, count in order.held_in_queues().items():
                 counts[reason] += count
-        return {REASONS[reason]: count for reason, count in counts.items()}
+        named = dict.fromkeys(REASONS.values(), 0)
+        for reason, count in counts.items():
+            named[REASONS[reason]] += count
+        return named
 
     def scene(
         self,
@@ -166,8 +170,17 @@ class PoolOrder:
         """Whether the last plan left something to be dispatched once its traits are read."""
         return any(order.awaits_values for order in self._orders)
 
+    @property
+    def awaits_verdicts(self) -> bool:
+        """Whether the last plan left something for which there was no time to look at rules."""
+        return any(order.ledger.keyed.unjudged for order in self._orders)
+
+    def judge_by(self, judge: Judge) -> None:
+        """Have the rules for single jobs looked at by this."""
+        self._shared.judge = judge
+
     def traits(self) -> tuple[Trait, ...]:
-        """Return what to read of jobs for their keys; call it once before each `learn`."""
+        """Return what to read of jobs for keys and rules; call it once before each `learn`."""
         self._asked = tuple(order.traits() for order in self._orders)
         return tuple(trait for asked in self._asked for trait in asked)
 
@@ -209,7 +222,7 @@ class PoolOrder:
             order = self._orders[0]
             begun = order.arrive(changed, paused) + order.go_on(freed) + order.look_again()
             picks, overflow = order.pick(depth, slots, heads, begun)
-            return _plan((picks,), (order.floor,), overflow)
+            return planned((picks,), (order.floor,), overflow)
         return self._plan_bands(
             now_us, slots, depth, heads, self._arrivals(changed, freed, paused)
         )
@@ -252,7 +265,7 @@ class PoolOrder:
             found.append(picks)
             overflows += overflow
             above += order.unclaimed
-        return _plan(found, self.floors, overflows)
+        return planned(found, self.floors, overflows)
 
     def _doubt(self, order: FairOrder, picks: Picks) -> None:
         """Leave out what is in flight in another band, where it went because it had aged."""
@@ -378,22 +391,3 @@ class PoolOrder:
     def ledgers(self) -> list[Ledger]:
         """The books of the bands, until the next `adopt`."""
         return [order.ledger for order in self._orders]
-
-
-def _plan(found: Sequence[Picks], floors: Sequence[int], overflow: int) -> Plan:
-    """Return what the bands dispatch as one plan."""
-    parts = [
-        BandPlan(band, tuple(sorted(picks.jobs, key=_id_of)), floor)
-        for band, (picks, floor) in enumerate(zip(found, floors, strict=True))
-    ]
-    jobs = parts[0].jobs
-    if len(parts) > 1:
-        jobs = tuple(sorted((job for part in parts for job in part.jobs), key=_id_of))
-    doubtful = tuple([job_id for picks in found for job_id in picks.doubtful])
-    used = {each[:3]: each for picks in found for each in picks.used()}
-    bands = tuple(part for part in parts if part.jobs) if len(parts) > 1 else ()
-    return Plan(jobs, floors[0], doubtful, overflow, tuple(used.values()), bands)
-
-
-def _id_of(job: Planned) -> int:
-    return job[0]

@@ -54,21 +54,27 @@ class Effects:
 
 
 _NO_EFFECTS = Effects()
+_KINDS_MAX = 1000
+"""Kinds whose rules are remembered: whoever inserts jobs may make up any number of them."""
 
 
 class QueueRules:
     """The rules for one queue and its tenants."""
 
-    __slots__ = ("_everyone", "_named", "_patterns", "own")
+    __slots__ = ("_everyone", "_named", "_patterns", "jobs", "own")
 
     def __init__(self, rules: Iterable[tuple[int, Rule]], labels: Labels) -> None:
         self.own = 0
         """Those for the queue as a whole."""
+        self.jobs = 0
+        """Those for single jobs of some of its tenants."""
         self._everyone = 0
         self._named: dict[str, int] = {}
         self._patterns: list[tuple[int, str, Glob]] = []
         for bit, rule in rules:
             match = rule.match
+            if rule.of_jobs:
+                self.jobs |= bit
             if rule.for_queues:
                 self.own |= bit
             elif match is None or (match.tenant is None and match.label is None):
@@ -99,7 +105,7 @@ NO_QUEUE_RULES: Final = QueueRules((), {})
 
 
 class RuleBook:
-    """All rules of one policy. It never changes.
+    """All rules of one policy. It never changes, but for what it remembers of kinds.
 
     Args:
         policy: Whose they are.
@@ -108,10 +114,15 @@ class RuleBook:
 
     __slots__ = (
         "_effects",
+        "_kinds",
+        "_names",
+        "_of_kinds",
         "_rules",
         "asking",
+        "by_job",
         "by_lane",
         "everywhere",
+        "judged",
         "labels",
         "of_tenants",
     )
@@ -124,11 +135,20 @@ class RuleBook:
             if name_of(rule, place) not in disabled
         ]
         self._rules = [(each.bit, each.rule) for each in conditions]
-        self._effects = [(each.bit, _effects(each.name, each.rule)) for each in conditions]
-        self.everywhere: Final = tuple(x for x in conditions if not x.rule.reads_lane)
-        """The conditions that are the same for all lanes."""
-        self.by_lane: Final = tuple(x for x in conditions if x.rule.reads_lane)
-        """Those that ask something of lanes."""
+        self._effects = [
+            (x.bit, _effects(x.name, x.rule)) for x in conditions if not x.rule.of_jobs
+        ]
+        self._names = {each.bit: each.name for each in conditions}
+        self._of_kinds = [(each.bit, _kinds(each.rule)) for each in conditions]
+        self._kinds: dict[str, int] = {}
+        self.by_job: Final = tuple(x for x in conditions if x.rule.reads_job)
+        """The conditions that ask something of jobs, and may ask of lanes as well."""
+        self.judged: Final = sum(each.bit for each in self.by_job)
+        of_lanes = [each for each in conditions if not each.rule.reads_job]
+        self.everywhere: Final = tuple(x for x in of_lanes if not x.rule.reads_lane)
+        """The conditions that are the same for all lanes and jobs."""
+        self.by_lane: Final = tuple(x for x in of_lanes if x.rule.reads_lane)
+        """Those that ask something of lanes, and nothing of jobs."""
         self.asking: Final = sum(each.bit for each in self.by_lane)
         self.of_tenants: Final = sum(x.bit for x in conditions if not x.rule.for_queues)
         """The rules that are for each tenant of a queue."""
@@ -143,12 +163,31 @@ class RuleBook:
         return QueueRules(matching, self.labels)
 
     def effects(self, rules: int) -> Effects:
-        """Return what these rules change."""
+        """Return what these rules change for lanes and queues."""
         found = _NO_EFFECTS
         for bit, effects in self._effects:
             if bit & rules:
                 found = found.beside(effects)
         return found
+
+    def for_kind(self, kind: str) -> int:
+        """Return the rules that may be for jobs of this kind."""
+        found = self._kinds.get(kind)
+        if found is None:
+            if len(self._kinds) >= _KINDS_MAX:
+                self._kinds.clear()
+            matching = (bit for bit, kinds in self._of_kinds if kinds.matches(kind))
+            found = self._kinds[kind] = sum(matching)
+        return found
+
+    def name(self, rules: int) -> str:
+        """Return the name of the first of these rules."""
+        return self._names[rules & -rules]
+
+
+def _kinds(rule: Rule) -> Glob:
+    match = rule.match
+    return glob("*" if match is None or match.kind is None else match.kind)
 
 
 def _is_for(rule: Rule, queue: str) -> bool:

@@ -13,7 +13,9 @@ from fairlead.policy.cel import Scope
 from fairlead.policy.variables import Workers, clock, everywhere
 from fairlead_scheduler import amendment
 from fairlead_scheduler.books import Lane
+from fairlead_scheduler.chances import CPU_SECONDS_MAX, Chances
 from fairlead_scheduler.facts import facts_of
+from fairlead_scheduler.judging import Judging
 from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.rulebook import Condition
 from fairlead_scheduler.terms import Table
@@ -24,9 +26,6 @@ _ROUND_SECONDS = 1.0
 _SLICE_SECONDS = 0.05
 _SLICE = 150
 """Conditions of lanes that are looked at together: three thousand a second."""
-_CPU_SECONDS_MAX = 0.005
-"""What one rule may take of the thread's time at once."""
-_CHANCES = 3
 K = TypeVar("K")
 
 
@@ -81,10 +80,12 @@ class Rulings:
         self._table = table
         self._everywhere = list(table.rules.everywhere)
         self._by_lane = list(table.rules.by_lane)
+        rules = table.rules
+        self._judging = Judging(rules.by_job, rules.labels, self._clocks.used)
+        self._true_of_jobs: Counter[str] = Counter()
         self._holding = 0
         self._lifted = 0
-        self._overran: dict[int, int] = {}
-        self._failed: dict[int, int] = {}
+        self._chances = Chances()
         self._everywhere_due = self._round_due = self._slice_due = 0.0
         self._lanes: list[Lane] = []
         self._place = 0
@@ -95,7 +96,8 @@ class Rulings:
 
         Conditions that ask nothing of lanes are looked at once a second and when a policy
         comes; the others for some lanes twenty times a second, so that each lane's turn comes
-        once a second, or later when they are more than three thousand.
+        once a second, or later when they are more than three thousand. Those of jobs are looked
+        at in the plan, when it is a job's turn.
         """
         self._began_us = self._began_us or now_us
         if order.table is not self._table:
@@ -109,16 +111,19 @@ class Rulings:
             if now >= self._everywhere_due:
                 self._everywhere_due = now + _EVERYWHERE_SECONDS
                 self._look_everywhere(values)
-            if self._by_lane and now >= self._slice_due:
+            if now >= self._slice_due:
                 self._slice_due = now + _SLICE_SECONDS
-                ruled = self._look_at(self._next_lanes(order, now), values, now_us)
+                self._judge_jobs(order, values, now_us)
+                if self._by_lane:
+                    ruled = self._look_at(self._next_lanes(order, now), values, now_us)
         if self._lifted:
             ruled |= self._lift(order, ruled)
         amendment.rule(order.ledgers, self._holding, ruled, now_us)
 
     def _values(self, workers: Workers, now_us: int) -> dict[str, tuple[object, ...]]:
         """Return, for each zone, the values that are the same for all lanes."""
-        zones = {each.rule.zone for each in (*self._everywhere, *self._by_lane)}
+        by_job = self._judging.conditions
+        zones = {each.rule.zone for each in (*self._everywhere, *self._by_lane, *by_job)}
         return {zone: everywhere(clock(zone, now_us), workers) for zone in zones}
 
     def _look_everywhere(self, values: Mapping[str, Scope]) -> None:
@@ -128,6 +133,18 @@ class Rulings:
             holds = answer.get(condition.name, False) and condition in self._everywhere
             self._holding |= condition.bit if holds else 0
             self._metrics.true(condition.name, 1 if holds else 0)
+        for condition in self._judging.conditions:
+            self._metrics.true(condition.name, self._true_of_jobs.pop(condition.name, 0))
+
+    def _judge_jobs(self, order: PoolOrder, values: Mapping[str, Scope], now_us: int) -> None:
+        """Take what the looks at jobs took since the last time, and let them go on."""
+        judging = self._judging
+        if judging.conditions:
+            for condition, used, failed, true in judging.spent():
+                self._true_of_jobs[condition.name] += true
+                self._judge(condition, used=used, failed=failed)
+            judging.begin(values, began_us=self._began_us, now_us=now_us)
+            order.judge_by(judging.ask)
 
     def _next_lanes(self, order: PoolOrder, now: float) -> list[Lane]:
         """Return the lanes whose turn it is."""
@@ -175,38 +192,34 @@ class Rulings:
             return answers
         failed: Exception | None = None
         clocks = self._clocks
-        began, until = clocks.used(), clocks.now() + _CPU_SECONDS_MAX
+        began, until = clocks.used(), clocks.now() + CPU_SECONDS_MAX
         for key, scope in scopes.items():
             try:
                 answers[key] = condition.holds(scope)
             except Exception as error:  # noqa: BLE001 - whatever a rule raises, dispatch goes on
                 answers[key], failed = False, error
             if clocks.now() >= until:
-                if clocks.used() - began >= _CPU_SECONDS_MAX:
+                if clocks.used() - began >= CPU_SECONDS_MAX:
                     break
-                until = clocks.now() + _CPU_SECONDS_MAX
+                until = clocks.now() + CPU_SECONDS_MAX
         self._judge(condition, used=clocks.used() - began, failed=failed)
         return answers
 
     def _judge(self, condition: Condition, *, used: float, failed: Exception | None) -> None:
-        """Count what went wrong; three overruns in a row, or three failures, are enough."""
-        bit, name = condition.bit, condition.name
+        """Count what went wrong, and disable a rule of which it is enough."""
         if failed is not None:
-            self._metrics.errors(name)
-            self._failed[bit] = self._failed.get(bit, 0) + 1
-        self._overran[bit] = self._overran.get(bit, 0) + 1 if used >= _CPU_SECONDS_MAX else 0
-        if self._overran[bit]:
-            self._metrics.overruns(name)
-        if self._failed.get(bit, 0) >= _CHANCES:
-            self._disable(condition, f"had no value {_CHANCES} times, the last time: {failed}")
-        elif self._overran[bit] >= _CHANCES:
-            most = f"{_CPU_SECONDS_MAX * 1000:.0f} ms"
-            self._disable(condition, f"took over {most} {_CHANCES} times in a row")
+            self._metrics.errors(condition.name)
+        if used >= CPU_SECONDS_MAX:
+            self._metrics.overruns(condition.name)
+        said = self._chances.judge(condition, used=used, failed=failed)
+        if said is not None:
+            self._disable(condition, said)
 
     def _disable(self, condition: Condition, said: str) -> None:
         """Let a rule hold for nobody until another policy comes."""
         self._everywhere = [each for each in self._everywhere if each is not condition]
         self._by_lane = [each for each in self._by_lane if each is not condition]
+        self._judging.disable(condition)
         self._holding &= ~condition.bit
         self._lifted |= condition.bit
         self._tell(Disabled(self._table.stored, condition.name, said))

@@ -11,6 +11,7 @@ from fairlead_scheduler.explain import KeyHold, Scene, Standing
 from fairlead_scheduler.keys import Keys, Value
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import Level
+from fairlead_scheduler.verdicts import concerning, held_by
 
 _HOLDERS_SHOWN = 10
 _LOOKED_THROUGH = 10_000
@@ -43,6 +44,7 @@ def scene(
         key = _held_by(lane, keys, full, job_id, having)
         flights = ledger.shared.flights
         key_us = _nth_us([flights[x] for x in having if x in flights], key.limit, now_us)
+    job_rule, job_rule_us = _ruled_by(ledger, lane, job_id)
     return Scene(
         now_us=now_us,
         slots=slots,
@@ -56,6 +58,8 @@ def scene(
         ),
         key=key,
         key_us=key_us,
+        job_rule=job_rule,
+        job_rule_us=job_rule_us,
     )
 
 
@@ -67,12 +71,14 @@ def _standing(
 ) -> Standing:
     others = level.weight - (member.weight if member.active else 0.0)
     waits_us = since_us = member.waits_since_us if member.active else now_us
-    seconds: dict[int, float] = {}
+    seconds: dict[str, float] = {}
     stint = member.stint
     if stint is not None:
         stint.go_on(waits_us)
         waits_us, since_us = stint.begun_us, stint.since_us
-        seconds = stint.seconds(now_us)
+        for reason, held_seconds in stint.seconds(now_us).items():
+            name = REASONS[reason]
+            seconds[name] = seconds.get(name, 0.0) + held_seconds
     return Standing(
         weight=member.weight,
         weights=max(0.0, others) + member.weight,
@@ -84,8 +90,17 @@ def _standing(
         capped_us=capped_us,
         since_us=since_us,
         waits_us=waits_us,
-        held_seconds={REASONS[reason]: held for reason, held in seconds.items()},
+        held_seconds=seconds,
     )
+
+
+def _ruled_by(ledger: Ledger, lane: Lane, job_id: int) -> tuple[str | None, int]:
+    """Return the rule that holds a head by itself, and since when rules do, as far as known."""
+    keys, rules = lane.queue.keys, concerning(lane)
+    held = held_by(ledger, lane, keys.judged, job_id, rules) if keys and rules else 0
+    if keys is None or not held:
+        return None, 0
+    return ledger.table.rules.name(held), keys.judged.since_us.get(job_id, ledger.now_us)
 
 
 def _capped_us(ledger: Ledger, member: M, level: Level[M], now_us: int) -> int | None:

@@ -4,9 +4,10 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from fairlead_scheduler.books import Flight, Queue
+from fairlead_scheduler.books import Flight, Lane, Queue
 from fairlead_scheduler.estimate import Mean
 from fairlead_scheduler.holds import Holds, Member
+from fairlead_scheduler.judged import JobFacts
 from fairlead_scheduler.keyed import Keyed
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.streams import LaneHeads
@@ -32,13 +33,31 @@ class Books(Protocol):
         ...
 
 
+class Judge(Protocol):
+    """Looks at the conditions of rules for single jobs."""
+
+    def __call__(self, lane: Lane, facts: JobFacts, rules: int, *, again: bool) -> int | None:
+        """Return which of these rules hold a job now; None: there is no time for it.
+
+        Again says that it is not the first time, so that a former answer would do.
+        """
+        ...
+
+
+def _holds_nothing(lane: Lane, facts: JobFacts, rules: int, *, again: bool) -> int | None:
+    """Judge before anybody looks at rules."""
+    del lane, facts, rules, again
+    return 0
+
+
 class Shared:
     """What the books of a pool's bands have together."""
 
-    __slots__ = ("holds", "ledgers", "mean", "windows")
+    __slots__ = ("holds", "judge", "ledgers", "mean", "windows")
 
     def __init__(self, used: Iterable[Used] = ()) -> None:
         self.holds = Holds()
+        self.judge: Judge = _holds_nothing
         self.mean = Mean()
         self.ledgers: list[Books] = []
         self.windows = Windows(used)
@@ -54,7 +73,8 @@ class Shared:
         for other in self.members(queue.name, None):
             keys = other.keys if isinstance(other, Queue) else None
             if keys is not None and queue.keys is not None and other is not queue:
-                queue.keys = keys if keys.demands == queue.keys.demands else queue.keys
+                same = keys.demands == queue.keys.demands and keys.ruled == queue.keys.ruled
+                queue.keys = keys if same else queue.keys
 
     def asks_for(self, queue: Queue) -> bool:
         """Whether this band is the one that has read what is in flight of a queue."""

@@ -226,7 +226,7 @@ def _values(traits: Sequence[Trait]) -> dict[str, object]:
         "roots": [trait.root for trait in traits],
         "paths": [trait.path for trait in traits],
         "bytes_max": _TRAITS_BYTES_MAX,
-        "least": KEYS_MAX,
+        "least": KEYS_MAX + 1,
     }
 
 

@@ -1,7 +1,8 @@
-"""Reading the values of keys: which jobs to ask about, and what follows from the answers.
+"""Reading what keys and rules ask of jobs: of which ones, and what follows from the answers.
 
 A head's values are read once, before it may go. What is in flight without its values known,
 after a take-over or when a policy brings a key, comes first: its queue is held until then.
+Rules count nothing, so that for them no queue is held.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -9,15 +10,21 @@ from itertools import islice
 from typing import NamedTuple
 
 from fairlead_scheduler.books import Lane, Queue
-from fairlead_scheduler.bounds import KEY
-from fairlead_scheduler.keys import Demand, Keys, Trait, same_keys, start_of
+from fairlead_scheduler.bounds import KEY, RULE
+from fairlead_scheduler.keys import Keys, Trait, same_keys, start_of
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import OUT
+from fairlead_scheduler.streams import SKIPPED_MAX
+from fairlead_scheduler.verdicts import chooses
 
 _JOBS_AT_ONCE = 500
 _HEADS_LOWEST, _HEADS_AT_ONCE = 4, 128
 """Of one lane: at most twice as many as may be passed over."""
 _LANES_AT_ONCE = 1000
+_UNJUDGED_AT_ONCE = 200
+"""Lanes that are looked at again whose heads nobody had the time to look at."""
+_HELD_HEADS_AT_ONCE = 256
+"""Heads that rules hold and that are looked at again: with thousands it takes seconds."""
 
 
 class Asked(NamedTuple):
@@ -41,7 +48,7 @@ def ask(ledger: Ledger) -> tuple[Asked, ...]:
         while lanes and len(asked) < _JOBS_AT_ONCE:
             lane = next(iter(lanes))
             del lanes[lane]
-            if lane.queue.keys is not None:
+            if lane.queue.keys is not None and chooses(lane, lane.queue.keys):
                 asked += _unread(ledger, lane, lane.queue.keys, most)
     return tuple(asked)
 
@@ -57,7 +64,7 @@ def learn(ledger: Ledger, asked: Iterable[Asked], texts: Sequence[str | None]) -
     """Take the values, in the order in which they were asked for; the last may be missing."""
     begin = 0
     for job_id, keys, lane in asked:
-        end = begin + len(keys.demands)
+        end = begin + len(keys.paths)
         found, begin = texts[begin:end], end
         if lane is not None:
             ledger.keyed.again[lane] = None
@@ -67,7 +74,7 @@ def learn(ledger: Ledger, asked: Iterable[Asked], texts: Sequence[str | None]) -
             keys.learn(job_id, found)
             ledger.over = True
         else:
-            keys.heads[job_id] = keys.values(lane.tenant, found)
+            keys.learn_head(job_id, lane.tenant, found)
 
 
 def look_again(ledger: Ledger, admit: Callable[[Lane], bool]) -> list[Queue]:
@@ -76,6 +83,7 @@ def look_again(ledger: Ledger, admit: Callable[[Lane], bool]) -> list[Queue]:
     Returns the queues of those that begin to wait, with nothing in flight.
     """
     begun = _unlock(ledger)
+    _judge_again(ledger)
     latest: dict[Queue, int] = {}
     for lane in _take_again(ledger):
         queue, woken = lane.queue, not lane.active
@@ -99,7 +107,7 @@ def _unlock(ledger: Ledger) -> list[Queue]:
     for queue in ledger.keyed.queues:
         keys = queue.keys
         assert keys is not None
-        if keys.unknown:
+        if keys.unknown and keys.demands:
             ledger.keyed.awaits_values = True
             if queue.held != KEY:
                 ledger.hold(queue, KEY)
@@ -112,6 +120,22 @@ def _unlock(ledger: Ledger) -> list[Queue]:
     return begun
 
 
+def _judge_again(ledger: Ledger) -> None:
+    """Find the lanes with heads for which rules are to be looked at, the longest wait first."""
+    keyed = ledger.keyed
+    for lane in tuple(islice(keyed.unjudged, _UNJUDGED_AT_ONCE)):
+        del keyed.unjudged[lane]
+        keyed.again[lane] = None
+    heads = 0
+    while heads < _HELD_HEADS_AT_ONCE:
+        ripe = keyed.next_judged(ledger.now_us)
+        if ripe is None:
+            break
+        if ripe.held in (KEY, RULE):
+            keyed.again[ripe] = None
+            heads += min(SKIPPED_MAX, sum(len(stream.ready) for stream in ripe.heads.streams))
+
+
 def _take_again(ledger: Ledger) -> tuple[Lane, ...]:
     """Return lanes to be looked at again, not too many at once, by their tags."""
     again = ledger.keyed.again
@@ -121,26 +145,31 @@ def _take_again(ledger: Ledger) -> tuple[Lane, ...]:
     return tuple(lanes)
 
 
-def rekey(ledger: Ledger, queue: Queue, demands: tuple[Demand, ...]) -> bool:
-    """Give a queue other keys; whether the values of what is in flight have to be read."""
-    keys = queue.keys
-    if keys is not None and demands and same_keys(keys.demands, demands):
-        keys.revise(demands)
+def rekey(ledger: Ledger, queue: Queue) -> bool:
+    """Give a queue the keys of its terms; whether what is in flight has to be read.
+
+    Verdicts of former rules count no more.
+    """
+    keys, made = queue.keys, queue.made_keys()
+    if keys is None and made is None:
         return False
-    queue.keys = Keys(demands) if demands else None
+    if keys is not None and made is not None and same_keys(keys, made):
+        keys.revise(made.demands)
+        return False
+    queue.keys = made
     ledger.shared.share_keys(queue)
     for lane in queue.every():
-        if lane.held == KEY or (lane.active and lane.key == OUT):
+        if lane.held in (KEY, RULE) or (lane.active and lane.key == OUT):
             ledger.keyed.again[lane] = None
-        elif lane.active and demands:
+        elif lane.active and made is not None:
             ledger.keyed.unread[lane] = None
-    if demands:
+    if made is not None:
         ledger.keyed.queues[queue] = None
     else:
         ledger.keyed.queues.pop(queue, None)
         if queue.held == KEY:
             ledger.free(queue)
-    return bool(demands)
+    return made is not None
 
 
 def forget(ledger: Ledger, queues: set[Queue]) -> None:

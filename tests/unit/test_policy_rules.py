@@ -24,7 +24,10 @@ BAD = {
     "function; did you mean hour? (line 1)",
     _WHEN % "lane.in_flght > 3": "rules[0].when: at character 1, 'lane.in_flght': there is no "
     "such variable or function; did you mean lane.in_flight? (line 1)",
-    _WHEN % 'job.kind == "a"': "rules[0].when: at character 1, 'job.kind': there is no such ",
+    _WHEN % 'job.type == "a"': "rules[0].when: at character 1, 'job.type': there is no such ",
+    _WHEN % "job.priority / job.priority > 0": "rules[0].when: 'job.priority / job.priority > "
+    "0' has no value everywhere: divide by zero; ask before",
+    _WHEN % "60 / int(job.deadline_in_s - 60.0) > 1": "rules[0].when: '60 / int(job.dead",
     _WHEN % "workers > 3": "rules[0].when: at character 1, 'workers': there is no such ",
     _WHEN % "lane.weight * 2 > 3": "rules[0].when: at character 13, '*': found no matching "
     "overload for '_*_' applied to '(double, int)': write 2.0 for 2, or double(x) (line 1)",
@@ -48,16 +51,21 @@ BAD = {
     _RULE % "slots: {limit: 0}": "rules[0].slots.limit: must be a whole number from 1 to ",
     _RULE % "slots: {reserve: 1}": "rules[0].slots.reserve: there is no such field; there are ",
     _RULE % "hold: true, slots: {limit: 1}": "rules[0]: holds, which leaves weightFactor and ",
-    _RULE
-    % "band: interactive, hold: true": "rules[0].band: there is no such field; there are ",
+    _RULE % "band: interactive": "rules[0]: names a band, but no job changes its band by a "
+    "rule: name it in `queues`, or insert the job with a priority that has it (line 1)",
+    _RULE % "slots: {limit: 2}, match: {kind: a}": "rules[0]: is for single jobs, and weightF",
+    _RULE % "weightFactor: 2, match: {kind: a}": "rules[0]: is for single jobs, and weightF",
+    "rules: [{when: job.attempt > 1, weightFactor: 2}]": "rules[0]: is for single jobs, and "
+    "weightFactor and slots are those of queues and tenants: give hold, or give these jobs a "
+    "queue of their own (line 1)",
     _RULE % "hold: true, zone: Mars/Olympus": "rules[0].zone: must be a time zone such as ",
     _RULE % "hold: true, zone: ../etc/passwd": "rules[0].zone: must be a time zone such as ",
     "rules: [{when: lane.waiting, hold: true, zone: Europe/Berlin}]": "rules[0]: has a zone, "
     "but `when` names none of hour, minute, weekday: leave zone out (line 1)",
     _RULE
-    % "hold: true, match: {}": "rules[0].match: names nobody: give queue, tenant or label",
-    _RULE
-    % "hold: true, match: {kind: a}": "rules[0].match.kind: there is no such field; there ",
+    % "hold: true, match: {}": "rules[0].match: names nobody: give queue, tenant, label or kin",
+    _RULE % "hold: true, match: {kind: ''}": "rules[0].match.kind: must be ",
+    _RULE % "hold: true, match: {kind: [a]}": "rules[0].match.kind: must be ",
     _RULE
     % "hold: true, match: {label: gold}": "rules[0].match.label: must be a label such as ",
     _RULE % "hold: true, name: ''": "rules[0].name: must be a rule's name as text of 1 to 64 ",
@@ -89,6 +97,21 @@ def test_a_rule_without_a_tenant_a_label_or_a_lane_is_for_queues() -> None:
 
     assert [True, False, False, False] == [rule.for_queues for rule in rules]
     assert [False, False, False, True] == [rule.reads_lane for rule in rules]
+
+
+def test_a_rule_with_a_kind_or_a_job_is_for_single_jobs() -> None:
+    """With job.* on matched heads; a kind is a property of a job, too."""
+    rules = parse(
+        "rules:\n"
+        "- {match: {kind: report}, when: workers.free_ratio < 0.1, hold: true}\n"
+        "- {match: {queue: q, kind: 'mail-*'}, when: lane.in_flight > 5, hold: true}\n"
+        "- {when: job.deadline_in_s > 3600.0 && lane.in_flight > 5, hold: true}\n"
+        "- {when: hour < 5, hold: true}\n"
+    ).rules
+
+    assert [True, True, True, False] == [rule.of_jobs for rule in rules]
+    assert [False, False, True, False] == [rule.reads_job for rule in rules]
+    assert [False, False, False, True] == [rule.for_queues for rule in rules]
 
 
 def test_a_rule_is_written_as_it_was_read() -> None:

@@ -336,9 +336,10 @@ def test_a_head_that_was_chosen_in_vain_goes_back_into_its_place() -> None:
     stream = StreamHeads(lane.heads, 0, SKIPPED_MAX)
     stream.ready.extend(Head(job_id, job_id, None, None) for job_id in (1, 2, 3))
     lane.heads.streams.append(stream)
-    keys.heads.update({job_id: keys.values("t", [text]) for job_id, text in enumerate("aaab")})
+    for job_id, text in enumerate("aaab"):
+        keys.learn_head(job_id, "t", [text])
     keys.go(0)
-    choice = Choice(lane, keys, {})
+    choice = Choice(lane, keys, {}, None)
 
     found = choice.look([])
     brought = [head.id for head in choice.bring().ready]

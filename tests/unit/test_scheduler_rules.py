@@ -6,50 +6,14 @@ import pytest
 
 from fairlead.policy import parse
 from fairlead.policy.cel import Scope
-from fairlead.policy.variables import Workers
-from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.rulebook import Condition
-from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.terms import compiled
 from fairlead_scheduler.values import QueueRow
 from fairlead_scheduler.views import Disabled
-from tests.support.fair_bench import MS, Bench
+from tests.support.fair_bench import MS
+from tests.support.ruled import Ruled
 
-HOUR = 3_600_000_000
 NIGHT = "rules: [{name: night, match: {%s}, when: hour < 6, hold: true}]"
-
-
-class Ruled:
-    """A fair order under a policy's rules, and a clock that its looks go by."""
-
-    def __init__(self, document: str) -> None:
-        self.bench = Bench(compiled(parse(document), stored=3))
-        self.metrics = Metrics()
-        self.told: list[Disabled] = []
-        self.seconds = 100.0
-        self.workers = Workers(8, 8)
-        clocks = Clocks(lambda: self.seconds, thread_time)
-        self.rulings = Rulings(self.metrics.policy.rules, self.told.append, clocks)
-
-    def look(self, *, seconds: float = 1.0, hour: int | None = None) -> None:
-        """Look at the rules after so long, at this hour."""
-        self.seconds += seconds
-        self.bench.now_us = self.bench.now_us if hour is None else hour * HOUR
-        self.rulings.look(self.bench.order, self.workers, self.bench.now_us)
-
-    def plan(self, room: int = 1000, *, slots: int = 8, hour: int | None = None) -> str:
-        """Look and plan; return the names in the order of their claims."""
-        self.look(hour=hour)
-        return self.bench.claim_order(self.bench.plan(room, slots=slots))
-
-    def edit(self, document: str) -> None:
-        """Put another policy in force."""
-        table = compiled(parse(document), stored=4)
-        self.bench.order.apply(table, self.bench.now_us)
-
-    def counted(self, series: str, rule: str) -> float | None:
-        """Return what the metrics say of a rule."""
-        return self.metrics.registry.get_sample_value(series, {"rule": rule})
 
 
 @pytest.mark.parametrize("match", ["queue: q", "queue: 'q*', tenant: a", "label: tier=free"])

@@ -102,6 +102,9 @@ def simulate(  # noqa: PLR0913 - each is an option of the command
         _may_draw(plot)
     if any(rule.concurrency for rule in found.queues):
         typer.echo("fairlead: concurrency is not simulated: here it holds nobody", err=True)
+    if any(rule.of_jobs for rule in found.rules):
+        said = "rules with a kind or job.… are not simulated: here they hold nobody"
+        typer.echo(f"fairlead: {said}", err=True)
     made = _predict(found, asked)
     if plot is not None:
         _draw(plot, made, str(file))

@@ -6,6 +6,7 @@ from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, FailFast, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 from fairlead.policy import kinds
 from fairlead.policy.cel import BYTES_MAX, Expression, Fault, Unfit
@@ -13,7 +14,7 @@ from fairlead.policy.globs import glob
 from fairlead.policy.kinds import Kind
 from fairlead.policy.part import Part
 from fairlead.policy.slots import SLOTS_MAX
-from fairlead.policy.variables import CLOCK, LANE, expression, samples
+from fairlead.policy.variables import CLOCK, JOB, LANE, expression, samples
 
 EXPRESSIONS_MAX = 100
 _PATTERN = "a name or a pattern with * and ?"
@@ -54,11 +55,19 @@ class RuleMatch(Part):
         description="A label as `name=value` that the tenant must have under `labels`, "
         "exactly; not given: with or without labels.",
     )
+    kind: Annotated[str, kinds.name(what=_PATTERN)] | None = Field(
+        default=None,
+        description="The kind of jobs, or a pattern: the rule is for single jobs then, and may "
+        "`hold` them; not given: jobs of every kind.",
+    )
 
     @model_validator(mode="after")
     def _names_somebody(self) -> "RuleMatch":
-        if self.queue is None and self.tenant is None and self.label is None:
-            raise ValueError("names nobody: give queue, tenant or label, or leave match out")
+        given = (self.queue, self.tenant, self.label, self.kind)
+        if all(each is None for each in given):
+            raise ValueError(
+                "names nobody: give queue, tenant, label or kind, or leave match out"
+            )
         return self
 
     def fits(self, tenant: str, labels: Mapping[str, str]) -> bool:
@@ -160,8 +169,9 @@ class Rule(Part):
     )
     hold: Annotated[bool, _yes()] | None = Field(
         default=None,
-        description="true: nothing is dispatched while the rule holds. What is queued for a "
-        "worker is recalled within 2 s, what runs goes on.",
+        description="true: nothing is dispatched while the rule holds; of a rule for single "
+        "jobs, none of these, and those behind them go on. What is queued for a worker is "
+        "recalled within 2 s, what runs goes on.",
     )
     weight_factor: Annotated[float, _factor()] | None = Field(
         default=None,
@@ -174,6 +184,19 @@ class Rule(Part):
         "limits counts.",
     )
 
+    @model_validator(mode="before")
+    @classmethod
+    def _keeps_bands(cls, given: object) -> object:
+        """Say what to do instead, since it is what a deadline makes one think of."""
+        fields = given
+        if isinstance(given, dict) and "band" in given:
+            said = (
+                "names a band, but no job changes its band by a rule: name it in `queues`, or "
+                "insert the job with a priority that has it"
+            )
+            raise PydanticCustomError("refused", "{said}", {"said": said})
+        return fields
+
     @model_validator(mode="after")
     def _does_something(self) -> "Rule":
         effects = [self.weight_factor, self.slots]
@@ -181,6 +204,11 @@ class Rule(Part):
             raise ValueError("does nothing: give hold, weightFactor or slots")
         if self.hold is not None and effects != [None, None]:
             raise ValueError("holds, which leaves weightFactor and slots nothing: keep one")
+        if self.of_jobs and effects != [None, None]:
+            raise ValueError(
+                "is for single jobs, and weightFactor and slots are those of queues and "
+                "tenants: give hold, or give these jobs a queue of their own"
+            )
         if self.zone != _UTC and self.expression.reads.isdisjoint(CLOCK):
             clock = ", ".join(CLOCK)
             raise ValueError(f"has a zone, but `when` names none of {clock}: leave zone out")
@@ -197,12 +225,22 @@ class Rule(Part):
         return not self.expression.reads.isdisjoint(LANE)
 
     @property
+    def reads_job(self) -> bool:
+        """Whether the condition may differ from job to job."""
+        return not self.expression.reads.isdisjoint(JOB)
+
+    @property
+    def of_jobs(self) -> bool:
+        """Whether it is for single jobs, and not for all of a queue or a tenant."""
+        return self.reads_job or (self.match is not None and self.match.kind is not None)
+
+    @property
     def for_queues(self) -> bool:
-        """Whether it is for queues as a whole, and not for each tenant in them."""
+        """Whether it is for queues as a whole, and not for tenants in them or single jobs."""
         by_queue = self.match is None or (
             self.match.tenant is None and self.match.label is None
         )
-        return by_queue and not self.reads_lane
+        return by_queue and not self.reads_lane and not self.of_jobs
 
 
 def _named_apart(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:

@@ -1,6 +1,7 @@
 """What the conditions of a policy's rules may ask for: each variable with its type and meaning.
 
-The values are given in this order, those of a lane last.
+The values are given in this order: those that are the same for all, those of a lane, and those
+of a job.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,6 +29,12 @@ class Workers(NamedTuple):
 
 LaneFacts: TypeAlias = tuple[str, str, Mapping[str, str], int, float, float, bool]
 """What the leader knows of a tenant in a queue, in the order of `LANE`."""
+
+JobValues: TypeAlias = tuple[str, int, int, float, float]
+"""What the leader has read of a job, in the order of `JOB`."""
+
+NO_DEADLINE_S = 1e9
+"""What is left of a deadline that there is not, and the most that is said to be left of one."""
 
 
 CLOCK: Mapping[str, Variable] = {
@@ -62,7 +69,25 @@ LANE: Mapping[str, Variable] = {
     "lane.weight": Variable(DOUBLE, "The tenant's weight in this queue, without any rule's."),
     "lane.waiting": Variable(BOOL, "Whether jobs of the tenant wait in this queue."),
 }
-VARIABLES: Mapping[str, Variable] = {**CLOCK, **WORKERS, **LANE}
+JOB: Mapping[str, Variable] = {
+    "job.kind": Variable(STRING, "The job's kind: the name of its handler."),
+    "job.priority": Variable(INT, "The job's priority, -100 to 100."),
+    "job.attempt": Variable(
+        INT,
+        "Which attempt it would be: 1 for a new job, and one more for each that has failed.",
+    ),
+    "job.age_s": Variable(
+        DOUBLE,
+        "For how many seconds the job could have run: since its INSERT, or since it fell due "
+        "if it was delayed or is retried.",
+    ),
+    "job.deadline_in_s": Variable(
+        DOUBLE,
+        "How many seconds are left until its `expires_at`; below zero when that is over, and "
+        "1000000000.0 for a job without one.",
+    ),
+}
+VARIABLES: Mapping[str, Variable] = {**CLOCK, **WORKERS, **LANE, **JOB}
 _TYPES: Mapping[str, str] = {name: each.type for name, each in VARIABLES.items()}
 
 
@@ -92,7 +117,7 @@ def samples() -> Sequence[tuple[object, ...]]:
     """Return values on which an expression is tried before it is accepted.
 
     One thing after another is unusual: each hour, minute and weekday, no workers, none free,
-    and a tenant that has nothing, no label either.
+    a tenant that has nothing, no label either, and a job that is late, or has no deadline.
     """
     busy: LaneFacts = ("default", "", {}, 3, 1.5, 1.0, True)
     idle: LaneFacts = ("default", "", {}, 0, 0.0, 1.0, False)
@@ -101,8 +126,18 @@ def samples() -> Sequence[tuple[object, ...]]:
         *((12, minute, 1) for minute in range(60)),
         *((12, 0, day) for day in range(1, 8)),
     ]
+    new: JobValues = ("default", 0, 1, 0.0, NO_DEADLINE_S)
+    others: tuple[JobValues, ...] = (
+        ("default", 100, 5, 90_000.5, -2.5),
+        ("default", -100, 2, 60.0, 60.0),
+    )
     fleets = (Workers(0, 0), Workers(8, 0), Workers(8, 3), Workers(8, 8))
     return [
-        *(everywhere(each, Workers(8, 3)) + busy for each in clocks),
-        *(everywhere((12, 0, 1), fleet) + lane for fleet in fleets for lane in (busy, idle)),
+        *(everywhere(each, Workers(8, 3)) + busy + new for each in clocks),
+        *(
+            everywhere((12, 0, 1), fleet) + lane + new
+            for fleet in fleets
+            for lane in (busy, idle)
+        ),
+        *(everywhere((12, 0, 1), Workers(8, 3)) + busy + job for job in others),
     ]

@@ -182,7 +182,7 @@ class Fair:
         now_us += self._begun_us
         for want in heads.wants(_STREAMS_MAX):
             heads.filled(want.stream, self._refill(want), want.limit)
-        # Neither traces nor counts tell what jobs have in them: keys hold nobody.
+        # Neither traces nor counts tell what is in jobs: keys and rules for them hold nobody.
         order.learn([None] * len(order.traits()))
         self._seconds = now_us / 1e6
         self._rulings.look(order, Workers(slots, max(0, slots - self._running)), now_us)

@@ -1,26 +1,34 @@
 -- traits: the values that the keys of jobs look at, as one array of texts in the order in which they are
---         asked for; null where there is none. A long one is shortened, and told apart by its digest. It
+--         asked for; null where there is none. A long one is shortened, and told apart by its digest. Of
+--         the root job there are only facts: what rules ask of a job, in one text, the kind last. It
 --         ends early when the documents before have so many bytes as they are stored, but not among
 --         the first %(least)s.
 -- locks: none.
 -- index: jobs_pkey
-select array_agg(case when length(v.value) <= 128 then v.value
+select array_agg(case when length(v.value) <= 128 or v.root = 'job' then v.value
                       else left(v.value, 64) || '…' || encode(sha256(convert_to(v.value, 'UTF8')), 'hex')
                  end) as texts
 from (
-    select case when jsonb_typeof(r.found) in ('string', 'number', 'boolean')
-                then r.found #>> '{}' end as value
+    select r.root, case when jsonb_typeof(r.found) in ('string', 'number', 'boolean')
+                        then r.found #>> '{}' end as value
     from (
-        select s.document #> string_to_array(s.path, '.') as found
+        select s.root, s.document #> string_to_array(s.path, '.') as found
         from (
-            select a.path, a.place, d.document,
+            select a.root, a.path, a.place, d.document,
                    coalesce(sum(d.bytes) over (rows between unbounded preceding and 1 preceding), 0)
                        as before
             from unnest(%(ids)s::bigint[], %(roots)s::text[], %(paths)s::text[])
                 with ordinality as a (id, root, path, place)
             left join lateral (
                 select k.document, pg_column_size(k.document) as bytes
-                from (select case a.root when 'headers' then j.headers else j.payload end as document
+                from (select case a.root
+                                 when 'headers' then j.headers
+                                 when 'job' then jsonb_build_object('facts', concat_ws(
+                                     ' ', j.priority, j.attempts,
+                                     (extract(epoch from coalesce(j.due_at, j.created_at)) * 1e6)::bigint,
+                                     coalesce((extract(epoch from j.expires_at) * 1e6)::bigint::text, '-'),
+                                     j.kind))
+                                 else j.payload end as document
                       from fairlead.jobs j where j.id = a.id offset 0) k) d on true
             offset 0) s
         where s.before < %(bytes_max)s or s.place <= %(least)s

@@ -1,0 +1,251 @@
+"""Properties of rules for single jobs, on an in-memory fleet of slots."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.policy import parse
+from fairlead.policy.variables import Workers
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.rulings import Clocks, Rulings
+from fairlead_scheduler.streams import SKIPPED_MAX
+from fairlead_scheduler.terms import compiled
+from tests.support.fleet import Fleet, Job
+from tests.support.ruled import of_job
+
+MS = 1000
+SECOND = 1_000_000
+EDIT_US = 1500 * MS
+END_US = 5 * SECOND
+KNOWN_US = 100 * MS
+"""From a job's insert until it has been seen, read and looked at, whatever comes with it."""
+LATE_US = 1100 * MS
+"""A verdict counts for a second, and is by the clock of its slice."""
+
+QUEUES, TENANTS, KINDS = ("q", "r"), ("a", "b"), ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule that holds jobs of some kind, of some tenants."""
+
+    kind: str | None
+    queue: str | None
+    tenant: str | None
+    of: str
+    """`free`, `young` or `late`: what has to be"""
+    below: int
+    """below so many slots, or tenths of a second."""
+
+    def written(self) -> str:
+        """Return it as the policy has it."""
+        fields = (("kind", self.kind), ("queue", self.queue), ("tenant", self.tenant))
+        match = ", ".join(f"{name}: {value}" for name, value in fields if value is not None)
+        when = {
+            "free": f"workers.free < {self.below}",
+            "young": f"job.age_s < {self.below / 10}",
+            "late": f"job.deadline_in_s < {self.below / 10}",
+        }[self.of]
+        return f"{{{f'match: {{{match}}}, ' if match else ''}when: {when}, hold: true}}"
+
+    def meant(self, job: Job) -> bool:
+        """Whether it is for a job."""
+        kind = job.fields["job.facts"].split()[-1]
+        wanted = ((self.kind, kind), (self.queue, job.queue), (self.tenant, job.tenant))
+        return all(name is None or name == has for name, has in wanted)
+
+    def may_hold(self, job: Job, free: int, now_us: int) -> bool:
+        """Whether it may hold a job by what was so within the last second."""
+        since_us, left_us = self._times(job, now_us)
+        if self.of == "free":
+            return free < self.below
+        if self.of == "young":
+            return since_us - LATE_US < self.below * SECOND / 10
+        return left_us is not None and left_us < self.below * SECOND / 10
+
+    def must_hold(self, job: Job, free: int, now_us: int) -> bool:
+        """Whether it holds a job by all that was so within the last second."""
+        since_us, left_us = self._times(job, now_us)
+        if self.of == "free":
+            return free < self.below
+        if self.of == "young":
+            return since_us < self.below * SECOND / 10
+        return left_us is not None and left_us + LATE_US < self.below * SECOND / 10
+
+    @staticmethod
+    def _times(job: Job, now_us: int) -> tuple[int, int | None]:
+        _, _, since_us, expires_us, _ = job.fields["job.facts"].split()
+        return now_us - int(since_us), None if expires_us == "-" else int(expires_us) - now_us
+
+
+rules = st.builds(
+    Rule,
+    st.none() | st.sampled_from(KINDS),
+    st.none() | st.sampled_from(QUEUES),
+    st.none() | st.sampled_from(TENANTS),
+    st.sampled_from(("free", "young", "late")),
+    st.integers(1, 12),
+).filter(lambda rule: rule.kind is not None or rule.of != "free")
+edits = st.lists(st.lists(rules, max_size=4), min_size=1, max_size=4)
+events = st.lists(st.sampled_from(("", "return", "fail over", "refuse")), max_size=30)
+jobs = st.tuples(
+    st.integers(MS, SECOND // 2),
+    st.integers(0, 1),
+    st.sampled_from(KINDS),
+    st.none() | st.integers(0, 30),
+)
+"""Cost, rank, kind, and tenths of a second until it expires."""
+loads = st.lists(
+    st.tuples(
+        st.sampled_from(QUEUES),
+        st.sampled_from(TENANTS),
+        st.lists(jobs, min_size=1, max_size=6),
+        st.integers(1, 8),
+        st.integers(100 * MS, SECOND),
+    ),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda load: load[:2],
+)
+
+
+class Watch:
+    """What the plans did, beside the rules in force."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.fleet = fleet
+        self.rules: Sequence[Rule] = ()
+        self.wrong: list[str] = []
+        self.disturbed_us = 0
+        self._free = 0
+        self._clocks = Clocks(lambda: fleet.now_us / SECOND, lambda: 0.0)
+        fleet.observe = self.look
+        self.lead()
+
+    def lead(self) -> None:
+        """Begin as a leader does that takes over."""
+        self._rulings = Rulings(Metrics().policy.rules, lambda _: None, self._clocks)
+        self._due_us = 0
+
+    def apply(self, edited: Sequence[Rule]) -> None:
+        """Put other rules in force."""
+        self.rules = edited
+        self.disturbed_us, self._due_us = self.fleet.now_us, 0
+        listed = ", ".join(rule.written() for rule in edited)
+        self.fleet.order.apply(
+            compiled(parse(f"rules: [{listed}]"), stored=1), self.fleet.now_us
+        )
+
+    def rule(self) -> None:
+        """Look at the rules, as the loop does before each plan."""
+        fleet = self.fleet
+        free = fleet.slots - len(fleet.running)
+        if fleet.now_us >= self._due_us:
+            self._free, self._due_us = free, fleet.now_us + SECOND
+        self._rulings.look(fleet.order, Workers(fleet.slots, free), fleet.now_us)
+
+    def look(self) -> None:
+        """Check what the last plan has dispatched, and what it has left."""
+        fleet = self.fleet
+        for each in fleet.plans[-1].jobs:
+            job = fleet.work.get(each.id)
+            if job is None:
+                self.disturbed_us = fleet.now_us  # it was refused
+            elif self._must_hold(job):
+                self.wrong.append(f"{job.id} went though a rule holds it")
+            else:
+                self._check_order(job)
+        if len(fleet.running) < fleet.slots and any(self._eligible()):
+            self.wrong.append(f"a slot is idle at {fleet.now_us}")
+
+    def check_recall(self) -> None:
+        """Check that nothing is queued for a worker that a rule holds."""
+        if self.disturbed_us > self.fleet.now_us - LATE_US:
+            return
+        for job in self.fleet.work.values():
+            if job.claimed_us is None and self._must_hold(job):
+                self.wrong.append(f"{job.id} is queued though a rule holds it")
+
+    def _must_hold(self, job: Job) -> bool:
+        now_us = self.fleet.now_us
+        return any(x.meant(job) and x.must_hold(job, self._free, now_us) for x in self.rules)
+
+    def _may_hold(self, job: Job) -> bool:
+        now_us = self.fleet.now_us
+        return any(x.meant(job) and x.may_hold(job, self._free, now_us) for x in self.rules)
+
+    def _check_order(self, job: Job) -> None:
+        """Check that no job before it in its lane waits for nothing."""
+        planned = {each.id for each in self.fleet.plans[-1].jobs}
+        for other in self.fleet.pending.values():
+            before = other.lane == job.lane and (other.rank, other.seq) < (job.rank, job.seq)
+            known = max(self.disturbed_us, other.arrived_us) < self.fleet.now_us - KNOWN_US
+            if before and known and other.id not in planned and not self._may_hold(other):
+                self.wrong.append(f"{job.id} went before {other.id}")
+
+    def _eligible(self) -> Iterator[bool]:
+        """Yield which jobs could go, of those that are known and among the first of a lane."""
+        known_us = self.fleet.now_us - KNOWN_US
+        if self.disturbed_us > known_us:
+            return
+        seen = Counter[tuple[str, str]]()
+        for job in sorted(self.fleet.pending.values(), key=lambda job: (job.rank, job.seq)):
+            seen[job.lane] += 1 if job.arrived_us < known_us else SKIPPED_MAX
+            if seen[job.lane] <= SKIPPED_MAX and job.arrived_us < known_us:
+                yield not self._may_hold(job)
+
+
+def happen(fleet: Fleet, watch: Watch, what: str) -> None:
+    """Let something happen between two ticks."""
+    fleet.refuse = lambda _: False
+    match what:
+        case "return" if fleet.running:
+            fleet.give_back(fleet.running[0][1])
+        case "fail over":
+            fleet.learn()
+            fleet.fail_over()
+            watch.lead()
+        case "refuse":
+            fleet.refuse = lambda job_id: job_id % 2 == 0
+        case _:
+            return
+    watch.disturbed_us = fleet.now_us
+
+
+@settings(max_examples=40, deadline=None)
+@given(loads, st.integers(1, 12), st.sampled_from((0, 4, 30)), edits, events)
+def test_a_held_job_never_goes_and_the_others_flow(
+    lanes: Sequence[tuple[str, str, list[tuple[int, int, str, int | None]], int, int]],
+    slots: int,
+    depth: int,
+    edited: Sequence[Sequence[Rule]],
+    happens: list[str],
+) -> None:
+    """A held head is never dispatched, what is queued is recalled, the others go in order.
+
+    And no slot is idle beside one that may go; whatever arrives, ends, comes back or is
+    refused, with edits and new leaders.
+    """
+    fleet = Fleet(slots=slots, depth=depth)
+    watch = Watch(fleet)
+    for queue, tenant, made, batch, every_us in lanes:
+        for number, at_us in enumerate(range(0, 2 * SECOND, every_us)):
+            for place in range(batch):
+                cost_us, rank, kind, left = made[(number + place) % len(made)]
+                expires_us = None if left is None else at_us + left * SECOND // 10
+                facts = of_job(kind, since_us=at_us, expires_us=expires_us)
+                fleet.arrive(at_us, queue, tenant, cost_us, rank=rank, fields=facts)
+    while fleet.now_us < END_US:
+        if fleet.now_us % EDIT_US == 0:
+            watch.apply(edited[fleet.now_us // EDIT_US % len(edited)])
+        happen(fleet, watch, happens.pop() if happens else "")
+        watch.rule()
+        gone = (i for i in fleet.order.surplus() if i in fleet.work)
+        fleet.recall(tuple(i for i in gone if fleet.work[i].claimed_us is None))
+        watch.check_recall()
+        fleet.run(fleet.now_us + fleet.tick_us)
+
+    assert [] == watch.wrong[:5]
