@@ -82,13 +82,23 @@ labels.
 {variables}
 
 A rule whose condition names no `lane.…` and whose `match` names no tenant and no label is for
-queues as a whole: its weight factor and its limit are those of the queue. Every other rule is
+queues as a whole: its weight factor and its limit are those of the queue. A rule whose `match`
+names a kind, or whose condition names `job.…`, is for single jobs, and may hold them: nothing
+else of a job can be changed by a rule, its band neither. Every other rule is
 for each tenant of a queue by itself.
 
 Conditions without `lane.…` are looked at once a second, at a take-over and when a policy comes.
 The others are looked at for each tenant of a queue that has work, 150 conditions twenty
 times a second, one tenant after the other: with 3,000 tenants and one such rule each tenant's
 turn comes once a second, with 10,000 every 3.3 s. What is true holds until the next look.
+
+Conditions with `job.…` are looked at when it is a job's turn, in the fair order, and again a
+second later while it waits or is queued for a worker. They have a twentieth of the leader's
+time together, which is some thousand looks a second: jobs that such a rule is for, by its
+`match`, start no faster than that. When there is more to look at, whose turn comes first is
+looked at first, at least half of the time goes to jobs that were never looked at, and for
+others the last answer counts until their turn. A held job keeps its place, and up to 64 of a
+tenant's jobs in a queue are passed over for those behind them.
 
 A rule that takes more than 5 ms of the leader's time three times in a row, or that has no value
 three times (a label that is not there, a division by zero), is disabled until another version

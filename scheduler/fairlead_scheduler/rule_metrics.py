@@ -13,8 +13,9 @@ class RuleMetrics:
         self._names: set[str] = set()
         self._true = Gauge(
             "fairlead_policy_rule_true",
-            "For how many a rule holds: 1 or 0 where its condition asks nothing of lanes, else "
-            "tenants of queues; shown by the leader only.",
+            "For how many a rule holds: 1 or 0 where its condition asks nothing of lanes or "
+            "jobs, else tenants of queues, or how often in the last second it was true for a "
+            "job; shown by the leader only.",
             ("rule",),
             registry=registry,
         )

@@ -239,7 +239,7 @@ def test_who_is_looked_at_first_is_whose_turn_is_first(monkeypatch: pytest.Monke
     """A twentieth of the loop's time: what is left waits for the next slice, in fair order."""
     asked: list[str] = []
     monkeypatch.setattr(Condition, "holds", _counting(asked))
-    ruled = Ruled("rules: [{when: job.attempt > 9, hold: true}]")
+    ruled = Ruled("rules: [{when: job.attempt > 9, hold: true}]", used=lambda: 0.0)
     for tenant in "abcdef":
         for number in range(100):
             ruled.bench.add(f"q/{tenant}", 100, fields=of_job(f"{tenant}{number}"))
@@ -271,7 +271,7 @@ def test_looking_again_leaves_half_of_the_time_to_what_is_new(
 ) -> None:
     """A former verdict counts while there is no time; a job without one waits for it."""
     asked: list[str] = []
-    ruled = Ruled("rules: [{when: job.attempt < 9, hold: true}]")
+    ruled = Ruled("rules: [{when: job.attempt < 9, hold: true}]", used=lambda: 0.0)
     for lane in range(10):
         for number in range(60):
             ruled.bench.add(f"q/{lane}x", 100, fields=of_job(f"{lane}-{number}"))
