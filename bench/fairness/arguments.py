@@ -110,7 +110,7 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
         parser.error("--runs must be at least 1")
     return Arguments(
         form=given.form,
-        workloads=given.only or _all(given.form, simulated=given.simulated),
+        workloads=given.only or _all(given),
         contenders=given.policy,
         seeds=tuple(range(given.seed, given.seed + given.runs)),
         trace=given.trace,
@@ -124,10 +124,12 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
     )
 
 
-def _all(form: Form, *, simulated: bool) -> tuple[Path, ...]:
+def _all(given: argparse.Namespace) -> tuple[Path, ...]:
     """Return the rows of a form; without PostgreSQL there are no scenes."""
+    forms = {given.form, "record"} if given.record else {given.form}
     return tuple(
         path
         for path, workload in ((path, load(path)) for path in own())
-        if form in workload.forms and not (simulated and workload.scene != "play")
+        if forms.intersection(workload.forms)
+        and not (given.simulated and workload.scene != "play")
     )

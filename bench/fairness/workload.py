@@ -179,6 +179,7 @@ class Full(_Part):
 
 
 Form = Literal["quick", "full"]
+"""How much is played."""
 
 
 class Workload(_Part):
@@ -201,8 +202,11 @@ class Workload(_Part):
     seconds: float = Field(gt=0)
     """How long it is watched, after `warm_seconds`."""
     warm_seconds: float = Field(default=0, ge=0)
-    forms: tuple[Form, ...] = ("quick", "full")
-    """Of which forms it is a part, unless it is asked for by name."""
+    forms: tuple[Form | Literal["record"], ...] = ("quick", "full")
+    """Of which forms it is a part, unless it is asked for by name.
+
+    `record` is the quick form when it writes the page, and everything `quick` is in that too.
+    """
     simulated_only: bool = False
     """Whether it is left out on PostgreSQL."""
     extra: tuple[str, ...] = ()

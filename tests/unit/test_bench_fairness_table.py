@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.fairness.arguments import own, row_name
+from bench.fairness.arguments import arguments, own, row_name
 from bench.fairness.record import replaced, targets
 from bench.fairness.report import Run
 from bench.fairness.table import Row, interval
@@ -92,7 +92,7 @@ def test_every_row_of_the_protocol_is_played_in_the_quick_form() -> None:
     """With at least one target each."""
     quick = {row_name(path): load(path) for path in own() if "quick" in load(path).forms}
 
-    wanted = {"W1", "W3", "W4", "W5", "W7", "W8", "W9", "W12", "W15"}
+    wanted = {"W1", "W3", "W4", "W5", "W7", "W8", "W9", "W10", "W11", "W12", "W15"}
     assert wanted <= {name for name, workload in quick.items() if workload.targets}
 
 
@@ -125,3 +125,15 @@ def test_a_part_of_the_page_is_replaced_between_its_marks() -> None:
 
     assert f"before\n{begin}\nnew\n\n<!-- end of the table -->\nafter\n" == once
     assert once == replaced(once, "the table", ["new"])
+
+
+@pytest.mark.parametrize(
+    ("options", "is_there"),
+    [([], False), (["--record"], True), (["--form", "full"], True), (["--simulated"], False)],
+)
+def test_some_rows_are_played_only_for_the_page(options: list[str], *, is_there: bool) -> None:
+    """The quick form leaves out what is none of the protocol's rows."""
+    chosen = {row_name(path) for path in arguments(options, "").workloads}
+
+    assert is_there == ("STORM" in chosen)
+    assert ("--simulated" not in options) == ("W9" in chosen)
