@@ -102,8 +102,11 @@ tenant's jobs in a queue are passed over for those behind them.
 
 A rule that takes more than 5 ms of the leader's time three times in a row, or that has no value
 three times (a label that is not there, a division by zero), is disabled until another version
-is stored. The log, `fairlead policy history` and the series
-`fairlead_policy_rule_overruns_total` and `fairlead_policy_rule_errors_total` say so.
+is stored, also under other leaders. The log, `fairlead policy history` and the series
+`fairlead_policy_rule_overruns_total` and `fairlead_policy_rule_errors_total` say so. Each
+version tries all of its rules anew, a rollback to one of which rules were disabled as well. A
+document that says what is in force is no new version: give it another `version` to try a rule
+again.
 """
 _SPECIAL = {
     "labels": "tenant: {label: value}",

@@ -35,6 +35,7 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
     Where there are rules no lane has its terms before it is known which of them hold.
     """
     same = table.digest and table.digest == ledger.table.digest
+    same = same and table.rules.disabled == ledger.table.rules.disabled
     ruled = bool(ledger.table.rules or table.rules)
     ledger.now_us = now_us
     ledger.table = table

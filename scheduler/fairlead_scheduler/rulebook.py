@@ -121,6 +121,7 @@ class RuleBook:
         "asking",
         "by_job",
         "by_lane",
+        "disabled",
         "everywhere",
         "judged",
         "labels",
@@ -129,6 +130,7 @@ class RuleBook:
 
     def __init__(self, policy: Policy, disabled: Sequence[str] = ()) -> None:
         self.labels: Final = policy.labels
+        self.disabled: Final = frozenset(disabled)
         conditions = [
             Condition(1 << place, name_of(rule, place), rule)
             for place, rule in enumerate(policy.rules)

@@ -1,5 +1,6 @@
 """Rules of the policy in the fair order, decision by decision."""
 
+from collections.abc import Sequence
 from time import thread_time
 
 import pytest
@@ -292,6 +293,23 @@ def test_a_rule_that_was_disabled_stays_so_under_the_next_leader() -> None:
     rules = compiled(parse(NIGHT % "tenant: a"), stored=1, disabled=["night"]).rules
 
     assert not rules
+
+
+@pytest.mark.parametrize("disabled", [(), ("night",)])
+def test_a_version_that_says_the_same_again_tries_disabled_rules_anew(
+    disabled: Sequence[str],
+) -> None:
+    """A rollback is another version, for a leader as well that has read none in between."""
+    policy = parse(NIGHT % "tenant: a")
+    ruled = Ruled(NIGHT % "tenant: a")
+    order, bench = ruled.bench.order, ruled.bench
+    order.apply(compiled(policy, stored=3, disabled=["night"]), bench.now_us)
+    bench.add("q/a", *[100] * 9)
+    assert "a1" == ruled.plan(1, hour=3)
+
+    order.apply(compiled(policy, stored=5, disabled=disabled), bench.now_us)
+
+    assert ("a2" if disabled else "") == ruled.plan(1, hour=4)
 
 
 def test_one_slow_look_among_quick_ones_is_forgiven(monkeypatch: pytest.MonkeyPatch) -> None:
