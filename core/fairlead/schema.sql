@@ -1092,6 +1092,25 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.make_history_partitions(days_ahead integer) IS 'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
 
+CREATE FUNCTION fairlead.note_refused_policy(hash text, said text, author text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+begin
+    insert into fairlead.policy_events as e (event, hash, author, said)
+    values ('refused', note_refused_policy.hash,
+            left(coalesce(nullif(note_refused_policy.author, ''), session_user), 128),
+            left(note_refused_policy.said, 1024))
+    on conflict on constraint policy_events_once do update
+    set id = default, at = clock_timestamp(), author = excluded.author, said = excluded.said;
+    delete from fairlead.policy_events e where e.id in (
+        select o.id from fairlead.policy_events o
+        where o.version is null order by o.id desc offset 100 limit 100);
+end $$;
+
+COMMENT ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) IS 'Notes that a policy document was refused, so that the leader logs and counts it: fairlead policy apply calls it. A repeat leaves one event, the newest; the last hundred documents are kept.';
+
 CREATE FUNCTION fairlead.pause(queue text, tenant text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1554,20 +1573,28 @@ COMMENT ON TABLE fairlead.paused IS 'Queues, and tenants of queues, that are not
 CREATE TABLE fairlead.policy_events (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
-    version bigint NOT NULL,
+    version bigint,
     event text NOT NULL COLLATE pg_catalog."C",
     epoch bigint,
     said text DEFAULT ''::text NOT NULL,
     rule text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    author text DEFAULT ''::text NOT NULL,
     CONSTRAINT policy_events_event_is_known CHECK ((event = ANY (ARRAY['stored'::text, 'in_force'::text, 'refused'::text, 'rule_disabled'::text]))),
+    CONSTRAINT policy_events_hash_is_12_hexadecimal_digits CHECK ((hash ~ '^([0-9a-f]{12})?$'::text)),
+    CONSTRAINT policy_events_hash_is_of_a_refused_document CHECK ((((version IS NULL) = (hash <> ''::text)) AND ((version IS NOT NULL) OR (event = 'refused'::text)))),
     CONSTRAINT policy_events_rule_is_of_a_disabled_one CHECK (((rule <> ''::text) = (event = 'rule_disabled'::text)))
 );
 
-COMMENT ON TABLE fairlead.policy_events IS 'What became of each policy version: stored, in force, refused, or one of its rules disabled, and why.';
+COMMENT ON TABLE fairlead.policy_events IS 'What became of each policy version: stored, in force, refused, or one of its rules disabled, and why; without a version, of a document that was refused and so not stored.';
 
 COMMENT ON COLUMN fairlead.policy_events.epoch IS 'The term of the leader; null for a stored one.';
 
 COMMENT ON COLUMN fairlead.policy_events.rule IS 'The rule that was disabled because its condition took too long or had no value.';
+
+COMMENT ON COLUMN fairlead.policy_events.hash IS 'Of a document that was not stored: the first 12 hexadecimal digits of the SHA-256 of its text.';
+
+COMMENT ON COLUMN fairlead.policy_events.author IS 'Who wanted to store it; empty for a version, which has its own.';
 
 ALTER TABLE fairlead.policy_events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.policy_events_id_seq
@@ -1968,7 +1995,7 @@ ALTER TABLE ONLY fairlead.paused
     ADD CONSTRAINT paused_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
 
 ALTER TABLE ONLY fairlead.policy_events
-    ADD CONSTRAINT policy_events_once UNIQUE NULLS NOT DISTINCT (version, event, epoch, rule);
+    ADD CONSTRAINT policy_events_once UNIQUE NULLS NOT DISTINCT (version, event, epoch, rule, hash);
 
 ALTER TABLE ONLY fairlead.policy_events
     ADD CONSTRAINT policy_events_pkey PRIMARY KEY (id);
@@ -2026,6 +2053,8 @@ CREATE INDEX jobs_due ON fairlead.jobs USING btree (run_at) INCLUDE (queue, tena
 CREATE INDEX jobs_expiry ON fairlead.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL);
 
 CREATE INDEX jobs_lane ON fairlead.jobs USING btree (queue, tenant, rank, seq) WHERE (run_at IS NULL);
+
+CREATE INDEX policy_events_refused ON fairlead.policy_events USING btree (id) WHERE (version IS NULL);
 
 CREATE INDEX schedule_fires_age ON fairlead.schedule_fires USING btree (fired_at);
 
@@ -2217,6 +2246,9 @@ GRANT ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, ret
 REVOKE ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_scheduler;
 GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.pause(queue text, tenant text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_admin;

@@ -183,7 +183,8 @@ class PolicyMetrics:
         )
         self.refused = Counter(
             "fairlead_policy_refused",
-            "Stored policies that could not be read: the last good one stayed in force.",
+            "Policies that were refused, or stored and could not be read: the last good one "
+            "stayed in force. Counted by the leader only.",
             registry=registry,
         )
         self._held = Gauge(

@@ -20,6 +20,7 @@ from fairlead_scheduler.calls import drain
 from fairlead_scheduler.caps import Caps, capped
 from fairlead_scheduler.chores import Chore
 from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.refusals import Refusals
 from fairlead_scheduler.terms import Table, compiled
 from fairlead_scheduler.views import Disabled, News, PolicyRow, Ruled
 
@@ -110,7 +111,8 @@ class Policies:
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often; a notification makes it sooner."""
-        return (Chore("policy", _SECONDS, self.watch, rest=self._rest),)
+        policy = Chore("policy", _SECONDS, self.watch, rest=self._rest)
+        return (policy, *Refusals(self._connection, metrics=self._metrics).chores())
 
     def shadow(self) -> Shadow | None:
         """Return the shadow of the policy in force, if it has one; from any thread."""

@@ -7,6 +7,8 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead.cli.program import run
+from fairlead.policy import hash_of
 from tests.integration.conftest import Fairlead
 from tests.support import tree
 
@@ -60,6 +62,49 @@ def test_a_bad_document_is_one_sentence_and_exit_code_2(
     fault = "queues[0].wieght: there is no such field; did you mean weight? (line 2)"
     assert f"fairlead: {file}: {fault}\n" == said
     assert [] == db.execute(STORED).fetchall()
+    noted = db.execute("SELECT said FROM fairlead.policy_events").fetchall()
+    assert ([(fault,)] if command == "apply" else []) == noted
+
+
+@pytest.mark.parametrize("command", ["apply", "check"])
+def test_what_is_for_nobody_is_a_warning(
+    fairlead: Fairlead, file: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """A sentence each beside the answer, which stays good."""
+    file.write_text("rules: [{match: {label: tier=free}, when: hour < 6, hold: true}]")
+    warning = "rules[0].match.label: no tenant under labels has 'tier=free'"
+
+    answer = json.loads(fairlead("policy", command, str(file), "--json"))
+
+    assert [True] == [said.startswith(warning) for said in answer["warnings"]]
+    assert 0 == run(["policy", command, str(file)])
+    assert f"fairlead: warning: {warning}" in capsys.readouterr().err
+
+
+def test_refusals_are_listed(fairlead: Fairlead, file: Path) -> None:
+    """Who wanted what, and why not."""
+    assert "no document was refused" in fairlead("policy", "refusals")
+    file.write_text(BAD)
+    fairlead("policy", "apply", str(file), "--author", "ann", code=2)
+
+    (row,) = json.loads(fairlead("policy", "refusals", "--json"))
+
+    assert ("ann", hash_of(BAD.encode())) == (row["author"], row["hash"])
+    assert "did you mean weight?" in row["said"]
+    assert "queues[0].wieght" in fairlead("policy", "refusals")
+
+
+def test_a_bad_document_is_refused_without_a_database_too(
+    fairlead: Fairlead, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The author is told both."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://127.0.0.1:1/nobody")
+    file.write_text(BAD)
+
+    said = fairlead("policy", "apply", str(file), code=2)
+
+    assert "did you mean weight? (line 2) (and that is not noted in the database: " in said
+    assert 1 == len(said.splitlines())
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,15 @@ def test_the_file_is_stored_at_the_start(watched: Watched, db: Connection[TupleR
     assert watched.said[0].startswith("stored as version 1, digest ")
 
 
+def test_what_is_for_nobody_is_said(watched: Watched, db: Connection[TupleRow]) -> None:
+    """The save is stored all the same."""
+    watched.save("rules: [{match: {label: tier=free}, when: hour < 6, hold: true}]")
+    watched.look(2)
+
+    assert 1 == len(documents(db))
+    assert watched.said[1].startswith("warning: rules[0].match.label: no tenant under labels")
+
+
 def test_every_save_is_stored_once(watched: Watched, db: Connection[TupleRow]) -> None:
     """As soon as the file has rested from one look to the next."""
     watched.look()
@@ -86,6 +95,9 @@ def test_a_save_that_is_no_policy_changes_nothing(
     assert ["version: 1\n", "version: 2\n"] == documents(db)
     fault = "qeues: there is no such field; did you mean queues? (line 1)"
     assert f"refused, what was in force stays: {watched.file}: {fault}" == watched.said[1]
+    assert [("fairlead dev", fault)] == db.execute(
+        "SELECT author, said FROM fairlead.policy_events WHERE version IS NULL"
+    ).fetchall()
 
 
 def test_a_file_that_is_gone_for_a_while_is_watched_on(

@@ -4,7 +4,7 @@ import pytest
 from psycopg import Connection, errors
 from psycopg.rows import TupleRow
 
-from fairlead.policy import PolicyRefused, digest, parse
+from fairlead.policy import PolicyRefused, digest, hash_of, parse
 from fairlead.policy_store import Stored, newest, store
 from tests.conftest import Background, Connect
 from tests.support.logins import LogIn
@@ -19,6 +19,7 @@ REFUSED = (
     "SELECT * FROM fairlead.policy_events",
     "SELECT * FROM fairlead.rate_usage",
     "SELECT fairlead.apply_policy('{}', '44136fa355b3')",
+    "SELECT fairlead.note_refused_policy('44136fa355b3', 'no')",
     "INSERT INTO fairlead.policy_versions (digest, author, document) VALUES ('x', 'x', 'x')",
     "INSERT INTO fairlead.policy_events (version, event) VALUES (1, 'in_force')",
     "INSERT INTO fairlead.rate_usage VALUES ('p', 'q', NULL, 1, 1)",
@@ -79,6 +80,35 @@ def test_a_bad_document_is_not_stored(db: Connection[TupleRow]) -> None:
         store(db, "qeues: []")
 
     assert ONE == getattr(newest(db), "document", None)
+
+
+NOTED = (
+    "SELECT hash, author, said FROM fairlead.policy_events WHERE version IS NULL ORDER BY id"
+)
+NOTE = "SELECT fairlead.note_refused_policy(%s, %s, %s)"
+
+
+def test_a_bad_document_is_an_event(db: Connection[TupleRow]) -> None:
+    """With its hash, its author and the sentence; and it is one event however often."""
+    said = "qeues: there is no such field; did you mean queues? (line 1)"
+    for author in ("ann", None):
+        with pytest.raises(PolicyRefused):
+            store(db, "qeues: []", author=author)
+
+    assert [(hash_of(b"qeues: []"), db.info.user, said)] == db.execute(NOTED).fetchall()
+
+
+def test_the_newest_hundred_refusals_are_kept(db: Connection[TupleRow]) -> None:
+    """One that is refused again is the newest; events of versions stay."""
+    store(db, ONE)
+    for number in (*range(101), 1):
+        db.execute(NOTE, [f"{number:012x}", "x" * 2000, "a" * 500])
+
+    found = db.execute(NOTED).fetchall()
+
+    assert [*range(2, 101), 1] == [int(row[0], 16) for row in found]
+    assert {(128, 1024)} == {(len(row[1]), len(row[2])) for row in found}
+    assert 101 == len(db.execute(EVENTS).fetchall())
 
 
 def test_storing_wakes_the_scheduler(db: Connection[TupleRow], connect: Connect) -> None:
@@ -168,7 +198,7 @@ def test_two_who_store_the_same_at_once_store_it_once(
         ("fairlead_enqueue", REFUSED),
         ("fairlead_worker", REFUSED),
         ("fairlead_admin", STEERING),
-        ("fairlead_scheduler", (REFUSED[3], *STEERING)),
+        ("fairlead_scheduler", (*REFUSED[3:5], *STEERING)),
     ],
 )
 def test_a_role_can_do_no_more_to_a_policy_than_its_work(

@@ -1,7 +1,11 @@
 """A stored policy is in force soon, holds exactly, and a bad one leaves the last good one."""
 
+import pytest
+
 from fairlead import policy_store
-from fairlead.policy import digest, parse
+from fairlead.policy import PolicyRefused, digest, parse
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.refusals import Refusals
 from tests.conftest import Connect
 from tests.support.children import register
 from tests.support.race import Database, claim
@@ -237,3 +241,33 @@ def test_a_document_that_cannot_be_read_leaves_the_last_good_one_in_force(
         insert(db, "quiet", 5)
         until(lambda: in_flight(db, "quiet") > 0, what="a dispatch")
         assert 3 == in_flight(db, "loud")
+
+
+def test_the_leader_counts_documents_that_were_refused(
+    db: Database,
+) -> None:
+    """Whoever refuses one has no metrics; those of before its term it leaves out."""
+    metrics = Metrics()
+    refusals = Refusals(db, metrics=metrics)
+    for document in ("qeues: []", "wieght: 1"):
+        with pytest.raises(PolicyRefused):
+            policy_store.store(db, document, author="ann")
+        refusals.watch()
+        refusals.watch()
+
+    assert 1.0 == metrics.registry.get_sample_value("fairlead_policy_refused_total")
+
+
+def test_a_refused_document_is_counted_within_seconds(database_url: str, db: Database) -> None:
+    """The leader looks for them beside its work."""
+    with scheduling(database_url) as replica:
+        led(db)
+
+        def counted() -> bool:
+            with pytest.raises(PolicyRefused):
+                policy_store.store(db, "qeues: []")
+            return bool(
+                replica.metrics.registry.get_sample_value("fairlead_policy_refused_total")
+            )
+
+        until(counted, what="the refusal")

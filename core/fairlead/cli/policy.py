@@ -11,7 +11,10 @@ from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, ask, session
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from fairlead.policy import Policy
+    from fairlead.policy_file import DocumentRefused
     from fairlead.policy_store import Stored
     from fairlead.store import Connection
     from fairlead_scheduler.simulation.report import Report
@@ -42,8 +45,12 @@ _NO_SHADOW = (
 )
 
 
+def _since(row: Row, name: str) -> str:
+    return words.since(cast("datetime", row[name]), now=cast("datetime", row["now"]))
+
+
 def _when(row: Row) -> str:
-    return words.since(cast("datetime", row["stored_at"]), now=cast("datetime", row["now"]))
+    return _since(row, "stored_at")
 
 
 def _state(row: Row) -> str:
@@ -72,6 +79,14 @@ COLUMNS = (
 )
 
 
+REFUSED = (
+    show.Column("refused", lambda row: _since(row, "at"), right=True),
+    show.text("author", "author"),
+    show.text("hash", "hash"),
+    show.text("reason", "said"),
+)
+
+
 @app.callback(invoke_without_command=True)
 def policy(context: typer.Context, *, as_json: show.AsJson = False) -> None:
     """List the history, unless a command says what else to do."""
@@ -86,10 +101,10 @@ def apply(
     file: File, *, reason: Reason = "", author: Author = None, as_json: show.AsJson = False
 ) -> None:
     """Store a policy; the scheduler follows it within 2 seconds."""
-    document, _ = read(file)
+    document, found = _read_to_store(file, author)
     with session() as connection:
         stored = _store(connection, document, author=author, reason=reason)
-    _say(stored, as_json=as_json)
+    _say(stored, _warn(found), as_json=as_json)
 
 
 @app.command("show")
@@ -162,6 +177,18 @@ def history(
     show.rows(listed, COLUMNS, as_json=as_json, none=_NONE)
 
 
+@app.command("refusals")
+def refusals(
+    *,
+    limit: Annotated[int, typer.Option(min=1, max=100, help="At most this many.")] = 20,
+    as_json: show.AsJson = False,
+) -> None:
+    """List what was refused instead of stored of late, and why."""
+    with session() as connection:
+        found = ask(connection, "policy_refusals", {"limit": limit})
+    show.rows(found, REFUSED, as_json=as_json, none="no document was refused")
+
+
 @app.command("shadow")
 def shadow(*, as_json: show.AsJson = False) -> None:
     """Show what the policy that `shadow` names would do."""
@@ -193,7 +220,7 @@ def rollback(
     as_json: show.AsJson = False,
 ) -> None:
     """Store an old version's document as a new version."""
-    from fairlead.policy import PolicyRefused
+    from fairlead.policy import PolicyRefused, parse
 
     why = f"rollback to version {version}" + (f": {reason}" if reason else "")
     with session() as connection:
@@ -202,7 +229,7 @@ def rollback(
             stored = _store(connection, document, author=author, reason=why)
         except PolicyRefused as error:
             raise Problem(f"version {version}: {error}") from None
-    _say(stored, as_json=as_json)
+    _say(stored, _warn(parse(document)), as_json=as_json)
 
 
 @app.command("check")
@@ -212,6 +239,7 @@ def check(file: File, *, as_json: show.AsJson = False) -> None:
 
     _, found = read(file)
     overrides = sum(len(rule.tenants.overrides) for rule in found.queues)
+    warnings = _warn(found)
     if as_json:
         show.print_json(
             {
@@ -222,6 +250,7 @@ def check(file: File, *, as_json: show.AsJson = False) -> None:
                 "tenant_overrides": overrides,
                 "rules": len(found.rules),
                 "bands": len(found.bands),
+                "warnings": warnings,
             }
         )
     else:
@@ -244,6 +273,41 @@ def read(file: Path) -> "tuple[str, Policy]":
         return policy_file.read(file)
     except PolicyRefused as error:
         raise Problem(words.printable(str(error))) from None
+
+
+def _read_to_store(file: Path, author: str | None) -> "tuple[str, Policy]":
+    """Return a file's text and its policy; one that is refused is an event in the database.
+
+    Raises:
+        Problem: as `read`.
+    """
+    from fairlead import policy_file
+    from fairlead.policy import PolicyRefused
+
+    try:
+        return policy_file.read(file)
+    except policy_file.DocumentRefused as error:
+        said = words.printable(str(error))
+        unnoted = _note(error, author)
+        raise Problem(f"{said}{unnoted}") from None
+    except PolicyRefused as error:
+        raise Problem(words.printable(str(error))) from None
+
+
+def _note(refused: "DocumentRefused", author: str | None) -> str:
+    """Note that a document was refused; returns what to say if that cannot be."""
+    from fairlead.cli.failure import sentence
+    from fairlead.policy_store import note_refusal
+
+    try:
+        with session() as connection:
+            note_refusal(connection, refused.hash, refused.said, author=author or _user())
+    except Exception as error:
+        said = sentence(error)
+        if said is None:
+            raise
+        return f" (and that is not noted in the database: {said})"
+    return ""
 
 
 def _store(
@@ -272,10 +336,25 @@ def _version(connection: "Connection", version: int | None) -> Row:
     raise Failure(_NONE if version is None else unknown)
 
 
-def _say(stored: "Stored", *, as_json: bool) -> None:
+def _warn(found: "Policy") -> tuple[str, ...]:
+    """Say what in a policy means nobody, and return it."""
+    from fairlead.policy import doubts
+
+    warnings = tuple(words.printable(said) for said in doubts(found))
+    for said in warnings:
+        typer.echo(f"fairlead: warning: {said}", err=True)
+    return warnings
+
+
+def _say(stored: "Stored", warnings: "Sequence[str]", *, as_json: bool) -> None:
     if as_json:
         show.print_json(
-            {"version": stored.version, "digest": stored.digest, "stored": stored.new}
+            {
+                "version": stored.version,
+                "digest": stored.digest,
+                "stored": stored.new,
+                "warnings": warnings,
+            }
         )
     elif stored.new:
         typer.echo(f"stored version {stored.version}, digest {stored.digest}")

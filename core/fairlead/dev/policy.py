@@ -5,9 +5,9 @@ from pathlib import Path
 import psycopg
 
 from fairlead.dev.fleet import Say
-from fairlead.policy import PolicyRefused
-from fairlead.policy_file import read
-from fairlead.policy_store import store
+from fairlead.policy import PolicyRefused, doubts
+from fairlead.policy_file import DocumentRefused, read
+from fairlead.policy_store import note_refusal, store
 from fairlead.settings import DatabaseSettings
 from fairlead.store import Unreachable, connect
 
@@ -48,23 +48,33 @@ class PolicyFile:
     def _stored(self) -> bool:
         """Store the file, and tell whether there is nothing left to do."""
         try:
-            document, _ = read(self._file)
-            with connect(self._settings, name="dev policy") as connection:
-                stored = store(
-                    connection, document, author=_AUTHOR, reason=f"{self._file.name} was saved"
-                )
-        except PolicyRefused as error:
-            self._say("policy", f"refused, what was in force stays: {error}")
+            sentences = self._store()
         except (Unreachable, psycopg.OperationalError):
             if not self._unreachable:
                 self._say("policy", "the database does not answer: trying again")
             self._unreachable = True
             return False
-        else:
-            done = "stored as" if stored.new else "says the same as"
-            self._say("policy", f"{done} version {stored.version}, digest {stored.digest}")
+        for said in sentences:
+            self._say("policy", said)
         self._unreachable = False
         return True
+
+    def _store(self) -> tuple[str, ...]:
+        """Store the file, or note that it is refused; returns what to say."""
+        try:
+            document, found = read(self._file)
+        except PolicyRefused as error:
+            if isinstance(error, DocumentRefused):
+                with connect(self._settings, name="dev policy") as connection:
+                    note_refusal(connection, error.hash, error.said, author=_AUTHOR)
+            return (f"refused, what was in force stays: {error}",)
+        with connect(self._settings, name="dev policy") as connection:
+            stored = store(
+                connection, document, author=_AUTHOR, reason=f"{self._file.name} was saved"
+            )
+        done = "stored as" if stored.new else "says the same as"
+        said = f"{done} version {stored.version}, digest {stored.digest}"
+        return (said, *(f"warning: {each}" for each in doubts(found)))
 
 
 def _signature(file: Path) -> tuple[int, int, int] | None:

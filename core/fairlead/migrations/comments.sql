@@ -36,6 +36,10 @@ comment on function fairlead.apply_policy(text, text, text, text) is
     'digest of the newest version is not stored again. It is not read here: use fairlead policy apply, '
     'which refuses a bad one and computes the digest.';
 
+comment on function fairlead.note_refused_policy(text, text, text) is
+    'Notes that a policy document was refused, so that the leader logs and counts it: fairlead policy apply '
+    'calls it. A repeat leaves one event, the newest; the last hundred documents are kept.';
+
 comment on column fairlead.schedules.name is 'What it is called; unique per tenant.';
 comment on column fairlead.schedules.enabled is
     'Whether it fires. When it is enabled again, missed says what becomes of the fires in between.';

@@ -123,7 +123,7 @@ begin
         'grant insert, update, delete on fairlead.tenant_logins to fairlead_admin',
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
         'grant execute on function fairlead.explain(bigint) to fairlead_enqueue, fairlead_admin',
-        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text) to fairlead_admin',
+        'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer) to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.

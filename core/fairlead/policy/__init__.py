@@ -6,8 +6,9 @@ of it is pure: no file, no database.
 
 from fairlead.policy.backlog import Backlog
 from fairlead.policy.bands import Band
-from fairlead.policy.canon import canonical, digest
+from fairlead.policy.canon import canonical, digest, hash_of
 from fairlead.policy.concurrency import Concurrency
+from fairlead.policy.doubts import doubts
 from fairlead.policy.globs import Glob, glob
 from fairlead.policy.models import (
     Estimator,
@@ -51,7 +52,9 @@ __all__ = [
     "Tenants",
     "canonical",
     "digest",
+    "doubts",
     "glob",
+    "hash_of",
     "name_of",
     "parse",
 ]

@@ -20,4 +20,9 @@ def canonical(policy: Policy) -> str:
 
 def digest(policy: Policy) -> str:
     """Return the first 12 hexadecimal digits of the SHA-256 of what the policy says."""
-    return hashlib.sha256(canonical(policy).encode()).hexdigest()[:_DIGEST_DIGITS]
+    return hash_of(canonical(policy).encode())
+
+
+def hash_of(content: bytes) -> str:
+    """Return the first 12 hexadecimal digits of the SHA-256 of a text, policy or not."""
+    return hashlib.sha256(content).hexdigest()[:_DIGEST_DIGITS]

@@ -1,0 +1,126 @@
+"""What a policy says for nobody: accepted, and said."""
+
+from time import perf_counter
+
+import pytest
+
+from fairlead.policy import doubts, parse
+from tests.support import tree
+
+NOBODY = "it is for nobody until one has"
+HIDDEN = "and the first match counts: it is for nobody, so put it first, or leave it out"
+TENANTS = (
+    "labels: {acme: {tier: gold}, initech: {tier: free}}\nqueues: [{match: {queue: q}, %s}]"
+)
+
+
+def overrides(*matches: str) -> tuple[str, ...]:
+    """Return what is said of a queue with overrides for these."""
+    listed = ", ".join(f"{{match: {{{match}}}, weight: 2}}" for match in matches)
+    return doubts(parse(TENANTS % f"tenants: {{overrides: [{listed}]}}"))
+
+
+def test_nothing_is_said_of_the_example() -> None:
+    """It is what people begin with."""
+    assert () == doubts(parse((tree.ROOT / "examples/policy.yaml").read_text("utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("match", "named"),
+    [
+        ("tenantLabel: tier=fre", ""),
+        ('tenantLabel: tier=gold, tenant: "i*"', " whose name fits 'i*'"),
+    ],
+)
+def test_an_override_for_a_label_that_nobody_has_is_said(match: str, named: str) -> None:
+    """A misspelt label would be found out by a customer."""
+    (said,) = overrides(match)
+
+    label = match.split()[1].rstrip(",")
+    where = "queues[0].tenants.overrides[0].match.tenantLabel"
+    assert f"{where}: no tenant under labels{named} has '{label}': {NOBODY}" == said
+
+
+@pytest.mark.parametrize(
+    ("matches", "who", "first"),
+    [
+        (("tenantLabel: tier=gold", "tenant: acme"), "'acme'", 0),
+        (('tenant: "*e"', "tenant: acme"), "'acme'", 0),
+        (("tenant: acme", "tenantLabel: tier=gold"), "'acme'", 0),
+        (("tenantLabel: tier=gold", "tenantLabel: tier=gold"), "'acme'", 0),
+    ],
+)
+def test_an_override_whose_tenants_all_have_another_is_said(
+    matches: tuple[str, ...], who: str, first: int
+) -> None:
+    """As far as names and labels decide it; equal patterns are refused anyway."""
+    (said,) = overrides(*matches)
+
+    path = "queues[0].tenants.overrides"
+    assert f"{path}[1].match: {who} is matched by {path}[{first}] already, {HIDDEN}" == said
+
+
+@pytest.mark.parametrize(
+    "matches",
+    [
+        ("tenant: acme", "tenantLabel: tier=free"),
+        ("tenantLabel: tier=gold", "tenant: other"),
+        ("tenant: acme", 'tenant: "a*"'),
+        ('tenant: "a?"', "tenant: acme"),
+    ],
+)
+def test_an_override_for_somebody_is_left_alone(matches: tuple[str, ...]) -> None:
+    """Some of its tenants have no other one, or nobody knows who they are."""
+    assert () == overrides(*matches)
+
+
+def test_a_rule_for_a_label_that_nobody_has_is_said() -> None:
+    """It holds for nobody."""
+    policy = parse("rules: [{match: {label: tier=free}, when: hour < 6, hold: true}]")
+
+    assert (
+        f"rules[0].match.label: no tenant under labels has 'tier=free': {NOBODY}",
+    ) == doubts(policy)
+
+
+def test_a_queue_that_an_earlier_pattern_matches_is_said() -> None:
+    """Where it is a name; of two patterns nobody knows what both of them match."""
+    policy = parse("queues: [{match: {queue: '*-in'}}, {match: {queue: mail-in}}]")
+
+    assert (
+        f"queues[1].match.queue: 'mail-in' is matched by queues[0] already, {HIDDEN}",
+    ) == doubts(policy)
+    swapped = "queues: [{match: {queue: mail-in}}, {match: {queue: '*-in'}}]"
+    assert () == doubts(parse(swapped))
+
+
+def test_a_band_that_no_job_belongs_to_is_said() -> None:
+    """No queue names it, and no priority is its own; the last one has what is left."""
+    bands = "bands: [{name: a}, {name: b, maxWait: 1s}, {name: c, maxWait: 1s}]\n"
+    queues = "queues: [{match: {queue: q}, band: a}]"
+
+    (said,) = doubts(parse(bands + queues))
+
+    assert said.startswith("bands[1]: no queue names band 'b' and it has no priorities: ")
+
+
+def test_only_some_of_many_are_said() -> None:
+    """And how many more there are."""
+    said = overrides(*(f"tenantLabel: tier=x{number}" for number in range(30)))
+
+    assert (21, "there are 10 more like these") == (len(said), said[-1])
+
+
+def test_a_large_policy_is_looked_through_in_a_moment() -> None:
+    """A thousand overrides, and as many tenants with labels as fit beside them."""
+    labels = ", ".join(f"t{number}: {{x: y}}" for number in range(5000))
+    listed = ", ".join(f"{{match: {{tenantLabel: x=z{number}}}}}" for number in range(1000))
+    policy = parse(
+        f"{{labels: {{{labels}}}, queues: [{{match: {{queue: q}}, "
+        f"tenants: {{overrides: [{listed}]}}}}]}}"
+    )
+    began = perf_counter()
+
+    doubts(policy)
+
+    assert perf_counter() - began < 2
