@@ -206,21 +206,38 @@ def test_what_cannot_be_simulated_is_one_sentence(
 
 
 @pytest.mark.usefixtures("busy")
+@pytest.mark.parametrize(
+    ("document", "what"),
+    [
+        (
+            "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]\n",
+            "concurrency is not simulated: here it holds nobody",
+        ),
+        (
+            "rules: [{match: {kind: noop}, when: job.age_s < 1000.0, hold: true}]\n",
+            "rules with a kind or job.… are not simulated: here they hold nobody",
+        ),
+    ],
+)
 def test_what_is_not_simulated_is_said(
-    file: Path, capsys: pytest.CaptureFixture[str], fairlead: Fairlead
+    document: str,
+    what: str,
+    file: Path,
+    capsys: pytest.CaptureFixture[str],
+    fairlead: Fairlead,
 ) -> None:
-    """Nobody knows which values the jobs have that will come."""
-    file.write_text(
-        "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]\n"
-    )
+    """Nobody knows which kinds the jobs have that will come, and which values."""
+    file.write_text(document)
     del fairlead  # it has said where the database is
 
     code = run(["policy", "simulate", str(file), "--json"])
 
     said = capsys.readouterr()
     assert 0 == code
-    assert json.loads(said.out)["tenants"]
-    assert "fairlead: concurrency is not simulated: here it holds nobody\n" == said.err
+    found = json.loads(said.out)
+    assert found["tenants"]
+    assert f"fairlead: {what}\n" == said.err
+    assert all(each["new"]["share"] > 0 for each in found["tenants"])
 
 
 def test_a_bad_trace_is_refused_with_its_line(

@@ -171,6 +171,17 @@ def test_a_new_leader_reads_what_the_former_one_dispatched() -> None:
     assert (100,) == ruled.bench.order.surplus()
 
 
+def test_reading_what_is_in_flight_stops_nobody_for_whom_no_rule_is() -> None:
+    """A hold counts nothing, so that nothing has to be known of what runs."""
+    ruled = Ruled(REPORTS % (", tenant: a", "hour < 30"))
+    rows = [QueueRow(job_id, "q", "a", 0, 100, 0) for job_id in range(100, 1100)]
+    ruled.bench.order.adopt(rows, 0)
+    ruled.bench.fields |= dict.fromkeys(range(100, 1100), of_job("report"))
+    ruled.bench.add("q/b", 100, fields=of_job("report"))
+
+    assert "b1" == ruled.planned(rounds=1)
+
+
 def test_the_first_heads_are_passed_over_and_no_more() -> None:
     """Skipped up to the 64 prefetched heads; then the lane waits, and others have the slots."""
     ruled = waiting(REPORTS % ("", "hour < 6"), *["report"] * SKIPPED_MAX, "mail")
@@ -230,7 +241,7 @@ def test_what_no_rule_is_for_is_not_read(match: str) -> None:
     """No cost where no rule asks for jobs."""
     ruled = waiting(REPORTS % (match, "hour < 30"), "report", lane="q/a")
     ruled.look()
-    ruled.bench.plan()
+    ruled.bench.plan(0)
 
     assert bool(not match) == bool(ruled.bench.order.traits())
 
