@@ -13,6 +13,8 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import psycopg
+
 from bench.context import say
 from bench.fairness import real
 from bench.fairness.arguments import Arguments, row_name
@@ -28,6 +30,7 @@ from fairlead_scheduler.simulation import trace
 from fairlead_scheduler.simulation.trace import Arrival
 
 _NOTHING = Observed()
+_BROKEN = Observed(is_broken=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,11 +117,10 @@ def _on_postgresql(plays: Sequence[Play], found: Found) -> Seen:
             jobs = play.jobs()
             try:
                 seen[play.name] = _really(play, jobs, server)
-            except BrokenRunError as error:
+            except (BrokenRunError, psycopg.Error, ValueError) as error:
                 found.failures.append(f"{play.name}: {error}")
                 say(f"{play.name} broke: {error}")
-                if play.is_scene:
-                    seen[play.name] = _empty(play, jobs)
+                seen[play.name] = _empty(play, jobs) if play.is_scene else _BROKEN
             seconds = time.monotonic() - begun
             say(f"{play.name}: {len(jobs):,} jobs on PostgreSQL took {seconds:.0f} s")
     return seen

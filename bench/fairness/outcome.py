@@ -44,6 +44,8 @@ class Observed(NamedTuple):
 
     played: Sequence[Played] = ()
     costs: Figures | None = None
+    is_broken: bool = False
+    """Whether it could not be played to its end."""
 
 
 _NOTHING = Observed()
@@ -58,7 +60,10 @@ def measure(
     *,
     seed: int = 1,
 ) -> Outcome:
-    """Play a trace under each contender, beside what was observed on PostgreSQL."""
+    """Play a trace under each contender, beside what was observed on PostgreSQL.
+
+    Where that broke, nothing is judged: what is simulated must not stand in for it.
+    """
     race = Race(
         trace=trace,
         weights=workload.weights,
@@ -82,7 +87,9 @@ def measure(
         seed=seed,
         jobs=len(trace),
         measured=measured,
-        judged={
+        judged={}
+        if observed.is_broken
+        else {
             judged: {**measured[judged], **_compared(workload, measured, judged)}
             for judged in (FAIRLEAD, REAL)
             if judged in measured

@@ -62,6 +62,13 @@ def test_what_was_played_on_postgresql_is_judged_beside_it() -> None:
     assert ["missed", "missed", "met"] == [row.verdict for row in rows([[outcome]])]
 
 
+def test_nothing_simulated_stands_in_for_a_play_that_broke() -> None:
+    """Its targets are not measured."""
+    outcome = measure("small", WORKLOAD, TRACE, CONTENDERS, Observed(is_broken=True))
+
+    assert {"not measured"} == {row.verdict for row in rows([[outcome]])}
+
+
 def test_what_happens_while_it_warms_up_does_not_count() -> None:
     """The jobs that are due before a tenth of a second was over: their waits are left out."""
     trace = [Arrival(place * 50_000, "q", "a", 50_000) for place in range(10)]
