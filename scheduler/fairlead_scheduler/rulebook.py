@@ -6,7 +6,7 @@ are for it. Whom a rule is for is found once, when a lane or a queue is made or 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 from fairlead.policy import Glob, Policy, Rule, glob, name_of
 from fairlead.policy.cel import Scope
@@ -54,6 +54,7 @@ class Effects:
 
 
 _NO_EFFECTS = Effects()
+_CHANGED_MAX = 10_000
 _KINDS_MAX = 1000
 """Kinds whose rules are remembered: whoever inserts jobs may make up any number of them."""
 
@@ -101,11 +102,20 @@ class QueueRules:
             self._patterns.append((bit, pattern.head, pattern))
 
 
+class Own(Protocol):
+    """The terms of somebody, as they are without rules."""
+
+    def under(self, effects: Effects) -> Self:
+        """Return them with what rules change of them."""
+        raise NotImplementedError
+
+
+OwnT = TypeVar("OwnT", bound=Own)
 NO_QUEUE_RULES: Final = QueueRules((), {})
 
 
 class RuleBook:
-    """All rules of one policy. It never changes, but for what it remembers of kinds.
+    """All rules of one policy. It never changes, but for what it remembers.
 
     Args:
         policy: Whose they are.
@@ -113,6 +123,7 @@ class RuleBook:
     """
 
     __slots__ = (
+        "_changed",
         "_effects",
         "_kinds",
         "_names",
@@ -143,6 +154,8 @@ class RuleBook:
         self._names = {each.bit: each.name for each in conditions}
         self._of_kinds = [(each.bit, _kinds(each.rule)) for each in conditions]
         self._kinds: dict[str, int] = {}
+        self._changed: dict[tuple[int, int], tuple[Own, Own]] = {}
+        """Terms without some rules and with them, by their identity and these rules."""
         self.by_job: Final = tuple(x for x in conditions if x.rule.reads_job)
         """The conditions that ask something of jobs, and may ask of lanes as well."""
         self.judged: Final = sum(each.bit for each in self.by_job)
@@ -163,6 +176,17 @@ class RuleBook:
         """Return the rules for this queue and its tenants."""
         matching = [(bit, rule) for bit, rule in self._rules if _is_for(rule, queue)]
         return QueueRules(matching, self.labels)
+
+    def change(self, own: OwnT, rules: int) -> OwnT:
+        """Return terms with what these rules change of them: for the same ones the same."""
+        known = self._changed.get((id(own), rules))
+        if known is not None:
+            return cast("OwnT", known[1])
+        if len(self._changed) >= _CHANGED_MAX:
+            self._changed.clear()
+        changed = own.under(self.effects(rules))
+        self._changed[id(own), rules] = own, changed  # kept, so that nothing else has its id
+        return changed
 
     def effects(self, rules: int) -> Effects:
         """Return what these rules change for lanes and queues."""
