@@ -3,12 +3,18 @@
 import re
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from psycopg import Connection
+from psycopg.rows import TupleRow
 
 from fairlead.policy import Policy, PolicyRefused, canonical, digest, parse
 from fairlead.policy.schema import json_schema
+from fairlead.policy_store import newest, store
+from fairlead_scheduler.policies import look
 from tests.support import tree
+from tests.support.obeyed import jobs_obeying
 
 EXAMPLE = (tree.ROOT / "examples/policy.yaml").read_text("utf-8")
 WHOLE = EXAMPLE + "shadow: {version: 3, every: 5m}\n"
@@ -64,21 +70,43 @@ def test_every_field_of_a_policy_is_there_to_be_mutated() -> None:
     assert set() == fields - set(_TOKENS)
 
 
-@settings(max_examples=1000)
-@given(mutated())
-@example("{a: &a [1], b: *a}")
-@example("queues: " + "[" * 1000)
-def test_a_mutated_document_is_refused_with_a_sentence_or_read_whole(document: str) -> None:
-    """Every one of 1,000 is refused with its field and the reason, or is a policy."""
-    found = outcome(document)
+def test_a_mutated_document_is_refused_with_a_sentence_or_applied_whole(
+    db: Connection[TupleRow],
+) -> None:
+    """Every one of 1,000 is refused with its field and the reason, or stored and obeyed."""
+    accepted: list[str] = []
+    refused: list[str] = []
 
-    if isinstance(found, str):
-        assert _SAID.fullmatch(found), found
-        assert "\n" not in found
-        assert all(sign.isprintable() for sign in found), found
-    else:
-        again = parse(canonical(found))
-        assert (found, digest(found)) == (again, digest(again))
+    @settings(max_examples=1000)
+    @given(mutated())
+    @example("{a: &a [1], b: *a}")
+    @example("queues: " + "[" * 1000)
+    @example("{}")
+    def judge(document: str) -> None:
+        found = outcome(document)
+        if isinstance(found, str):
+            assert _SAID.fullmatch(found), found
+            assert "\n" not in found
+            assert all(sign.isprintable() for sign in found), found
+            refused.append(document)
+        else:
+            again = parse(canonical(found))
+            assert (found, digest(found)) == (again, digest(again))
+            assert jobs_obeying(found) > 0
+            accepted.append(document)
+
+    judge()
+
+    for document in accepted:
+        stored = store(db, document)
+        table = look(db, stored.version - 1).table
+        assert table is not None
+        assert (stored.version, stored.digest) == (table.stored, table.digest)
+    last = newest(db)
+    for document in refused[:50]:
+        with pytest.raises(PolicyRefused):
+            store(db, document)
+    assert last == newest(db)
 
 
 @given(st.text(max_size=200))

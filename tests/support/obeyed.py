@@ -1,0 +1,60 @@
+"""Obeying a policy for a few looks: the leader's own table, books and rules, no database."""
+
+from itertools import product
+
+from fairlead.policy import Policy
+from fairlead.policy.variables import Workers
+from fairlead_scheduler.caps import capped
+from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.pool import PoolOrder
+from fairlead_scheduler.rulings import Clocks, Rulings
+from fairlead_scheduler.terms import Table, compiled
+from fairlead_scheduler.values import Found
+
+SLOTS = 8
+_LANES = tuple(
+    product(("emails-in", "reports", "reindex", "other"), ("acme", "initech", ""), (-50, 0, 99))
+)
+"""Queues, tenants and ranks that patterns, labels and bands of the example are for, or not."""
+_JOBS = 3
+_LOOKS = 4
+_LOOK_US = 1_100_000
+_BEGIN_US = 1_700_000_000_000_000
+
+
+def jobs_obeying(policy: Policy) -> int:
+    """Serve a backlog for some looks, from the second one on by this policy.
+
+    Returns:
+        How many jobs were dispatched. None of them was dispatched twice.
+    """
+    order = PoolOrder("default", Table())
+    heads = Heads(in_flight=order.in_flight)
+    heads.surveyed()
+    found = [
+        Found(place + 1, place + 1, queue, tenant, rank, 10_000, _BEGIN_US)
+        for place, (queue, tenant, rank) in enumerate(_LANES * _JOBS)
+    ]
+    heads.discovered(found)
+    seconds = 0.0
+    rulings = Rulings(
+        Metrics().policy.rules, lambda _: None, Clocks(lambda: seconds, lambda: 0.0)
+    )
+    table = compiled(policy, stored=1)
+    limits = [capped(policy).limit(queue, tenant) for queue, tenant, _ in _LANES]
+    assert all(limit >= 0 for limit in limits)
+    done: set[int] = set()
+    for look in range(_LOOKS):
+        now_us, seconds = _BEGIN_US + look * _LOOK_US, look * _LOOK_US / 1e6
+        if look == 1:
+            order.apply(table, now_us)
+        order.learn([None] * len(order.traits()))
+        rulings.look(order, Workers(SLOTS, look % 2 * SLOTS), now_us)
+        order.recalled(order.surplus(), heads)
+        jobs = [job.id for job in order.plan(now_us, SLOTS, SLOTS, heads).jobs]
+        assert done.isdisjoint(jobs)
+        done.update(jobs)
+        order.claimed(jobs, now_us)
+        order.ended(jobs, [10_000] * len(jobs))
+    return len(done)
