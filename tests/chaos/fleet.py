@@ -194,15 +194,23 @@ class Fleet:
         """Open a connection of the test's own."""
         return psycopg.connect(self.url, autocommit=True)
 
-    def insert(self, kind: str, milliseconds: int, count: int = 1) -> tuple[int, ...]:
-        """Insert jobs, remember their ids and return them."""
-        with self.connect() as connection:
-            rows = connection.execute(
-                "INSERT INTO fairlead.jobs (kind, tenant, payload)"
-                " SELECT %s, 't' || n %% 3, jsonb_build_object('ms', %s::int)"
-                " FROM generate_series(1, %s) n RETURNING id",
-                [kind, milliseconds, count],
-            ).fetchall()
+    def insert(
+        self,
+        kind: str,
+        milliseconds: int,
+        count: int = 1,
+        *,
+        queue: str = "default",
+        priorities: Sequence[int] = (0,),
+    ) -> tuple[int, ...]:
+        """Insert jobs of three tenants and four accounts, remember their ids, return them."""
+        rows = self._rows(
+            "INSERT INTO fairlead.jobs (kind, queue, tenant, priority, payload)"
+            " SELECT %s, %s, 't' || n %% 3, (%s::int[])[1 + n / 3 %% %s],"
+            " jsonb_build_object('ms', %s::int, 'account', n %% 4)"
+            " FROM generate_series(1, %s) n RETURNING id",
+            [kind, queue, [*priorities], len(priorities), milliseconds, count],
+        )
         ids = tuple(int(row[0]) for row in rows)
         self.inserted.update(ids)
         for kinds, jobs in ((app.BOOKS, self.booked), (app.APART, self.apart)):
@@ -238,8 +246,7 @@ class Fleet:
 
     def unfinished(self) -> tuple[int, ...]:
         """Return the jobs that have not ended."""
-        with self.connect() as connection:
-            rows = connection.execute("SELECT id FROM fairlead.jobs ORDER BY id").fetchall()
+        rows = self._rows("SELECT id FROM fairlead.jobs ORDER BY id", [])
         return tuple(int(row[0]) for row in rows)
 
     def wait_until_done(self, seconds: float) -> None:

@@ -14,10 +14,10 @@ from tests.chaos.fleet import (
     LEASE_SECONDS,
     RECOVERY_SECONDS,
     Fleet,
-    Program,
     alive,
     send,
 )
+from tests.chaos.misfortunes import leading
 from tests.chaos.relay import relaying
 from tests.support.schedulers import led
 from tests.support.waiting import until
@@ -30,16 +30,6 @@ KINDS = {
     SESSIONS,
 }
 """Every kind of connection: a leader's, those of a worker called one, and its handlers'."""
-
-
-def leading(fleet: Fleet, schedulers: list[Program]) -> Program:
-    """Return the scheduler that leads, once one does."""
-
-    def found() -> Program | None:
-        pid = fleet.leader_pid()
-        return next((each for each in schedulers if each.pid == pid), None)
-
-    return until(found, what="a leader", seconds=15)
 
 
 def test_a_killed_leader_is_followed_within_four_seconds(
@@ -76,6 +66,7 @@ def test_a_frozen_leader_changes_nothing_when_it_thaws(
 
     with fleet.connect() as db:
         epoch = led(db)
+    frozen_at = time()
     leader.freeze()
     late = fleet.insert("nap", 20, 50)
     until(lambda: fleet.first_start(late) < float("inf"), what="a dispatch", seconds=10)
@@ -85,6 +76,7 @@ def test_a_frozen_leader_changes_nothing_when_it_thaws(
     fleet.wait_until_done(20)
 
     assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.first_start(late) - frozen_at <= TAKE_OVER_SECONDS
     with fleet.connect() as db:
         epochs = records.epochs(db)
     assert all(each > epoch for job in late + more for each in epochs[job])
