@@ -6,7 +6,6 @@ from pathlib import Path
 from rich.console import Console
 
 from fairlead.demo import picture, report, sources
-from fairlead.demo.effect import Edit, Spell, effect
 from fairlead.demo.report import Verdict, Wait
 from fairlead.demo.screen import screen
 from fairlead.demo.watch import Reading, Ruling, line, ruled
@@ -125,67 +124,3 @@ def test_the_same_run_gives_the_same_small_picture_without_a_path(tmp_path: Path
     assert len(drawn) < 600_000
     assert str(Path.home()) not in drawn
     assert "<dc:date>" not in drawn
-
-
-def steady(
-    shares: dict[str, int], *, from_seconds: int, until_seconds: int, there_from: float = 0.0
-) -> list[Spell]:
-    """Return jobs of a tenth of a second, so many of each tenant at any time."""
-    return [
-        Spell(tenant, there_from, tenth / 10, (tenth + 1) / 10)
-        for tenth in range(from_seconds * 10, until_seconds * 10)
-        for tenant, slots in shares.items()
-        for _ in range(slots)
-    ]
-
-
-EDIT = Edit("acme", 10, 10.0, 2, "0123456789ab", 10.6)
-
-
-def test_the_effect_of_an_edit_is_its_share_in_the_fifth_second() -> None:
-    """Against the two seconds before it and what its weight entitles to among all who wait."""
-    before = steady({"acme": 1, "b": 1, "c": 2}, from_seconds=0, until_seconds=11)
-    after = steady({"acme": 9, "b": 1, "c": 2}, from_seconds=11, until_seconds=20)
-
-    found = effect([*before, *after], EDIT)
-
-    assert found.in_force_after_seconds is not None
-    assert 0.6 == round(found.in_force_after_seconds, 6)
-    assert 0.25 == round(found.share_before or 0, 6)
-    assert 0.75 == round(found.share_in_5th_second or 0, 6)
-    assert round(10 / 12, 6) == round(found.share_entitled or 0, 6)
-    assert round((0.75 - 0.25) / (10 / 12 - 0.25), 6) == round(found.effect or 0, 6)
-
-
-def test_who_comes_later_does_not_count_in_what_an_edit_entitles_to() -> None:
-    """Weights count against those of the others that have work now."""
-    there = steady({"acme": 9, "b": 1}, from_seconds=0, until_seconds=20)
-    later = steady({"late": 1}, from_seconds=16, until_seconds=20, there_from=16)
-
-    assert round(10 / 11, 6) == round(effect([*there, *later], EDIT).share_entitled or 0, 6)
-
-
-def test_an_edit_without_work_has_no_effect_to_show() -> None:
-    """A demo on a fast machine may be over before; it says so and does not fail."""
-    spells = steady({"acme": 1, "b": 1}, from_seconds=0, until_seconds=12)
-    found = effect([*spells, Spell("acme", 0.0, 12.0, 20.0)], EDIT)
-    out = StringIO()
-    Console(file=out, width=80).print(report.edited(found))
-
-    assert (None, None, None) == (
-        found.share_in_5th_second,
-        found.share_entitled,
-        found.effect,
-    )
-    assert 3 == out.getvalue().count("its work had ended")
-
-
-def test_the_table_of_an_edit_fits_80_columns() -> None:
-    """It names the policy by its digest."""
-    spells = steady({"acme": 9, "b": 1}, from_seconds=0, until_seconds=20)
-    out = StringIO()
-    Console(file=out, width=80).print(report.edited(effect(spells, EDIT)))
-
-    assert "2 (0123456789ab)" in out.getvalue()
-    assert "600 ms" in out.getvalue()
-    assert 80 >= max(map(len, out.getvalue().splitlines()))

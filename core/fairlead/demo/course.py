@@ -11,7 +11,7 @@ from time import monotonic
 import typer
 from rich.console import Console
 
-from fairlead.demo import picture, report
+from fairlead.demo import edited, picture, report
 from fairlead.demo.scene import Scene
 from fairlead.demo.screen import Show
 from fairlead.demo.sources import Sources
@@ -115,16 +115,16 @@ class Course:
         """
         result = report.verdict(self._own)
         waited = report.waits(self._own, self._began_at)
-        edited = self._scene.effect()
+        found = self._scene.effect()
         if as_json:
             typer.echo(
-                json.dumps(report.as_json(result, waited, self._totals, edited), indent=2)
+                json.dumps(report.as_json(result, waited, self._totals, found), indent=2)
             )
         else:
             console.print(report.counts(result))
             console.print(report.waiting(waited, self._totals))
-            if edited is not None:
-                console.print(report.edited(edited))
+            if found is not None:
+                console.print(edited.table(found))
         picture.draw(plot, waited, self._totals, self._drawn)
         console.print(f"the picture is in {plot}", highlight=False, soft_wrap=True)
         return result.good
@@ -145,12 +145,12 @@ class Course:
         return self._acted == len(self._acts) and left == 0
 
     def _arrive(self, reading: Reading) -> None:
-        """Insert the next small package, once the fleet is at work.
+        """Insert the next small package, once the edit has been watched.
 
-        None comes while the edit is watched: what a weight is entitled to would change with
-        each.
+        What a weight is entitled to would change with each, and with forty of them be so little
+        that a few jobs would hide the effect.
         """
-        if reading.ended and self._coming and not self._scene.is_on:
+        if reading.ended and self._coming and self._scene.is_over:
             self._insert([self._coming.pop(0)])
 
     def _act(self, reading: Reading) -> None:
@@ -184,6 +184,10 @@ class Course:
     def _edit_back(self, reading: Reading) -> bool:
         if not self._scene.seen(reading.seconds):
             return False
+        found = self._scene.effect()
+        said = None if found is None else edited.line(found)
+        if said is not None:
+            self._note(said)
         self._draw(self._scene.restore_weight())
         return True
 

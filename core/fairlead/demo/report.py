@@ -6,6 +6,7 @@ from datetime import datetime
 
 from rich.table import Table
 
+from fairlead.demo import edited
 from fairlead.demo.effect import Effect
 from fairlead.demo.watch import wait
 from fairlead.sql import load
@@ -120,26 +121,6 @@ def waiting(waited: Sequence[Wait], totals: Mapping[str, int]) -> Table:
     return out
 
 
-def edited(found: Effect) -> Table:
-    """Lay out what the edit of a weight led to, beside what it should."""
-    out = Table(title="A weight edited while it ran", show_header=False)
-    out.add_column()
-    out.add_column(justify="right")
-    if found.version is not None:
-        out.add_row("policy", f"{found.version} ({found.digest})")
-    out.add_row(f"weight of {found.tenant[:30]}", f"1 → {found.weight:g}")
-    after = found.in_force_after_seconds
-    out.add_row("in force after its file was saved", "never" if after is None else wait(after))
-    for name, value in (
-        ("share of the slot-time before", found.share_before),
-        ("share in the 5th second", found.share_in_5th_second),
-        ("share that it is entitled to", found.share_entitled),
-        ("so much of the effect was there", found.effect),
-    ):
-        out.add_row(name, "its work had ended" if value is None else f"{value:.0%}")
-    return out
-
-
 def as_json(
     result: Verdict,
     waited: Sequence[Wait],
@@ -148,8 +129,12 @@ def as_json(
 ) -> dict[str, object]:
     """Return what the tables say as one JSON object."""
     classes = [asdict(each) for each in _classes(waited, totals)]
-    edited = None if edit is None else {**asdict(edit), "effect": edit.effect}
-    return {**asdict(result), "good": result.good, "waits": classes, "edit": edited}
+    return {
+        **asdict(result),
+        "good": result.good,
+        "waits": classes,
+        "edit": None if edit is None else edited.as_json(edit),
+    }
 
 
 @dataclass(frozen=True, slots=True)

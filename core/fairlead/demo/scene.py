@@ -94,9 +94,9 @@ class Scene:
         return seconds >= self._edit.saved_seconds + _PATIENCE_SECONDS
 
     @property
-    def is_on(self) -> bool:
-        """Whether the tenant has the other weight just now."""
-        return self._edit is not None and not self._restored
+    def is_over(self) -> bool:
+        """Whether the file says again what it said at first."""
+        return self._restored
 
     @property
     def edit(self) -> Edit | None:

@@ -1,6 +1,7 @@
 -- measure: store what one file holds.
 -- locks: the new row.
 -- index: none
-insert into demo.measurements (job_id, package, path, lines, functions, classes, nodes, problem)
+insert into demo.measurements (
+    job_id, package, path, lines, functions, classes, nodes, problem, began_at)
 values (%(job_id)s, %(package)s, %(path)s, %(lines)s, %(functions)s, %(classes)s, %(nodes)s,
-        %(problem)s)
+        %(problem)s, %(began_at)s)

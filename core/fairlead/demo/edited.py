@@ -1,0 +1,77 @@
+"""How the demo says what an edit of a weight led to: as a table, a line and JSON."""
+
+from dataclasses import asdict
+
+from rich.table import Table
+
+from fairlead.demo.effect import (
+    EFFECT_LOWEST,
+    EFFECT_SECONDS,
+    IN_FORCE_SECONDS_MAX,
+    Effect,
+    Judged,
+)
+from fairlead.demo.watch import wait
+
+
+def table(found: Effect) -> Table:
+    """Lay out what the edit of a weight led to, beside what it should."""
+    out = Table(title="A weight edited while it ran")
+    out.add_column()
+    for name in ("found", "target", ""):
+        out.add_column(name, justify="right")
+    if found.version is not None:
+        out.add_row("policy", f"{found.version} ({found.digest})")
+    out.add_row(f"weight of {found.tenant[:26]}", f"1 → {found.weight:g}")
+    for name, value in (
+        ("share of slot-time before", found.share_before),
+        ("share while in force", found.share_after),
+        ("share it is entitled to", found.share_entitled),
+    ):
+        out.add_row(name, _part(value))
+    after = found.in_force_after_seconds
+    out.add_row(
+        "in force after the save",
+        "never" if after is None else wait(after),
+        f"≤ {wait(IN_FORCE_SECONDS_MAX)}",
+        _verdict(found.in_force_judged),
+    )
+    out.add_row(
+        f"effect {EFFECT_SECONDS:g} s after the save",
+        _part(found.effect, found.effect_of_one_job),
+        f"≥ {EFFECT_LOWEST:.0%}",
+        _verdict(found.effect_judged),
+    )
+    return out
+
+
+def line(found: Effect) -> str | None:
+    """Say in one line what part of an edit's effect was there; None when nobody can tell."""
+    if found.effect is None or found.share_before is None or found.share_after is None:
+        return None
+    return (
+        f"{found.effect:.0%} of the effect {EFFECT_SECONDS:g} s after the save: "
+        f"{found.share_after:.0%} of the slot-time, not {found.share_before:.0%}"
+    )
+
+
+def as_json(edit: Effect) -> dict[str, object]:
+    """Return what the table says."""
+    return {
+        **asdict(edit),
+        "effect": edit.effect,
+        "effect_of_one_job": edit.effect_of_one_job,
+        "in_force_judged": edit.in_force_judged.value,
+        "effect_judged": edit.effect_judged.value,
+    }
+
+
+def _part(value: float | None, give_or_take: float | None = None) -> str:
+    if value is None:
+        return "its work had ended"
+    return f"{value:.0%}" + (f" ± {give_or_take:.0%}" if give_or_take is not None else "")
+
+
+def _verdict(judged: Judged) -> str:
+    colour = {Judged.MET: "green", Judged.MISSED: "red"}.get(judged, "yellow")
+    return f"[{colour}]{judged.value}[/]"
