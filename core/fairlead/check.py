@@ -4,7 +4,7 @@ Reading is one statement; judging takes values and returns values, so that every
 tested without a server that has the fault.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -14,6 +14,7 @@ from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from fairlead import sql
+from fairlead.policy import Policy, PolicyRefused, parse
 from fairlead.store import Connection
 
 OLD_TRANSACTION = timedelta(minutes=5)
@@ -21,6 +22,8 @@ OLD_SLOT_TRANSACTIONS = 1_000_000
 CLOCK_SKEW = timedelta(seconds=5)
 CONNECTIONS_OF_A_WORKER = 3  # the parent's, and two of one child
 CONNECTIONS_OF_THE_REST = 10  # two schedulers, and a person or two
+
+_NAMED_MAX = 5
 
 Severity = Literal["ok", "warning", "error"]
 
@@ -62,6 +65,12 @@ class Facts:
     broken_schedules: tuple[str, ...]
     over_backlog: tuple[str, ...]
     timezones: tuple[str, ...]
+    policy: str | None
+    """The document in force."""
+    queues: tuple[str, ...]
+    """Those with jobs that are due, at most a thousand."""
+    pools: tuple[str, ...]
+    """Those that have live workers."""
     now: datetime
 
 
@@ -264,3 +273,39 @@ def _work(facts: Facts) -> Iterable[Finding]:
     )
     for problem in facts.broken_schedules:
         yield Finding("error", "schedules", f"a schedule cannot fire: {problem}")
+    yield from _pools(facts)
+
+
+def _pools(facts: Facts) -> Iterable[Finding]:
+    """Judge whether every job has workers that may take it, where the policy has pools."""
+    try:
+        policy = Policy() if facts.policy is None else parse(facts.policy)
+    except PolicyRefused:
+        return
+    if not policy.pools:
+        return
+    homes = {queue: policy.pool_of(queue) for queue in facts.queues}
+    lost = [queue for queue, pool in homes.items() if pool is None]
+    yield _one(
+        "pools",
+        "warning",
+        f"no pool of the policy serves {_some('queue', lost)}, so its jobs wait: name it in "
+        "the queues of one",
+        wrong=bool(lost),
+        fine="every queue with jobs belongs to a pool",
+    )
+    needed = {pool.name for pool in homes.values() if pool is not None}
+    empty = sorted(needed.difference(facts.pools))
+    if empty:
+        yield Finding(
+            "warning",
+            "pools",
+            f"no worker lives in {_some('pool', empty)}, which has jobs: start `fairlead "
+            "worker --pool`",
+        )
+
+
+def _some(what: str, names: Sequence[str]) -> str:
+    """Name a few of many."""
+    shown = ", ".join(f"'{name}'" for name in names[:_NAMED_MAX])
+    return f"{what} {shown}" + (" and others" if len(names) > _NAMED_MAX else "")

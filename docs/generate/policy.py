@@ -38,6 +38,7 @@ _TITLES = {
     "Estimator": "fairness.estimator",
     "Band": "bands[]",
     "Priorities": "bands[].priorities",
+    "Pool": "pools[]",
     "QueueRule": "queues[]",
     "QueueMatch": "queues[].match",
     "Slots": "slots",

@@ -44,13 +44,18 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
     ledger.ruling = 0
     ledger.root.advance(ledger.fronts.lowest_tag())
     rekeyed: set[Queue] = set()
+    returned = False
     for queue in ledger.queues.values():
+        was, queue.foreign = queue.foreign, ledger.shared.is_foreign(queue.name, table.homes)
+        returned = returned or (was and not queue.foreign)
         if ruled:
             queue.rules = table.rules.of(queue.name)
         _amend_queue(ledger, queue)
         if traits.rekey(ledger, queue):
             rekeyed.add(queue)
         ledger.stale.update(dict.fromkeys(queue.every()))
+    if returned:
+        resize(ledger, ledger.slots)
     if rekeyed:
         traits.forget(ledger, rekeyed)
     if ruled:
@@ -74,6 +79,7 @@ def rule(
         by_lane: For some lanes, those of the others that hold for them.
         now_us: The database's time.
     """
+    books = {(ledger.shared.place, ledger.band): ledger for ledger in ledgers}
     for ledger in ledgers:
         ledger.now_us = now_us
         changed = ledger.ruling ^ everywhere
@@ -83,7 +89,7 @@ def rule(
     for lane, ruling in by_lane.items():
         if lane.ruling != ruling:
             lane.ruling = ruling
-            ledgers[lane.band].stale[lane] = None
+            books[lane.queue.pool, lane.band].stale[lane] = None
 
 
 def ruled_lanes(ledgers: Sequence[Ledger]) -> list[Lane]:
@@ -123,9 +129,14 @@ def amend_lanes(ledger: Ledger) -> None:
 
 
 def resize(ledger: Ledger, slots: int) -> None:
-    """Reckon the limits that are shares of all slots by this number of them."""
+    """Reckon the limits that are shares of all slots by this number of them.
+
+    Those of a queue that belongs to another pool now are shares of that one's.
+    """
     ledger.slots = slots
     for member in ledger.members():
+        if (member.queue if isinstance(member, Lane) else member).foreign:
+            continue
         if member.bounds is not None and member.terms.limit_per_10_000 is not None:
             member.bounds.limit = member.terms.limit_of(slots)
             ledger.holds.ask_again(member)
@@ -183,7 +194,7 @@ def surplus(ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     """Return the unclaimed rows that may not wait any more, ascending.
 
     Those are rows above a new limit, of which the ones go that would be claimed last, rows in a
-    band that is no longer theirs, and those that a rule for single jobs holds.
+    band or a pool that is no longer theirs, and those that a rule for single jobs holds.
     """
     excess: dict[Bound, int] = {}
     for ledger in ledgers:
@@ -245,10 +256,10 @@ def _must_go(ledger: Ledger, job_id: int, flight: Flight) -> bool:
 
 
 def _has_strayed(ledger: Ledger, flight: Flight) -> bool:
-    """Whether a job belongs to another band now."""
+    """Whether a job belongs to another band, or to another pool, now."""
     table, lane = ledger.table, flight.lane
-    if len(ledger.shared.ledgers) == 1:
-        return False
+    if lane.queue.foreign or not ledger.shared.several:
+        return lane.queue.foreign
     if flight.head is None:
         return ledger.band >= table.bands.count
     band = ledger.band if lane.aged is None else lane.aged

@@ -146,6 +146,7 @@ class Queue:
         "bounds",
         "ended",
         "first",
+        "foreign",
         "held",
         "in_flight",
         "index",
@@ -155,6 +156,7 @@ class Queue:
         "mean",
         "name",
         "owed_us",
+        "pool",
         "prior_us",
         "ran_us",
         "rows",
@@ -177,6 +179,10 @@ class Queue:
         self, name: str, start: int, rule: QueueTerms, settings: FairSettings, *, band: int = 0
     ) -> None:
         self.name = name
+        self.pool = 0
+        """The place of the pool that it is in."""
+        self.foreign = False
+        """Whether it belongs to another pool now, and is here for what is in flight."""
         self.band = band
         self.rule = rule
         self.terms = rule.own

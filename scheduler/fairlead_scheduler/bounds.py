@@ -1,14 +1,15 @@
 """What one lane or queue may still have: its limit and its rates, and how far they are used."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
 from fairlead_scheduler import rates
 from fairlead_scheduler.rates import Rate, Used
 
-FREE, LIMIT, RATE, PAUSED, RESERVE, KEY, HOLD, RULE = range(8)
+FREE, LIMIT, RATE, PAUSED, RESERVE, KEY, HOLD, RULE, POOL = range(9)
 """Why a lane or a queue is held back; free when it is not. A reserve for short jobs holds back
-lanes of long ones, a rule those whose first jobs it all holds, one by one."""
+lanes of long ones, a rule those whose first jobs it all holds, one by one, and no pool those of
+queues that none serves."""
 REASONS = {
     LIMIT: "limit",
     RATE: "rate",
@@ -17,11 +18,20 @@ REASONS = {
     KEY: "key",
     HOLD: "hold",
     RULE: "hold",
+    POOL: "pool",
 }
 BOUNDS = frozenset({LIMIT, RATE, HOLD})
 """What is so for want of room in its bounds."""
-PASSING = frozenset({PAUSED, KEY, RULE})
+PASSING = frozenset({PAUSED, KEY, RULE, POOL})
 """What is asked anew whenever a lane is admitted."""
+
+
+def named(counts: Mapping[int, int]) -> dict[str, int]:
+    """Return counts by reasons under their names; two reasons may have one."""
+    found = dict.fromkeys(REASONS.values(), 0)
+    for reason, count in counts.items():
+        found[REASONS[reason]] += count
+    return found
 
 
 class Holder(Protocol):
@@ -33,7 +43,7 @@ class Holder(Protocol):
 class Bounds:
     """The limit and the rates of a queue or of a tenant of one, at least one of which is set.
 
-    It has them once for all its bands.
+    It has them once for all its bands, and for all pools that it has been in.
     """
 
     __slots__ = ("arrivals", "limit", "members", "rates")

@@ -23,7 +23,7 @@ class Requests:
 
     def __init__(self, call: Callable[[str], None]) -> None:
         self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
-        self.reports: SimpleQueue[Report] = SimpleQueue()
+        self.reports: SimpleQueue[tuple[str, Report]] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
         self.disabled: SimpleQueue[Disabled] = SimpleQueue()
         self.idle = False
@@ -55,9 +55,9 @@ class Requests:
         """Read all of `work_queue`."""
         self._call("audit")
 
-    def report(self, report: Report) -> None:
-        """Publish how the slots were shared."""
-        self.reports.put(report)
+    def report(self, pool: str, report: Report) -> None:
+        """Publish how the slots of a pool were shared."""
+        self.reports.put((pool, report))
         self._call("report")
 
     def policy(self) -> None:

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 from itertools import repeat
 
+_NOBODY: Mapping[int, int] = {}
+
 
 class Capacity:
     """The slots of live workers, and who holds which job.
@@ -12,24 +14,33 @@ class Capacity:
     """
 
     def __init__(self) -> None:
-        self._slots: dict[int, int] = {}
+        self._pools: dict[str, dict[int, int]] = {}
+        """The slots of live workers, by pools."""
+        self._pool_of: dict[int, str] = {}
         self._held: Counter[int] = Counter()
         self._holders: dict[int, int] = {}
 
-    @property
-    def slots(self) -> int:
-        """All slots of live workers."""
-        return sum(self._slots.values())
+    def slots(self, pool: str) -> int:
+        """Return all slots of a pool's live workers."""
+        return sum(self._pools.get(pool, _NOBODY).values())
 
-    @property
-    def free(self) -> int:
-        """Slots of live workers that hold nothing."""
+    def free(self, pool: str) -> int:
+        """Return the slots of a pool's live workers that hold nothing."""
         held = self._held
-        return sum(max(0, slots - held[worker]) for worker, slots in self._slots.items())
+        workers = self._pools.get(pool, _NOBODY)
+        return sum(max(0, slots - held[worker]) for worker, slots in workers.items())
 
-    def live(self, workers: Iterable[tuple[int, int]]) -> None:
-        """Take the live workers with their slots."""
-        self._slots = dict(workers)
+    def pool_of(self, worker: int) -> str | None:
+        """Return the pool of a live worker; None when it is not known."""
+        return self._pool_of.get(worker)
+
+    def live(self, workers: Iterable[tuple[int, int, str]]) -> None:
+        """Take the live workers with their slots and pools."""
+        self._pools = {}
+        self._pool_of = {}
+        for worker, slots, pool in workers:
+            self._pools.setdefault(pool, {})[worker] = slots
+            self._pool_of[worker] = pool
 
     def claimed(self, worker: int, ids: Iterable[int]) -> None:
         """Note that this worker took these jobs."""
@@ -55,10 +66,11 @@ class Capacity:
                 self._holders.setdefault(job_id, worker)
         self._held = Counter(self._holders.values())
 
-    def cover(self, jobs: int) -> tuple[int, ...]:
-        """Return the workers with the most free slots that together have room for the jobs."""
+    def cover(self, jobs: int, pool: str) -> tuple[int, ...]:
+        """Return a pool's workers with the most free slots that together have room for jobs."""
         held = self._held
-        free = [(slots - held[worker], worker) for worker, slots in self._slots.items()]
+        workers = self._pools.get(pool, _NOBODY)
+        free = [(slots - held[worker], worker) for worker, slots in workers.items()]
         chosen: list[int] = []
         for room, worker in sorted(free, reverse=True):
             if jobs <= 0 or room <= 0:

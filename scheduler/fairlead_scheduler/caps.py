@@ -6,7 +6,8 @@ It is apart from the terms, because the order never asks for it.
 from dataclasses import dataclass, field
 
 from fairlead.policy import Backlog, Policy, QueueRule, glob
-from fairlead_scheduler.terms import FirstMatch, tenants_of
+from fairlead_scheduler.matches import FirstMatch
+from fairlead_scheduler.terms import tenants_of
 
 NO_LIMIT = 0
 

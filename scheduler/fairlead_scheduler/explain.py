@@ -17,7 +17,7 @@ from fairlead_scheduler.rates import release_us
 from fairlead_scheduler.report import instant
 from fairlead_scheduler.terms import Table
 
-ENDLESS = ("paused", "hold")
+ENDLESS = ("paused", "hold", "pool")
 """What may block a job for a time that nobody knows."""
 
 
@@ -63,7 +63,8 @@ class Standing:
     """Its start tag before virtual time: what it has had beyond its share, over its weight."""
     in_flight: int
     held: str | None
-    """`limit`, `rate`, `paused`, `hold`, `key` or `reserve`: enough long jobs are in flight."""
+    """`limit`, `rate`, `paused`, `hold`, `pool`, `key` or `reserve`: enough long jobs are in
+    flight."""
     bounds: Bounds | None
     rule: str | None = None
     """The rule of the policy that holds it."""
@@ -107,6 +108,8 @@ class Scene:
     band: str = ""
     above: bool = False
     """Whether anybody waits in a band above."""
+    pool: str | None = "default"
+    """Whose workers it is for."""
     crowded_us: int = 0
     """Since when those whom nothing holds back have waited for what they wait for."""
     used: float = 1.0
@@ -134,10 +137,10 @@ class Answer:
     """Why it does not run, and when it will."""
 
     blocked_by: str
-    """`paused`, `hold`, `limit`, `rate`, `reserve` (its jobs are long, and the other slots are
-    kept for short ones), `key`, `band` (those of bands above go first), `cap` (it has its share
-    of the slots in flight, more than once), `capacity` (no slot is free) or `turn` (others go
-    first)."""
+    """`paused`, `hold`, `pool` (none serves its queue), `limit`, `rate`, `reserve` (its jobs
+    are long, and the other slots are kept for short ones), `key`, `band` (those of bands above
+    go first), `cap` (it has its share of the slots in flight, more than once), `capacity` (no
+    slot is free) or `turn` (others go first)."""
     by: str | None
     """Whose limit, rate, hold, pause or cap it is: `queue` or `tenant`. With `key` what waits:
     `queue`, until values are read, `tenant`, for the jobs before this one, or None: the job
@@ -157,6 +160,8 @@ class Answer:
     """The key that holds the job, if it is one of the first of its lane."""
     rule: str | None = None
     """The rule of the policy that holds its tenant, its queue or itself."""
+    pool: str | None = None
+    """Whose workers it is for; None: no pool serves its queue."""
 
 
 def answer(question: Question, scene: Scene) -> Answer:
@@ -165,11 +170,11 @@ def answer(question: Question, scene: Scene) -> Answer:
     ahead = max(0, question.ahead - lane.in_flight)
     held = queue if queue.held else lane
     reason = held.held
-    if reason != "paused" and (queue.rule or lane.rule):
+    if reason not in ("paused", "pool") and (queue.rule or lane.rule):
         held, reason = queue if queue.rule else lane, "hold"
     rule = held.rule if reason == "hold" else None
     since_us = held.since_us
-    by: str | None = "queue" if held is queue else "tenant"
+    by: str | None = "queue" if held is queue or reason == "pool" else "tenant"
     key = scene.key if reason in (None, "key") else None
     if key is not None:
         reason, by, ahead, since_us = "key", None, key.before, scene.key_us
@@ -188,6 +193,7 @@ def answer(question: Question, scene: Scene) -> Answer:
         starts_in_seconds=_starts_in(scene, ahead, key) if reason not in ENDLESS else None,
         key=key,
         rule=rule,
+        pool=scene.pool,
     )
 
 
@@ -270,8 +276,10 @@ def _sentence(found: Answer) -> str:
         return f"its {found.by} is paused{so_far}: resume it"
     if found.blocked_by == "hold":
         return f"{_ruled(found)}{so_far}"
+    if found.blocked_by == "pool":
+        return f"no pool of the policy serves its queue{so_far}: name it in the queues of one"
     if found.starts_in_seconds is None:
-        return "no worker is there: start one"
+        return f"no worker of pool '{found.pool}' is there: start one"
     held = found.blocked_by == "key"
     why = _held(found) if held else _WHY[found.blocked_by].format(by=found.by)
     return f"{why}{so_far}: it starts in {about}{behind}"

@@ -78,47 +78,65 @@ class FairnessMetrics:
             gauge(
                 "tenants",
                 "Tenants that had something pending all the last minute (noisy), and the "
-                "others that had work in it (quiet).",
+                "others that had work in it (quiet), of a pool.",
+                "pool",
                 "group",
             ),
             gauge(
                 "tenants_oldest_wait_seconds",
                 "For how long the oldest job of the group has waited.",
+                "pool",
                 "group",
             ),
         )
-        self._jain = gauge(
-            "fairness_jain",
-            "Jain's index of what tenants that waited all the last minute had over what they "
-            "were entitled to: 1 is even; not a number with fewer than two.",
+        self._jain = Rows(
+            gauge(
+                "fairness_jain",
+                "Jain's index of what tenants of a pool that waited all the last minute had "
+                "over what they were entitled to: 1 is even; not a number with fewer than two.",
+                "pool",
+            )
         )
-        self._jain.set(nan)
+        self._reports: dict[str, Report] = {}
 
-    def show(self, report: Report) -> None:
-        """Show a report in place of the one before it."""
-        self._jain.set(nan if report.jain is None else report.jain)
-        self._tenants.show(self._tenant_rows(report))
-        self._groups.show({("noisy",): report.noisy, ("quiet",): report.quiet})
+    def show(self, pool: str, report: Report) -> None:
+        """Show a pool's report in place of the one before it."""
+        self._reports[pool] = report
+        reports = self._reports.items()
+        self._jain.show(
+            {(name,): (nan if each.jain is None else each.jain,) for name, each in reports}
+        )
+        self._groups.show(
+            {
+                (name, group): having
+                for name, each in reports
+                for group, having in (("noisy", each.noisy), ("quiet", each.quiet))
+            }
+        )
+        self._tenants.show(self._tenant_rows())
         lags: dict[tuple[str, ...], tuple[float]] = {}
-        for each in report.queues:
+        for each in (queue for _, shown in reports for queue in shown.queues):
             labels = (self._label(each.queue),)
             lags[labels] = (lags.get(labels, (0.0,))[0] + each.had.lag_slot_seconds,)
         self._queues.show(lags)
 
     def hide(self) -> None:
         """Show nothing any more: another scheduler leads."""
-        for rows in (self._tenants, self._queues, self._groups):
+        self._reports = {}
+        for rows in (self._tenants, self._queues, self._groups, self._jain):
             rows.show({})
-        self._jain.set(nan)
 
-    def _tenant_rows(self, report: Report) -> dict[tuple[str, ...], Sequence[float]]:
-        """Return those that had most, and the sum of the others."""
-        ordered = sorted(report.tenants, key=self._size, reverse=True)
+    def _tenant_rows(self) -> dict[tuple[str, ...], Sequence[float]]:
+        """Return those that had most, of whatever pool, and the sum of the others."""
+        reports = self._reports.values()
+        every = [tenant for report in reports for tenant in report.tenants]
+        ordered = sorted(every, key=self._size, reverse=True)
         named = ordered[:TENANTS_MAX]
         rows: dict[tuple[str, ...], Sequence[float]] = {
             (each.queue, each.tenant): _values(each) for each in named
         }
-        rows[OTHER, OTHER] = _together((*ordered[TENANTS_MAX:], report.other))
+        others = [report.other for report in reports]
+        rows[OTHER, OTHER] = _together((*ordered[TENANTS_MAX:], *others))
         return rows
 
     def _size(self, tenant: TenantShare) -> float:

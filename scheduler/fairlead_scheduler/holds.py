@@ -5,6 +5,7 @@ from heapq import heappop, heappush
 from fairlead_scheduler.books import Lane, Queue
 from fairlead_scheduler.bounds import BOUNDS, FREE, KEY, LIMIT, RATE, REASONS, RESERVE
 from fairlead_scheduler.stints import Stint
+from fairlead_scheduler.values import Paused
 
 Member = Lane | Queue
 
@@ -74,6 +75,12 @@ class Holds:
             if member.stint is None:
                 member.stint = Stint(waits_since_us)
             member.stint.change(reason, now_us, waits_since_us)
+
+
+def names(paused: Paused, lane: Lane) -> bool:
+    """Tell whether pauses name a lane, or its queue."""
+    queue = lane.queue.name
+    return (queue, None) in paused or (queue, lane.tenant) in paused
 
 
 def _stands(release: tuple[int, int, Member]) -> bool:

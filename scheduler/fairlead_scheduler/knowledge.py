@@ -4,24 +4,23 @@ Nothing here reads a clock or a database: a view comes in, a plan goes out.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import repeat
 from typing import cast
 
 from fairlead.policy.variables import Workers
 from fairlead_scheduler.capacity import Capacity
-from fairlead_scheduler.crowding import Crowding
-from fairlead_scheduler.depth import Depth
 from fairlead_scheduler.explain import Answer, Question, answer
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.looks import Look
 from fairlead_scheduler.marks import ReceiptMark
 from fairlead_scheduler.pool import PoolOrder
+from fairlead_scheduler.pools import Pools
 from fairlead_scheduler.rates import Used
+from fairlead_scheduler.sights import Sight
 from fairlead_scheduler.tail import Probe, Tail
 from fairlead_scheduler.terms import Table
-from fairlead_scheduler.throughput import Ended, Throughput
-from fairlead_scheduler.values import DepthSettings, Found, Head, Paused, Plan, Want
+from fairlead_scheduler.throughput import Ended
+from fairlead_scheduler.values import Found, Head, Paused, Plan, Want
 from fairlead_scheduler.views import (
     Ask,
     Audited,
@@ -51,7 +50,7 @@ class Knowledge:
     """What one leader knows, from its take-over on.
 
     Args:
-        pool: The pool that it dispatches for.
+        pool: The pool that serves all queues where the policy names none.
         table: The terms in force.
         queued: A full read of `work_queue`, made after the take-over.
         used: What rates have used, read after the take-over as well.
@@ -74,17 +73,13 @@ class Knowledge:
         tail_max: int,
     ) -> None:
         begin = max(0, newest_id - _TAIL_OVERLAP)
-        self.order = PoolOrder(pool, table)
+        self.order = Pools(pool, table)
         self.heads = Heads(last_id=begin, in_flight=self.order.in_flight)
         self.tail = Tail(begin, queued.now_us)
-        self.depth = Depth(DepthSettings(ceiling=queued_max))
+        self._sights: dict[str, Sight] = {}
+        """What is seen of the pools, by their names."""
+        self._queued_max = queued_max
         self.capacity = Capacity()
-        self._crowding = Crowding()
-        self._throughput = Throughput()
-        self._free = 0
-        """Slots that held nothing when the last plan began."""
-        self._busy = False
-        """Whether the last plan left no slot free."""
         self.paused: Paused = frozenset()
         self._begin_id = begin
         self._newest_id = newest_id
@@ -94,7 +89,6 @@ class Knowledge:
         self._receipts_us = 0
         self._wants: tuple[Want, ...] = ()
         self._probe: Probe | None = None
-        self._claims = 0
         self._now_us = queued.now_us
         self.lagging = False
         """Whether the last look at the tail came to its limit."""
@@ -114,12 +108,21 @@ class Knowledge:
     @property
     def workers(self) -> Workers:
         """The slots of live workers, as the rules of the policy may ask for them."""
-        return Workers(self.capacity.slots, self.capacity.free)
+        pools, capacity = self._see(), self.capacity
+        return Workers(sum(map(capacity.slots, pools)), sum(map(capacity.free, pools)))
 
     @property
-    def claims(self) -> int:
-        """How many rows were claimed between the last two looks."""
-        return self._claims
+    def free(self) -> int:
+        """How many slots of live workers hold nothing."""
+        return self.workers.free
+
+    def claims(self, pool: str) -> int:
+        """Return how many rows a pool's workers claimed between the last two looks."""
+        return self._sights[pool].claims
+
+    def unclaimed(self) -> dict[str, int]:
+        """Return how many rows of each pool wait for a worker."""
+        return {pool: sight.order.unclaimed for pool, sight in self._see().items()}
 
     def ask(self, now_us: int, *, workers: bool) -> Ask:
         """Return what to read next."""
@@ -170,33 +173,42 @@ class Knowledge:
         self.heads.missed(lanes.last())
         self.heads.surveyed()
 
-    def plan(self, now_us: int) -> Plan:
-        """Decide what to dispatch now, and count it as dispatched."""
+    def plan(self, now_us: int) -> tuple[Plan, ...]:
+        """Decide what to dispatch now, pool by pool, and count it as dispatched."""
         self._now_us = now_us
-        order, free = self.order, self.capacity.free
-        slots = self.capacity.slots
-        self.depth.observed(
-            now_us, claims=self._claims, unclaimed=order.unclaimed, pending=self.pending
-        )
-        depth = self.depth.target(
-            free_slots=free, slots=slots, mean_us=order.mean_us, round_us=self._round_us
-        )
-        self._free = free
-        plan = order.plan(now_us, slots, depth, self.heads, self.paused)
-        if plan.doubtful:
-            self.tail.doubt(plan.doubtful, now_us)
-        return plan
+        sights = self._see()
+        alone = len(sights) == 1
+        sizes = {
+            pool: sight.size(
+                self.capacity,
+                now_us,
+                pending=self.pending if alone else sight.order.waits,
+                round_us=self._round_us,
+            )
+            for pool, sight in sights.items()
+        }
+        plans = self.order.plan(now_us, sizes, self.heads, self.paused)
+        for plan in plans:
+            if plan.doubtful:
+                self.tail.doubt(plan.doubtful, now_us)
+        return plans
+
+    def _see(self) -> dict[str, Sight]:
+        """Return what is seen of each pool that there is now."""
+        sights = self._sights
+        for order in self.order.served[len(sights) :]:
+            sights[order.pool or ""] = Sight(order, ceiling=self._queued_max)
+        return sights
 
     def dispatched(self, plan: Plan, taken: set[int], now_us: int) -> None:
-        """Take the ids that the database took; the rest is asked about again."""
-        order = self.order
+        """Take the ids that the database took of a plan; the rest is asked about again."""
         if len(taken) < len(plan.jobs):
             refused = [job[0] for job in plan.jobs if job[0] not in taken]
-            order.refused(refused)
+            self.order.refused(refused, plan.pool)
             self.tail.doubt(refused, now_us)
-        self._busy = self._free <= order.unclaimed
-        self._crowding.note(order.ledgers, now_us, busy=self._busy)
-        self._throughput.planned(plan.jobs, now_us)
+        sight = self._sights.get(plan.pool)
+        if sight is not None:
+            sight.dispatched(plan.jobs, now_us)
 
     @property
     def recalling(self) -> bool:
@@ -215,32 +227,28 @@ class Knowledge:
 
     def explain(self, question: Question, now_us: int) -> Answer | None:
         """Say why a pending job does not run; None when its lane is not known yet."""
-        capacity = self.capacity
+        capacity, pool = self.capacity, self.order.of(question.queue) or ""
         scene = self.order.scene(
             question.queue,
             question.tenant,
             job_id=question.job_id,
             rank=question.rank,
             now_us=now_us,
-            slots=capacity.slots,
-            free=capacity.free,
+            slots=capacity.slots(pool),
+            free=capacity.free(pool),
         )
         if scene is None:
             return None
-        band, reason = self.order.table.band_of(question.queue, question.rank), scene.crowd
-        return answer(
-            question,
-            replace(
-                scene,
-                crowded_us=self._crowding.since_us(band, reason, now_us),
-                used=self._throughput.used,
-                gap_us=self._throughput.gap_us,
-            ),
-        )
+        sight = self._sights.get(pool)
+        if sight is not None:
+            band = self.order.table.band_of(question.queue, question.rank)
+            scene = sight.seen(scene, band, now_us)
+        return answer(question, scene)
 
-    def look(self, now_us: int) -> Look:
-        """Look at the books for the fairness report."""
-        return self.order.look(now_us, slots=self.capacity.slots, free=self.capacity.free)
+    def look(self, order: PoolOrder, now_us: int) -> Look:
+        """Look at the books of a pool for its fairness report."""
+        pool, capacity = order.pool or "", self.capacity
+        return order.look(now_us, slots=capacity.slots(pool), free=capacity.free(pool))
 
     def _take_pauses(self, observed: Observed) -> None:
         queues, tenants = observed.paused_queues or [], observed.paused_tenants or []
@@ -248,27 +256,33 @@ class Knowledge:
             self.paused = frozenset(zip(queues, tenants, strict=True))
 
     def _take_receipts(self, receipts: Sequence[Receipt], now_us: int) -> None:
-        order, capacity = self.order, self.capacity
-        self._claims = 0
+        order, capacity, sights = self.order, self.capacity, self._see()
+        ended: list[list[Ended]] = [[] for _ in sights]
+        for sight in sights.values():
+            sight.claims = 0
         for receipt in receipts:
             if receipt.claimed and receipt.worker is not None:
                 order.claimed(receipt.claimed, receipt.at_us)
                 capacity.claimed(receipt.worker, receipt.claimed)
-                self._claims += len(receipt.claimed)
+                self._claimed_by(receipt.worker).claims += len(receipt.claimed)
             if receipt.ended:
-                order.ended(receipt.ended, receipt.run_us or [0] * len(receipt.ended))
+                run_us = receipt.run_us or [0] * len(receipt.ended)
+                parts = order.parted(receipt.ended, run_us)
+                for endings, part in zip(ended, parts, strict=True):
+                    endings.append(Ended(*part))
+                order.ended(receipt.ended, run_us)
                 capacity.ended(receipt.ended)
             if receipt.returned:
                 order.returned(receipt.returned, receipt.at_us)
                 capacity.ended(receipt.returned)
         self._receipts.taken([receipt.id for receipt in receipts], now_us)
-        self._throughput.looked(
-            [Ended(each.ended, each.run_us) for each in receipts if each.ended and each.run_us],
-            now_us,
-            in_flight=order.in_flight,
-            busy_slots=capacity.slots if self._busy else 0,
-            mean_us=order.mean_us,
-        )
+        for sight, mine in zip(sights.values(), ended, strict=True):
+            sight.looked(mine, capacity, now_us)
+
+    def _claimed_by(self, worker: int) -> Sight:
+        """Return the pool of a worker; the first, while it is not known."""
+        found = self._sights.get(self.capacity.pool_of(worker) or "")
+        return found or next(iter(self._sights.values()))
 
     def _take_tail(self, observed: Observed) -> None:
         ids, now_us = observed.ids, observed.now_us

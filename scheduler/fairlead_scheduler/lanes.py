@@ -1,10 +1,10 @@
 """The heads of the lanes: which pending jobs are at hand, and which have to be read next.
 
 A stream is one run of the lane index, (queue, tenant, rank); a lane is what is charged,
-(queue, tenant, band). Each stream has a cursor on `seq` up to which everything has been read,
-so that dispatch never walks over the dead index entries of what it has dispatched. Three
-sources feed a stream: the refill behind its cursor, the tail of new rows, and what others found
-late. A row arrives once, whichever of them is first.
+(queue, tenant) in a band of a pool. Each stream has a cursor on `seq` up to which everything
+has been read, so that dispatch never walks over the dead index entries of what it has
+dispatched. Three sources feed a stream: the refill behind its cursor, the tail of new rows, and
+what others found late. A row arrives once, whichever of them is first.
 
 No cursor moves back. Where more rows were committed late than a stream can hold, it remembers a
 gap below the cursor, which the next refills read through once.
@@ -23,7 +23,7 @@ some a second time, and dispatch refuses them."""
 
 
 class Heads:
-    """The prefetched heads of a pool, lane by lane of each band. Feeds exactly one order.
+    """The prefetched heads, lane by lane of each band of each pool. Feeds exactly one order.
 
     Args:
         settings: How many heads to keep.
@@ -42,7 +42,7 @@ class Heads:
         self._in_flight = in_flight
         self._streams: dict[Stream, StreamHeads] = {}
         self._lanes: dict[tuple[str, str, int], LaneHeads] = {}
-        self._band_of: Callable[[str, int], int] | None = None
+        self._place_of: Callable[[str, int], int] | None = None
         self._changed: list[LaneHeads] = []
         self._dry: dict[StreamHeads, None] = {}
         self._low: dict[StreamHeads, None] = {}
@@ -236,14 +236,14 @@ class Heads:
             for stream in lane.streams:
                 del self._streams[stream.key]
 
-    def sort(self, band_of: Callable[[str, int], int] | None) -> None:
-        """Sort the streams into bands by queue and rank; None: all of them are in the first.
+    def sort(self, place_of: Callable[[str, int], int] | None) -> None:
+        """Sort the streams into places by queue and rank; None: all of them are in the first.
 
         A lane that loses or gets one is among those that have changed.
         """
-        if band_of is None and self._band_of is None:
+        if place_of is None and self._place_of is None:
             return
-        self._band_of = band_of
+        self._place_of = place_of
         for stream in self._streams.values():
             before = stream.lane
             lane = self._lane(before.queue, before.tenant, stream.rank)
@@ -261,7 +261,7 @@ class Heads:
 
     def _lane(self, queue: str, tenant: str, rank: int) -> LaneHeads:
         """Return the lane of a stream, made when it is not known."""
-        key = (queue, tenant, 0 if self._band_of is None else self._band_of(queue, rank))
+        key = (queue, tenant, 0 if self._place_of is None else self._place_of(queue, rank))
         lane = self._lanes.get(key)
         if lane is None:
             lane = self._lanes[key] = LaneHeads(*key)

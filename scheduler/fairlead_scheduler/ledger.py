@@ -93,6 +93,8 @@ class Ledger:
         if node is None:
             rule = self.table.queue(queue)
             node = Queue(queue, self.root.virtual, rule, self.settings, band=self.band)
+            node.pool = self.shared.place
+            node.foreign = self.shared.is_foreign(queue, self.table.homes)
             if self.table.rules:
                 node.begin(self.table.rules, self.ruling)
             node.rescale()
@@ -145,31 +147,12 @@ class Ledger:
             self.root.leave(queue)
 
     def bind(self, member: Member, queue: str, tenant: str | None) -> None:
-        """Give a member the bounds of its terms, with what is used of their windows."""
-        terms = member.terms
-        members = [member]
-        if len(self.shared.ledgers) > 1:
-            members = self.shared.members(queue, tenant)
-        for other in members:
-            if other.held:
-                self.holds.ask_again(other)
-        if terms.reserve_of(1):
+        """Give a member the bounds and the reserve of its terms."""
+        if member.terms.reserve_of(1):
             self.reserving[member] = None
         else:
             self.reserving.pop(member, None)
-        had = [each.bounds for each in (member, *members) if each.bounds]
-        former = next((x for x in had if x.rates == terms.rates), had[0] if had else None)
-        twins = (x for x in members if x is not member and x.bounds and x.terms == terms)
-        twin = next(twins, None)
-        if twin is not None:
-            member.bounds = twin.bounds
-        else:
-            member.bounds = self.shared.windows.bounds(
-                terms, former, lane=(queue, tenant), slots=self.slots, now_us=self.now_us
-            )
-        for other in members:
-            if other.bounds is not None:
-                other.bounds.members = members
+        self.shared.bind(member, (queue, tenant), slots=self.slots, now_us=self.now_us)
 
     def bar(self, member: Member) -> bool:
         """Hold a member back if its bounds leave no room; whether they do not."""
@@ -219,9 +202,9 @@ class Ledger:
         return True
 
     def lacks(self, member: Member) -> tuple[int, int]:
-        """Return how many jobs a member has in flight, in all bands, and its reserve."""
+        """Return how many jobs a member has in flight, in all places, and its reserve."""
         in_flight = member.in_flight
-        if len(self.shared.ledgers) > 1:
+        if self.shared.several:
             names = (member.name, None) if isinstance(member, Queue) else member.owner
             in_flight = sum(each.in_flight for each in self.shared.members(*names))
         return in_flight, member.terms.reserve_of(self.slots)
@@ -365,9 +348,10 @@ class Ledger:
             self._dirty.append(lane)
 
     def heed_hold(self, lane: Lane) -> None:
-        """Have a row recalled that waits, or waits again, if a rule holds it or its lane."""
-        held = lane.terms.held_by is not None or lane.queue.terms.held_by is not None
-        self.over = self.over or held or lane.queue.rules.jobs > 0
+        """Have a row recalled that waits, or waits again, where it may not: see what holds."""
+        queue = lane.queue
+        held = lane.terms.held_by is not None or queue.terms.held_by is not None
+        self.over = self.over or held or queue.foreign or queue.rules.jobs > 0
 
     def _collect(self, owing: Iterable[Lane]) -> None:
         """Charge what lanes owe, and learn from what has ended in them."""

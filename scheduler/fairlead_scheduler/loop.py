@@ -3,7 +3,7 @@
 Polling is the truth; a notification, like the bell that the sweeps ring, only shortens a rest.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from math import inf
@@ -43,7 +43,6 @@ _LOOK_SECONDS = 1.0
 """How often a leader at rest looks whole."""
 _QUESTIONS_SECONDS = 1.0
 _QUESTIONS_SECONDS_IDLE = 3.0
-_NOTHING = Plan((), 0, (), 0)
 _ENDING_SHARE = 0.02
 """How late an ending may be seen, in mean run times, while a limit holds somebody back."""
 _AUDIT_DUTY = 0.05
@@ -77,16 +76,16 @@ class Loop:
         )
         self._calm, self._alert = Calm(), Alert()
         self._now_us = 0
-        self._bands = 0
-        """How many bands workers look at, as far as this term knows."""
+        self._bands: dict[str, int] = {}
+        """At how many bands the workers of a pool look, as far as this term knows."""
         self._due = monotonic()
         self._workers_read = -_WORKERS_SECONDS
         self._workers_seconds = _WORKERS_SECONDS
         self._everybody_due = 0.0
         self._everybody_seconds = _EVERYBODY_SECONDS
         self._notifying = False
-        self._reporter = Reporter(int(settings.report_seconds * 1e6))
-        self._reported = False
+        self._reporters: dict[str, Reporter] = {}
+        self._reported: dict[str, bool] = {}
         self._recall_due = self._held_due = self._questions_due = 0.0
         self._look_due = self._stirred_at = self._due
         self._audit_asked = self._due
@@ -127,13 +126,13 @@ class Loop:
         self._show_terms(news)
         self._now_us = view.observed.now_us
         # 4. Plan, if a plan could hold anything, and apply it.
-        plan = _NOTHING if self._is_still(view, news) else self._dispatch()
+        planned = 0 if self._is_still(view, news) else self._dispatch()
         # 5. Ask the sweeps for what is theirs, answer questions, and report.
         self._ask_sweeps(view)
         self._explain()
         self._report()
         # 6. Rest.
-        return self._rest(view, plan, began=began, stirred=bool(news))
+        return self._rest(view, planned, began=began, stirred=bool(news))
 
     def _disabled(self, disabled: Disabled) -> None:
         """Say that a rule holds for nobody until another policy comes."""
@@ -154,17 +153,18 @@ class Loop:
         knowledge = self._knowledge
         return not (seen or news or knowledge.pending or knowledge.order.in_flight)
 
-    def _dispatch(self) -> Plan:
-        """See which rules hold now, plan, and apply the plan; wake workers that may rest.
+    def _dispatch(self) -> int:
+        """See which rules hold now, plan, and apply the plans; wake workers that may rest.
 
-        It is applied if the lead seems to be ours still; the database knows.
+        They are applied if the lead seems to be ours still; the database knows. Returns how
+        many jobs were planned.
         """
         self._rulings.look(self._knowledge.order, self._knowledge.workers, self._now_us)
-        waiting = self._knowledge.order.unclaimed
-        plan = self._knowledge.plan(self._now_us)
-        taken = self._apply(plan)
-        self._wake(waiting, len(taken))
-        return plan
+        waiting = self._knowledge.unclaimed()
+        plans = self._knowledge.plan(self._now_us)
+        added = {plan.pool: len(self._apply(plan)) for plan in plans}
+        self._wake(waiting, added)
+        return sum([len(plan.jobs) for plan in plans])
 
     def _ask_workers(self) -> bool:
         now = monotonic()
@@ -177,39 +177,51 @@ class Loop:
     def _apply(self, plan: Plan) -> set[int]:
         taken: set[int] = set()
         if plan.jobs and self._lead.trusted:
-            self._open_bands()
+            pool, timeouts = plan.pool, self._knowledge.order.table.homes.timeouts_of(plan.pool)
+            self._open_bands(pool)
             for band, jobs, floor in plan.parts:
                 try:
-                    taken |= self._store.dispatch(jobs, floor, plan.used, band=band)
+                    taken |= self._store.dispatch(
+                        jobs, floor, plan.used, band=band, pool=pool, timeouts=timeouts
+                    )
                 except _REFUSED as error:
                     _log.warning("dispatch.failed", jobs=len(jobs), reason=str(error))
             self._metrics.dispatched.inc(len(taken))
         self._knowledge.dispatched(plan, taken, self._now_us)
         return taken
 
-    def _open_bands(self) -> None:
-        """Before the first dispatch of the term into a band let workers look at it."""
+    def _open_bands(self, pool: str) -> None:
+        """Before the term's first dispatch into a band let the pool's workers look at it."""
         bands = self._knowledge.order.bands
-        if bands > self._bands:
-            self._store.open_bands(bands)
-            self._bands = bands
+        if bands > self._bands.get(pool, 0):
+            self._store.open_bands(pool, bands)
+            self._bands[pool] = bands
 
-    def _wake(self, waiting: int, added: int) -> None:
+    def _wake(self, waiting: Mapping[str, int], added: Mapping[str, int]) -> None:
         """Wake those who may rest: some for new rows, everybody for rows that nobody takes.
 
         Who is called and does not come is called ever less often.
+
+        Args:
+            waiting: The rows of each pool that waited before the plan.
+            added: Those that came to them.
         """
-        capacity, now = self._knowledge.capacity, monotonic()
-        if self._knowledge.claims:
+        capacity, claims, now = self._knowledge.capacity, self._knowledge.claims, monotonic()
+        if any(map(claims, waiting)):
             self._everybody_seconds = _EVERYBODY_SECONDS
-        if added and not waiting:
-            chosen = capacity.cover(added)
-            if chosen:
-                self._store.wake(chosen)
-                self._everybody_due = now
-        elif waiting and not self._knowledge.claims and now >= self._everybody_due:
+        chosen = [
+            worker
+            for pool, count in added.items()
+            if count and not waiting.get(pool)
+            for worker in capacity.cover(count, pool)
+        ]
+        stuck = [pool for pool, rows in waiting.items() if rows and not claims(pool)]
+        if chosen:
+            self._store.wake(chosen)
+            self._everybody_due = now
+        elif stuck and now >= self._everybody_due:
             self._everybody_due = now + self._everybody_seconds
-            if capacity.free:
+            if any(map(capacity.free, stuck)):
                 self._store.wake(())
                 self._everybody_seconds = min(
                     2 * self._everybody_seconds, _EVERYBODY_SECONDS_MAX
@@ -259,14 +271,20 @@ class Loop:
         The first report of nothing is published as well: nobody shall take the one before it
         for the present.
         """
-        look = partial(self._knowledge.look, self._now_us)
-        report = self._reporter.step(self._now_us, look)
-        if report is not None:
-            self._metrics.fairness.show(report)
-            self._metrics.queues.means(report.means_seconds())
-            if report.tenants or self._reported:
-                self._requests.report(report)
-            self._reported = bool(report.tenants)
+        for order in self._knowledge.order.served:
+            pool = order.pool or ""
+            reporter = self._reporters.get(pool)
+            if reporter is None:
+                look_us = int(self._settings.report_seconds * 1e6)
+                reporter = self._reporters[pool] = Reporter(look_us)
+            look = partial(self._knowledge.look, order, self._now_us)
+            report = reporter.step(self._now_us, look)
+            if report is not None:
+                self._metrics.fairness.show(pool, report)
+                self._metrics.queues.means(pool, report.means_seconds())
+                if report.tenants or self._reported.get(pool):
+                    self._requests.report(pool, report)
+                self._reported[pool] = bool(report.tenants)
 
     def _show_terms(self, news: Sequence[News]) -> None:
         """Show the policy in force, and once a second how many lanes are held back."""
@@ -284,15 +302,15 @@ class Loop:
             took = now - self._audit_asked
             self._audit_due = now + max(self._settings.audit_seconds, took / _AUDIT_DUTY)
 
-    def _rest(self, view: View, plan: Plan, *, began: float, stirred: bool) -> timedelta:
+    def _rest(self, view: View, planned: int, *, began: float, stirred: bool) -> timedelta:
         calm, arrived = self._calm, len(view.observed.ids or ())
         stirred = stirred or bool(view.receipts or view.fills or view.found)
-        calm.looked(self._now_us, arrived=arrived, planned=len(plan.jobs), stirred=stirred)
+        calm.looked(self._now_us, arrived=arrived, planned=planned, stirred=stirred)
         self._metrics.ticks.inc()
         self._metrics.queues.runnable(self._knowledge.runnable)
         self._metrics.endings.unstarted(view.receipts)
         self._metrics.lag.observe(monotonic() - min(began, self._due))
-        share = tick_share(jobs=len(plan.jobs), free=self._knowledge.capacity.free)
+        share = tick_share(jobs=planned, free=self._knowledge.free)
         seconds = self._settings.tick_seconds * share
         knowledge = self._knowledge
         if knowledge.lagging or knowledge.order.awaits_values or not view.probed_all:

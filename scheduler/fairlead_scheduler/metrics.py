@@ -280,7 +280,7 @@ class QueueMetrics:
             ("queue",),
             registry=registry,
         )
-        self._means: Mapping[str, float] = {}
+        self._means: dict[str, Mapping[str, float]] = {}
         self._dead = Gauge(
             "fairlead_dead_jobs",
             "Jobs that failed for good and were not repeated, as far as the history goes, "
@@ -305,9 +305,9 @@ class QueueMetrics:
         for queue, count in collections.Counter(queues).items():
             self._runnable.labels(self._names.queue(queue)).inc(count)
 
-    def means(self, means_seconds: Mapping[str, float]) -> None:
-        """Take how long the jobs of queues run at present; those shown before are forgotten."""
-        self._means = means_seconds
+    def means(self, pool: str, means_seconds: Mapping[str, float]) -> None:
+        """Take how long a pool's jobs run at present, by queues, in place of those before."""
+        self._means[pool] = means_seconds
 
     def dead(self, dead: Mapping[str, int]) -> None:
         """Show how many jobs of queues failed for good; a queue that is not named has none."""
@@ -334,7 +334,8 @@ class QueueMetrics:
             oldest[label] = max(oldest.get(label, 0.0), queue.oldest_seconds)
             for state in STATES:
                 jobs[label, state] += queue.jobs[state]
-            mean_seconds = self._means.get(queue.queue)
+            means = (known.get(queue.queue) for known in self._means.values())
+            mean_seconds = next((each for each in means if each is not None), None)
             if mean_seconds is not None:
                 waiting = queue.jobs["pending"] + queue.jobs["queued"]
                 work[label] = work.get(label, 0.0) + waiting * mean_seconds

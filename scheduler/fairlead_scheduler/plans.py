@@ -6,8 +6,10 @@ from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.values import BandPlan, Plan, Planned
 
 
-def planned(found: Sequence[Picks], floors: Sequence[int], overflow: int) -> Plan:
-    """Return what the bands dispatch as one plan."""
+def planned(
+    found: Sequence[Picks], floors: Sequence[int], overflow: int, pool: str | None
+) -> Plan:
+    """Return what the bands of a pool dispatch as one plan."""
     parts = [
         BandPlan(band, tuple(sorted(picks.jobs, key=_id_of)), floor)
         for band, (picks, floor) in enumerate(zip(found, floors, strict=True))
@@ -18,7 +20,7 @@ def planned(found: Sequence[Picks], floors: Sequence[int], overflow: int) -> Pla
     doubtful = tuple([job_id for picks in found for job_id in picks.doubtful])
     used = {each[:3]: each for picks in found for each in picks.used()}
     bands = tuple(part for part in parts if part.jobs) if len(parts) > 1 else ()
-    return Plan(jobs, floors[0], doubtful, overflow, tuple(used.values()), bands)
+    return Plan(jobs, floors[0], doubtful, overflow, tuple(used.values()), bands, pool or "")
 
 
 def _id_of(job: Planned) -> int:

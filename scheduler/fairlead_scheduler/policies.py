@@ -118,6 +118,10 @@ class Policies:
         """Return the shadow of the policy in force, if it has one; from any thread."""
         return None if self._table is None else self._table.shadow
 
+    def pools(self) -> Sequence[str]:
+        """Return the pools of the policy in force; none where it has none; from any thread."""
+        return () if self._table is None else self._table.homes.names
+
     def watch(self) -> bool:
         """Put what is new in force, and say what became of it.
 

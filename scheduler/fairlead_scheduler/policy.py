@@ -13,9 +13,9 @@ from collections.abc import Collection, Container, Iterable, Sequence
 from fairlead_scheduler import amendment, recovery, scenes, traits
 from fairlead_scheduler.aging import Aging
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import BOUNDS, FREE, PASSING, PAUSED, RESERVE
+from fairlead_scheduler.bounds import BOUNDS, FREE, PASSING, PAUSED, POOL, RESERVE
 from fairlead_scheduler.explain import Scene
-from fairlead_scheduler.holds import Member
+from fairlead_scheduler.holds import Member, names
 from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
@@ -101,7 +101,7 @@ class FairOrder:
     def unclaimed_of(self, paused: Paused) -> tuple[int, ...]:
         """Return the unclaimed rows that these pauses name, ascending: recall them."""
         waiting = [x for x in self._flights.items() if x[1].claimed_us == UNCLAIMED]
-        return tuple(sorted(i for i, flight in waiting if _is(flight.lane, paused)))
+        return tuple(sorted(i for i, flight in waiting if names(paused, flight.lane)))
 
     @property
     def over(self) -> bool:
@@ -300,6 +300,7 @@ class FairOrder:
             if self.admit(lane):
                 arrived.append(lane.queue)
             if not heads.streams:
+                ledger.let(lane)
                 del self._lanes[heads]
         return arrived
 
@@ -361,8 +362,9 @@ class FairOrder:
             if lane.active:
                 ledger.rest(lane)
             return False
-        if self._paused and _is(lane, self._paused):
-            ledger.hold(lane, PAUSED)
+        paused = self._paused and names(self._paused, lane)
+        if paused or ledger.shared.name is None:
+            ledger.hold(lane, PAUSED if paused else POOL)
             return False
         if lane.held != FREE or (lane.bounds is not None and ledger.bar(lane)):
             return False
@@ -388,8 +390,3 @@ class FairOrder:
         ids = tuple(ids)
         self._touched.update(ids)
         return ids
-
-
-def _is(lane: Lane, paused: Paused) -> bool:
-    name = lane.queue.name
-    return (name, None) in paused or (name, lane.tenant) in paused

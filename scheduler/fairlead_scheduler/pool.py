@@ -5,13 +5,13 @@ limits, rates and pauses, the bands share; and so do they the depth, which count
 a band never waits for rows of those below it.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from fairlead_scheduler import amendment
 from fairlead_scheduler.aging import Aging
-from fairlead_scheduler.books import Lane, Queue
-from fairlead_scheduler.bounds import REASONS
+from fairlead_scheduler.bounds import named
 from fairlead_scheduler.crowding import waits
 from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.flights import InFlight
@@ -20,7 +20,7 @@ from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.looks import Look, looked
-from fairlead_scheduler.picks import Picks
+from fairlead_scheduler.parts import Room, arrivals, pick_bands
 from fairlead_scheduler.plans import planned
 from fairlead_scheduler.policy import FairOrder
 from fairlead_scheduler.rates import Used
@@ -33,17 +33,30 @@ from fairlead_scheduler.values import NOBODY, Paused, Plan, QueueRow
 class PoolOrder:
     """The fair orders of a pool's bands, the one that goes first in front.
 
+    Args:
+        pool: Its name; None: of the queues that no pool serves, which are held.
+        table: The terms in force.
+        shared: What it has in common with other pools; None: there are none.
+        begun_us: Since when jobs wait that nobody saw arriving, until it adopts any.
+
     Every method is an event and carries its time. Unknown ids are ignored, so a repeated event
     changes nothing.
     """
 
-    def __init__(self, pool: str, table: Table | None = None) -> None:
+    def __init__(
+        self,
+        pool: str | None,
+        table: Table | None = None,
+        *,
+        shared: Shared | None = None,
+        begun_us: int = 0,
+    ) -> None:
         self.pool = pool
         self._table = table or Table()
-        self._shared = Shared()
+        self._shared = shared or Shared(name=pool, only=pool or "")
         self._orders: list[FairOrder] = []
         self.in_flight: Collection[int] = InFlight(self._orders)
-        self._begun_us = 0
+        self._begun_us = begun_us
         self._reads = False
         """Whether a full read is under way."""
         self._asked: tuple[tuple[Trait, ...], ...] = ()
@@ -127,13 +140,18 @@ class PoolOrder:
     def held(self) -> dict[str, int]:
         """Return how many lanes that have work are held back, by reason."""
         counts = self._shared.holds.lanes
-        for order in self._orders:
-            for reason, count in order.held_in_queues().items():
-                counts[reason] += count
-        named = dict.fromkeys(REASONS.values(), 0)
-        for reason, count in counts.items():
-            named[REASONS[reason]] += count
-        return named
+        for reason, count in self.held_in_queues().items():
+            counts[reason] += count
+        return named(counts)
+
+    def held_in_queues(self) -> Counter[int]:
+        """Return how many lanes wait because their queues are held back, by reason."""
+        return sum([order.held_in_queues() for order in self._orders], Counter[int]())
+
+    @property
+    def waits(self) -> bool:
+        """Whether somebody waits for service, or rows for a worker."""
+        return any(map(waits, self.ledgers))
 
     def scene(
         self,
@@ -214,67 +232,40 @@ class PoolOrder:
         if self._sorted is not self._table:
             self._sorted = self._table
             heads.sort(self._table.band_of if self._table.bands.count > 1 else None)
+        self.begin(now_us, slots)
+        freed = self._shared.holds.take_freed(now_us)
+        return self.fill(Room(now_us, slots, depth), heads, heads.take_changed(), freed, paused)
+
+    def begin(self, now_us: int, slots: int) -> None:
+        """Begin a plan: charge what runs, and bring every V up to date."""
         for order in self._orders:
             order.begin(now_us, slots)
-        freed = self._shared.holds.take_freed(now_us)
-        changed = heads.take_changed()
+
+    def fill(
+        self,
+        room: Room,
+        heads: Heads,
+        changed: Sequence[LaneHeads],
+        freed: Sequence[Member],
+        paused: Paused = NOBODY,
+    ) -> Plan:
+        """Go on with a plan that has begun; see `plan`.
+
+        Args:
+            room: What there is room for.
+            heads: What is pending, of all pools.
+            changed: The pool's lanes that have changed.
+            freed: Whom of the pool nothing may hold back any longer.
+            paused: What must not be dispatched.
+        """
         if len(self._orders) == 1:
             order = self._orders[0]
             begun = order.arrive(changed, paused) + order.go_on(freed) + order.look_again()
-            picks, overflow = order.pick(depth, slots, heads, begun)
-            return planned((picks,), (order.floor,), overflow)
-        return self._plan_bands(
-            now_us, slots, depth, heads, self._arrivals(changed, freed, paused)
-        )
-
-    def _arrivals(
-        self, changed: Iterable[LaneHeads], freed: Iterable[Member], paused: Paused
-    ) -> list[list[Queue]]:
-        """Let lanes wait for service in their bands; returns the queues that begin to."""
-        lanes: list[list[LaneHeads]] = [[] for _ in self._orders]
-        members: list[list[Member]] = [[] for _ in self._orders]
-        for heads in changed:
-            lanes[heads.band].append(heads)
-        for member in freed:
-            band = member.queue.band if isinstance(member, Lane) else member.band
-            members[band].append(member)
-        begun = [
-            order.arrive(lanes[band], paused) + order.go_on(members[band]) + order.look_again()
-            for band, order in enumerate(self._orders)
-        ]
-        for each in lanes:
-            for heads in each:
-                self._aging.note(heads)
-                for order in self._orders[: heads.band]:
-                    order.see(heads)
-        return begun
-
-    def _plan_bands(
-        self, now_us: int, slots: int, depth: int, heads: Heads, begun: list[list[Queue]]
-    ) -> Plan:
-        """Pick from the top band down; each has the depth that those above it leave."""
-        for lane, band in self._aging.take(now_us):
-            begun[band] += self._orders[band].age((lane,))
-        found: list[Picks] = []
-        overflows = above = 0
-        for order, queues in zip(self._orders, begun, strict=True):
-            # Beside rows of bands above nobody overtakes.
-            past = 0 if above >= max(depth, 1) else slots
-            picks, overflow = order.pick(depth - above, past, heads, queues)
-            self._doubt(order, picks)
-            found.append(picks)
-            overflows += overflow
-            above += order.unclaimed
-        return planned(found, self.floors, overflows)
-
-    def _doubt(self, order: FairOrder, picks: Picks) -> None:
-        """Leave out what is in flight in another band, where it went because it had aged."""
-        others = [each for each in self._orders if each is not order]
-        twice = {job[0] for job in picks.jobs if any(job[0] in x.in_flight for x in others)}
-        if twice:
-            order.refused(twice)
-            picks.jobs = [job for job in picks.jobs if job[0] not in twice]
-            picks.doubtful += twice
+            picks, overflow = order.pick(room.depth, room.slots, heads, begun)
+            return planned((picks,), (order.floor,), overflow, self.pool)
+        waiting = arrivals(self._orders, self._aging, changed, freed, paused)
+        found, overflow = pick_bands(self._orders, self._aging, room, heads, waiting)
+        return planned(found, self.floors, overflow, self.pool)
 
     def refused(self, ids: Iterable[int]) -> None:
         """Undo the dispatch of ids that the database did not take; ask it about them again.
@@ -328,14 +319,16 @@ class PoolOrder:
         now_us: int,
         floors: Sequence[int] = (),
         used: Iterable[Used] = (),
+        shared: Shared | None = None,
     ) -> None:
         """Start from a full read of `work_queue`, the floors in force, and what rates used.
 
-        All else but the table is forgotten. A new `Heads` goes with it.
+        All else but the table is forgotten. A new `Heads` goes with it. Where it has anything
+        in common with other pools, what rates used is there.
         """
         rows = tuple(rows)
         self._grow(1 + max((row.band for row in rows), default=0))
-        self._shared = Shared(used)
+        self._shared = shared or Shared(used, name=self.pool, only=self.pool or "")
         self._begun_us = now_us
         self._sorted = None
         by_band = self._by_band(rows)

@@ -16,10 +16,13 @@ class Reports:
     """Publishes the reports of one term over one session."""
 
     def __init__(
-        self, connection: Connection, *, pool: str, epoch: int, reports: SimpleQueue[Report]
+        self,
+        connection: Connection,
+        *,
+        epoch: int,
+        reports: SimpleQueue[tuple[str, Report]],
     ) -> None:
         self._connection = connection
-        self._pool = pool
         self._epoch = epoch
         self._reports = reports
 
@@ -28,13 +31,13 @@ class Reports:
         return (Chore("report", inf, self.publish, at_once=False),)
 
     def publish(self) -> bool:
-        """Write the newest report over the one before it; nothing when deposed.
+        """Write each pool's newest report over the one before it; nothing when deposed.
 
         One that cannot be written is not tried again: the next one is newer.
         """
-        for report in drain(self._reports)[-1:]:
+        for pool, report in dict(drain(self._reports)).items():
             values = {
-                "pool": self._pool,
+                "pool": pool,
                 "epoch": self._epoch,
                 "since_us": report.since_us,
                 "at_us": report.at_us,

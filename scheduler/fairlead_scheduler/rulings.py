@@ -16,8 +16,9 @@ from fairlead_scheduler.books import Lane
 from fairlead_scheduler.chances import CPU_SECONDS_MAX, Chances
 from fairlead_scheduler.facts import facts_of
 from fairlead_scheduler.judging import Judging
-from fairlead_scheduler.pool import PoolOrder
+from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.rulebook import Condition
+from fairlead_scheduler.shared import Judge
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.views import Disabled
 
@@ -27,6 +28,24 @@ _SLICE_SECONDS = 0.05
 _SLICE = 150
 """Conditions of lanes that are looked at together: three thousand a second."""
 K = TypeVar("K")
+
+
+class Order(Protocol):
+    """Whose lanes rules are for: a pool's order, or those of all pools."""
+
+    @property
+    def table(self) -> Table:
+        """The terms in force."""
+        ...
+
+    @property
+    def ledgers(self) -> list[Ledger]:
+        """The books."""
+        ...
+
+    def judge_by(self, judge: Judge) -> None:
+        """Have the rules for single jobs looked at by this."""
+        ...
 
 
 class Clocks(NamedTuple):
@@ -91,7 +110,7 @@ class Rulings:
         self._place = 0
         self._metrics.clear()
 
-    def look(self, order: PoolOrder, workers: Workers, now_us: int) -> None:
+    def look(self, order: Order, workers: Workers, now_us: int) -> None:
         """Let hold what holds now, before the next plan.
 
         Conditions that ask nothing of lanes are looked at once a second and when a policy
@@ -136,7 +155,7 @@ class Rulings:
         for condition in self._judging.conditions:
             self._metrics.true(condition.name, self._true_of_jobs.pop(condition.name, 0))
 
-    def _judge_jobs(self, order: PoolOrder, values: Mapping[str, Scope], now_us: int) -> None:
+    def _judge_jobs(self, order: Order, values: Mapping[str, Scope], now_us: int) -> None:
         """Take what the looks at jobs took since the last time, and let them go on."""
         judging = self._judging
         if judging.conditions:
@@ -146,7 +165,7 @@ class Rulings:
             judging.begin(values, began_us=self._began_us, now_us=now_us)
             order.judge_by(judging.ask)
 
-    def _next_lanes(self, order: PoolOrder, now: float) -> list[Lane]:
+    def _next_lanes(self, order: Order, now: float) -> list[Lane]:
         """Return the lanes whose turn it is."""
         if self._place >= len(self._lanes) and now >= self._round_due:
             self._lanes, self._place = amendment.ruled_lanes(order.ledgers), 0
@@ -224,7 +243,7 @@ class Rulings:
         self._lifted |= condition.bit
         self._tell(Disabled(self._table.stored, condition.name, said))
 
-    def _lift(self, order: PoolOrder, ruled: Mapping[Lane, int]) -> dict[Lane, int]:
+    def _lift(self, order: Order, ruled: Mapping[Lane, int]) -> dict[Lane, int]:
         """Return the lanes for which a disabled rule held, without it."""
         lifted, self._lifted = self._lifted, 0
         now = {

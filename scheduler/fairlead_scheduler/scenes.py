@@ -60,6 +60,7 @@ def scene(
         key_us=key_us,
         job_rule=job_rule,
         job_rule_us=job_rule_us,
+        pool=ledger.shared.name,
     )
 
 

@@ -18,7 +18,8 @@ class SchedulerSettings(DatabaseSettings):
         default="default",
         min_length=1,
         max_length=128,
-        description="The pool of workers that every queue belongs to.",
+        description="The pool of workers that every queue belongs to, unless the policy has "
+        "`pools`.",
     )
     lease_seconds: float = Field(
         default=3.0,

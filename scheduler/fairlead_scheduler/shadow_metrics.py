@@ -11,16 +11,16 @@ class ShadowMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         self._moved = Gauge(
             "fairlead_policy_shadow_moved_share",
-            "Which part of the slots in use other tenants would have under the shadow policy; "
-            "shown by the leader only.",
-            ("digest",),
+            "Which part of the pool's slots in use other tenants would have under the shadow "
+            "policy; shown by the leader only.",
+            ("pool", "digest"),
             registry=registry,
         )
         self._wait = Gauge(
             "fairlead_policy_shadow_wait_p99_seconds",
             "The simulated wait of everybody's jobs under the policy in force and under the "
             "shadow; shown by the leader only.",
-            ("policy",),
+            ("pool", "policy"),
             registry=registry,
         )
         self._simulated_at = Gauge(
@@ -34,12 +34,13 @@ class ShadowMetrics:
             registry=registry,
         )
 
-    def show(self, digest: str, *, moved_share: float, waits: Mapping[str, float]) -> None:
-        """Show what was simulated just now: `waits` in seconds, by policy."""
-        self.hide()
-        self._moved.labels(digest).set(moved_share)
+    def show(
+        self, pool: str, digest: str, *, moved_share: float, waits: Mapping[str, float]
+    ) -> None:
+        """Show what was simulated of a pool just now: `waits` in seconds, by policy."""
+        self._moved.labels(pool, digest).set(moved_share)
         for policy, seconds in waits.items():
-            self._wait.labels(policy).set(seconds)
+            self._wait.labels(pool, policy).set(seconds)
         self._simulated_at.set_to_current_time()
 
     def hide(self) -> None:

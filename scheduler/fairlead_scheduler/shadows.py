@@ -8,10 +8,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Sequence
 from tempfile import TemporaryFile
 from time import monotonic
-from typing import cast
+from typing import Protocol, cast
 
 from fairlead import log, sql
 from fairlead.policy import Shadow
@@ -29,10 +29,25 @@ RUN_SECONDS_MAX = 120.0
 _SAID_BYTES_MAX = 1 << 20
 
 
+class InForce(Protocol):
+    """The policy in force."""
+
+    def shadow(self) -> Shadow | None:
+        """Return its shadow; None: it has none."""
+        ...
+
+    def pools(self) -> Sequence[str]:
+        """Return its pools; none where it names none."""
+        ...
+
+
 class Run:
     """The process that simulates once."""
 
-    def __init__(self, settings: SchedulerSettings, version: int | str) -> None:
+    def __init__(
+        self, settings: SchedulerSettings, version: int | str, pool: str | None = None
+    ) -> None:
+        self.pool = pool or settings.pool
         self._begun = monotonic()
         self._said = TemporaryFile()  # noqa: SIM115 - closed by `end`
         self.process = subprocess.Popen(
@@ -40,7 +55,7 @@ class Run:
             stdin=subprocess.DEVNULL,
             stdout=self._said,
             stderr=subprocess.DEVNULL,
-            env={**os.environ, **_environment(settings)},
+            env={**os.environ, **_environment(settings), "FAIRLEAD_POOL": self.pool},
         )
 
     @property
@@ -71,7 +86,8 @@ class Shadows:
     """The shadow of one term, over a session that it shares.
 
     Args:
-        shadow: Returns that of the policy in force; None: it has none.
+        policies: Of which the one in force may have a shadow. Its pools are simulated one
+            after another; where it names none, that of the settings is.
     """
 
     def __init__(
@@ -80,13 +96,15 @@ class Shadows:
         settings: SchedulerSettings,
         *,
         epoch: int,
-        shadow: Callable[[], Shadow | None],
+        policies: InForce,
         metrics: Metrics,
     ) -> None:
         self._connection = connection
         self._settings = settings
         self._epoch = epoch
-        self._shadow = shadow
+        self._policies = policies
+        self._left: list[str] = []
+        """Pools that are to be simulated in this round."""
         self._metrics = metrics
         self._wanted: Shadow | None = None
         self._first = True
@@ -100,34 +118,37 @@ class Shadows:
 
     def look(self) -> bool:
         """Start the process when it is time, or store what it said when it has ended."""
-        wanted = self._shadow()
+        wanted = self._policies.shadow()
         if wanted != self._wanted or self._first:
             self.stop()
-            self._wanted, self._due = wanted, 0.0
+            self._wanted, self._due, self._left = wanted, 0.0, []
             self._metrics.shadow.hide()
             self._connection.execute(
                 sql.load(_PACKAGE, "forget_shadow"),
-                {"epoch": self._epoch, "pool": self._settings.pool},
+                {"epoch": self._epoch},
             )
             self._first = False
         if wanted is None:
             return False
-        if self.run is None and monotonic() >= self._due:
-            self._due = monotonic() + wanted.every.total_seconds()
-            self._start(wanted)
-        elif self.run is not None and self.run.over:
-            done, text = self.run.end()
-            self.run = None
-            self._store(text, done=done)
+        if self.run is not None:
+            if self.run.over:
+                pool, (done, text) = self.run.pool, self.run.end()
+                self.run = None
+                self._store(pool, text, done=done)
+        elif self._left or monotonic() >= self._due:
+            if not self._left:
+                self._due = monotonic() + wanted.every.total_seconds()
+                self._left = list(self._policies.pools() or (self._settings.pool,))
+            self._start(wanted, self._left.pop(0))
         return False
 
-    def _start(self, wanted: Shadow) -> None:
+    def _start(self, wanted: Shadow, pool: str) -> None:
         """Start the process, or say why there is none: a term must not end for want of it."""
         try:
-            self.run = Run(self._settings, wanted.version)
+            self.run = Run(self._settings, wanted.version, pool)
         except OSError as error:
             said = f"no process could be started for the simulation: {error.strerror}"
-            self._store(said, done=False)
+            self._store(pool, said, done=False)
 
     def stop(self) -> None:
         """Kill the process, if there is one; a repeat does nothing."""
@@ -135,9 +156,10 @@ class Shadows:
             self.run.end()
             self.run = None
 
-    def _show(self, report: Report) -> None:
+    def _show(self, pool: str, report: Report) -> None:
         whole = report["all"]
         self._metrics.shadow.show(
+            pool,
             report["new"]["digest"],
             moved_share=_moved_share(report),
             waits={
@@ -146,15 +168,15 @@ class Shadows:
             },
         )
 
-    def _store(self, text: str, *, done: bool) -> None:
+    def _store(self, pool: str, text: str, *, done: bool) -> None:
         if done:
-            self._show(cast("Report", json.loads(text)))
+            self._show(pool, cast("Report", json.loads(text)))
         else:
             self._metrics.shadow.failed.inc()
-            _log.warning("shadow.failed", reason=text)
+            _log.warning("shadow.failed", pool=pool, reason=text)
         values = {
             "epoch": self._epoch,
-            "pool": self._settings.pool,
+            "pool": pool,
             "report": text if done else None,
             "said": "" if done else text,
         }

@@ -16,6 +16,7 @@ from fairlead.policy.concurrency import KEYS_MAX
 from fairlead.sql import integers
 from fairlead.store import Connection
 from fairlead_scheduler.explain import Question
+from fairlead_scheduler.homes import SETTINGS, Timeouts
 from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.settings import SchedulerSettings
@@ -83,7 +84,7 @@ class Store:
                 if ask.traits:
                     self._traits.execute(_TRAITS, _values(ask.traits))
                 if ask.workers:
-                    self._workers.execute(_WORKERS, {"pool": self._settings.pool})
+                    self._workers.execute(_WORKERS)
         return self._view(ask, limit)
 
     def _view(self, ask: Ask, limit: int) -> View:
@@ -101,9 +102,9 @@ class Store:
             texts=self._traits.fetchall()[0] if ask.traits else (),
         )
 
-    def open_bands(self, bands: int) -> None:
-        """See that workers look at so many bands; nothing when deposed."""
-        parameters = {"epoch": self._epoch, "pool": self._settings.pool, "bands": bands}
+    def open_bands(self, pool: str, bands: int) -> None:
+        """See that a pool's workers look at so many bands; nothing when deposed."""
+        parameters = {"epoch": self._epoch, "pool": pool, "bands": bands}
         self._connection.execute(sql.load(_PACKAGE, "open_bands"), parameters)
 
     def dispatch(
@@ -113,16 +114,30 @@ class Store:
         used: Sequence[Used] = (),
         *,
         band: int = 0,
+        pool: str | None = None,
+        timeouts: Timeouts = SETTINGS,
     ) -> set[int]:
-        """Move jobs into `work_queue`; answers the ids that it took, none when deposed."""
+        """Move jobs into `work_queue`; answers the ids that it took, none when deposed.
+
+        Args:
+            jobs: In the order of their ids.
+            floor: Of the band.
+            used: What is used of rates then.
+            band: Where the jobs go.
+            pool: Whose workers take them; None: those of the settings' pool.
+            timeouts: The pool's; what they do not say, the settings do.
+        """
+        settings = self._settings
+        default = timeouts.default_seconds or settings.timeout_default_seconds
+        most = timeouts.max_seconds or settings.timeout_max_seconds
         ids, vtags, estimates_us, seen_us = zip(*jobs, strict=True) if jobs else repeat((), 4)
         parameters = {
             "epoch": self._epoch,
-            "pool": self._settings.pool,
+            "pool": pool or settings.pool,
             "band": band,
             "floor": floor,
-            "timeout_default": f"{self._settings.timeout_default_seconds} s",
-            "timeout_max": f"{self._settings.timeout_max_seconds} s",
+            "timeout_default": f"{default} s",
+            "timeout_max": f"{most} s",
             "ids": integers(ids),
             "vtags": integers(vtags),
             "estimates_us": integers(estimates_us),
@@ -172,10 +187,10 @@ def read_newest(connection: Connection) -> int:
     return int(str(row[0])) if row else 0
 
 
-def read_queued(connection: Connection, pool: str) -> Queued:
-    """Read all of `work_queue` that belongs to the pool."""
+def read_queued(connection: Connection) -> Queued:
+    """Read all of `work_queue`."""
     cursor: Cursor[Queued] = connection.cursor(binary=True, row_factory=args_row(Queued))
-    queued = cursor.execute(_QUEUED, {"pool": pool}).fetchone()
+    queued = cursor.execute(_QUEUED).fetchone()
     assert queued is not None
     return queued
 
@@ -188,10 +203,10 @@ def read_lanes(connection: Connection) -> Lanes:
     return lanes
 
 
-def read_used(connection: Connection, pool: str) -> list[Used]:
-    """Read what is used of the rates of the pool."""
+def read_used(connection: Connection) -> list[Used]:
+    """Read what is used of rates."""
     cursor: Cursor[Used] = connection.cursor(binary=True, row_factory=args_row(Used))
-    return cursor.execute(sql.load(_PACKAGE, "rates"), {"pool": pool}).fetchall()
+    return cursor.execute(sql.load(_PACKAGE, "rates")).fetchall()
 
 
 _GLANCE = sql.load(_PACKAGE, "glance")

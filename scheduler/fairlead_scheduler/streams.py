@@ -1,7 +1,7 @@
 """One stream of pending jobs and one lane of streams, as the leader holds them in memory.
 
 A stream is one run of the lane index, (queue, tenant, rank), with a cursor on `seq`; a lane is
-what is charged, (queue, tenant).
+what is charged, (queue, tenant), in a band of a pool.
 """
 
 from collections import deque
@@ -14,6 +14,8 @@ NOT_ASKED = -2
 SKIPPED_MAX = 64
 """How many heads of a lane are passed over when something holds them."""
 NEVER_AGES = 1 << 62
+PLACES = 1 << 8
+"""A place is a pool's times this, plus a band's."""
 
 
 class StreamHeads:
@@ -142,6 +144,8 @@ class LaneHeads:
         "band",
         "changed",
         "front",
+        "place",
+        "pool",
         "queue",
         "rank",
         "ready",
@@ -150,10 +154,11 @@ class LaneHeads:
         "tenant",
     )
 
-    def __init__(self, queue: str, tenant: str, band: int = 0) -> None:
+    def __init__(self, queue: str, tenant: str, place: int = 0) -> None:
         self.queue = queue
         self.tenant = tenant
-        self.band = band
+        self.place = place
+        self.pool, self.band = divmod(place, PLACES)
         self.ages_us = NEVER_AGES
         """When somebody will look whether the first head has waited too long."""
         self.streams: list[StreamHeads] = []
@@ -167,8 +172,8 @@ class LaneHeads:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """The lane's name: queue, tenant and band."""
-        return (self.queue, self.tenant, self.band)
+        """The lane's name: queue, tenant and place."""
+        return (self.queue, self.tenant, self.place)
 
     def find_front(self) -> None:
         """Find the stream whose turn it is.

@@ -79,7 +79,7 @@ class Surveys:
 
     def audit(self) -> bool:
         """Read all of `work_queue`, to be compared with the books."""
-        self._tell(Audited(read_queued(self._connection, self._settings.pool)))
+        self._tell(Audited(read_queued(self._connection)))
         return False
 
     def gauges(self) -> bool:

@@ -146,9 +146,7 @@ class Term:
             metrics=self._metrics,
             cap=lambda caps: self._cap(pressure, caps),
         )
-        reports = Reports(
-            sweeping, pool=settings.pool, epoch=epoch, reports=self._requests.reports
-        )
+        reports = Reports(sweeping, epoch=epoch, reports=self._requests.reports)
         firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
         schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
         surveys = Surveys(
@@ -159,7 +157,7 @@ class Term:
             "sweeps", sweeping, (*policies.chores(), *reports.chores(), *sweeps.chores())
         )
         shadows = Shadows(
-            keeping, settings, epoch=epoch, shadow=policies.shadow, metrics=self._metrics
+            keeping, settings, epoch=epoch, policies=policies, metrics=self._metrics
         )
         leaving.callback(shadows.stop)
         self._hands.hire("cron", firing, schedules.chores())
@@ -186,8 +184,8 @@ def begin(
     knowledge = Knowledge(
         pool=settings.pool,
         table=table,
-        queued=read_queued(reading, settings.pool),
-        used=read_used(reading, settings.pool),
+        queued=read_queued(reading),
+        used=read_used(reading),
         newest_id=newest_id,
         queued_max=settings.queued_max,
         round_us=int(settings.tick_seconds * 1e6) + _ROUND_TRIP_US,

@@ -4,10 +4,9 @@ A table never changes. The first entry of the policy that matches counts, so nam
 in a dictionary, and only patterns are tried one by one.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
-from typing import Generic, TypeVar
 
 from fairlead.policy import (
     Band,
@@ -24,7 +23,9 @@ from fairlead.policy import (
 )
 from fairlead.policy import Rate as Window
 from fairlead.policy.concurrency import TENANT
+from fairlead_scheduler.homes import Homes, homes
 from fairlead_scheduler.keys import Demand
+from fairlead_scheduler.matches import FirstMatch
 from fairlead_scheduler.rates import Rate
 from fairlead_scheduler.rulebook import Effects, RuleBook, lesser
 from fairlead_scheduler.values import FairSettings, ShortSettings
@@ -33,7 +34,6 @@ NO_LIMIT = 1 << 62
 _NO_CAP = 1e9
 _WEIGHT_LOWEST, _WEIGHT_MAX = 0.001, 1000.0
 _MICROSECOND = timedelta(microseconds=1)
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,36 +92,6 @@ def _share(slots: int, per_10_000: int) -> int:
     return max(1, -(-slots * per_10_000 // 10_000))
 
 
-class FirstMatch(Generic[T]):
-    """What the first entry that matches a name stands for: names themselves, or a pattern."""
-
-    __slots__ = ("_heads", "_named", "_patterns")
-
-    def __init__(self, entries: Iterable[tuple[frozenset[str] | Glob, T]] = ()) -> None:
-        self._named: dict[str, tuple[int, T]] = {}
-        self._patterns: list[tuple[int, Glob, T]] = []
-        for place, (names, value) in enumerate(entries):
-            if isinstance(names, Glob) and names.head != names.pattern:
-                self._patterns.append((place, names, value))
-                continue
-            for name in (names.pattern,) if isinstance(names, Glob) else names:
-                self._named.setdefault(name, (place, value))
-        self._heads = tuple({pattern.head for _, pattern, _ in self._patterns})
-        """What names begin with that a pattern may match: most need no look at any."""
-
-    def find(self, name: str) -> T | None:
-        """Return what the name's first entry stands for; None when nothing matches."""
-        named = self._named.get(name)
-        if not name.startswith(self._heads):
-            return None if named is None else named[1]
-        for place, pattern, value in self._patterns:
-            if named is not None and named[0] < place:
-                break
-            if pattern.matches(name):
-                return value
-        return None if named is None else named[1]
-
-
 _FREE = Terms()
 
 
@@ -170,6 +140,7 @@ class Bands:
 
 
 _ONE_BAND = Bands()
+_NO_HOMES = Homes()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +152,8 @@ class Table:
     rules: RuleBook = _NO_RULES
     """What holds while conditions are true."""
     bands: Bands = _ONE_BAND
+    homes: Homes = _NO_HOMES
+    """Which pools serve which queues."""
     digest: str = ""
     version: str = ""
     """The operator's own word for it."""
@@ -210,6 +183,7 @@ def compiled(policy: Policy, *, stored: int = 0, disabled: Sequence[str] = ()) -
         settings=_settings(policy.fairness),
         rules=RuleBook(policy, disabled) if policy.rules else _NO_RULES,
         bands=_bands(policy.bands),
+        homes=homes(policy.pools) if policy.pools else _NO_HOMES,
         digest=digest(policy),
         version="" if policy.version is None else str(policy.version),
         shadow=policy.shadow,

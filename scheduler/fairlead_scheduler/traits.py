@@ -116,7 +116,8 @@ def _unlock(ledger: Ledger) -> list[Queue]:
             ledger.free(queue)
             begun += () if queue.in_flight else (queue,)
         for lane in keys.wake():
-            ledger.shared.ledgers[lane.band].keyed.again[lane] = None
+            shared = ledger.shared.fleet[lane.queue.pool]
+            shared.ledgers[lane.band].keyed.again[lane] = None
     return begun
 
 

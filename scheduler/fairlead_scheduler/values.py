@@ -85,6 +85,8 @@ class Plan(NamedTuple):
     bands: tuple[BandPlan, ...] = ()
     """The jobs by their bands, each with its floor, where there are several; else all are in
     the first, and so is the floor."""
+    pool: str = ""
+    """For whose workers it is."""
 
     @property
     def parts(self) -> tuple[BandPlan, ...]:
@@ -102,6 +104,7 @@ class QueueRow(NamedTuple):
     estimate_us: int
     claimed_us: int | None
     band: int = 0
+    pool: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

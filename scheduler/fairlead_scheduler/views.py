@@ -111,6 +111,7 @@ class Worker(NamedTuple):
 
     id: int
     slots: int
+    pool: str = "default"
 
 
 class Queued(NamedTuple):
@@ -127,18 +128,29 @@ class Queued(NamedTuple):
     claimed_us: list[int | None]
     workers: list[int | None]
     bands: list[int]
+    pools: Sequence[str] = ()
+    floor_pools: Sequence[str] | None = None
 
-    def by_band(self) -> tuple[int, ...]:
-        """Return the floors by their bands; 0 for a band that has none."""
-        known = dict(zip(self.floor_bands or (), self.floors or (), strict=True))
-        return tuple(known.get(band, 0) for band in range(1 + max(known, default=0)))
+    def by_band(self) -> dict[str, tuple[int, ...]]:
+        """Return the floors of each pool by their bands; 0 for a band that has none."""
+        known: dict[str, dict[int, int]] = {}
+        named = zip(
+            self.floor_pools or (), self.floor_bands or (), self.floors or (), strict=False
+        )
+        for pool, band, floor in named:
+            known.setdefault(pool, {})[band] = floor
+        return {
+            pool: tuple(floors.get(band, 0) for band in range(1 + max(floors)))
+            for pool, floors in known.items()
+        }
 
     def rows(self) -> list[QueueRow]:
         """Return them as the books take them."""
         if self.job_ids is None:
             return []
         columns = (self.job_ids, self.queues, self.tenants, self.vtags, self.estimates_us)
-        return list(map(QueueRow, *columns, self.claimed_us, self.bands))
+        pools = self.pools or repeat("default")
+        return list(map(QueueRow, *columns, self.claimed_us, self.bands, pools))
 
 
 class PolicyRow(NamedTuple):

@@ -13,7 +13,8 @@ class Windows:
     __slots__ = ("_used",)
 
     def __init__(self, used: Iterable[Used] = ()) -> None:
-        self._used = {(each.queue, each.tenant, each.per_us): each for each in used}
+        by_time = sorted(used, key=_empty_us)
+        self._used = {(each.queue, each.tenant, each.per_us): each for each in by_time}
 
     def bounds(
         self,
@@ -56,3 +57,8 @@ class Windows:
     def forget(self, now_us: int) -> None:
         """Forget windows that are empty and that nobody has at hand."""
         self._used = {key: used for key, used in self._used.items() if used.empty_us > now_us}
+
+
+def _empty_us(used: Used) -> int:
+    """Return when a window is empty: the last one of a queue that moved is the one in use."""
+    return used.empty_us

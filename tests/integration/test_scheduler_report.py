@@ -70,7 +70,7 @@ def test_two_tenants_under_load_are_shown_within_five_percent(
             " queued + running, blocked_by, oldest_wait_seconds"
             " FROM fairlead.tenant_shares ORDER BY weight"
         ).fetchall()
-        until(lambda: gauge(replica, "fairness_jain"), what="an index")
+        until(lambda: gauge(replica, "fairness_jain", pool="default"), what="an index")
         shown = gauge(replica, "tenant_entitled_share", queue="default", tenant="heavy")
 
     assert found is not None
@@ -93,7 +93,7 @@ def test_an_idle_scheduler_publishes_nothing(database_url: str, db: Database) ->
     with scheduling(database_url, report_seconds=1.0) as replica:
         led(db)
         until(
-            lambda: gauge(replica, "tenants", group="quiet") is not None,
+            lambda: gauge(replica, "tenants", pool="default", group="quiet") is not None,
             what="a report on the page",
             seconds=20,
         )

@@ -6,7 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import cast
 
@@ -62,15 +62,24 @@ class Term:
     def __init__(self, url: str, db: Database, wanted: Shadow | None) -> None:
         settings = SchedulerSettings.model_validate({"database_url": url})
         self.wanted = wanted
+        self.names: tuple[str, ...] = ()
         self.metrics = Metrics()
         self.connection = connect(settings, name="upkeep")
         self.shadows = Shadows(
             self.connection,
             settings,
             epoch=race.lead(db),
-            shadow=lambda: self.wanted,
+            policies=self,
             metrics=self.metrics,
         )
+
+    def shadow(self) -> Shadow | None:
+        """Return what the policy in force wants."""
+        return self.wanted
+
+    def pools(self) -> Sequence[str]:
+        """Return its pools."""
+        return self.names
 
     def value(self, name: str, **labels: str) -> float | None:
         """Return what a series shows."""
@@ -155,13 +164,13 @@ def test_the_metrics_say_how_much_would_move(term: Term, db: Database) -> None:
 
     finished(term, db)
 
-    moved = term.value("moved_share", digest=stored.digest)
+    moved = term.value("moved_share", pool="default", digest=stored.digest)
     assert moved == pytest.approx(10 / 11 - 1 / 2, abs=0.05)
-    assert (term.value("wait_p99_seconds", policy="in_force") or 0) > 1
+    assert (term.value("wait_p99_seconds", pool="default", policy="in_force") or 0) > 1
     assert (term.value("timestamp_seconds") or 0) > 1
     term.wanted = None
     term.shadows.look()
-    assert term.value("moved_share", digest=stored.digest) is None
+    assert term.value("moved_share", pool="default", digest=stored.digest) is None
     assert said(db) is None
 
 
@@ -277,3 +286,20 @@ def test_a_process_that_cannot_be_started_is_reported(
 
     assert "no process could be started for the simulation: " in str(sentence)
     assert 1 == term.value("failed_total")
+
+
+def test_the_shadow_is_simulated_for_each_pool(term: Term, db: Database) -> None:
+    """One after another; a row says of which it is."""
+    register(db, slots=8)
+    db.execute(_BACKLOG)
+    term.names = ("gpu", "default")
+    term.wanted = shadow(policy_store.store(db, HEAVY).version)
+
+    def found() -> dict[object, object]:
+        term.shadows.look()
+        return dict(db.execute("SELECT pool, said FROM fairlead.policy_shadow").fetchall())
+
+    until(lambda: len(found()) == 2, what="both pools", seconds=60)
+
+    assert "pool 'gpu' has no live worker, so nothing would run" == found()["gpu"]
+    assert "" == found()["default"]

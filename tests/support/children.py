@@ -29,13 +29,18 @@ _EXIT_SECONDS = 10.0
 
 
 def register(
-    db: Connection[TupleRow], *, slots: int = 4, name: str = "tested", lease: str = "1 hour"
+    db: Connection[TupleRow],
+    *,
+    slots: int = 4,
+    name: str = "tested",
+    lease: str = "1 hour",
+    pool: str = "default",
 ) -> int:
     """Insert the row of a worker whose lease ends so long from now; return its id."""
     row = db.execute(
         "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + %s::interval, %s, %s, 'default') RETURNING id",
-        [lease, slots, name],
+        " VALUES (now() + %s::interval, %s, %s, %s) RETURNING id",
+        [lease, slots, name, pool],
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -191,10 +191,15 @@ def steal(
 
 
 def claim(
-    db: Database, worker: int, *, limit: int = 10, below_floor: bool = False
+    db: Database,
+    worker: int,
+    *,
+    limit: int = 10,
+    below_floor: bool = False,
+    pool: str = "default",
 ) -> tuple[Lease, ...]:
     """Claim up to `limit` jobs."""
-    values = {"worker": worker, "pool": "default", "limit": limit, "below_floor": below_floor}
+    values = {"worker": worker, "pool": pool, "limit": limit, "below_floor": below_floor}
     return tuple(
         Lease(row["job_id"], row["token"], row["attempt"], row["alone"], row["doomed"])
         for row in rows(db, "fairlead_worker", "claim", values)

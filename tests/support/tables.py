@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from fairlead_scheduler.keys import Demand
-from fairlead_scheduler.terms import FirstMatch, QueueTerms, Table, Terms
+from fairlead_scheduler.matches import FirstMatch
+from fairlead_scheduler.terms import QueueTerms, Table, Terms
 
 Weights = Mapping[tuple[str, str | None], float]
 """Weights of queues, as (queue, None), and of tenants of queues; whoever is not named has 1."""

@@ -9,7 +9,7 @@ from tests.support.race import claim, finish
 
 
 @contextmanager
-def working(connect: Connect, worker: int) -> Generator[list[int]]:
+def working(connect: Connect, worker: int, *, pool: str = "default") -> Generator[list[int]]:
     """Claim and finish whatever is queued until the end of the block; yield the ids."""
     done: list[int] = []
     stop = threading.Event()
@@ -17,7 +17,7 @@ def working(connect: Connect, worker: int) -> Generator[list[int]]:
 
     def work() -> None:
         while not stop.wait(0.005):
-            done.extend(finish(session, claim(session, worker)))
+            done.extend(finish(session, claim(session, worker, pool=pool)))
 
     thread = threading.Thread(target=work, name="working")
     thread.start()

@@ -6,7 +6,7 @@ from fairlead_scheduler.capacity import Capacity
 def fleet() -> Capacity:
     """Return two workers, of two and five slots."""
     capacity = Capacity()
-    capacity.live([(1, 2), (2, 5)])
+    capacity.live([(1, 2, "default"), (2, 5, "default")])
     return capacity
 
 
@@ -15,10 +15,10 @@ def test_claims_take_slots_and_endings_give_them_back() -> None:
     capacity = fleet()
     capacity.claimed(1, [10, 11])
     capacity.claimed(2, [12])
-    claimed = capacity.free
+    claimed = capacity.free("default")
     capacity.ended([10, 12])
 
-    assert (7, 4, 6) == (capacity.slots, claimed, capacity.free)
+    assert (7, 4, 6) == (capacity.slots("default"), claimed, capacity.free("default"))
 
 
 def test_a_prefetching_worker_has_no_free_slots() -> None:
@@ -26,7 +26,7 @@ def test_a_prefetching_worker_has_no_free_slots() -> None:
     capacity = fleet()
     capacity.claimed(1, [10, 11, 12])
 
-    assert 5 == capacity.free
+    assert 5 == capacity.free("default")
 
 
 def test_a_repeated_event_changes_nothing() -> None:
@@ -34,11 +34,11 @@ def test_a_repeated_event_changes_nothing() -> None:
     capacity = fleet()
     capacity.claimed(1, [10])
     capacity.claimed(1, [10])
-    once = capacity.free
+    once = capacity.free("default")
     capacity.ended([10])
     capacity.ended([10, 99])
 
-    assert (6, 7) == (once, capacity.free)
+    assert (6, 7) == (once, capacity.free("default"))
 
 
 def test_a_job_that_somebody_else_claims_leaves_its_first_worker() -> None:
@@ -47,26 +47,28 @@ def test_a_job_that_somebody_else_claims_leaves_its_first_worker() -> None:
     capacity.claimed(1, [10])
     capacity.claimed(2, [10])
 
-    assert (2, 1) == capacity.cover(6)
-    assert 6 == capacity.free
+    assert (2, 1) == capacity.cover(6, "default")
+    assert 6 == capacity.free("default")
 
 
 def test_a_dead_workers_slots_do_not_count() -> None:
     """Only live workers have slots, whatever the dead still hold."""
     capacity = fleet()
     capacity.claimed(2, [10])
-    capacity.live([(1, 2)])
+    capacity.live([(1, 2, "default")])
 
-    assert (2, 2) == (capacity.slots, capacity.free)
+    assert (2, 2) == (capacity.slots("default"), capacity.free("default"))
 
 
 def test_the_emptiest_workers_are_woken_first_and_no_more_than_needed() -> None:
     """The workers with the most free slots that together have room."""
     capacity = fleet()
-    capacity.live([(1, 2), (2, 5), (3, 4)])
+    capacity.live([(1, 2, "default"), (2, 5, "default"), (3, 4, "default")])
     capacity.claimed(2, [10, 11])
 
-    assert [(3,), (3, 2), (3, 2, 1), ()] == [capacity.cover(n) for n in (4, 5, 100, 0)]
+    assert [(3,), (3, 2), (3, 2, 1), ()] == [
+        capacity.cover(n, "default") for n in (4, 5, 100, 0)
+    ]
 
 
 def test_an_audit_puts_right_who_holds_what() -> None:
@@ -75,4 +77,16 @@ def test_an_audit_puts_right_who_holds_what() -> None:
     capacity.claimed(1, [10, 11])
     capacity.audited({11: 1, 12: 2, 13: 2}, in_flight={11, 12})
 
-    assert 5 == capacity.free
+    assert 5 == capacity.free("default")
+
+
+def test_each_pool_has_the_slots_of_its_own_workers() -> None:
+    """Capacity is counted per pool."""
+    capacity = Capacity()
+    capacity.live([(1, 2, "default"), (2, 5, "gpu")])
+    capacity.claimed(2, [10])
+
+    assert (2, 4, 0) == tuple(map(capacity.free, ("default", "gpu", "other")))
+    assert (2, 5, 0) == tuple(map(capacity.slots, ("default", "gpu", "other")))
+    assert (2,) == capacity.cover(9, "gpu")
+    assert ("gpu", None) == (capacity.pool_of(2), capacity.pool_of(3))

@@ -33,6 +33,9 @@ HEALTHY = Facts(
     broken_schedules=(),
     over_backlog=(),
     timezones=("Europe/Berlin", "UTC"),
+    policy="pools: [{name: mail, queues: ['mail*']}, {name: gpu, queues: [train]}]",
+    queues=("mailing",),
+    pools=("mail",),
     now=NOW,
 )
 
@@ -46,6 +49,12 @@ FAULTS = [
     ({"synchronous_commit": "off"}, "warning", "synchronous_commit is off"),
     ({"autovacuum": False}, "error", "dead rows pile up"),
     ({"connections": 95}, "warning", "raise max_connections"),
+    (
+        {"queues": ("mailing", "lost")},
+        "warning",
+        "no pool of the policy serves queue 'lost', so its jobs wait",
+    ),
+    ({"queues": ("mailing", "train")}, "warning", "no worker lives in pool 'gpu', which has"),
     ({"workers": 40}, "warning", "the fleet wants 130"),
     ({"now": NOW + timedelta(seconds=30)}, "warning", "30 s off"),
     ({"oldest_transaction": timedelta(minutes=20)}, "warning", "(process 17) is 20 min old"),

@@ -28,10 +28,10 @@ _RULE = "queues: [{match: {queue: a}, %s}]"
 BAD = {
     "": "the document is empty: write {} for a policy without rules",
     "# nothing\n": "the document is empty: write {} for a policy without rules",
-    "text": "the document must be a mapping with version, fairness, bands, labels, queues, "
-    "rules, shadow, not 'text'",
-    "[1]": "the document must be a mapping with version, fairness, bands, labels, queues, "
-    "rules, shadow, not a list",
+    "text": "the document must be a mapping with version, fairness, bands, pools, labels, "
+    "queues, rules, shadow, not 'text'",
+    "[1]": "the document must be a mapping with version, fairness, bands, pools, labels, "
+    "queues, rules, shadow, not a list",
     "a: [": "the document cannot be read as YAML: ",
     "\0": "the document cannot be read as YAML: ",
     "{}\n---\n{}": "the document has a second document: keep one (line 3)",
@@ -43,8 +43,21 @@ BAD = {
     "[" * 20 + "]" * 20: "the document is nested more than 16 deep (line 1)",
     "version: 1.5": "version: must be a whole number from 0 to 15 digits or a word of 1 to 64 "
     "bytes, not 1.5: put it in quotes (line 1)",
-    "limits: []": "limits: there is no such field; there are version, fairness, bands, labels, "
-    "queues",
+    "limits: []": "limits: there is no such field; there are version, fairness, bands, pools, "
+    "labels",
+    "pools: []": "pools: must have one pool or more, or be left out (line 1)",
+    "pools: [{name: a, queues: []}]": "pools[0].queues: is empty: name one at least, or leave "
+    "the whole entry out (line 1)",
+    "pools: [{name: a}]": "pools[0].queues: is missing: give it (line 1)",
+    "pools: [{name: a, queues: q}]": "pools[0].queues: must be a list, not 'q' (line 1)",
+    "pools: [{name: a, queues: [q]}, {name: a, queues: [r]}]": "pools: has 'a' twice: rename "
+    "one (line 1)",
+    "pools: [{name: a, queues: [q*]}, {name: b, queues: [q1]}]": "pools: gives 'q1' to 'b', "
+    "but 'q*' of 'a' takes it before: put the narrower one first, or leave one out (line 1)",
+    "pools: [{name: a, queues: [q], timeoutDefault: 2h, timeoutMax: 1h}]": "pools[0]: has "
+    "timeoutDefault 2h above timeoutMax 1h: lower the one or raise the other (line 1)",
+    "pools: [{name: a, queues: [q], timeoutMax: 60}]": "pools[0].timeoutMax: must be a "
+    "duration such as 500ms, 5s, 2m or 1h, not 60: give a unit (line 1)",
     "bands: {}": "bands: must be a list, not a mapping (line 1)",
     "bands: []": "bands: must have two bands or more, or be left out (line 1)",
     "bands: [{name: a}]": "bands: must have two bands or more, or be left out (line 1)",

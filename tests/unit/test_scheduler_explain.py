@@ -100,7 +100,7 @@ def test_a_pause_has_no_end() -> None:
     ("scene", "sentence"),
     [
         (SCENE, "others go first: it starts in a moment"),
-        (replace(SCENE, slots=0, free=0), "no worker is there: start one"),
+        (replace(SCENE, slots=0, free=0), "no worker of pool 'default' is there: start one"),
         (replace(SCENE, free=0, unclaimed=3), "no slot is free: it starts in about 0.4 s"),
         (
             replace(SCENE, lane=replace(ALONE, held="rate", since_us=-500_000)),

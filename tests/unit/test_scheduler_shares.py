@@ -1,6 +1,6 @@
 """What everybody is entitled to, how even that is, and the series that show it."""
 
-from math import inf, isnan
+from math import inf
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -60,15 +60,30 @@ def test_twenty_tenants_have_series_and_the_others_one_together() -> None:
     metrics = FairnessMetrics(registry, str)
     tenants = [share(f"t{number}", 100.0 - number) for number in range(25)]
 
-    metrics.show(report(*tenants))
+    metrics.show("default", report(*tenants))
 
     assert (0.1, 0.081, None) == tuple(shown(registry, "share", f"t{n}") for n in (0, 19, 20))
     assert 5 + 7 == shown(registry, "lag_slot_seconds", "other")
     assert 4.0 == shown(registry, "oldest_wait_seconds", "other")
-    metrics.show(report(*tenants[:20], share("t20", 90.0)))
+    metrics.show("default", report(*tenants[:20], share("t20", 90.0)))
     assert None is shown(registry, "share", "t20")
-    metrics.show(report(*tenants[:20], share("t20", 102.0)))
+    metrics.show("default", report(*tenants[:20], share("t20", 102.0)))
     assert (0.102, None) == tuple(shown(registry, "share", f"t{n}") for n in (20, 19))
     metrics.hide()
     assert None is shown(registry, "share", "t0")
-    assert isnan(registry.get_sample_value("fairlead_fairness_jain") or 0.0)
+
+
+def test_series_of_several_pools_stand_beside_each_other() -> None:
+    """A report takes the place of that of its own pool; of tenants the largest have names."""
+    registry = CollectorRegistry()
+    metrics = FairnessMetrics(registry, str)
+
+    metrics.show("default", report(*(share(f"t{n}", 100.0 - n) for n in range(20))))
+    metrics.show("gpu", report(share("g", 200.0)))
+
+    assert (None, 0.2) == tuple(shown(registry, "share", each) for each in ("t19", "g"))
+    jains = (
+        registry.get_sample_value("fairlead_fairness_jain", {"pool": pool})
+        for pool in ("default", "gpu", "other")
+    )
+    assert [True, True, False] == [each is not None for each in jains]

@@ -63,7 +63,7 @@ Trace = Annotated[
 Slots = Annotated[
     int | None, typer.Option(min=1, max=1_000_000, help="Else those of live workers.")
 ]
-Pool = Annotated[str, typer.Option(help="Whose workers count.")]
+Pool = Annotated[str, typer.Option(help="Whose workers and queues count.")]
 Seed = Annotated[int, typer.Option(help="Draws run times: the same gives the same.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw it as well, into an SVG or PNG file.")]
 
@@ -161,7 +161,7 @@ def _predict(policy: "Policy", asked: _Asked) -> "Report":
 
     with session() as connection:
         old = look(connection).table or Table()
-        now = situation(connection, asked.pool, within=asked.within)
+        now = situation(connection, asked.pool, homes=old.homes, within=asked.within)
     if not (asked.slots or now.slots):
         raise Failure(
             f"pool '{asked.pool}' has no live worker, so nothing would run: give --slots, how "

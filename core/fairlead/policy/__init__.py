@@ -22,6 +22,7 @@ from fairlead.policy.models import (
     Tenants,
     TenantTerms,
 )
+from fairlead.policy.pools import Pool
 from fairlead.policy.reading import DOCUMENT_BYTES_MAX, parse
 from fairlead.policy.refusal import PolicyRefused
 from fairlead.policy.rules import Rule, RuleMatch, name_of
@@ -38,6 +39,7 @@ __all__ = [
     "Glob",
     "Policy",
     "PolicyRefused",
+    "Pool",
     "QueueMatch",
     "QueueRule",
     "Rate",

@@ -4,8 +4,10 @@ Everything else stands for itself, brackets too, and case counts.
 """
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,38 @@ class Glob:
 def glob(pattern: str) -> Glob:
     """Return a pattern, which is made ready once."""
     return Glob(pattern)
+
+
+class Covered(NamedTuple):
+    """A pattern of a list that an earlier one leaves nothing, by their places."""
+
+    pattern: str
+    place: int
+    first: int
+
+
+def covered(patterns: Iterable[str | None]) -> Covered | None:
+    """Return the first pattern that an earlier one covers for certain; None is passed over.
+
+    A pattern is covered by its like, and by one that ends in its only star and with which it
+    begins.
+    """
+    places: dict[str, int] = {}
+    beginnings: dict[str, int] = {}
+    for place, pattern in enumerate(patterns):
+        if pattern is None:
+            continue
+        head = glob(pattern).head
+        earlier = [beginnings.get(head[:end]) for end in range(len(head) + 1)]
+        first = min(
+            (each for each in (places.get(pattern), *earlier) if each is not None), default=None
+        )
+        if first is not None:
+            return Covered(pattern, place, first)
+        places[pattern] = place
+        if pattern == f"{head}*":
+            beginnings[head] = place
+    return None
 
 
 def _regex(pattern: str) -> str:

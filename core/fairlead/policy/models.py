@@ -16,6 +16,7 @@ from fairlead.policy.bands import Bands
 from fairlead.policy.concurrency import Keys
 from fairlead.policy.globs import glob
 from fairlead.policy.part import Part, listed
+from fairlead.policy.pools import Pool, Pools
 from fairlead.policy.rules import EXPRESSIONS_MAX, Rules
 from fairlead.policy.shadow import Shadow
 from fairlead.policy.slots import ShortReserve, Slots
@@ -280,6 +281,12 @@ class Policy(Part):
         "queue names, else to the one that has its priority, else to the last. Not given: one "
         "band.",
     )
+    pools: Pools = Field(
+        default=(),
+        description="Which pool of workers serves which queues, 1 to 20 pools; a queue that "
+        "none names is not dispatched, and `fairlead explain` and `fairlead check` say so. Not "
+        "given: the pool of the scheduler's FAIRLEAD_POOL serves all.",
+    )
     labels: Mapping[
         Annotated[str, kinds.name(what="a tenant's name", bytes_lowest=0)],
         Mapping[
@@ -313,6 +320,11 @@ class Policy(Part):
         return next(
             (rule for rule in self.queues if glob(rule.match.queue).matches(queue)), None
         )
+
+    def pool_of(self, queue: str) -> Pool | None:
+        """Return the pool that serves a queue; None: none, or the policy names none."""
+        every = ((pool, name) for pool in self.pools for name in pool.queues)
+        return next((pool for pool, name in every if glob(name).matches(queue)), None)
 
     def labels_of(self, tenant: str) -> Mapping[str, str]:
         """Return the labels of a tenant."""

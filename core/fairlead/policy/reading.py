@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from fairlead.policy import document
 from fairlead.policy.document import Document, Path, Unreadable
-from fairlead.policy.globs import glob
+from fairlead.policy.globs import covered
 from fairlead.policy.kinds import cut
 from fairlead.policy.models import Policy
 from fairlead.policy.refusal import PolicyRefused, field, refusal, refused
@@ -72,26 +72,13 @@ def _refuse_dead_rules(policy: Policy, found: Document) -> None:
 def _dead(rules: Path, name: str, patterns: Iterable[str | None]) -> tuple[Path, str] | None:
     """Return the first rule whose pattern an earlier one covers for certain, and the sentence.
 
-    A pattern is covered by its like, and by one that ends in its only star and with which it
-    begins. None stands for a rule that does more than match by name.
+    None stands for a rule that does more than match by name.
     """
-    places: dict[str, int] = {}
-    beginnings: dict[str, int] = {}
-    for place, pattern in enumerate(patterns):
-        if pattern is None:
-            continue
-        head = glob(pattern).head
-        earlier = [beginnings.get(head[:end]) for end in range(len(head) + 1)]
-        first = min(
-            (each for each in (places.get(pattern), *earlier) if each is not None), default=None
-        )
-        if first is not None:
-            said = (
-                f"'{cut(pattern)}' is matched by {field((*rules, first))} already, and the "
-                "first match counts: put the narrower rule first, or leave one out"
-            )
-            return (*rules, place, "match", name), said
-        places[pattern] = place
-        if pattern == f"{head}*":
-            beginnings[head] = place
-    return None
+    found = covered(patterns)
+    if found is None:
+        return None
+    said = (
+        f"'{cut(found.pattern)}' is matched by {field((*rules, found.first))} already, and the "
+        "first match counts: put the narrower rule first, or leave one out"
+    )
+    return (*rules, found.place, "match", name), said

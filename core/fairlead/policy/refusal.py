@@ -59,6 +59,7 @@ def _said(error: ErrorDetails) -> str:
         "refused": str(context.get("said")),
         "value_error": str(context.get("error")),
         "missing": "is missing: give it",
+        "too_short": "is empty: name one at least, or leave the whole entry out",
         "too_long": f"has more than {context.get('max_length')} entries: leave some out",
         "tuple_type": f"must be a list, not {given}",
         "mapping_type": f"must be a mapping, not {given}",

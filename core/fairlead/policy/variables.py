@@ -21,7 +21,7 @@ class Variable(NamedTuple):
 
 
 class Workers(NamedTuple):
-    """The slots of the pool's live workers."""
+    """The slots of live workers, of all pools of the policy."""
 
     slots: int
     free: int
@@ -45,7 +45,7 @@ CLOCK: Mapping[str, Variable] = {
     ),
 }
 WORKERS: Mapping[str, Variable] = {
-    "workers.slots": Variable(INT, "All slots of the pool's live workers."),
+    "workers.slots": Variable(INT, "All slots of live workers, of all pools."),
     "workers.free": Variable(INT, "Slots of live workers that hold no job."),
     "workers.free_ratio": Variable(
         DOUBLE, "The free slots' share of all slots, 0.0 to 1.0; 0.0 without workers."

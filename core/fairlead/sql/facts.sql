@@ -47,6 +47,21 @@ select current_setting('server_version_num')::integer as server_version,
                     || quote_literal(o.queue) || ' (' || o.backlog_limit || ')'
              from fairlead.over_backlog o order by o.since, o.id limit 10)
            as over_backlog,
+       (select v.document from fairlead.policy_versions v
+        where exists (select from fairlead.policy_events e
+                      where e.version = v.version and e.event = 'in_force')
+        order by v.version desc limit 1) as policy,
+       array(with recursive due as (
+                 (select j.queue from fairlead.jobs j where j.run_at is null
+                  order by j.queue, j.tenant, j.rank, j.seq limit 1)
+                 union all
+                 select n.queue from due d cross join lateral (
+                     select j.queue from fairlead.jobs j where j.run_at is null and j.queue > d.queue
+                     order by j.queue, j.tenant, j.rank, j.seq limit 1) n)
+             select d.queue from due d limit 1000) as queues,
+       array(select distinct w.pool from fairlead.worker_leases w
+             where w.dead_at is null and w.lease_until > now() and w.name > ''
+             order by 1) as pools,
        array(select distinct s.timezone from fairlead.schedules s order by 1 limit 1000)
            as timezones,
        clock_timestamp() as now

@@ -7,11 +7,12 @@ what a leader finds that takes over.
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import NamedTuple
 
 from fairlead.policy.variables import Workers
+from fairlead_scheduler.homes import Homes
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.order import NEVER
 from fairlead_scheduler.pool import PoolOrder
@@ -110,7 +111,7 @@ class Fair:
         self._jobs: list[Arrival] = [] if jobs is None else jobs
         self._traced = len(self._jobs) if inherited.waiting else _FIRST_ID
         """Jobs from this place on waited at the start."""
-        self._order = PoolOrder("default", table)
+        self._order = PoolOrder("default", _at_home(table))
         rows = [row._replace(job_id=self._id(row.job_id)) for row in inherited.rows]
         self._order.adopt(rows, inherited.now_us, inherited.floors, inherited.used)
         self._heads = Heads(in_flight=self._order.in_flight, last_id=_FIRST_ID - 1)
@@ -174,7 +175,7 @@ class Fair:
 
     def amend(self, table: Table, now_us: int) -> None:
         """Apply another policy, as a leader does between two looks."""
-        self._order.apply(table, now_us + self._begun_us)
+        self._order.apply(_at_home(table), now_us + self._begun_us)
 
     def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
         """Refill the heads and plan, as one look of the leader does."""
@@ -226,6 +227,11 @@ class Fair:
         ages_us = self._begun_us - waiting.oldest_us
         share = 0.0 if waiting.more else (seq - 1) / waiting.jobs
         return Head(read[seq - 1], seq, None, waiting.oldest_us + int(ages_us * share))
+
+
+def _at_home(table: Table) -> Table:
+    """Return a table without its pools: one pool is simulated, with the queues that it has."""
+    return replace(table, homes=Homes())
 
 
 def _at_us(event: Event) -> int:

@@ -8,6 +8,7 @@ from psycopg.rows import args_row
 
 from fairlead import sql
 from fairlead.store import Connection
+from fairlead_scheduler.homes import Homes
 from fairlead_scheduler.simulation.fair import Waiting
 from fairlead_scheduler.simulation.situation import Came, Ended, Situation
 from fairlead_scheduler.store import read_queued, read_used
@@ -55,36 +56,43 @@ class _Came(NamedTuple):
     created_us: int
 
 
-def situation(connection: Connection, pool: str, *, within: timedelta) -> Situation:
+def situation(
+    connection: Connection, pool: str, *, homes: Homes, within: timedelta
+) -> Situation:
     """Return what is known of a pool now; reads only.
 
     Args:
         connection: of a login with the role fairlead_admin, or of the schema's owner.
-        pool: whose workers count.
+        pool: whose workers count, and whose queues.
+        homes: which pools serve which queues under the policy in force.
         within: how far back endings and arrivals are looked at; at most a day. Where there are
             very many, less is known: see `Situation.known_us`.
     """
     with connection.transaction():
         connection.execute(_ONE_MOMENT)
-        return _situation(connection, pool, within)
+        return _situation(connection, pool, homes, within)
 
 
-def _situation(connection: Connection, pool: str, within: timedelta) -> Situation:
+def _situation(connection: Connection, pool: str, homes: Homes, within: timedelta) -> Situation:
     moment = _moment(connection)
     now_us = moment.now_us
-    queued = read_queued(connection, pool)
+    queued = read_queued(connection)
     ended, since_us = _ended(connection, now_us, within)
     came, came_since_us = _came(connection, now_us - within // _US)
     return Situation(
         now_us=now_us,
         slots=_slots(connection, pool),
-        rows=queued.rows(),
-        floors=queued.by_band(),
-        used=read_used(connection, pool),
+        rows=[row for row in queued.rows() if row.pool == pool],
+        floors=queued.by_band().get(pool, ()),
+        used=read_used(connection),
         paused=_paused(moment),
-        waiting=_waiting(connection),
-        ended=ended,
-        came=came,
+        waiting={
+            stream: waiting
+            for stream, waiting in _waiting(connection).items()
+            if homes.of(stream[0], pool) == pool
+        },
+        ended=[each for each in ended if homes.of(each.queue, pool) == pool],
+        came=[each for each in came if homes.of(each.queue, pool) == pool],
         known_us=max(1, now_us - max(since_us, came_since_us)),
     )
 
@@ -102,8 +110,8 @@ def _paused(moment: _Moment) -> Paused:
 
 def _slots(connection: Connection, pool: str) -> int:
     cursor = connection.cursor(row_factory=args_row(Worker))
-    found = cursor.execute(sql.load("fairlead_scheduler", "workers"), {"pool": pool})
-    return sum(worker.slots for worker in found)
+    found = cursor.execute(sql.load("fairlead_scheduler", "workers"))
+    return sum(worker.slots for worker in found if worker.pool == pool)
 
 
 def _waiting(connection: Connection) -> dict[Stream, Waiting]:

@@ -67,7 +67,7 @@ def simulate(connection: Connection, pool: str, wanted: str) -> Report:
     """
     new = _stored(connection, wanted)
     old = look(connection).table or Table()
-    now = situation(connection, pool, within=_WITHIN)
+    now = situation(connection, pool, homes=old.homes, within=_WITHIN)
     if not now.slots:
         raise Impossible(f"pool '{pool}' has no live worker, so nothing would run")
     scene = live(now, product.fleet(now.slots), until_us=_HORIZON_US, seed=_SEED)
