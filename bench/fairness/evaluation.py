@@ -122,7 +122,8 @@ def _on_postgresql(plays: Sequence[Play], found: Found) -> Seen:
                 say(f"{play.name} broke: {error}")
                 seen[play.name] = _empty(play, jobs) if play.is_scene else _BROKEN
             seconds = time.monotonic() - begun
-            say(f"{play.name}: {len(jobs):,} jobs on PostgreSQL took {seconds:.0f} s")
+            count = len(jobs) + play.workload.filled
+            say(f"{play.name}: {count:,} jobs on PostgreSQL took {seconds:.0f} s")
     return seen
 
 
