@@ -153,6 +153,8 @@ def _compare(
     plays: Sequence[Play], contenders: Sequence[str], seen: Mapping[str, Observed | Outcome]
 ) -> dict[str, Outcome]:
     """Play everything in simulated time, what takes longest first."""
+    if not plays:
+        return {}
     begun = time.monotonic()
     with ProcessPoolExecutor(os.cpu_count()) as pool:
         waiting = {

@@ -128,7 +128,7 @@ def show(runs: Runs, run: Run) -> None:
     outcomes = [middle(of_one) for of_one in runs]
     for outcome in outcomes:
         console.print(_contenders(outcome))
-    if run.postgres:
+    if costs(outcomes):
         console.print(_costs(outcomes))
     console.print(_targets(runs, run))
     for row in rows(runs):
