@@ -18,12 +18,11 @@ MEASURED = """
         INSERT INTO fairlead.job_history (
             id, created_at, claimed_at, finished_at, attempt, max_attempts, crashes, losses,
             priority, outcome, queue, tenant, kind)
-        VALUES (%(id)s, %(began)s, %(began)s + interval '1 s', now(), 1, 1,
+        VALUES (%(id)s, %(began)s, %(began)s + (2 - %(seconds)s) * interval '1 s', now(), 1, 1,
                 0, 0, 0, 'succeeded', 'sources', %(tenant)s, 'measure')
     )
-    INSERT INTO demo.measurements (job_id, package, path, lines, began_at, ended_at)
-    VALUES (%(id)s, %(tenant)s, 'a.py', 1, %(began)s + (2 - %(seconds)s) * interval '1 s',
-            %(began)s + interval '2 s')
+    INSERT INTO demo.measurements (job_id, package, path, lines, ended_at)
+    VALUES (%(id)s, %(tenant)s, 'a.py', 1, %(began)s + interval '2 s')
 """
 
 

@@ -9,7 +9,6 @@ import os
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -42,7 +41,6 @@ def _transaction() -> Generator[psycopg.Connection[tuple[object, ...]]]:
 @tasks.handler("measure", timeout=60)
 def measure(job: fairlead.Job[dict[str, str]]) -> None:
     """Parse one file; store its lines, functions and classes."""
-    began_at = datetime.now(UTC)
     path = Path(job.payload["path"])
     source = path.read_bytes()
     try:
@@ -66,7 +64,6 @@ def measure(job: fairlead.Job[dict[str, str]]) -> None:
                 "classes": _count(nodes, ast.ClassDef),
                 "nodes": len(nodes),
                 "problem": problem,
-                "began_at": began_at,
             },
         )
         job.complete(connection)

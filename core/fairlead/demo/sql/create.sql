@@ -13,7 +13,6 @@ create table demo.measurements (
     classes   bigint,
     nodes     bigint,
     problem   text,
-    began_at  timestamptz not null,
     ended_at  timestamptz not null default clock_timestamp()
 );
 create table demo.roll_ups (

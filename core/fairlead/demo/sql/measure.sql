@@ -1,7 +1,6 @@
 -- measure: store what one file holds.
 -- locks: the new row.
 -- index: none
-insert into demo.measurements (
-    job_id, package, path, lines, functions, classes, nodes, problem, began_at)
+insert into demo.measurements (job_id, package, path, lines, functions, classes, nodes, problem)
 values (%(job_id)s, %(package)s, %(path)s, %(lines)s, %(functions)s, %(classes)s, %(nodes)s,
-        %(problem)s, %(began_at)s)
+        %(problem)s)
