@@ -68,6 +68,9 @@ class Standing:
     bounds: Bounds | None
     rule: str | None = None
     """The rule of the policy that holds it."""
+    bounded: int = 0
+    """Jobs in flight of others beside it that a bound holds: they share the slots, and do not
+    wait for more."""
     capped_us: int | None = None
     """Since when the in-flight share cap alone lets others go first; None: it does not."""
     since_us: int = 0
@@ -218,7 +221,8 @@ def _starts_in(scene: Scene, ahead: int, key: KeyHold | None) -> float | None:
     flight_us = scene.expected_us + scene.gap_us
     slots = every = scene.slots * scene.used
     for each in (queue, lane):
-        slots = min(slots * each.share, _limit(each) * scene.expected_us / flight_us)
+        left = max(slots - each.bounded, min(slots, 1.0))
+        slots = min(left * each.share, _limit(each) * scene.expected_us / flight_us)
     work_us = ahead * scene.expected_us + max(0, lane.lag_us) * lane.weight
     wait_us = work_us / slots
     if key is not None:

@@ -1,12 +1,13 @@
 """Where a lane and a job stand in the books, to be explained."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from math import ceil
 from typing import TypeVar
 
 from fairlead_scheduler.books import UNCLAIMED, Flight, Lane, Queue
-from fairlead_scheduler.bounds import REASONS
+from fairlead_scheduler.bounds import BOUNDS, KEY, REASONS
 from fairlead_scheduler.explain import KeyHold, Scene, Standing
 from fairlead_scheduler.keys import Keys, Value
 from fairlead_scheduler.ledger import Ledger
@@ -17,6 +18,7 @@ _HOLDERS_SHOWN = 10
 _LOOKED_THROUGH = 10_000
 """Jobs in flight that are asked whose they are; the oldest are first."""
 M = TypeVar("M", Lane, Queue)
+_TO_SO_MANY = BOUNDS | {KEY}
 
 
 def scene(
@@ -52,9 +54,13 @@ def scene(
         unclaimed=ledger.unclaimed,
         mean_us=mean_us,
         expected_us=lane.mean.shrunk_us(node.prior_us, ledger.settings.prior_samples),
-        lane=_standing(lane, node.lanes, _capped_us(ledger, lane, node.lanes, now_us), now_us),
-        queue=_standing(
-            node, ledger.root, _capped_us(ledger, node, ledger.root, now_us), now_us
+        lane=replace(
+            _standing(lane, node.lanes, _capped_us(ledger, lane, node.lanes, now_us), now_us),
+            bounded=_bounded(node.every(), lane) if any(ledger.holds.lanes.values()) else 0,
+        ),
+        queue=replace(
+            _standing(node, ledger.root, _capped_us(ledger, node, ledger.root, now_us), now_us),
+            bounded=_bounded(ledger.queues.values(), node),
         ),
         key=key,
         key_us=key_us,
@@ -62,6 +68,12 @@ def scene(
         job_rule_us=job_rule_us,
         pool=ledger.shared.name,
     )
+
+
+def _bounded(members: Iterable[M], member: M) -> int:
+    """Return how many jobs are in flight of others that bounds or keys hold to so many."""
+    some = islice(members, _LOOKED_THROUGH)
+    return sum([x.in_flight for x in some if x.held in _TO_SO_MANY and x is not member])
 
 
 def _standing(

@@ -171,3 +171,10 @@ def test_an_answer_says_how_long_each_bound_held() -> None:
 
     assert {"seconds": 2.0, "held_seconds": {"limit": 1.5}} == said["tenant"]
     assert {"seconds": 1.0, "held_seconds": {}} == said["queue"]
+
+
+def test_what_bounds_leave_of_the_slots_is_shared_by_those_that_wait() -> None:
+    """Twenty seconds of work on half of what others at their limits leave: (10 - 2) / 2."""
+    lane = replace(ALONE, weights=2.0, bounded=2)
+
+    assert 5.0 == answer(asked(20), replace(SCENE, lane=lane)).starts_in_seconds

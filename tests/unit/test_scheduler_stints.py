@@ -147,3 +147,13 @@ def test_a_band_waits_for_those_above_it_since_they_wait() -> None:
 
     assert [2, 2] == [crowding.since_us(0, "capacity", 9), crowding.since_us(1, "band", 9)]
     assert 9 == crowding.since_us(1, "capacity", 9)
+
+
+def test_jobs_of_lanes_at_their_limits_are_known_to_those_that_wait() -> None:
+    """They take slots, and their weights are not among those that share the rest."""
+    bench = Bench(table({("q", "b"): Terms(limit=3)}))
+    bench.add("q/a", *[10] * 20)
+    bench.add("q/b", *[10] * 20)
+    bench.plan(8, slots=4)
+
+    assert [3, 0] == [seen(bench, each).lane.bounded for each in "ab"]
