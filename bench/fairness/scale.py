@@ -25,7 +25,6 @@ from bench.fairness.figures import Figures
 from bench.fairness.fleet import Fleet
 from bench.fairness.scene import Found
 from bench.fairness.workload import Filled, Tenants, Workload
-from bench.figures import paired_ratio, spread
 from bench.processes import task_cpu_seconds
 from bench.server import Server, free_port
 from fairlead.policy_store import store
@@ -33,8 +32,8 @@ from fairlead_scheduler.simulation.trace import Arrival
 
 _SMALLEST = 10_000
 _FEW_TENANTS = 10
-_SETTLE_SECONDS, _WATCH_SECONDS = 0.8, 1.6
-_LOGGED_SECONDS = 1.5
+_SETTLE_SECONDS, _WATCH_SECONDS = 0.6, 1.8
+_LOGGED_SECONDS = 1.0
 _DRAINED_SECONDS = 4.0
 _PER_SECOND = 4000
 _RATE = {"limit": _PER_SECOND, "per": "1s", "burst": _PER_SECOND // 20}
@@ -162,13 +161,13 @@ def play(server: Server, workload: Workload, _trace: Sequence[Arrival], seed: in
         for site in sites:
             site.own.check()
     rows = {
-        site.size.name: _row(site.watched, read)
+        site.size.name: _row(together(site.watched), read)
         for site, read in zip(sites, buffers, strict=True)
     }
     judged = _judged(rows, drained)
     few, smallest, largest = (sites[place].watched for place in (0, 1, -1))
     return Found(
-        rows={**rows, f"{sites[-1].size.name}, at full speed": _row([drained], None)},
+        rows={**rows, f"{sites[-1].size.name}, at full speed": _row(drained, None)},
         judged={
             **judged,
             "cpu_slope_of_jobs": slope(smallest, largest),
@@ -220,13 +219,13 @@ def _select_buffers(server: Server, site: _Site) -> float:
         return explain.select_buffers(connection, sent)
 
 
-def _row(watched: Sequence[Watched], buffers: float | None) -> Figures:
-    said = exposition.together([each.said for each in watched])
+def _row(watched: Watched, buffers: float | None) -> Figures:
+    looks = watched.said.looks
     found = {
-        "cpu_us": spread([each.cpu_us for each in watched]).median,
-        "tick_p50_ms": exposition.quantile_seconds(said.looks, 0.5) * 1000,
-        "tick_p99_ms": exposition.quantile_seconds(said.looks, 0.99) * 1000,
-        "jobs_per_second": said.dispatched / sum(each.seconds for each in watched),
+        "cpu_us": watched.cpu_us,
+        "tick_p50_ms": exposition.quantile_seconds(looks, 0.5) * 1000,
+        "tick_p99_ms": exposition.quantile_seconds(looks, 0.99) * 1000,
+        "jobs_per_second": watched.said.dispatched / watched.seconds,
     }
     return found if buffers is None else {**found, "buffers_per_job": buffers}
 
@@ -241,6 +240,14 @@ def _judged(rows: Mapping[str, Figures], drained: Watched) -> Figures:
 
 
 def slope(small: Sequence[Watched], large: Sequence[Watched]) -> float:
-    """Return by what part more the larger one costs, as the median over turns."""
-    ratio = paired_ratio([each.cpu_us for each in large], [each.cpu_us for each in small])
-    return ratio.median - 1
+    """Return by what part more the larger one costs, over all turns."""
+    return together(large).cpu_us / together(small).cpu_us - 1
+
+
+def together(watched: Sequence[Watched]) -> Watched:
+    """Add up all turns: what the leader does every few seconds falls into some of them."""
+    return Watched(
+        seconds=sum(each.seconds for each in watched),
+        cpu_seconds=sum(each.cpu_seconds for each in watched),
+        said=exposition.together([each.said for each in watched]),
+    )

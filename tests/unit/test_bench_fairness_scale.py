@@ -115,6 +115,20 @@ def test_sizes_grow_tenfold_and_begin_with_few_tenants() -> None:
     ) == scale.sizes(1_000_000, 10_000)
 
 
+def test_a_slope_is_of_all_turns_together() -> None:
+    """What the leader does every few seconds falls into some of them only."""
+
+    def turn(cpu_seconds: float, jobs: int) -> scale.Watched:
+        said = Said(dispatched=jobs, looks={INFINITE: 1})
+        return scale.Watched(seconds=1, cpu_seconds=cpu_seconds, said=said)
+
+    small = [turn(0.01, 1000), turn(0.03, 1000)]
+    large = [turn(0.03, 1000), turn(0.03, 2000)]
+
+    assert 20 == scale.together(small).cpu_us
+    assert 0 == scale.slope(small, large)
+
+
 def test_a_snapshot_is_judged_at_the_end_of_its_time() -> None:
     """As long as the baseline: a third of the time, two minutes at most."""
     assert (18.0, 120.0) == (pinned.watched_seconds(60), pinned.watched_seconds(1930))
