@@ -36,6 +36,7 @@ _TITLES = {
     "Fairness": "fairness",
     "ShortReserve": "fairness.reserve",
     "Estimator": "fairness.estimator",
+    "Capacity": "capacity",
     "Band": "bands[]",
     "Priorities": "bands[].priorities",
     "Pool": "pools[]",

@@ -35,7 +35,15 @@ class Depth:
             self._claims_per_us += (claims / elapsed_us - self._claims_per_us) * weight
         self._observed_us = now_us
 
-    def target(self, *, free_slots: int, slots: int, mean_us: int, round_us: int) -> int:
+    def target(
+        self,
+        *,
+        free_slots: int,
+        slots: int,
+        mean_us: int,
+        round_us: int,
+        ceiling: int | None = None,
+    ) -> int:
         """Return the depth; call it once for each `observed`.
 
         It doubles when workers found nothing though there was work, and shrinks towards its
@@ -48,8 +56,10 @@ class Depth:
             slots: All slots of live workers.
             mean_us: The mean run time of a job.
             round_us: A tick and a round trip.
+            ceiling: In place of that of the settings.
         """
         settings = self._settings
+        ceiling = ceiling or settings.ceiling
         measure = max(2 * self._claims_per_us * round_us, settings.lowest)
         if self._ran_dry:
             self._spare = max(2 * self._spare, measure)
@@ -57,5 +67,5 @@ class Depth:
         else:
             self._spare = max(self._spare - max(1.0, self._spare / 128), measure)
         useful = max(4 * slots * round_us / max(1, mean_us), settings.lowest)
-        self._spare = min(self._spare, useful, settings.ceiling)
-        return min(free_slots + round(self._spare), settings.ceiling)
+        self._spare = min(self._spare, useful, ceiling)
+        return min(free_slots + round(self._spare), ceiling)

@@ -187,6 +187,7 @@ class Loop:
                 except _REFUSED as error:
                     _log.warning("dispatch.failed", jobs=len(jobs), reason=str(error))
             self._metrics.dispatched.inc(len(taken))
+            self._metrics.overflow.labels(pool).inc(plan.overflow)
         self._knowledge.dispatched(plan, taken, self._now_us)
         return taken
 

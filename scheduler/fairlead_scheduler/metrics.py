@@ -67,6 +67,12 @@ class Metrics:
         self.dispatched = Counter(
             "fairlead_scheduler_dispatched", "Jobs put into work_queue.", registry=registry
         )
+        self.overflow = Counter(
+            "fairlead_scheduler_overflow",
+            "Jobs put into work_queue beyond its depth: they go before queued ones.",
+            ("pool",),
+            registry=registry,
+        )
         self.promote_batch = Histogram(
             "fairlead_promote_batch",
             "Jobs that fell due together.",

@@ -52,7 +52,11 @@ class Sight:
             now_us, claims=self.claims, unclaimed=order.unclaimed, pending=pending
         )
         depth = self._depth.target(
-            free_slots=free, slots=slots, mean_us=order.mean_us, round_us=round_us
+            free_slots=free,
+            slots=slots,
+            mean_us=order.mean_us,
+            round_us=round_us,
+            ceiling=order.table.depth_ceiling,
         )
         return Size(slots, depth)
 

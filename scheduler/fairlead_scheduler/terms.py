@@ -152,6 +152,8 @@ class Table:
     rules: RuleBook = _NO_RULES
     """What holds while conditions are true."""
     bands: Bands = _ONE_BAND
+    depth_ceiling: int | None = None
+    """Of a pool's unclaimed rows; None: as the settings say."""
     homes: Homes = _NO_HOMES
     """Which pools serve which queues."""
     digest: str = ""
@@ -183,6 +185,7 @@ def compiled(policy: Policy, *, stored: int = 0, disabled: Sequence[str] = ()) -
         settings=_settings(policy.fairness),
         rules=RuleBook(policy, disabled) if policy.rules else _NO_RULES,
         bands=_bands(policy.bands),
+        depth_ceiling=policy.capacity.depth_ceiling,
         homes=homes(policy.pools) if policy.pools else _NO_HOMES,
         digest=digest(policy),
         version="" if policy.version is None else str(policy.version),

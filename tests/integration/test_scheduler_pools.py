@@ -190,3 +190,25 @@ def test_a_queue_that_no_pool_serves_is_shown_as_such(database_url: str, db: Dat
     assert "no pool of the policy serves its queue: name it in the queues of one" == said
     expected = "no pool of the policy serves queue 'lost', so its jobs wait: name it in the "
     assert {f"{expected}queues of one"} == checked
+
+
+def test_a_ceiling_of_the_depth_is_changed_while_jobs_flow(
+    database_url: str, db: Database
+) -> None:
+    """Of each pool; who goes past it is counted."""
+    policy_store.store(db, "capacity: {depthCeiling: 5}")
+    register(db, slots=50)
+    insert(db, "noisy", 200)
+    with scheduling(database_url) as replica:
+        until(lambda: in_flight(db, "noisy") == 5, what="as many rows as may wait")
+        insert(db, "quiet", 1)
+        until(lambda: in_flight(db, "quiet") == 1, what="the quiet job beside them")
+        before = in_flight(db, "noisy")
+        policy_store.store(db, "capacity: {depthCeiling: 20}")
+        until(lambda: in_flight(db, "noisy") >= 19, what="more rows")
+        counted = replica.metrics.registry.get_sample_value
+
+        assert (5, 1.0) == (
+            before,
+            counted("fairlead_scheduler_overflow_total", {"pool": "default"}),
+        )

@@ -53,6 +53,7 @@ def busy_scheduler() -> CollectorRegistry:
     metrics.policy.rules.errors("night")
     metrics.policy.held({"limit": 1})
     metrics.shadow.show("default", "0123456789ab", moved_share=0.1, waits={"shadow": 1.0})
+    metrics.overflow.labels("default").inc()
     metrics.queues.dead({"default": 1})
     metrics.fairness.show("default", report(share("acme", 1.0)))
     metrics.endings.stolen(["default"], ["mail"], ["failed"])

@@ -28,10 +28,10 @@ _RULE = "queues: [{match: {queue: a}, %s}]"
 BAD = {
     "": "the document is empty: write {} for a policy without rules",
     "# nothing\n": "the document is empty: write {} for a policy without rules",
-    "text": "the document must be a mapping with version, fairness, bands, pools, labels, "
-    "queues, rules, shadow, not 'text'",
-    "[1]": "the document must be a mapping with version, fairness, bands, pools, labels, "
-    "queues, rules, shadow, not a list",
+    "text": "the document must be a mapping with version, fairness, capacity, bands, pools, "
+    "labels, queues, rules, shadow, not 'text'",
+    "[1]": "the document must be a mapping with version, fairness, capacity, bands, pools, "
+    "labels, queues, rules, shadow, not a list",
     "a: [": "the document cannot be read as YAML: ",
     "\0": "the document cannot be read as YAML: ",
     "{}\n---\n{}": "the document has a second document: keep one (line 3)",
@@ -43,8 +43,11 @@ BAD = {
     "[" * 20 + "]" * 20: "the document is nested more than 16 deep (line 1)",
     "version: 1.5": "version: must be a whole number from 0 to 15 digits or a word of 1 to 64 "
     "bytes, not 1.5: put it in quotes (line 1)",
-    "limits: []": "limits: there is no such field; there are version, fairness, bands, pools, "
-    "labels",
+    "limits: []": "limits: there is no such field; there are version, fairness, capacity, "
+    "bands, pools",
+    "capacity: {depthCeiling: 0}": "capacity.depthCeiling: must be a whole number from 1 to "
+    "100,000, not 0 (line 1)",
+    "capacity: {tickMs: 20}": "capacity.tickMs: there is no such field; there are depthCeiling",
     "pools: []": "pools: must have one pool or more, or be left out (line 1)",
     "pools: [{name: a, queues: []}]": "pools[0].queues: is empty: name one at least, or leave "
     "the whole entry out (line 1)",

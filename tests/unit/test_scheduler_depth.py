@@ -74,3 +74,15 @@ def test_long_jobs_need_no_depth() -> None:
     targets = after(Depth(), ticks=50, claims=40, unclaimed=0, mean_us=10_000_000)
 
     assert targets[-1] <= 10
+
+
+def test_a_policys_ceiling_takes_the_place_of_the_settings() -> None:
+    """At once, in both directions."""
+    depth = Depth(DepthSettings(ceiling=50))
+
+    found = [
+        depth.target(free_slots=400, slots=400, mean_us=1000, round_us=1000, ceiling=ceiling)
+        for ceiling in (None, 20, 100, None)
+    ]
+
+    assert [50, 20, 100, 50] == found

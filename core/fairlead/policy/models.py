@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, FailFast, Field, model_val
 from fairlead.policy import kinds
 from fairlead.policy.backlog import Backlog
 from fairlead.policy.bands import Bands
+from fairlead.policy.capacity import Capacity
 from fairlead.policy.concurrency import Keys
 from fairlead.policy.globs import glob
 from fairlead.policy.part import Part, listed
@@ -274,6 +275,10 @@ class Policy(Part):
         "metrics and lists. It decides nothing.",
     )
     fairness: Fairness = Field(default=Fairness(), description="Settings of the order itself.")
+    capacity: Capacity = Field(
+        default=Capacity(),
+        description="How far ahead of the workers jobs are dispatched.",
+    )
     bands: Bands = Field(
         default=(),
         description="Bands of jobs from the one that goes first to the one that goes last, two "
