@@ -9,7 +9,11 @@ from fairlead_scheduler.keys import Keys
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import OUT
+from fairlead_scheduler.streams import SKIPPED_MAX
 from fairlead_scheduler.verdicts import concerning, held_by, until_us
+
+AHEAD = 2 * SKIPPED_MAX
+"""More is read of a lane's heads when so many are not at hand whose values are known."""
 
 
 class Choices:

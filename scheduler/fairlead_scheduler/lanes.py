@@ -115,7 +115,7 @@ class Heads:
         if ahead:
             self._note_ahead(ahead)
         self._offer_refill(known)
-        if not before or known.lane in self._watched:
+        if not before or known.lane.told or known.lane in self._watched:
             self._note_changed(known.lane)
 
     def discovered(self, rows: Sequence[Found]) -> None:
@@ -147,6 +147,8 @@ class Heads:
                 stream.ready.append(Head(job_id, seq, hint_us, seen_us))
                 if len(stream.ready) == 1:
                     stream.lane.find_front()
+                    self._note_changed(stream.lane)
+                elif stream.lane.told:
                     self._note_changed(stream.lane)
             else:
                 stream.note_beyond(seq)

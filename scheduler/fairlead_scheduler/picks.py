@@ -7,7 +7,7 @@ from math import ceil
 
 from fairlead_scheduler.books import Flight, Lane, Queue
 from fairlead_scheduler.bounds import Bounds
-from fairlead_scheduler.choices import Choices, run_out
+from fairlead_scheduler.choices import AHEAD, Choices, run_out
 from fairlead_scheduler.holds import Member
 from fairlead_scheduler.keys import Keys
 from fairlead_scheduler.lanes import Heads
@@ -289,7 +289,8 @@ class Picks:
             choice.put_back()
         if len(stream.ready) <= stream.refill_at:
             self._heads.ran_low(lane.heads)
-        if stream.ready and stream.ready[-1][0] not in keys.heads:
+        ready = stream.ready
+        if ready and ready[min(len(ready), AHEAD) - 1][0] not in keys.heads:
             self._ledger.keyed.unread[lane] = None
         lane.heads.find_front()
         return stays

@@ -366,13 +366,14 @@ class FairOrder:
         if paused or ledger.shared.name is None:
             ledger.hold(lane, PAUSED if paused else POOL)
             return False
+        lane.heads.told = lane.queue.keys is not None
+        if lane.heads.told:
+            ledger.keyed.unread[lane] = None
         if lane.held != FREE or (lane.bounds is not None and ledger.bar(lane)):
             return False
         woken = not lane.active
         if woken:
             ledger.wake(lane)
-        if lane.queue.keys is not None:
-            ledger.keyed.unread[lane] = None
         if lane.key != OUT or not lane.heads.ready:
             return False
         queue = lane.queue

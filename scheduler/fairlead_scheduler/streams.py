@@ -152,6 +152,7 @@ class LaneHeads:
         "refill_at",
         "streams",
         "tenant",
+        "told",
     )
 
     def __init__(self, queue: str, tenant: str, place: int = 0) -> None:
@@ -163,6 +164,8 @@ class LaneHeads:
         """When somebody will look whether the first head has waited too long."""
         self.streams: list[StreamHeads] = []
         self.changed = False
+        self.told = False
+        """Whether the lane changes with each head that comes, because more is read of each."""
         self.front: StreamHeads | None = None
         """The stream whose turn it is; None when nothing is pending."""
         self.ready: deque[Head] = deque()

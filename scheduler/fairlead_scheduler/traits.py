@@ -189,12 +189,14 @@ def _keys(ledger: Ledger) -> Iterator[Keys[Lane]]:
 
 
 def _unread(ledger: Ledger, lane: Lane, keys: Keys[Lane], most: int) -> list[Asked]:
-    """Return up to so many of a lane's first heads whose values are not known."""
+    """Return up to so many of a lane's first heads whose values are not known.
+
+    Looked at are twice as many as are read at once: what lies behind them has time.
+    """
     read, flights = keys.heads, ledger.flights
-    unread = (
-        Asked(head[0], keys, lane)
-        for stream in lane.heads.streams
-        for head in stream.ready
-        if head[0] not in read and head[0] not in flights
-    )
-    return list(islice(unread, most))
+    heads = (head[0] for stream in lane.heads.streams for head in stream.ready)
+    return [
+        Asked(job_id, keys, lane)
+        for job_id in islice(heads, 2 * _HEADS_AT_ONCE)
+        if job_id not in read and job_id not in flights
+    ][:most]

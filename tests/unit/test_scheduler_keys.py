@@ -367,3 +367,29 @@ def test_what_holds_a_job_is_known_with_its_holders() -> None:
         key.holders,
     )
     assert (1, 1) == (key.before, key.alike_before)
+
+
+def test_the_values_of_a_busy_lane_are_read_before_a_slot_is_free() -> None:
+    """Those of heads too that come while others of the lane wait: no slot waits for a look."""
+    fleet = Fleet(slots=3, depth=0, table=keyed())
+    for _ in range(3):
+        fleet.arrive(0, "q", "u", 1000 * MS)
+    for number, at_us in enumerate((100 * MS, 300 * MS, 500 * MS)):
+        fleet.arrive(at_us, "q", "t", 1000 * MS, fields={ACCOUNT: str(number)})
+    fleet.run(1020 * MS)
+
+    fleet.tick()
+
+    assert [4, 5, 6] == sorted(fleet.work)
+
+
+def test_the_values_of_a_lane_at_its_limit_are_read_before_it_may_go_on() -> None:
+    """It is let go by an ending, and its next job is known by then."""
+    fleet = Fleet(slots=3, depth=0, table=keyed(terms=Terms(limit=1)))
+    fleet.arrive(0, "q", "t", 1000 * MS, fields={ACCOUNT: "x"})
+    fleet.arrive(500 * MS, "q", "t", 1000 * MS, fields={ACCOUNT: "y"})
+    fleet.run(1020 * MS)
+
+    fleet.tick()
+
+    assert [2] == sorted(fleet.work)
