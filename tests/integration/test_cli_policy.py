@@ -236,7 +236,7 @@ def test_check_asks_no_database(fairlead: Fairlead, monkeypatch: pytest.MonkeyPa
     found = json.loads(fairlead("policy", "check", EXAMPLE, "--json"))
 
     assert f"queue rules {found['queue_rules']}, tenant overrides" in said
-    assert (4, 3) == (found["rules"], found["bands"])
+    assert (6, 3) == (found["rules"], found["bands"])
     assert (2, 2, 7) == (found["queue_rules"], found["tenant_overrides"], found["version"])
 
 
