@@ -50,7 +50,9 @@ NO_VALUE = {
 UNFIT = {
     "": (1, "it breaks off"),
     "n >": (4, "it breaks off"),
-    "n = 7": (3, "token recognition error at: '= '"),
+    "n = 7": (3, "write == to compare"),
+    "n > 1 and yes": (7, "write &&"),
+    "yes or n > 1": (5, "write ||"),
     "n > 5s": (6, "extraneous input 's'"),
     "n > 1 &&\n\n  nam < 3": (13, "there is no such variable or function; did you mean name?"),
     "'é😀' == name && nam": (17, "did you mean name?"),

@@ -130,7 +130,7 @@ BAD = {
     _RULE % "slots: {limit: 0%}": f"queues[0].slots.limit: {_SLOTS}, not '0%' (line 1)",
     _RULE % "slots: {limit: 101%}": f"queues[0].slots.limit: {_SLOTS}, not '101%' (line 1)",
     _RULE % "slots: {limit: 25 %}": f"queues[0].slots.limit: {_SLOTS}, not '25 %' (line 1)",
-    _RULE % "rate: 5": "queues[0].rate: must be a list, not 5 (line 1)",
+    _RULE % "rate: 5": "queues[0].rate: must be a mapping, or a list of them, not 5 (line 1)",
     _RULE % "rate: {limit: 5}": "queues[0].rate.per: is missing: give it (line 1)",
     _RULE % "rate: {limit: 0, per: 1s}": f"queues[0].rate.limit: {_COUNT}, not 0 (line 1)",
     _RULE % "rate: [{limit: 5, per: 0s}]": "queues[0].rate[0].per: must be 1ms to 720h, not 0s",
@@ -145,6 +145,8 @@ BAD = {
     _RULE % "backlog: {limit: 25%}": f"queues[0].backlog.limit: {_COUNT}, not '25%' (line 1)",
     _RULE % "backlog: {jobs: 5}": "queues[0].backlog.jobs: there is no such field; there are "
     "limit (line 1)",
+    _RULE % "concurrency: payload.a": "queues[0].concurrency: must be a mapping, or a list of "
+    "them, not 'payload.a' (line 1)",
     _RULE % "concurrency: {key: payload.a}": "queues[0].concurrency.limit: is missing: give it",
     _RULE % "concurrency: {key: payload, limit: 1}": f"queues[0].concurrency.key: {_PATH}, not "
     "'payload' (line 1)",

@@ -32,6 +32,8 @@ _ERRORS = (RuntimeError, ValueError, LookupError)
 _ERROR = re.compile(r"ERROR: <input>:(\d+):(\d+): (?:Syntax error: )?(.*)")
 _LENGTHY = re.compile(r" \(in container ''\)| expecting \{.*")
 _UNKNOWN = re.compile(r"undeclared reference to '(.*)'")
+_MEANT = {"=": "write == to compare", "and": "write &&", "or": "write ||"}
+"""What other languages say."""
 _WORD = re.compile(r"[\w.]+|[=!<>&|]+|\S|$")
 
 Scope: TypeAlias = Sequence[object]
@@ -204,7 +206,8 @@ def _unfit(error: str, text: str, variables: Mapping[str, str]) -> Unfit:
     if "(int, double)" in said or "(double, int)" in said:
         said += ": write 2.0 for 2, or double(x)"
     match = _WORD.search(text, place)
-    return Unfit(said, column=place + 1, text=match[0] if match else "")
+    word = match[0] if match else ""
+    return Unfit(_MEANT.get(word, said), column=place + 1, text=word)
 
 
 def _hint(name: str, variables: Mapping[str, str]) -> str:

@@ -32,6 +32,12 @@ class Part(BaseModel):
 
 def listed(given: object) -> object:
     """Return what may be one part, a list of them, or none, as a list."""
-    if given is None:
-        return ()
-    return [cast("object", given)] if isinstance(given, dict) else given
+    match given:
+        case None:
+            return ()
+        case dict():
+            return [cast("object", given)]
+        case list() | tuple():
+            return cast("object", given)
+        case _:
+            raise ValueError(f"must be a mapping, or a list of them, not {kinds.shown(given)}")
