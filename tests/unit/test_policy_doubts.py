@@ -104,6 +104,21 @@ def test_a_band_that_no_job_belongs_to_is_said() -> None:
     assert said.startswith("bands[1]: no queue names band 'b' and it has no priorities: ")
 
 
+def test_a_queue_that_no_pool_serves_is_said() -> None:
+    """Its jobs wait, whatever the policy says of it beside that."""
+    pools = "pools: [{name: p, queues: [mail, 'gpu-*']}]\n"
+    queues = (
+        "queues: [{match: {queue: gpu-1}}, {match: {queue: male}}, {match: {queue: 'x*'}}]\n"
+    )
+    rules = "rules: [{match: {queue: male}, when: hour < 6, hold: true}]"
+    waits = "no pool serves 'male': its jobs wait until one names it"
+
+    said = doubts(parse(pools + queues + rules))
+
+    assert (f"queues[1].match.queue: {waits}", f"rules[0].match.queue: {waits}") == said
+    assert () == doubts(parse(queues + rules))
+
+
 def test_only_some_of_many_are_said() -> None:
     """And how many more there are."""
     said = overrides(*(f"tenantLabel: tier=x{number}" for number in range(30)))

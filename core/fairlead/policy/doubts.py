@@ -18,13 +18,18 @@ from fairlead.policy.rules import RuleMatch
 _MOST = 20
 """Sentences that somebody reads."""
 _PAIRS_MAX = 1_000_000
-"""Overrides of a queue times what they are compared with: in larger ones nothing is sought."""
+"""Entries times what they are compared with: where there are more nothing is sought."""
 Match: TypeAlias = TenantMatch | RuleMatch
 
 
 def doubts(policy: Policy) -> tuple[str, ...]:
     """Return what in a policy means nobody, a sentence each; at most a few of them."""
-    found = (*_of_bands(policy), *_of_queues(policy), *_of_rules(policy))
+    found = (
+        *_of_bands(policy),
+        *_of_pools(policy),
+        *_of_queues(policy),
+        *_of_rules(policy),
+    )
     if len(found) > _MOST:
         return (*found[:_MOST], f"there are {len(found) - _MOST} more like these")
     return found
@@ -40,6 +45,23 @@ def _of_bands(policy: Policy) -> Iterator[str]:
                 f"{where}: no queue names band {shown(band.name)} and it has no priorities: "
                 "only jobs that waited too long in the band below get into it"
             )
+
+
+def _of_pools(policy: Policy) -> Iterator[str]:
+    """Find names of queues that no pool serves. Of patterns nobody knows what they match."""
+    of_rules = [rule.match and rule.match.queue for rule in policy.rules]
+    queues = [(("queues", place), rule.match.queue) for place, rule in enumerate(policy.queues)]
+    named: list[tuple[Path, str]] = [
+        *queues,
+        *((("rules", place), queue) for place, queue in enumerate(of_rules) if queue),
+    ]
+    served = sum(len(pool.queues) for pool in policy.pools)
+    if not served or len(named) * served > _PAIRS_MAX:
+        return
+    for path, queue in named:
+        if glob(queue).head == queue and policy.pool_of(queue) is None:
+            where = field((*path, "match", "queue"))
+            yield f"{where}: no pool serves {shown(queue)}: its jobs wait until one names it"
 
 
 def _of_queues(policy: Policy) -> Iterator[str]:
