@@ -56,18 +56,20 @@ class SchedulerSettings(DatabaseSettings):
         default=2000,
         ge=1,
         le=100_000,
-        description="Ceiling of the unclaimed rows in work_queue; how many there are follows "
-        "how fast workers claim.",
+        description="Ceiling of a pool's unclaimed rows in work_queue, unless the policy has "
+        "`capacity.depthCeiling`; how many there are follows how fast workers claim.",
     )
     timeout_default_seconds: float = Field(
         default=600.0,
         gt=0,
-        description="The budget of one attempt where the job's row gives none.",
+        description="The budget of one attempt where neither the job's row nor its pool in the "
+        "policy gives one.",
     )
     timeout_max_seconds: float = Field(
         default=3600.0,
         gt=0,
-        description="The largest budget of one attempt, whatever the job's row says.",
+        description="The largest budget of one attempt, whatever the job's row says, where its "
+        "pool in the policy gives none.",
     )
     worker_lease_seconds: float = Field(
         default=15.0,
