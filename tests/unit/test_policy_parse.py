@@ -48,6 +48,8 @@ BAD = {
     "capacity: {depthCeiling: 0}": "capacity.depthCeiling: must be a whole number from 1 to "
     "100,000, not 0 (line 1)",
     "capacity: {tickMs: 20}": "capacity.tickMs: there is no such field; there are depthCeiling",
+    "apiVersion: v1\nkind: ConfigMap": "apiVersion: there is no such field; of a ConfigMap "
+    "give what is under its policy.yaml (line 1)",
     "pools: []": "pools: must have one pool or more, or be left out (line 1)",
     "pools: [{name: a, queues: []}]": "pools[0].queues: is empty: name one at least, or leave "
     "the whole entry out (line 1)",

@@ -11,6 +11,8 @@ from fairlead.policy.document import Document, Path
 from fairlead.policy.kinds import cut, shown
 
 _NAME = re.compile(r"[\w-]{1,40}")
+_MANIFEST = frozenset({"apiVersion", "kind", "metadata", "data"})
+"""What a ConfigMap has around a policy."""
 _KEY = "[key]"
 """What pydantic puts behind a mapping's key when the key itself is wrong."""
 
@@ -71,6 +73,8 @@ def _said(error: ErrorDetails) -> str:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
+    if name in _MANIFEST and "rules" in known:
+        return "there is no such field; of a ConfigMap give what is under its policy.yaml"
     near = get_close_matches(name[:100], known, n=1)
     if near:
         return f"there is no such field; did you mean {near[0]}?"

@@ -45,8 +45,8 @@ CLOCK: Mapping[str, Variable] = {
     ),
 }
 WORKERS: Mapping[str, Variable] = {
-    "workers.slots": Variable(INT, "All slots of live workers, of all pools."),
-    "workers.free": Variable(INT, "Slots of live workers that hold no job."),
+    "workers.slots": Variable(INT, "All slots of live workers of all pools of the policy."),
+    "workers.free": Variable(INT, "Those of these slots that hold no job."),
     "workers.free_ratio": Variable(
         DOUBLE, "The free slots' share of all slots, 0.0 to 1.0; 0.0 without workers."
     ),
