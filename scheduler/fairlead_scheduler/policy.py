@@ -164,7 +164,7 @@ class FairOrder:
     def look_again(self) -> list[Queue]:
         """Let those wait for service whom keys held; as `arrive`."""
         keyed = self._ledger.keyed
-        if keyed.queues or keyed.again:
+        if keyed.queues or keyed.again or keyed.unjudged or keyed.awaits_values:
             return traits.look_again(self._ledger, self.admit)
         return []
 
