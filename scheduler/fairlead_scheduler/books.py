@@ -42,6 +42,7 @@ class Lane:
         "owed_us",
         "queue",
         "ran_us",
+        "reread_us",
         "resumes",
         "rules",
         "ruling",
@@ -69,6 +70,8 @@ class Lane:
         """For how long it has been held back; None: it never was."""
         self.until_us = 0
         """Until when a rate holds it."""
+        self.reread_us = 0
+        """When heads are read again if they hold up all behind them; 0: they never did."""
         self.rules = 0
         """The rules that are for it, or `UNKNOWN`."""
         self.ruling = 0

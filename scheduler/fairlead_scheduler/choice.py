@@ -6,6 +6,7 @@ held ones: its lane is held only when all of them are.
 
 from collections.abc import Callable, Container
 from enum import Enum, auto
+from itertools import islice
 
 from fairlead_scheduler.books import Lane
 from fairlead_scheduler.keys import Keys, Value
@@ -71,9 +72,20 @@ class Choice:
     @property
     def short(self) -> StreamHeads | None:
         """The stream of which more heads have to be read to find one that may go."""
-        if self._passed >= SKIPPED_MAX or self._number >= len(self._streams):
+        if self.full or self._number >= len(self._streams):
             return None
         return self._streams[self._number]
+
+    @property
+    def full(self) -> bool:
+        """Whether so many heads are held that those behind them are not looked at."""
+        return self._passed >= SKIPPED_MAX
+
+    def forget(self) -> None:
+        """Forget the values of the heads that were passed over: they have to be read again."""
+        heads = (head[0] for stream in self._streams for head in stream.ready)
+        for job_id in islice(heads, self._passed):
+            self._keys.heads.pop(job_id, None)
 
     def look(self, doubtful: list[int]) -> Found:
         """Go on to the next head that may go; those that are in flight are taken out."""

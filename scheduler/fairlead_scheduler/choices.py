@@ -12,6 +12,7 @@ from fairlead_scheduler.order import OUT
 from fairlead_scheduler.streams import SKIPPED_MAX
 from fairlead_scheduler.verdicts import concerning, held_by, until_us
 
+_REREAD_US = 60_000_000
 AHEAD = 2 * SKIPPED_MAX
 """More is read of a lane's heads when so many are not at hand whose values are known."""
 
@@ -75,8 +76,25 @@ class Choices:
         ledger = self._ledger
         ledger.hold(lane, KEY if choice.blocking else RULE)
         keys.hold(lane, choice.blocking)
+        if choice.full:
+            self._read_again(lane, choice)
         if choice.held_by & ledger.table.rules.judged:
             ledger.keyed.judge_again(lane, until_us(lane, ledger.now_us))
+        elif choice.full:
+            ledger.keyed.judge_again(lane, lane.reread_us)
+
+    def _read_again(self, lane: Lane, choice: Choice) -> None:
+        """Have heads read again now and then that hold up all behind them.
+
+        Some may be gone, because they have expired or were cancelled, and nobody says so.
+        """
+        now_us = self._ledger.now_us
+        if lane.reread_us > now_us:
+            return
+        if lane.reread_us:
+            choice.forget()
+            self._ledger.keyed.unread[lane] = None
+        lane.reread_us = now_us + _REREAD_US
 
 
 def run_out(ledger: Ledger, lane: Lane) -> None:

@@ -1,10 +1,15 @@
 """What keys and rules hold for long, and what an edit leaves of it."""
 
+import pytest
+
 from fairlead_scheduler.keys import Demand
+from fairlead_scheduler.streams import SKIPPED_MAX
 from fairlead_scheduler.terms import Table
 from tests.support.fair_bench import Bench
 from tests.support.ruled import Ruled, of_job
 from tests.support.tables import table
+
+MINUTE = 60_000_000
 
 
 def test_an_edit_leaves_nobody_waiting_for_verdicts() -> None:
@@ -40,3 +45,31 @@ def test_an_edit_leaves_nobody_waiting_for_values() -> None:
     bench.plan()
 
     assert not bench.order.awaits_values
+
+
+@pytest.mark.parametrize("when", ["hour < 30", "job.attempt < 9"])
+def test_held_heads_that_are_gone_do_not_hold_up_those_behind_them_for_ever(when: str) -> None:
+    """They may have expired, or been cancelled: nobody tells the leader."""
+    ruled = Ruled(f"rules: [{{match: {{kind: report}}, when: {when}, hold: true}}]")
+    for kind in (*["report"] * SKIPPED_MAX, "mail"):
+        ruled.bench.add("q/a", 100, fields=of_job(kind))
+    assert "" == ruled.planned()
+
+    ruled.bench.fields |= {job_id: {} for job_id in range(1, SKIPPED_MAX + 1)}
+    ruled.bench.now_us += MINUTE
+    went = ruled.planned().split()
+
+    assert f"a{SKIPPED_MAX + 1}" in went
+
+
+def test_held_heads_that_are_still_there_are_held_on() -> None:
+    """They are read once more, now and then, when nothing behind them is looked at."""
+    ruled = Ruled("rules: [{match: {kind: report}, when: hour < 30, hold: true}]")
+    ruled.bench.add("q/a", *[100] * (SKIPPED_MAX + 1), fields=of_job("report"))
+    ruled.planned()
+
+    for _ in range(3):
+        ruled.bench.now_us += MINUTE
+        assert "" == ruled.planned()
+        assert 1 == ruled.bench.order.held()["hold"]
+        assert () == ruled.bench.order.traits()
