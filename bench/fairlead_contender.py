@@ -35,7 +35,7 @@ class FairleadContender:
     """The scheduler and one worker with as many handler processes as are asked for."""
 
     name: str = "fairlead"
-    drain_jobs: int = 100_000
+    drain_jobs: int = 80_000
     unfinished: str = "select exists (select from fairlead.jobs)"
     settings: Settings = field(default_factory=lambda: {"concurrency": 200})
     policy: str = ""

@@ -24,9 +24,9 @@ from bench.rounds import template
 
 _DATABASE = "idle"
 _WORKERS = 50
-_SECONDS_QUICK, _SECONDS_LONG = 15.0, 120.0
+_SECONDS_QUICK, _SECONDS_LONG = 12.0, 120.0
 _ALONE_SECONDS = 5.0
-_LOGGED_SECONDS = 10.0
+_LOGGED_SECONDS = 6.0
 _SCHEDULER_REST_SECONDS = 3.0
 _REST_SECONDS = 16.0
 """Four renewals of every lease: a session prepares a statement at the third time, and until

@@ -10,7 +10,7 @@ from bench.outcome import Figure, Outcome, Row, figure, ratio
 from bench.peers_known import NAMES
 from bench.rounds import Latency, latency
 
-_RUNS = 5
+_RUNS_QUICK, _RUNS_LONG = 4, 5
 _JOBS_QUICK, _JOBS_LONG = 100, 400
 _PEER_RUNS_QUICK = 1
 
@@ -56,8 +56,8 @@ def _ratios(runs: dict[str, list[Latency]]) -> list[Figure]:
 def run(context: Context) -> Outcome:
     """Take turns between Fairlead, the floors and the peers; the median of the runs counts."""
     runs: dict[str, list[Latency]] = {}
-    peer_runs = context.rounds(_PEER_RUNS_QUICK, _RUNS)
-    for turn in range(_RUNS):
+    peer_runs = context.rounds(_PEER_RUNS_QUICK, _RUNS_LONG)
+    for turn in range(context.rounds(_RUNS_QUICK, _RUNS_LONG)):
         everyone: list[Contender] = [TWO_HOP]
         everyone += [context.fairlead] if context.with_fairlead else []
         everyone += [ONE_HOP, *context.peers] if turn < peer_runs else []
