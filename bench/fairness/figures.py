@@ -87,8 +87,18 @@ def _after_edit(played: Sequence[Played], race: Race) -> dict[str, float]:
     lane = next(each for each, w in edit.weights.items() if w != race.weights.get(each, 1.0))
     lanes = {*saturated(played, race.until_us), lane}
     entitled = edit.weights[lane] / sum(edit.weights.get(each, 1.0) for each in lanes)
-    seconds = (-_BEFORE_SECONDS, 0, 1, 2, 4, 5)
-    moments_us = [edit.at_us + second * 1_000_000 for second in seconds]
+    return effect(played, lane, edit.at_us, entitled, before_seconds=_BEFORE_SECONDS)
+
+
+def effect(
+    played: Sequence[Played], lane: Lane, at_us: int, entitled: float, *, before_seconds: int
+) -> dict[str, float]:
+    """Return a lane's shares before and after an edit, and how far the fifth second got.
+
+    That is the part of the way from the share before, over so many seconds, to the one that
+    it is entitled to.
+    """
+    moments_us = [at_us + second * 1_000_000 for second in (-before_seconds, 0, 1, 2, 4, 5)]
     before, first, second, _, fifth = metrics.shares(played, lane, moments_us)
     return {
         "share_before": before,

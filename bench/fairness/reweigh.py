@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 import psycopg
 
-from bench.fairness import filled, fleet, metrics
+from bench.fairness import figures, filled, fleet
 from bench.fairness.figures import Figures
 from bench.fairness.scene import Found
 from bench.fairness.weights import Weights, document
@@ -29,7 +29,7 @@ _WARM_PARTS, _EDIT_PARTS = 3, 2
 """The time is split so: before the first edit, and after each of the three."""
 _TIMES = 10
 _SECOND_US = 1_000_000
-_SINCE_SECONDS = (-4, 0, 1, 2, 4, 5)
+_BEFORE_SECONDS = 4
 _STARTED = b"""
 select p.queue, p.tenant, ((p.payload ->> 'seconds')::float8 * 1e6)::bigint,
        (extract(epoch from p.claimed_at) * 1e6)::bigint - %s
@@ -121,19 +121,10 @@ def started(connection: psycopg.Connection, begun_us: int) -> tuple[Played, ...]
 
 
 def effect(played: Sequence[Played], lane: Lane, at_us: int, entitled: float) -> Figures:
-    """Return a lane's shares before and after an edit, and how far the fifth second got.
-
-    That is the part of the way from the share before to the one that it is entitled to.
-    """
-    moments_us = [at_us + second * _SECOND_US for second in _SINCE_SECONDS]
-    before, first, second, _, fifth = metrics.shares(played, lane, moments_us)
+    """Return what an edit led to, and the longest pause in the five seconds after it."""
+    shares = figures.effect(played, lane, at_us, entitled, before_seconds=_BEFORE_SECONDS)
     return {
-        "share_before": before,
-        "share_in_1st_second": first,
-        "share_in_2nd_second": second,
-        "share_in_5th_second": fifth,
-        "share_entitled": entitled,
-        "effect_in_5th_second": (fifth - before) / (entitled - before),
+        **shares,
         "longest_pause_ms": pause_us(played, at_us, at_us + 5 * _SECOND_US) / 1000,
     }
 
