@@ -804,8 +804,8 @@ CREATE FUNCTION fairlead._wake_scheduler_at_ending() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    if not (case when pg_try_advisory_lock_shared(7165163640219131511)
-                 then pg_advisory_unlock_shared(7165163640219131511) else false end) then
+    if not (case when pg_try_advisory_lock_shared(7165163640219131512)
+                 then pg_advisory_unlock_shared(7165163640219131512) else false end) then
         perform pg_notify('fairlead_scheduler', 'ended');
     end if;
     return new;

@@ -19,7 +19,7 @@ ONE = "queues: [{match: {queue: default}, slots: {limit: 1}}]"
 ROUNDS = 20
 _ASKED = """
     SELECT count(*) = 1 FROM pg_locks
-    WHERE locktype = 'advisory' AND classid::bigint << 32 | objid::bigint = 7165163640219131511
+    WHERE locktype = 'advisory' AND classid::bigint << 32 | objid::bigint = 7165163640219131512
       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
 """
 
@@ -145,6 +145,26 @@ def test_the_next_job_of_a_limit_does_not_wait_for_a_tick(
         took_seconds = monotonic() - began
 
     assert took_seconds < 5
+
+
+def test_a_leader_that_asks_holds_up_no_partition(db: Database, connect: Connect) -> None:
+    """Limits may hold for days, and a day without its partition is one without endings."""
+    heed(connect)
+    db.execute("SET lock_timeout = '2s'")
+
+    made = db.execute("SELECT fairlead.make_history_partitions(15) >= 2").fetchone()
+
+    assert (True,) == made
+
+
+def test_a_leader_may_ask_while_partitions_are_made(db: Database, connect: Connect) -> None:
+    """That is what a term begins with, and nobody else need have asked before."""
+    sweep = connect(autocommit=False)
+    sweep.execute("SELECT fairlead.make_history_partitions()")
+
+    asks = db.execute(load("fairlead_scheduler", "heed_endings")).fetchone()
+
+    assert (True,) == asks
 
 
 def test_an_ending_between_a_look_and_the_asking_is_seen_at_once(
