@@ -21,7 +21,12 @@ from bench import budgets, machine, peers_environment, peers_known, report, tune
 from bench.context import Context, say
 from bench.fairlead_contender import FairleadContender
 from bench.outcome import Outcome
-from bench.processes import BrokenRunError, machine_cpu_seconds, tree_cpu_seconds
+from bench.processes import (
+    BrokenRunError,
+    adopting_orphans,
+    machine_cpu_seconds,
+    tree_cpu_seconds,
+)
 from bench.scenarios import (
     backlog,
     drains,
@@ -182,7 +187,7 @@ def _measure(context: Context, names: Sequence[str]) -> tuple[list[Outcome], lis
 def _run(given: Arguments) -> int:
     python = peers_environment.ensure()
     say(f"seed {given.seed}")
-    with running() as server:
+    with adopting_orphans(), running() as server:
         context = _context(server, given, python)
         outcomes, failures = _measure(context, given.scenarios)
         run = report.Run(

@@ -8,15 +8,17 @@ what is measured.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+_PR_SET_CHILD_SUBREAPER = 36
 
 
 class BrokenRunError(Exception):
@@ -53,10 +55,40 @@ class Child:
                 self.kill()
 
     def kill(self) -> None:
-        """Kill the process and its group at once; a repeat does nothing."""
+        """Kill the process and all below it at once; a repeat does nothing."""
+        below = descendants(self.pid)[1:]
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
+            os.killpg(self.pid, signal.SIGKILL)
         self.process.wait(10)
+        for pid in below:
+            _end(pid)
+
+
+@contextlib.contextmanager
+def adopting_orphans() -> Generator[None]:
+    """Become the parent of processes whose own is killed, so that their CPU time is counted.
+
+    Without it a killed worker's child is init's, and what it has used seems to be that of
+    other programs.
+    """
+    _set_subreaper(1)
+    try:
+        yield
+    finally:
+        _set_subreaper(0)
+
+
+def _set_subreaper(value: int) -> None:
+    failed = ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, value, 0, 0, 0)
+    assert not failed, os.strerror(ctypes.get_errno())
+
+
+def _end(pid: int) -> None:
+    """Kill a process and reap it, if it has become ours."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
+    with contextlib.suppress(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def log_end(log: Path, characters: int = 1500) -> str:
