@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from fairlead import policy_store
 from fairlead.migrate import migrate
 
 _COMMANDS = Path(sys.executable).parent
+SCHEDULER = (str(_COMMANDS / "fairlead-scheduler"),)
 _ROOMS = (ROOT / room for room in ("bench/app", ".", "core", "worker", "scheduler"))
 PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
 """This checkout is what is measured, whichever one the environment was made from."""
@@ -71,9 +73,11 @@ class FairleadContender:
             name, argv, log=folder / f"{name}.log", environment=environment, folder=folder
         )
 
-    def start_scheduler(self, dsn: str, folder: Path) -> Child:
-        """Start one scheduler."""
-        return self._start("scheduler", [str(_COMMANDS / "fairlead-scheduler")], dsn, folder)
+    def start_scheduler(
+        self, dsn: str, folder: Path, command: Sequence[str] = SCHEDULER
+    ) -> Child:
+        """Start one scheduler, or what is to lead in its place."""
+        return self._start("scheduler", list(command), dsn, folder)
 
     def start_worker(
         self, dsn: str, folder: Path, *, processes: int = 1, name: str = "worker"

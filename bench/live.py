@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import tempfile
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench import plain_sql
-from bench.fairlead_contender import FairleadContender
+from bench.fairlead_contender import SCHEDULER, FairleadContender
 from bench.probe import ProbeFolder
 from bench.processes import Child, descendants, task_cpu_seconds, wait_until
 
@@ -58,12 +58,21 @@ class Window:
 
 
 @contextlib.contextmanager
-def running(fairlead: FairleadContender, dsn: str, *, processes: int = 1) -> Generator[Live]:
-    """Run a scheduler and a worker; stop them, the worker first, at the end."""
+def running(
+    fairlead: FairleadContender,
+    dsn: str,
+    *,
+    processes: int = 1,
+    scheduler: Sequence[str] = SCHEDULER,
+) -> Generator[Live]:
+    """Run a scheduler and a worker; stop them, the worker first, at the end.
+
+    Another command may lead in the scheduler's place.
+    """
     with tempfile.TemporaryDirectory(prefix="bench-live-") as name:
         folder = Path(name)
         probes = ProbeFolder(folder / "probes")
-        scheduler = fairlead.start_scheduler(dsn, folder)
+        leader = fairlead.start_scheduler(dsn, folder, scheduler)
         try:
             worker = fairlead.start_worker(dsn, folder, processes=processes)
             try:
@@ -71,14 +80,14 @@ def running(fairlead: FairleadContender, dsn: str, *, processes: int = 1) -> Gen
                     dsn=dsn,
                     insert=fairlead.insert,
                     folder=folder,
-                    scheduler=scheduler,
+                    scheduler=leader,
                     worker=worker,
                     probes=probes,
                 )
             finally:
                 worker.stop()
         finally:
-            scheduler.stop()
+            leader.stop()
 
 
 @contextlib.contextmanager

@@ -197,6 +197,12 @@ def tree_cpu_seconds(pid: int) -> float:
     return sum(cpu_seconds(each, with_reaped=True) for each in descendants(pid))
 
 
+def system_cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds that the kernel worked for one living process, in ticks."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[12]) / _TICKS_PER_SECOND
+
+
 def task_cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process's live threads, to the nanosecond.
 
