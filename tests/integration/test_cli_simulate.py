@@ -111,6 +111,29 @@ def test_the_table_and_the_picture_say_the_same_side_by_side(
     assert b"wait p99" in picture.read_bytes()
 
 
+def test_a_queue_that_the_file_moves_is_simulated_where_it_goes(
+    fairlead: Fairlead, file: Path, busy: Connection[TupleRow]
+) -> None:
+    """With the slots of both pools; the table says what moves."""
+    register(busy, slots=2, pool="gpu")
+    file.write_text(
+        "pools: [{name: default, queues: [other]}, {name: gpu, queues: [q]}, "
+        "{name: spare, queues: [later]}]\n"
+    )
+
+    found = simulated(fairlead, file)
+    lines = fairlead("policy", "simulate", str(file)).splitlines()
+
+    both = [{"pool": "default", "slots": 8}, {"pool": "gpu", "slots": 2}]
+    assert (both, 10, 3) == (found["pools"], found["slots"], found["in_flight"])
+    said = "queue 'q' moves from pool 'default' to 'gpu'"
+    assert ([said], said) == (found["notes"], lines[2])
+    assert "8 slots in default and 2 slots in gpu, seed 1" in lines[1]
+    whole = cast("dict[str, dict[str, float]]", found["all"])
+    assert whole["old"]["share"] == pytest.approx(0.8, abs=0.05)
+    assert whole["new"]["share"] == pytest.approx(0.2, abs=0.05)
+
+
 @pytest.mark.usefixtures("busy")
 def test_what_is_in_force_already_changes_nothing(fairlead: Fairlead, file: Path) -> None:
     """The old column is the stored policy, not the absence of one."""
@@ -168,7 +191,7 @@ def test_nothing_to_do_is_bad_news(
     register(db)
 
     assert "there is nothing to predict" in fairlead(*words, code=1)
-    assert "no job in history" in fairlead(*words, "--against", "recorded", code=1)
+    assert "no job of pool 'default'" in fairlead(*words, "--against", "recorded", code=1)
 
 
 def test_a_fleet_without_history_is_predicted_all_the_same(

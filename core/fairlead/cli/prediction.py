@@ -48,10 +48,17 @@ def _head(made: "Report", new: str) -> Iterator[str]:
         what = f"{count} jobs wait, {flying} are in flight; history of the last {known}"
     else:
         what = f"{made['recorded']:,} recorded jobs, from the first on"
-    yield f"{what}; {made['slots']:,} slots, seed {made['seed']}"
+    yield f"{what}; {_slots(made)}, seed {made['seed']}"
+    yield from made["notes"]
     before, after = made["all"]["old"]["started"], made["all"]["new"]["started"]
     seconds = f"{made['simulated_seconds']:.3g} s"
     yield f"simulated {seconds}: {before:,} jobs start under old, {after:,} under new"
+
+
+def _slots(made: "Report") -> str:
+    if len(made["pools"]) == 1:
+        return f"{made['slots']:,} slots"
+    return " and ".join(f"{each['slots']:,} slots in {each['pool']}" for each in made["pools"])
 
 
 def _rows(made: "Report") -> Iterator[Row]:

@@ -1,6 +1,6 @@
 """`fairlead policy simulate`: what a policy would do, before it is applied."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import StrEnum
 from importlib.util import find_spec
@@ -63,7 +63,9 @@ Trace = Annotated[
 Slots = Annotated[
     int | None, typer.Option(min=1, max=1_000_000, help="Else those of live workers.")
 ]
-Pool = Annotated[str, typer.Option(help="Whose workers and queues count.")]
+Pool = Annotated[
+    str, typer.Option(help="Whose workers and queues count; and those that moves concern.")
+]
 Seed = Annotated[int, typer.Option(help="Draws run times: the same gives the same.")]
 Plot = Annotated[Path | None, typer.Option(help="Draw it as well, into an SVG or PNG file.")]
 
@@ -159,16 +161,27 @@ def _predict(policy: "Policy", asked: _Asked) -> "Report":
     from fairlead_scheduler.simulation.report import report
     from fairlead_scheduler.terms import Table, compiled
 
+    new = compiled(policy)
+    trace = None if asked.trace is None else _recorded(asked.trace)
     with session() as connection:
         old = look(connection).table or Table()
-        now = situation(connection, asked.pool, homes=old.homes, within=asked.within)
-    if not (asked.slots or now.slots):
+        now = situation(
+            connection,
+            asked.pool,
+            old=old.homes,
+            new=new.homes,
+            within=asked.within,
+            queues={job.queue for job in trace or ()},
+        )
+    if asked.slots:
+        now = replace(now, slots=asked.slots)
+    if not now.all_slots:
         raise Failure(
             f"pool '{asked.pool}' has no live worker, so nothing would run: give --slots, how "
             "many jobs run at once"
         )
-    scene = _scene(now, product.fleet(asked.slots or now.slots), asked)
-    new = compiled(policy)
+    fleet = product.fleet(now.slots, tuple(now.beside.values()))
+    scene = _scene(now, fleet, asked, trace)
     return report(
         compare(scene, old, new),
         against=asked.against.value,
@@ -180,7 +193,9 @@ def _predict(policy: "Policy", asked: _Asked) -> "Report":
     )
 
 
-def _scene(now: "Situation", fleet: "Fleet", asked: _Asked) -> "Scene":
+def _scene(
+    now: "Situation", fleet: "Fleet", asked: _Asked, trace: "Sequence[Arrival] | None"
+) -> "Scene":
     """Return what both policies are to deal with."""
     from fairlead_scheduler.simulation.situation import recorded
     from fairlead_scheduler.simulation.traffic import live, played
@@ -191,11 +206,13 @@ def _scene(now: "Situation", fleet: "Fleet", asked: _Asked) -> "Scene":
         if not (scene.jobs or scene.begun.waiting):
             raise Failure("nothing waits, runs or came of late: there is nothing to predict")
         return scene
-    trace = recorded(now) if asked.trace is None else _recorded(asked.trace)
+    if trace is None:
+        trace = recorded(now)
+    trace = [job for job in trace if job.queue in now.concerned.queues]
     if not trace:
         where = "in the file" if asked.trace else "in history: give a longer time with --within"
-        raise Failure(f"there is no job {where}")
-    return played(trace, fleet, until_us=until_us)
+        raise Failure(f"there is no job of pool '{asked.pool}' {where}")
+    return played(trace, fleet, until_us=until_us, those=now.concerned)
 
 
 def _recorded(trace: Path) -> "Sequence[Arrival]":

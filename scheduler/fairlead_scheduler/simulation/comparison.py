@@ -66,7 +66,7 @@ def compare(scene: Scene, old: Table, new: Table, *, lanes_max: int = 20) -> Com
     runs = [_run(scene, table) for table in (old, new)]
     until_us = min(run.until_us for run in runs)
     of_old, of_new = (_lanes(run, scene, until_us) for run in runs)
-    slot_us = scene.fleet.slots * until_us
+    slot_us = scene.fleet.all_slots * until_us
     used_us = [sum(each.served_us for each in found.values()) for found in (of_old, of_new)]
 
     def change(lanes: Iterable[Lane], parts_us: Sequence[int]) -> Change:
@@ -93,7 +93,14 @@ def compare(scene: Scene, old: Table, new: Table, *, lanes_max: int = 20) -> Com
 
 def _run(scene: Scene, table: Table) -> Run:
     jobs = list(scene.jobs)
-    order = Fair(table, inherited=scene.inherited, jobs=jobs, draw=scene.draws())
+    order = Fair(
+        table,
+        pools=scene.pools,
+        moves=scene.moves,
+        inherited=scene.inherited,
+        jobs=jobs,
+        draw=scene.draws(),
+    )
     return play(
         jobs, order, scene.fleet, scene.until_us, begun=scene.begun, claims_max=CLAIMS_MAX
     )

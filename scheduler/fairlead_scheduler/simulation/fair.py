@@ -1,11 +1,11 @@
 """The fair order as the simulation plays it: the leader's own code, without a database.
 
-`PoolOrder` and `Heads` are those that the leader runs. What they would read from the database
-is answered here: new jobs as the tail finds them, refills behind the cursors, and at the start
-what a leader finds that takes over.
+`Pools` and `Heads` are those that the leader runs. What they would read from the database
+is answered here: new jobs as the tail finds them, refills behind the cursors, what is recalled,
+and at the start what a leader finds that takes over.
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -15,10 +15,11 @@ from fairlead.policy.variables import Workers
 from fairlead_scheduler.homes import Homes
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.order import NEVER
-from fairlead_scheduler.pool import PoolOrder
+from fairlead_scheduler.pools import Pools
+from fairlead_scheduler.pools import Size as Room
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.rulings import Clocks, Rulings
-from fairlead_scheduler.simulation.order import Event, Row
+from fairlead_scheduler.simulation.order import Event, Leader, Look, Row, Size
 from fairlead_scheduler.simulation.trace import Arrival
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Found, Head, Paused, QueueRow, Stream, Want
@@ -30,6 +31,10 @@ _FIRST_ID = 1 << 40
 """The id, and the seq, of the first job of the trace. Jobs that wait at the start have smaller
 ones, because the tail has passed them."""
 _UNBOUNDED = 1 << 39
+_RECALL_US = 500_000
+"""How often the leader looks for what a policy or a rule leaves no room."""
+ONLY = "default"
+"""The pool that is played where none is named."""
 
 Draw = Callable[[Stream], int]
 """Answers how long the next job of a stream that waits at the start takes, in microseconds."""
@@ -53,8 +58,8 @@ class Inheritance:
     """The database's time."""
     rows: Sequence[QueueRow] = ()
     """Those of `work_queue`; their ids are places in the trace."""
-    floors: Sequence[int] = ()
-    """Those in force, by bands."""
+    floors: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Those in force, by pools and then by bands."""
     used: Sequence[Used] = ()
     paused: Paused = frozenset()
     waiting: Mapping[Stream, Waiting] = field(default_factory=dict[Stream, Waiting])
@@ -85,11 +90,13 @@ def _forget(disabled: Disabled) -> None:
     del disabled
 
 
-class Fair:
+class Fair(Leader):
     """The fair order with its heads.
 
     Args:
         table: The terms at the start.
+        pools: Those that are played, by their places.
+        moves: Whether queues are where the table says, and not all in the first pool.
         inherited: What is there already; jobs that arrive come to it.
         jobs: The trace, to which each job that waits at the start is appended when it is
             read; not needed where none does.
@@ -100,6 +107,8 @@ class Fair:
         self,
         table: Table,
         *,
+        pools: Sequence[str] = (ONLY,),
+        moves: bool = False,
         inherited: Inheritance | None = None,
         jobs: list[Arrival] | None = None,
         draw: Draw = _none,
@@ -111,8 +120,13 @@ class Fair:
         self._jobs: list[Arrival] = [] if jobs is None else jobs
         self._traced = len(self._jobs) if inherited.waiting else _FIRST_ID
         """Jobs from this place on waited at the start."""
-        self._order = PoolOrder("default", _at_home(table))
-        rows = [row._replace(job_id=self._id(row.job_id)) for row in inherited.rows]
+        self._moves = moves
+        self._pools = {pool: place for place, pool in enumerate(pools)}
+        self._order = Pools(pools[0], self._played(table))
+        rows = [
+            row._replace(job_id=self._id(row.job_id), pool=row.pool or pools[0])
+            for row in inherited.rows
+        ]
         self._order.adopt(rows, inherited.now_us, inherited.floors, inherited.used)
         self._heads = Heads(in_flight=self._order.in_flight, last_id=_FIRST_ID - 1)
         self._read: dict[Stream, list[int]] = {stream: [] for stream in inherited.waiting}
@@ -129,8 +143,10 @@ class Fair:
         self._rulings = Rulings(_Unseen(), _forget, clocks)
         self._streams: dict[Stream, list[int]] = {}
         """The ids, which are the seqs, of the jobs that have arrived."""
-        self._gone: set[int] = set()
-        """Jobs that were recalled, and claimed all the same before they went out anew."""
+        self._recall_us = 0
+        self._returned: dict[Stream, list[int]] = {}
+        """The ids of jobs in flight at the start that were recalled, ascending: their seqs are
+        below those of all others."""
         self._seen_us: dict[int, int] = {}
         """When those that have arrived did so."""
         self._costs_us: dict[int, int] = {
@@ -164,8 +180,6 @@ class Fair:
         for at_us, group in groupby(claims, key=_at_us):
             ids = [self._id(job) for job, _ in group]
             self._order.claimed(ids, at_us + self._begun_us)
-            if self._order.bands > 1:
-                self._gone.update(i for i in ids if i not in self._order.in_flight)
 
     def ended(self, endings: Sequence[Event]) -> None:
         """Read the receipts of endings, with what they ran."""
@@ -175,9 +189,13 @@ class Fair:
 
     def amend(self, table: Table, now_us: int) -> None:
         """Apply another policy, as a leader does between two looks."""
-        self._order.apply(_at_home(table), now_us + self._begun_us)
+        self._order.apply(self._played(table), now_us + self._begun_us)
 
-    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
+    def _played(self, table: Table) -> Table:
+        """Return a table, without its pools where no queue moves: all are in the first."""
+        return table if self._moves else replace(table, homes=Homes())
+
+    def look(self, now_us: int, sizes: Sequence[Size]) -> Look:
         """Refill the heads and plan, as one look of the leader does."""
         heads, order = self._heads, self._order
         now_us += self._begun_us
@@ -186,27 +204,56 @@ class Fair:
         # Neither traces nor counts tell what is in jobs: keys and rules for them hold nobody.
         order.learn([None] * len(order.traits()))
         self._seconds = now_us / 1e6
+        slots = sum(size.slots for size in sizes)
         self._rulings.look(order, Workers(slots, max(0, slots - self._running)), now_us)
-        order.recalled(order.overdue(now_us), heads)
-        plan = order.plan(now_us, slots, order.unclaimed + room, heads, self._inherited.paused)
-        gone = self._gone.intersection(job.id for job in plan.jobs)
-        order.refused(gone)
-        return [
-            Row(band * NEVER + job.vtag, self._place(job.id))
+        recalled = self._recall(now_us)
+        waiting = {each.pool: each.unclaimed for each in order.served}
+        rooms = {
+            pool: Room(sizes[place].slots, waiting[pool] + sizes[place].room)
+            for pool, place in self._pools.items()
+            if pool in waiting
+        }
+        plans = order.plan(now_us, rooms, heads, self._inherited.paused)
+        rows = [
+            Row(band * NEVER + job.vtag, self._place(job.id), self._pools[plan.pool])
+            for plan in plans
+            if plan.jobs
             for band, jobs, _ in plan.parts
             for job in jobs
-            if job.id not in gone
         ]
+        return Look(frozenset(self._place(job_id) for job_id in recalled), rows)
+
+    def _recall(self, now_us: int) -> set[int]:
+        """Take back what has waited too long for its band, or may not wait where it does."""
+        heads, order = self._heads, self._order
+        recalled = {*order.overdue(now_us)}
+        if now_us >= self._recall_us:
+            self._recall_us = now_us + _RECALL_US
+            recalled.update(order.surplus())
+        found: list[Found] = []
+        for job_id in order.recalled(sorted(recalled), heads):
+            # Nobody has read its priority: it stands before all that waits with priority 0.
+            job = self._jobs[self._place(job_id)]
+            stream = (job.queue, job.tenant, -job.priority)
+            insort(self._returned.setdefault(stream, []), job_id)
+            found.append(Found(job_id, _before(job_id), *stream, None, None))
+        heads.missed(found)
+        return recalled
 
     def _refill(self, want: Want) -> list[Head]:
         """Return the next jobs of a stream: those that waited at the start come first."""
         stream, after_seq, limit = want
-        found: list[Head] = []
+        found = [
+            Head(job_id, _before(job_id), None, None)
+            for job_id in self._returned.get(stream, ())
+            if _before(job_id) > after_seq
+        ][:limit]
         waiting = self._inherited.waiting.get(stream)
         if waiting is not None and after_seq < _UNBOUNDED:
             there = _UNBOUNDED if waiting.more else waiting.jobs
-            seqs = range(after_seq + 1, min(there, after_seq + limit) + 1)
-            found = [self._waited(stream, waiting, seq) for seq in seqs]
+            first = max(0, after_seq) + 1
+            seqs = range(first, min(there, first + limit - len(found) - 1) + 1)
+            found += [self._waited(stream, waiting, seq) for seq in seqs]
         arrived = self._streams.get(stream)
         if arrived is not None and len(found) < limit:
             first = bisect_right(arrived, after_seq)
@@ -229,9 +276,9 @@ class Fair:
         return Head(read[seq - 1], seq, None, waiting.oldest_us + int(ages_us * share))
 
 
-def _at_home(table: Table) -> Table:
-    """Return a table without its pools: one pool is simulated, with the queues that it has."""
-    return replace(table, homes=Homes())
+def _before(job_id: int) -> int:
+    """Return the seq of a job that was in flight at the start: below zero, in their order."""
+    return job_id - 2 * _FIRST_ID
 
 
 def _at_us(event: Event) -> int:

@@ -7,17 +7,15 @@ is at its best. Everything is determined by what is put in.
 """
 
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from heapq import heapify, heappop, heappush
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairlead_scheduler.calm import tick_share
-from fairlead_scheduler.simulation.order import Event, Order, Row
+from fairlead_scheduler.simulation.order import Event, Leader, OnePool, Order, Row, Size
 from fairlead_scheduler.simulation.prefetch import Prefetch
+from fairlead_scheduler.simulation.site import NEVER, Site
 from fairlead_scheduler.simulation.trace import Arrival
-
-_NEVER = 1 << 62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +31,18 @@ class Fleet:
     """From a free slot to its next job, and from a row that workers see to an idle slot."""
     depth: int | None = 0
     """Rows beside the free slots; None for the product's own measure."""
+    beside: tuple[int, ...] = ()
+    """The slots of the pools beside the first, under the same conditions."""
+
+    @property
+    def by_pool(self) -> tuple[int, ...]:
+        """The slots of each pool."""
+        return (self.slots, *self.beside)
+
+    @property
+    def all_slots(self) -> int:
+        """The slots of all pools."""
+        return sum(self.by_pool)
 
 
 class Amendment(NamedTuple):
@@ -54,6 +64,8 @@ class Begun:
     """When it will end, and the job. They come first in the trace."""
     queued: Sequence[Row] = ()
     """What waits for a worker. These come next."""
+    pools: Mapping[int, int] = field(default_factory=dict[int, int])
+    """The places of the pools in which jobs run that are not in the first."""
     waiting: int = 0
     """How many other jobs wait: the order adds those that it hands out to the trace."""
 
@@ -71,7 +83,7 @@ class Played(NamedTuple):
 
 def play(
     trace: Sequence[Arrival],
-    order: Order,
+    order: Order | Leader,
     fleet: Fleet,
     until_us: int,
     amendments: Sequence[Amendment] = (),
@@ -84,14 +96,15 @@ def play(
     Args:
         trace: In the order of arrivals. An order that knows of jobs that wait at the start
             appends those that it hands out.
-        order: Whose turn it is.
+        order: Whose turn it is; of several pools a leader tells.
         fleet: The conditions.
         until_us: When to stop.
         amendments: In the order of their times.
         begun: What is under way at the start.
         claims_max: Stop earlier, after so many claims.
     """
-    return _Play(trace, order, fleet, until_us, amendments, begun, claims_max).run()
+    leader = order if isinstance(order, Leader) else OnePool(order)
+    return _Play(trace, leader, fleet, until_us, amendments, begun, claims_max).run()
 
 
 class Run(NamedTuple):
@@ -105,7 +118,7 @@ class _Play:
     def __init__(
         self,
         trace: Sequence[Arrival],
-        order: Order,
+        leader: Leader,
         fleet: Fleet,
         until_us: int,
         amendments: Sequence[Amendment],
@@ -113,16 +126,14 @@ class _Play:
         claims_max: int | None,
     ) -> None:
         self._trace = trace
-        self._order = order
+        self._leader = leader
         self._fleet = fleet
         self._until_us = until_us
-        self._claims_max = _NEVER if claims_max is None else claims_max
+        self._claims_max = NEVER if claims_max is None else claims_max
         self._amendments = deque(amendments)
         self._amended: list[Amendment] = []
         """Those that the order is to hear of at the next look."""
-        self._prefetch = Prefetch(
-            slots=fleet.slots, fixed=fleet.depth, round_us=fleet.tick_us + fleet.dispatch_us
-        )
+        self._sites = [_site(trace, fleet, begun, place) for place in range(len(fleet.by_pool))]
         self._arriving = len(trace)
         """How many jobs of the trace arrive: what the order adds was there before,"""
         self._arrived = len(begun.running) + len(begun.queued)
@@ -134,21 +145,6 @@ class _Play:
         self._waiting_at_start = begun.waiting
         self._claimed_us: dict[int, int] = {job: 0 for _, job in begun.running}
         self._ended_us: dict[int, int] = {}
-        self._transit: deque[tuple[int, Sequence[Row]]] = deque()
-        self._queued = list(begun.queued)
-        heapify(self._queued)
-        self._running = list(begun.running)
-        heapify(self._running)
-        self._claiming: deque[int] = deque()
-        """When slots that are on their way to a row get there."""
-        self._idle = max(0, fleet.slots - len(self._running))
-        """Slots that look for no row, for there was none."""
-        if self._queued:
-            self._claiming.extend([fleet.claim_us] * self._idle)
-            self._idle = 0
-        self._claims: list[Event] = []
-        self._endings: list[Event] = []
-        self._claims_in_all = len(self._running)
         self._look_us = 0
         self._stirred = True
 
@@ -156,7 +152,7 @@ class _Play:
         now_us = 0
         while now_us < self._until_us:
             self._happen(now_us)
-            if self._claims_in_all >= self._claims_max:
+            if len(self._claimed_us) >= self._claims_max:
                 self._until_us = now_us
                 break
             if now_us >= self._look_us and (self._stirred or self._fleet.tick_us):
@@ -171,15 +167,9 @@ class _Play:
         return Run(tuple(jobs), self._until_us)
 
     def _next_us(self) -> int:
-        times = [_NEVER]
+        times = [site.next_us() for site in self._sites]
         if self._arrived < self._arriving:
             times.append(self._trace[self._arrived].at_us)
-        if self._running:
-            times.append(self._running[0][0])
-        if self._claiming:
-            times.append(self._claiming[0])
-        if self._transit:
-            times.append(self._transit[0][0])
         if self._amendments:
             times.append(self._amendments[0].at_us)
         if self._fleet.tick_us or self._stirred:
@@ -188,7 +178,7 @@ class _Play:
 
     def _happen(self, now_us: int) -> None:
         """Let everything happen that is due by now."""
-        trace, claim_us = self._trace, self._fleet.claim_us
+        trace = self._trace
         arriving = self._arriving
         while self._arrived < arriving and trace[self._arrived].at_us <= now_us:
             self._arrived += 1
@@ -196,62 +186,62 @@ class _Play:
         while self._amendments and self._amendments[0].at_us <= now_us:
             self._amended.append(self._amendments.popleft())
             self._stirred = True
-        while self._running and self._running[0][0] <= now_us:
-            job = heappop(self._running)[1]
-            self._ended_us[job] = now_us
-            self._endings.append(Event(job, now_us))
-            self._claiming.append(now_us + claim_us)
-            self._stirred = True
-        while self._transit and self._transit[0][0] <= now_us:
-            rows = self._transit.popleft()[1]
-            for row in rows:
-                heappush(self._queued, row)
-            woken = min(self._idle, len(rows))
-            self._idle -= woken
-            self._claiming.extend([now_us + claim_us] * woken)
-        while self._claiming and self._claiming[0] <= now_us:
-            self._claiming.popleft()
-            self._claim(now_us)
-
-    def _claim(self, now_us: int) -> None:
-        """Let a slot take the first row; of a job handed out again, one of its rows."""
-        while self._queued and self._queued[0].job in self._claimed_us:
-            heappop(self._queued)
-            self._handed_out -= 1
-        if not self._queued:
-            self._idle += 1
-            return
-        job = heappop(self._queued).job
-        self._claimed_us[job] = now_us
-        heappush(self._running, (now_us + self._trace[job].cost_us, job))
-        self._claims.append(Event(job, now_us))
-        self._claims_in_all += 1
+        for site in self._sites:
+            claims, endings = len(site.claims), len(site.endings)
+            site.happen(now_us)
+            self._claimed_us.update(site.claims[claims:])
+            if len(site.endings) > endings:
+                self._ended_us.update(site.endings[endings:])
+                self._stirred = True
 
     def _look(self, now_us: int) -> None:
         """Tell the order what happened, and send out what it hands out."""
-        order, trace = self._order, self._trace
+        leader, trace, sites = self._leader, self._trace, self._sites
         for each in self._amended:
             each.amend(now_us)
         self._amended.clear()
-        claims, self._claims = self._claims, []
-        endings, self._endings = self._endings, []
-        order.claimed(claims)
-        order.ended(endings)
-        order.arrived(list(enumerate(trace[self._told : self._arrived], self._told)), now_us)
+        leader.claimed(_in_time([site.claims for site in sites]))
+        leader.ended(_in_time([site.endings for site in sites]))
+        leader.arrived(list(enumerate(trace[self._told : self._arrived], self._told)), now_us)
         self._told = self._arrived
-        free = self._fleet.slots - len(self._running)
-        room = self._prefetch.room(
-            now_us,
-            claims=len(claims),
-            runs_us=[trace[job].cost_us for job, _ in endings],
-            unclaimed=self._handed_out - self._claims_in_all,
-            free=free,
-            waiting=self._arrived + self._waiting_at_start - self._handed_out,
-        )
-        rows = order.plan(now_us, room=room, slots=self._fleet.slots)
-        if rows:
-            self._handed_out += len(rows)
-            self._transit.append((now_us + self._fleet.dispatch_us, rows))
+        waiting = self._arrived + self._waiting_at_start - self._handed_out
+        sizes = [
+            Size(site.slots, site.room(now_us, waiting=waiting, ceiling=None)) for site in sites
+        ]
+        free = sum(site.free for site in sites)
+        recalled, rows = leader.look(now_us, sizes)
+        self._handed_out += len(rows) - len(recalled)
+        for place, site in enumerate(sites):
+            if recalled:
+                site.recall(recalled)
+            mine = rows if len(sites) == 1 else [row for row in rows if row.pool == place]
+            site.send(mine, now_us + self._fleet.dispatch_us)
         tick_us = int(self._fleet.tick_us * tick_share(jobs=len(rows), free=free))
         self._look_us = now_us + tick_us + self._fleet.dispatch_us
         self._stirred = False
+
+
+def _site(trace: Sequence[Arrival], fleet: Fleet, begun: Begun, place: int) -> Site:
+    """Return the pool of this place as it is at the start."""
+    slots = fleet.by_pool[place]
+    return Site(
+        trace,
+        slots=slots,
+        claim_us=fleet.claim_us,
+        prefetch=Prefetch(
+            slots=slots, fixed=fleet.depth, round_us=fleet.tick_us + fleet.dispatch_us
+        ),
+        running=[each for each in begun.running if begun.pools.get(each[1], 0) == place],
+        queued=[row for row in begun.queued if row.pool == place],
+    )
+
+
+def _in_time(parts: Sequence[Sequence[Event]]) -> Sequence[Event]:
+    """Return the events of all pools in the order of their times."""
+    if len(parts) == 1:
+        return parts[0]
+    return sorted((event for part in parts for event in part), key=_at_us)
+
+
+def _at_us(event: Event) -> int:
+    return event.at_us

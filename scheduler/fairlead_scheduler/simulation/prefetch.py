@@ -31,6 +31,7 @@ class Prefetch:
         unclaimed: int,
         free: int,
         waiting: int,
+        ceiling: int | None = None,
     ) -> int:
         """Return how many rows to add at a look; call it once for each.
 
@@ -41,6 +42,7 @@ class Prefetch:
             unclaimed: Rows that wait for a worker.
             free: Slots that run nothing.
             waiting: Jobs that could be handed out.
+            ceiling: Of the rows that wait, as a policy says; it changes no fixed number.
         """
         if self._fixed is not None:
             return free + self._fixed - unclaimed
@@ -48,6 +50,10 @@ class Prefetch:
         self._depth.observed(now_us, claims=claims, unclaimed=unclaimed, pending=waiting > 0)
         mean_us = self._mean.value_us(self._settings.prior_us)
         depth = self._depth.target(
-            free_slots=free, slots=self._slots, mean_us=mean_us, round_us=self._round_us
+            free_slots=free,
+            slots=self._slots,
+            mean_us=mean_us,
+            round_us=self._round_us,
+            ceiling=ceiling,
         )
         return depth - unclaimed

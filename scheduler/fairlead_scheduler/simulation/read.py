@@ -1,6 +1,7 @@
 """Read what a simulation begins with: bounded, whatever the backlog and the history hold."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -10,6 +11,7 @@ from fairlead import sql
 from fairlead.store import Connection
 from fairlead_scheduler.homes import Homes
 from fairlead_scheduler.simulation.fair import Waiting
+from fairlead_scheduler.simulation.moves import concerned
 from fairlead_scheduler.simulation.situation import Came, Ended, Situation
 from fairlead_scheduler.store import read_queued, read_used
 from fairlead_scheduler.values import Paused, Stream
@@ -57,42 +59,51 @@ class _Came(NamedTuple):
 
 
 def situation(
-    connection: Connection, pool: str, *, homes: Homes, within: timedelta
+    connection: Connection,
+    pool: str,
+    *,
+    old: Homes,
+    new: Homes,
+    within: timedelta,
+    queues: Iterable[str] = (),
 ) -> Situation:
-    """Return what is known of a pool now; reads only.
+    """Return what is known of a pool now, and of those that moves concern; reads only.
 
     Args:
         connection: of a login with the role fairlead_admin, or of the schema's owner.
         pool: whose workers count, and whose queues.
-        homes: which pools serve which queues under the policy in force.
+        old: which pools serve which queues under the policy in force,
+        new: and under the other one.
         within: how far back endings and arrivals are looked at; at most a day. Where there are
             very many, less is known: see `Situation.known_us`.
+        queues: those of recorded traffic, which may have no jobs now.
     """
     with connection.transaction():
         connection.execute(_ONE_MOMENT)
-        return _situation(connection, pool, homes, within)
-
-
-def _situation(connection: Connection, pool: str, homes: Homes, within: timedelta) -> Situation:
-    moment = _moment(connection)
-    now_us = moment.now_us
-    queued = read_queued(connection)
-    ended, since_us = _ended(connection, now_us, within)
-    came, came_since_us = _came(connection, now_us - within // _US)
+        moment = _moment(connection)
+        now_us = moment.now_us
+        queued = read_queued(connection)
+        ended, since_us = _ended(connection, now_us, within)
+        came, came_since_us = _came(connection, now_us - within // _US)
+        waiting = _waiting(connection)
+        slots = _slots(connection)
+        used = read_used(connection)
+    rows = queued.rows()
+    there = {*queues, *(row.queue for row in rows), *(stream[0] for stream in waiting)}
+    there |= {each.queue for each in ended} | {each.queue for each in came}
+    those = concerned(pool, there, old, new)
     return Situation(
         now_us=now_us,
-        slots=_slots(connection, pool),
-        rows=[row for row in queued.rows() if row.pool == pool],
-        floors=queued.by_band().get(pool, ()),
-        used=read_used(connection),
+        slots=slots[pool],
+        beside={each: slots[each] for each in those.pools[1:]},
+        concerned=those,
+        rows=[row for row in rows if row.pool in those.pools],
+        floors=queued.by_band(),
+        used=used,
         paused=_paused(moment),
-        waiting={
-            stream: waiting
-            for stream, waiting in _waiting(connection).items()
-            if homes.of(stream[0], pool) == pool
-        },
-        ended=[each for each in ended if homes.of(each.queue, pool) == pool],
-        came=[each for each in came if homes.of(each.queue, pool) == pool],
+        waiting={key: each for key, each in waiting.items() if key[0] in those.queues},
+        ended=[each for each in ended if each.queue in those.queues],
+        came=[each for each in came if each.queue in those.queues],
         known_us=max(1, now_us - max(since_us, came_since_us)),
     )
 
@@ -108,10 +119,13 @@ def _paused(moment: _Moment) -> Paused:
     return frozenset(zip(moment.queues or (), moment.tenants or (), strict=True))
 
 
-def _slots(connection: Connection, pool: str) -> int:
+def _slots(connection: Connection) -> Counter[str]:
+    """Return how many slots the live workers of each pool have."""
     cursor = connection.cursor(row_factory=args_row(Worker))
-    found = cursor.execute(sql.load("fairlead_scheduler", "workers"))
-    return sum(worker.slots for worker in found if worker.pool == pool)
+    found: Counter[str] = Counter()
+    for worker in cursor.execute(sql.load("fairlead_scheduler", "workers")):
+        found[worker.pool] += worker.slots
+    return found
 
 
 def _waiting(connection: Connection) -> dict[Stream, Waiting]:

@@ -47,6 +47,13 @@ class Named(TypedDict):
     digest: str
 
 
+class Pool(TypedDict):
+    """A pool that is played, with the slots that it has."""
+
+    pool: str
+    slots: int
+
+
 class Report(TypedDict):
     """A comparison with what it is of."""
 
@@ -54,6 +61,10 @@ class Report(TypedDict):
     seed: int
     simulated_seconds: float
     slots: int
+    pools: list[Pool]
+    """The one that was asked for first; the others are those from or to which queues move."""
+    notes: list[str]
+    """What is to be known of the prediction, in sentences."""
     old: Named
     new: Named
     waiting: int
@@ -82,7 +93,12 @@ def report(
         against=against,
         seed=seed,
         simulated_seconds=comparison.until_us / 1e6,
-        slots=scene.fleet.slots,
+        slots=scene.fleet.all_slots,
+        pools=[
+            Pool(pool=pool, slots=slots)
+            for pool, slots in zip(scene.pools, scene.fleet.by_pool, strict=True)
+        ],
+        notes=situation.notes,
         old=_named(old),
         new=_named(new),
         waiting=situation.backlog if live else 0,

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from fairlead_scheduler.simulation.fair import Draw, Inheritance
+from fairlead_scheduler.simulation.fair import ONLY, Draw, Inheritance
 from fairlead_scheduler.simulation.fleet import Begun, Fleet
 from fairlead_scheduler.simulation.trace import Arrival
 
@@ -13,6 +13,11 @@ class Scene:
     """What a policy is to deal with."""
 
     fleet: Fleet
+    """Its pools are"""
+    pools: tuple[str, ...] = (ONLY,)
+    """these, by their places."""
+    moves: bool = False
+    """Whether one of the policies has another pool serve a queue."""
     jobs: Sequence[Arrival]
     """What is in `work_queue` at the start, and then what comes."""
     until_us: int

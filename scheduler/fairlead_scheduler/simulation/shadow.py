@@ -67,10 +67,11 @@ def simulate(connection: Connection, pool: str, wanted: str) -> Report:
     """
     new = _stored(connection, wanted)
     old = look(connection).table or Table()
-    now = situation(connection, pool, homes=old.homes, within=_WITHIN)
-    if not now.slots:
+    now = situation(connection, pool, old=old.homes, new=new.homes, within=_WITHIN)
+    if not now.all_slots:
         raise Impossible(f"pool '{pool}' has no live worker, so nothing would run")
-    scene = live(now, product.fleet(now.slots), until_us=_HORIZON_US, seed=_SEED)
+    fleet = product.fleet(now.slots, tuple(now.beside.values()))
+    scene = live(now, fleet, until_us=_HORIZON_US, seed=_SEED)
     return report(
         compare(scene, old, new),
         against="live",

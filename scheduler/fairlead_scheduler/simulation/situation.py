@@ -5,9 +5,13 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairlead_scheduler.rates import Used
-from fairlead_scheduler.simulation.fair import Waiting
+from fairlead_scheduler.simulation.fair import ONLY, Waiting
+from fairlead_scheduler.simulation.moves import Concerned
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 from fairlead_scheduler.values import Paused, QueueRow, Stream
+
+ALONE = Concerned(pools=(ONLY,), queues=frozenset())
+"""One pool, with everything that there is."""
 
 
 class Ended(NamedTuple):
@@ -42,15 +46,20 @@ class Came(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """One pool of workers at one moment."""
+    """One pool of workers at one moment, with those from or to which queues move."""
 
     now_us: int
     """The database's time; every other time is by the same clock."""
     slots: int
-    """Of live workers."""
+    """Of live workers of the first pool,"""
+    beside: Mapping[str, int] = field(default_factory=dict[str, int])
+    """and of those of the others."""
+    concerned: Concerned = ALONE
+    """Which pools these are."""
     rows: Sequence[QueueRow] = ()
     """What is in `work_queue`."""
-    floors: Sequence[int] = ()
+    floors: Mapping[str, Sequence[int]] = field(default_factory=dict[str, Sequence[int]])
+    """Those in force, by pools and then by bands."""
     used: Sequence[Used] = ()
     paused: Paused = frozenset()
     waiting: Mapping[Stream, Waiting] = field(default_factory=dict[Stream, Waiting])
@@ -59,6 +68,16 @@ class Situation:
     came: Sequence[Came] = ()
     """Every job that came in that time and has not ended."""
     known_us: int = 1
+
+    @property
+    def all_slots(self) -> int:
+        """The slots of all pools."""
+        return self.slots + sum(self.beside.values())
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the pools, in sentences."""
+        return self.concerned.notes({self.concerned.pools[0]: self.slots, **self.beside})
 
     @property
     def backlog(self) -> int:

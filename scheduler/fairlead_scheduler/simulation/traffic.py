@@ -11,9 +11,10 @@ from random import Random
 from fairlead_scheduler.order import NEVER
 from fairlead_scheduler.simulation.fair import Draw, Inheritance
 from fairlead_scheduler.simulation.fleet import Begun, Fleet
+from fairlead_scheduler.simulation.moves import Concerned
 from fairlead_scheduler.simulation.order import Row
 from fairlead_scheduler.simulation.scene import Scene
-from fairlead_scheduler.simulation.situation import Ended, Situation
+from fairlead_scheduler.simulation.situation import ALONE, Ended, Situation
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 from fairlead_scheduler.values import QueueRow, Stream
 
@@ -66,7 +67,9 @@ class RunTimes:
 def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Scene:
     """Return the future of a fleet from now on, at most until then."""
     times = RunTimes(situation.ended, seed)
-    rows = _in_order(situation.rows, fleet.slots)
+    those = situation.concerned
+    pools = those.pools
+    rows = _in_order(situation, fleet.by_pool)
     running = sum(row.claimed_us is not None for row in rows)
     jobs = [_in_flight(row, situation.now_us, times) for row in rows]
     coming, until_us = _coming(situation, times, until_us)
@@ -78,40 +81,60 @@ def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Sce
         paused=situation.paused,
         waiting=situation.waiting,
     )
-    ends = [
-        (job.cost_us - (situation.now_us - (row.claimed_us or 0)), place)
-        for place, (row, job) in enumerate(zip(rows[:running], jobs, strict=False))
-    ]
-    queued = [
-        Row(row.band * NEVER + row.vtag, running + place)
-        for place, row in enumerate(rows[running:])
-    ]
     return Scene(
         fleet=fleet,
+        pools=pools,
+        moves=bool(those.moves),
         jobs=(*jobs, *coming),
         until_us=until_us,
         inherited=inherited,
-        begun=Begun(running=ends, queued=queued, waiting=_waiting(situation)),
+        begun=Begun(
+            running=[
+                (job.cost_us - (situation.now_us - (row.claimed_us or 0)), place)
+                for place, (row, job) in enumerate(zip(rows[:running], jobs, strict=False))
+            ],
+            queued=[
+                Row(row.band * NEVER + row.vtag, running + place, _place(row, pools))
+                for place, row in enumerate(rows[running:])
+            ],
+            pools={place: _place(row, pools) for place, row in enumerate(rows[:running])},
+            waiting=_waiting(situation),
+        ),
         draws=times.draws,
     )
+
+
+def _place(row: QueueRow, pools: Sequence[str]) -> int:
+    """Return for whose workers a row is; one without a pool is for those of the first."""
+    return pools.index(row.pool) if row.pool else 0
 
 
 def _waiting(situation: Situation) -> int:
     return _ENDLESS if situation.backlog_is_more else situation.backlog
 
 
-def played(trace: Sequence[Arrival], fleet: Fleet, *, until_us: int) -> Scene:
+def played(
+    trace: Sequence[Arrival],
+    fleet: Fleet,
+    *,
+    until_us: int,
+    those: Concerned = ALONE,
+) -> Scene:
     """Return recorded traffic, at most until then, for a fleet that has nothing else to do.
 
     It ends when all of it has been served, whatever came at once: at the latest when an order
-    that leaves no slot idle, beginning with the last arrival, would have.
+    that leaves no slot idle, beginning with the last arrival, would have. With several pools
+    it is the one with the fewest slots that may have to serve all of it.
     """
     trace = trace[:ARRIVALS_MAX]
     costs_us = [job.cost_us for job in trace] or [0]
     last_us = trace[-1].at_us if trace else 0
-    served_us = last_us + -(-sum(costs_us) // fleet.slots) + max(costs_us) + _LATE_US
+    slots = max(1, min(fleet.by_pool))
+    served_us = last_us + -(-sum(costs_us) // slots) + max(costs_us) + _LATE_US
     return Scene(
         fleet=fleet,
+        pools=those.pools,
+        moves=bool(those.moves),
         jobs=trace,
         until_us=min(until_us, served_us),
         inherited=Inheritance(),
@@ -120,18 +143,27 @@ def played(trace: Sequence[Arrival], fleet: Fleet, *, until_us: int) -> Scene:
     )
 
 
-def _in_order(rows: Sequence[QueueRow], slots: int) -> list[QueueRow]:
+def _in_order(situation: Situation, slots: Sequence[int]) -> list[QueueRow]:
     """Return what runs, at most a job in each slot, and then what waits for a worker.
 
     A worker takes a few short jobs before it has slots for them: these wait as well.
     """
     claimed = sorted(
-        (row for row in rows if row.claimed_us is not None),
+        (row for row in situation.rows if row.claimed_us is not None),
         key=lambda row: (row.claimed_us or 0, row.job_id),
     )
-    early = [row._replace(claimed_us=None) for row in claimed[slots:]]
-    unclaimed = [row for row in rows if row.claimed_us is None]
-    return [*claimed[:slots], *early, *unclaimed]
+    left = list(slots)
+    running: list[QueueRow] = []
+    early: list[QueueRow] = []
+    for row in claimed:
+        place = _place(row, situation.concerned.pools)
+        if left[place]:
+            left[place] -= 1
+            running.append(row)
+        else:
+            early.append(row._replace(claimed_us=None))
+    unclaimed = [row for row in situation.rows if row.claimed_us is None]
+    return [*running, *early, *unclaimed]
 
 
 def _in_flight(row: QueueRow, now_us: int, times: RunTimes) -> Arrival:
