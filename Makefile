@@ -9,6 +9,16 @@ PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgr
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := .venv/ready-$(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
 
+# The image's name, what more to say to docker build (BuildKit: --sbom=true --provenance=mode=max),
+# and what the image says of itself. One commit makes one time, so that it makes the same layers again.
+VERSION = $(shell sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)
+IMAGE ?= fairlead:$(VERSION)
+IMAGE_BASE ?= python:3.13-slim-trixie
+IMAGE_ARGS ?=
+REVISION ?= $(shell git describe --always --dirty --abbrev=40 2>/dev/null || echo unknown)
+SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+CREATED = $(shell $(PYTHON) -c 'import sys, time; print(time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(int(sys.argv[1]))))' $(SOURCE_DATE_EPOCH))
+
 # Each dependency at its lower bound, without its marker.
 define LOWEST
 import re, tomllib
@@ -21,7 +31,7 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long chaos constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long chaos image test-image constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -88,9 +98,18 @@ bench-fairness-long: setup ## the same at full scale, five runs of each row (hal
 chaos: setup ## kill, freeze and cut everything for a long while, from a printed seed
 	$(BIN)/python -m pytest tests/chaos -m "long or not long" --capture=no
 
+image: ## build the image of every command: make image IMAGE=registry.example/fairlead:1.0
+	@docker version >/dev/null 2>&1 || { echo "the image needs a Docker engine, and none answers here"; exit 2; }
+	docker build --tag $(IMAGE) --build-arg BASE=$(IMAGE_BASE) --build-arg VERSION=$(VERSION) \
+	  --build-arg REVISION=$(REVISION) --build-arg CREATED=$(CREATED) \
+	  --build-arg SOURCE_DATE_EPOCH=$(SOURCE_DATE_EPOCH) $(IMAGE_ARGS) .
+
+test-image: setup image ## build the image and hold it to what it promises
+	FAIRLEAD_TEST_IMAGE=$(IMAGE) FAIRLEAD_TEST_IMAGE_BASE=$(IMAGE_BASE) $(BIN)/python -m pytest tests/image
+
 constraints: ## pin the newest allowed versions anew
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins
-	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' editables '.[dev,test]'
+	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' editables '.[dev,test,image]'
 	{ sed -n '/^#/p' constraints.txt; .venv-pins/bin/python -m pip freeze --exclude fairlead | LC_ALL=C sort -f; } > constraints.new
 	mv constraints.new constraints.txt && rm -rf .venv-pins
 
