@@ -13,7 +13,8 @@ from bench.rounds import Drain, drain
 from bench.server import Server
 
 DrainRound = dict[str, Drain]
-_DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG = 3, 7
+_DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG = {1: 2, 2: 3}, 7
+"""By workers: with one of them the ratio is so far from its bar that two rounds tell."""
 _IN_EVERY_ROUND = ("fairlead", "pgqueuer")
 """The others are so far behind that one round of the quick form tells."""
 
@@ -53,7 +54,7 @@ class Context:
         P1 and P7 look at the same rounds, since both are about one worker's drain.
         """
         if workers not in self._drains:
-            rounds = self.rounds(_DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG)
+            rounds = self.rounds(_DRAIN_ROUNDS_QUICK[workers], _DRAIN_ROUNDS_LONG)
             self._drains[workers] = [
                 {
                     each.name: self._drain(each, workers)

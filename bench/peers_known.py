@@ -9,7 +9,7 @@ from bench.contender import PeerContender, Settings
 
 TUNED = Path(__file__).resolve().parent / "peers" / "tuned.toml"
 
-_DRAIN_JOBS = {"pgqueuer": 30_000, "procrastinate": 1_200, "chancy": 4_000, "oban": 4_000}
+_DRAIN_JOBS = {"pgqueuer": 30_000, "procrastinate": 1_000, "chancy": 3_000, "oban": 3_000}
 _UNFINISHED = {
     "pgqueuer": "select exists (select from pgqueuer where status in ('queued', 'picked'))",
     "procrastinate": (

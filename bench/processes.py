@@ -56,12 +56,23 @@ class Child:
 
     def kill(self) -> None:
         """Kill the process and all below it at once; a repeat does nothing."""
-        below = descendants(self.pid)[1:]
+        kill((self,))
+
+
+def kill(children: Sequence[Child]) -> None:
+    """Kill processes and all below them at once, and reap what becomes ours of it."""
+    below = [pid for child in children for pid in descendants(child.pid)[1:]]
+    for child in children:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)
-        self.process.wait(10)
-        for pid in below:
-            _end(pid)
+            os.killpg(child.pid, signal.SIGKILL)
+    for child in children:
+        child.process.wait(10)
+    for pid in below:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for pid in below:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)
 
 
 @contextlib.contextmanager
@@ -81,14 +92,6 @@ def adopting_orphans() -> Generator[None]:
 def _set_subreaper(value: int) -> None:
     failed = ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, value, 0, 0, 0)
     assert not failed, os.strerror(ctypes.get_errno())
-
-
-def _end(pid: int) -> None:
-    """Kill a process and reap it, if it has become ours."""
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(pid, 0)
 
 
 def log_end(log: Path, characters: int = 1500) -> str:

@@ -87,7 +87,7 @@ ONE_STAGE = FloorContender(
 )
 TWO_STAGE = FloorContender(
     name="floor_two_stage",
-    drain_jobs=100_000,
+    drain_jobs=60_000,
     table="floor_jobs",
     helpers=("drain-dispatch",),
     claimer="drain-claim",

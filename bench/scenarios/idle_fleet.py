@@ -19,7 +19,7 @@ from bench import statement_log
 from bench.context import Context, say
 from bench.outcome import Outcome, figure
 from bench.probe import ProbeFolder
-from bench.processes import Child, wait_until
+from bench.processes import Child, kill, wait_until
 from bench.rounds import template
 
 _DATABASE = "idle"
@@ -83,10 +83,11 @@ def _start_workers(
 ) -> None:
     """Start the fleet and wait until every worker's lease is live."""
     children: list[Child] = []
-    for number in range(_WORKERS):
-        child = context.fairlead.start_worker(dsn, folder, name=f"worker-{number}")
-        stack.callback(child.kill)
-        children.append(child)
+    stack.callback(kill, children)
+    children.extend(
+        context.fairlead.start_worker(dsn, folder, name=f"worker-{number}")
+        for number in range(_WORKERS)
+    )
     wait_until(
         f"{_WORKERS} workers are live",
         lambda: int(str(context.server.value(_LIVE, _DATABASE))) >= _WORKERS,
