@@ -145,6 +145,9 @@ class Store:
             "used": _windows(used),
         }
         self._dispatch.execute(_DISPATCH, parameters)
+        if self._dispatch.rowcount == len(ids):
+            # To read so many rows one by one would cost a third as much as to plan them.
+            return set(ids)
         return set(self._dispatch.fetchall())
 
     def questions(self) -> list[Question]:
