@@ -108,7 +108,7 @@ class Account:
                 self.pending_us = look.at_us
             for stream in lane.heads.streams:
                 if stream.ready:
-                    seen_us = stream.ready[0].seen_us
+                    _, _, _, seen_us = stream.ready[0]
                     seen_us = unknown_us if seen_us is None else seen_us
                     oldest_us = seen_us if oldest_us is None else min(oldest_us, seen_us)
         if blocked_by != self.blocked_by:

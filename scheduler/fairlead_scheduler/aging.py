@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from itertools import accumulate, islice
 
 from fairlead_scheduler.streams import NEVER_AGES, LaneHeads
-from fairlead_scheduler.values import Head
+from fairlead_scheduler.values import AnyHead
 
 _AT_ONCE = 16
 """Aged jobs that a lane may have in one turn."""
@@ -31,9 +31,9 @@ class Aging:
         self._dues: list[tuple[int, int, LaneHeads]] = []
         self._turn = 0
 
-    def due_us(self, head: Head | None, *, origin: int, band: int) -> int:
+    def due_us(self, head: AnyHead | None, *, origin: int, band: int) -> int:
         """Return from when on a job of one band may go into another, above it."""
-        seen_us = self._begun_us if head is None or head.seen_us is None else head.seen_us
+        seen_us = self._begun_us if head is None or head[3] is None else head[3]
         return seen_us + self._summed_us[origin] - self._summed_us[band]
 
     def aged(self, heads: LaneHeads, band: int, now_us: int) -> int:
@@ -43,8 +43,8 @@ class Aging:
         """
         seen_us = now_us - self.due_us(None, origin=heads.band, band=band) + self._begun_us
         count = 0
-        for head in islice(heads.ready, _AT_ONCE):
-            if (self._begun_us if head.seen_us is None else head.seen_us) > seen_us:
+        for _, _, _, job_us in islice(heads.ready, _AT_ONCE):
+            if (self._begun_us if job_us is None else job_us) > seen_us:
                 break
             count += 1
         return count

@@ -16,7 +16,7 @@ from fairlead_scheduler.rulebook import NO_QUEUE_RULES, RuleBook
 from fairlead_scheduler.stints import Stint
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import QueueTerms, Terms
-from fairlead_scheduler.values import FairSettings, Head
+from fairlead_scheduler.values import AnyHead, FairSettings
 
 UNCLAIMED = -1
 CLOSED = -2
@@ -128,7 +128,7 @@ class Flight:
     __slots__ = ("charged_us", "claimed_us", "head", "lane", "rank", "root_tag")
 
     def __init__(
-        self, lane: Lane, head: Head | None, rank: int, root_tag: int, charged_us: int
+        self, lane: Lane, head: AnyHead | None, rank: int, root_tag: int, charged_us: int
     ) -> None:
         self.lane = lane
         self.head = head

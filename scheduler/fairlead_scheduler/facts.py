@@ -28,7 +28,7 @@ def known_of(lane: Lane, labels: Labels, *, began_us: int, now_us: int) -> LaneF
     heads = lane.heads
     since_us = now_us
     if heads.front is not None and heads.ready:
-        seen_us = heads.ready[0].seen_us
+        _, _, _, seen_us = heads.ready[0]
         since_us = began_us if seen_us is None else seen_us
     queue, tenant = lane.queue, lane.tenant
     return (

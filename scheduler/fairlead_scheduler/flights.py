@@ -32,4 +32,4 @@ class InFlight(Collection[int]):
 
     def __len__(self) -> int:
         """Return how many there are."""
-        return sum(len(order.in_flight) for order in self._orders)
+        return sum([len(order.in_flight) for order in self._orders])

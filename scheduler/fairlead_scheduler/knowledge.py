@@ -20,7 +20,7 @@ from fairlead_scheduler.sights import Sight
 from fairlead_scheduler.tail import Probe, Tail
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.throughput import Ended
-from fairlead_scheduler.values import Found, Head, Paused, Plan, Want
+from fairlead_scheduler.values import AnyHead, Found, Paused, Plan, Want
 from fairlead_scheduler.views import (
     Ask,
     Audited,
@@ -318,12 +318,10 @@ class Knowledge:
     def _take_fills(self, fills: Sequence[Fill], now_us: int) -> None:
         for fill in fills:
             want = self._wants[fill.place - 1]
-            heads: list[Head] = []
+            heads: list[AnyHead] = []
             if fill.ids is not None:
-                hints = fill.hints_us or repeat(None)
-                heads = list(
-                    map(Head, fill.ids, fill.seqs, hints, self._seen(fill.ids, now_us))
-                )
+                hints, seen = fill.hints_us or repeat(None), self._seen(fill.ids, now_us)
+                heads = list(zip(fill.ids, fill.seqs, hints, seen, strict=False))
             self.heads.filled(want.stream, heads, want.limit)
 
     def _take_news(self, item: News, now_us: int) -> None:

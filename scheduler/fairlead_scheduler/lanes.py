@@ -15,7 +15,7 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from itertools import islice
 
 from fairlead_scheduler.streams import NOT_ASKED, LaneHeads, StreamHeads, rank_of
-from fairlead_scheduler.values import Found, Head, HeadsSettings, Stream, Want
+from fairlead_scheduler.values import AnyHead, Found, HeadsSettings, Stream, Want
 
 _AHEAD_MAX = 200_000
 """Rows that refills may deliver before the tail reaches them. Beyond that the tail delivers
@@ -95,7 +95,7 @@ class Heads:
                 budget -= count
         return tuple(wants)
 
-    def filled(self, stream: Stream, heads: Sequence[Head], asked: int) -> None:
+    def filled(self, stream: Stream, heads: Sequence[AnyHead], asked: int) -> None:
         """Take what was read for a want, in the order of `seq`; fewer than `asked` is the end.
 
         Call it for every want, also when nothing came back. A repeat changes nothing.
@@ -144,7 +144,7 @@ class Heads:
                 stream.cursor = seq
                 stream.held += 1
                 self._total += 1
-                stream.ready.append(Head(job_id, seq, hint_us, seen_us))
+                stream.ready.append((job_id, seq, hint_us, seen_us))
                 if len(stream.ready) == 1:
                     stream.lane.find_front()
                     self._note_changed(stream.lane)
@@ -165,11 +165,11 @@ class Heads:
         heads or in flight already; rows ahead of it are left to the refill. No cursor moves
         back.
         """
-        late: dict[StreamHeads, list[Head]] = {}
+        late: dict[StreamHeads, list[AnyHead]] = {}
         for job_id, seq, queue, tenant, rank, hint_us, seen_us in rows:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
             if seq <= stream.cursor:
-                late.setdefault(stream, []).append(Head(job_id, seq, hint_us, seen_us))
+                late.setdefault(stream, []).append((job_id, seq, hint_us, seen_us))
             else:
                 self._note_beyond(stream, seq)
         for stream, heads in late.items():
@@ -185,19 +185,17 @@ class Heads:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
             if seq > stream.cursor:
                 self._note_beyond(stream, seq)
-            elif job_id not in self._in_flight and not (
-                stream.ready and stream.ready[0][1] <= seq
+            elif not (stream.ready and stream.ready[0][1] <= seq) and (
+                job_id not in self._in_flight
             ):
                 stream.open_gap(seq - 1)
                 self._offer_refill(stream)
                 self._note_changed(stream.lane)
 
-    def put_back(self, stream: Stream, head: Head) -> None:
+    def put_back(self, stream: Stream, head: AnyHead) -> None:
         """Put a head back that was taken and not dispatched. A repeat changes nothing."""
-        queue, tenant, rank = stream
-        self.missed(
-            (Found(head.id, head.seq, queue, tenant, rank, head.hint_us, head.seen_us),)
-        )
+        job_id, seq, hint_us, seen_us = head
+        self.missed((Found(job_id, seq, *stream, hint_us, seen_us),))
 
     def take_changed(self) -> list[LaneHeads]:
         """Return the lanes that may have got or lost work since the last call."""
@@ -269,7 +267,7 @@ class Heads:
             lane = self._lanes[key] = LaneHeads(*key)
         return lane
 
-    def _insert(self, stream: StreamHeads, late: Sequence[Head]) -> None:
+    def _insert(self, stream: StreamHeads, late: Sequence[AnyHead]) -> None:
         late = self._not_in_flight(late)
         if not late:
             return
@@ -282,7 +280,7 @@ class Heads:
         self._offer_refill(stream)
         self._note_changed(stream.lane)
 
-    def _not_in_flight(self, heads: Iterable[Head]) -> list[Head]:
+    def _not_in_flight(self, heads: Iterable[AnyHead]) -> list[AnyHead]:
         return [head for head in heads if head[0] not in self._in_flight]
 
     def _note_beyond(self, stream: StreamHeads, seq: int) -> None:

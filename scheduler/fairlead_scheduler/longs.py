@@ -47,7 +47,7 @@ class LongJobs:
 
     def is_long(self, lane: Lane) -> bool:
         """Whether a lane's next job counts as long; it must have one at hand."""
-        hint_us = lane.heads.ready[0].hint_us
+        _, _, hint_us, _ = lane.heads.ready[0]
         mean = lane.mean
         if hint_us is not None:
             return mean.shrunk_us(hint_us, self._prior_samples) >= self.longer_us
@@ -60,8 +60,8 @@ class LongJobs:
         if not lane.mean.samples:
             return 1
         alike = 0
-        for head in lane.heads.ready:
-            if head.hint_us is not None or alike >= _STRETCH_MAX:
+        for _, _, hint_us, _ in lane.heads.ready:
+            if hint_us is not None or alike >= _STRETCH_MAX:
                 break
             alike += 1
         return max(1, min(alike, self.room) if is_long else alike)

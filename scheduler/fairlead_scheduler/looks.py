@@ -46,8 +46,9 @@ def looked(ledgers: Sequence[Ledger], now_us: int, *, slots: int, free: int) -> 
             running_us[lane] += max(0, now_us - flight.claimed_us)
             continue
         queued[lane] += 1
-        if flight.head is not None and flight.head.seen_us is not None:
-            oldest_us[lane] = min(flight.head.seen_us, oldest_us.get(lane, now_us))
+        seen_us = None if flight.head is None else flight.head[3]
+        if seen_us is not None:
+            oldest_us[lane] = min(seen_us, oldest_us.get(lane, now_us))
     return Look(
         at_us=now_us,
         slots=slots,

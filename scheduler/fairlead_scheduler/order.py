@@ -48,6 +48,11 @@ class Member(Protocol):
 M = TypeVar("M", bound=Member)
 
 
+def moves(cost: int, weight: float) -> int:
+    """Return by how much a cost moves the tag of a member of this weight."""
+    return cost if weight == 1.0 else round(cost / weight)
+
+
 class Level(Generic[M]):
     """Members with something to offer, by start tag."""
 
@@ -114,8 +119,7 @@ class Level(Generic[M]):
 
     def move(self, member: M, cost: int) -> None:
         """Charge a member, and enter it anew if it waits."""
-        start = member.start + (cost if member.weight == 1.0 else round(cost / member.weight))
-        member.start = start
+        start = member.start = member.start + moves(cost, member.weight)
         if member.key != OUT:
             if cost < 0:
                 self.refunded = min(self.refunded, start)

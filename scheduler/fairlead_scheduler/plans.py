@@ -1,9 +1,10 @@
 """What the bands of a pool dispatch, as one plan."""
 
 from collections.abc import Sequence
+from operator import itemgetter
 
 from fairlead_scheduler.picks import Picks
-from fairlead_scheduler.values import BandPlan, Plan, Planned
+from fairlead_scheduler.values import BandPlan, Plan
 
 
 def planned(
@@ -23,5 +24,4 @@ def planned(
     return Plan(jobs, floors[0], doubtful, overflow, tuple(used.values()), bands, pool or "")
 
 
-def _id_of(job: Planned) -> int:
-    return job[0]
+_id_of = itemgetter(0)

@@ -7,7 +7,7 @@ what is charged, (queue, tenant), in a band of a pool.
 from collections import deque
 from collections.abc import Iterable, Sequence
 
-from fairlead_scheduler.values import Head, HeadsSettings, Stream, Want
+from fairlead_scheduler.values import AnyHead, HeadsSettings, Stream, Want
 
 _NO_GAP = -1
 NOT_ASKED = -2
@@ -42,7 +42,7 @@ class StreamHeads:
     def __init__(self, lane: "LaneHeads", rank: int, target: int) -> None:
         self.lane = lane
         self.rank = rank
-        self.ready: deque[Head] = deque()
+        self.ready: deque[AnyHead] = deque()
         self.cursor = 0
         self.gap = _NO_GAP
         """Above this `seq` and up to the cursor there may be rows that were committed late."""
@@ -104,7 +104,7 @@ class StreamHeads:
         self.beyond_seq = 0
         return Want(self.key, self.asked_after, count)
 
-    def take(self, heads: Sequence[Head], asked: int) -> Sequence[Head]:
+    def take(self, heads: Sequence[AnyHead], asked: int) -> Sequence[AnyHead]:
         """Move the cursor over what was read; returns those that lie in a gap.
 
         Fewer than `asked` says that the stream ends here, unless something showed meanwhile.
@@ -122,7 +122,7 @@ class StreamHeads:
         self.short = False
         return late
 
-    def merge(self, late: Iterable[Head]) -> int:
+    def merge(self, late: Iterable[AnyHead]) -> int:
         """Put heads in their places by `seq`; returns how many were not there."""
         ready = self.ready
         known = {head[1] for head in ready}
@@ -168,7 +168,7 @@ class LaneHeads:
         """Whether the lane changes with each head that comes, because more is read of each."""
         self.front: StreamHeads | None = None
         """The stream whose turn it is; None when nothing is pending."""
-        self.ready: deque[Head] = deque()
+        self.ready: deque[AnyHead] = deque()
         """Its heads. Who takes from the left tells `Heads.ran_low` at `refill_at`."""
         self.refill_at = 0
         self.rank = 0
@@ -197,7 +197,7 @@ class LaneHeads:
         self.refill_at, self.rank = stream.refill_at, stream.rank
 
 
-def seq_of(head: Head) -> int:
+def seq_of(head: AnyHead) -> int:
     """Return the place of a head in its lane."""
     return head[1]
 

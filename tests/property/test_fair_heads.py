@@ -83,13 +83,13 @@ class Jobs:
             self.lanes[id(lane)] = lane
         for lane in self.lanes.values():
             for _ in range(min(take, len(lane.ready))):
-                head = lane.ready.popleft()
+                job_id, *_ = lane.ready.popleft()
                 self.heads.taken(1)
                 if len(lane.ready) <= lane.refill_at:
                     self.heads.ran_low(lane)
-                if head.id not in self.in_flight:
-                    self.in_flight.add(head.id)
-                    self.offered.append(head.id)
+                if job_id not in self.in_flight:
+                    self.in_flight.add(job_id)
+                    self.offered.append(job_id)
 
     def sweep(self) -> None:
         """Scan the lanes for their first pending job."""

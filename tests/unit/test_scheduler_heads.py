@@ -26,7 +26,7 @@ def surveyed(settings: HeadsSettings | None = None) -> Heads:
 
 def take(heads: Heads, lane: LaneHeads) -> int:
     """Take one head, as a plan does, and return its id."""
-    job_id = lane.ready.popleft().id
+    job_id, *_ = lane.ready.popleft()
     heads.taken(1)
     if len(lane.ready) <= lane.refill_at:
         heads.ran_low(lane)
