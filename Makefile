@@ -115,4 +115,4 @@ constraints: ## pin the newest allowed versions anew
 
 clean: ## remove the environment and every cache (not the data of fairlead dev)
 	rm -rf .venv .venv-* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
-	find core worker scheduler tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find core worker scheduler autoscaler tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

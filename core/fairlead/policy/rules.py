@@ -1,9 +1,7 @@
 """Rules: what holds while an expression is true."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Annotated
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, FailFast, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -15,11 +13,11 @@ from fairlead.policy.kinds import Kind
 from fairlead.policy.part import Part
 from fairlead.policy.slots import SLOTS_MAX
 from fairlead.policy.variables import CLOCK, JOB, LANE, expression, samples
+from fairlead.policy.zones import UTC, time_zone
 
 EXPRESSIONS_MAX = 100
 _PATTERN = "a name or a pattern with * and ?"
 _NAME_MAX = 64
-_UTC = "UTC"
 
 
 class RuleSlots(Part):
@@ -104,27 +102,6 @@ def _when() -> Kind[str]:
     return Kind(read, {"type": "string", "minLength": 1, "maxLength": BYTES_MAX})
 
 
-def _zone() -> Kind[str]:
-    """Return the kind of time zones."""
-
-    def read(value: object) -> str:
-        if isinstance(value, str) and _is_zone(value):
-            return value
-        demand = "a time zone such as Europe/Berlin"
-        raise ValueError(f"must be {demand}, not {kinds.shown(value)}")
-
-    return Kind(read, {"type": "string", "minLength": 1, "maxLength": kinds.NAME_BYTES_MAX})
-
-
-@lru_cache(maxsize=1024)
-def _is_zone(name: str) -> bool:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        return False
-    return True
-
-
 def _yes() -> Kind[bool]:
     """Return the kind of what is given as true or not at all."""
 
@@ -163,8 +140,8 @@ class Rule(Part):
     when: Annotated[str, _when()] = Field(
         description="A condition in [CEL](#expressions), of at most 1,024 bytes."
     )
-    zone: Annotated[str, _zone()] = Field(
-        default=_UTC,
+    zone: Annotated[str, time_zone()] = Field(
+        default=UTC,
         description="The IANA time zone of `hour`, `minute` and `weekday` in `when`.",
     )
     hold: Annotated[bool, _yes()] | None = Field(
@@ -209,7 +186,7 @@ class Rule(Part):
                 "is for single jobs, and weightFactor and slots are those of queues and "
                 "tenants: give hold, or give these jobs a queue of their own"
             )
-        if self.zone != _UTC and self.expression.reads.isdisjoint(CLOCK):
+        if self.zone != UTC and self.expression.reads.isdisjoint(CLOCK):
             clock = ", ".join(CLOCK)
             raise ValueError(f"has a zone, but `when` names none of {clock}: leave zone out")
         return self

@@ -1,0 +1,1 @@
+"""The autoscaler: decides how many pods each pool of workers has, and says why."""

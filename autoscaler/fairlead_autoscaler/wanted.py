@@ -1,0 +1,139 @@
+"""How many slots a pool needs: terms that each ask for some, of which the largest decides.
+
+| term | slots |
+|---|---|
+| steady | the least with which at most 1 % of arrivals wait longer than 70 % of the objective |
+| drain | the load, and what empties the backlog in time; only while that is in danger |
+| scheduled | the load, and what falls due within a start delay, over 70 % of the objective |
+| running | what runs, and what is kept warm above it |
+
+What waits, runs and falls due can use no more slots than the policy lets be busy at once.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from math import ceil
+
+from fairlead.policy.autoscale import Autoscale
+from fairlead_autoscaler.erlang import slots_needed
+from fairlead_autoscaler.fleet import spread_of
+from fairlead_autoscaler.inputs import SCHEDULED_WITHIN_SECONDS, Demand
+from fairlead_autoscaler.reasons import Term
+
+TICK_SECONDS = 5.0
+OBJECTIVE_SHARE = 0.7
+"""Of the objective that is planned with: the rest is for what was estimated wrongly."""
+LATE_SHARE = 0.01
+DRAIN_SECONDS_LEAST = 2 * TICK_SECONDS
+"""A backlog is never to be gone sooner: what is late already need not be met at any price."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Situation:
+    """What the terms are computed from, beside the demand itself."""
+
+    now: datetime
+    arrival_rate: float
+    """Jobs a second, as expected for when a pod that is asked for now has started."""
+    start_seconds: float
+    serving_slots: int
+    running: int
+    slots_max: int
+    """Of as many pods as there may be: nothing asks for more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """How many slots each term asks for, fractions and all."""
+
+    steady: float = 0.0
+    drain: float = 0.0
+    scheduled: float = 0.0
+    running: float = 0.0
+    useful: float = 0.0
+    """What bounds them: slots that could be busy, and headroom for what is not there yet."""
+
+    def of(self, term: Term) -> float:
+        """Return what a term asks for, bounded; 0 of the floor, which asks for pods."""
+        asked = {
+            Term.STEADY: self.steady,
+            Term.DRAIN: self.drain,
+            Term.SCHEDULED: self.scheduled,
+            Term.RUNNING: self.running,
+        }
+        bound = max(self.useful, self.running)
+        return min(asked.get(term, 0.0), bound)
+
+    @property
+    def term(self) -> Term:
+        """The term that asks for most; of equal ones the first in the table."""
+        return max((Term.STEADY, Term.DRAIN, Term.SCHEDULED, Term.RUNNING), key=self.of)
+
+    @property
+    def slots(self) -> float:
+        """What the pool needs."""
+        return self.of(self.term)
+
+
+def wanted(demand: Demand, situation: Situation, config: Autoscale) -> Wanted:
+    """Return what each term asks for."""
+    target_seconds = OBJECTIVE_SHARE * config.objective.total_seconds()
+    load = min(situation.arrival_rate * demand.service_mean, float(situation.slots_max))
+    steady = _steady(demand, situation, load=load, target_seconds=target_seconds)
+    due = due_within(demand, situation.start_seconds + TICK_SECONDS) / target_seconds
+    return Wanted(
+        steady=float(steady),
+        drain=_drain(demand, situation, load=load, config=config),
+        scheduled=load + due if due > 0 else 0.0,
+        running=float(config.warm_slots + situation.running),
+        useful=demand.slots_useful + (steady - load) + due,
+    )
+
+
+def due_within(demand: Demand, seconds: float) -> float:
+    """Return the slot-seconds of work that fall due within a time, even between two counts."""
+    before_seconds, before = 0.0, 0.0
+    counted = demand.scheduled_slot_seconds
+    for within, work in zip(SCHEDULED_WITHIN_SECONDS, counted, strict=True):
+        if seconds <= within:
+            share = (seconds - before_seconds) / (within - before_seconds)
+            return before + (work - before) * share
+        before_seconds, before = within, work
+    return before
+
+
+def oldest_wait_seconds(demand: Demand, now: datetime) -> float:
+    """Return how long the oldest job that may run has waited; a date to come counts as now."""
+    since = demand.oldest_runnable_at
+    return 0.0 if since is None else max(0.0, (now - since).total_seconds())
+
+
+def _steady(demand: Demand, situation: Situation, *, load: float, target_seconds: float) -> int:
+    # Arrivals are taken to be random: the squared coefficient of variation between them is 1.
+    spread = (1 + spread_of(demand.service_mean, demand.service_variance)) / 2
+    return slots_needed(
+        load,
+        wait_seconds=target_seconds,
+        service_seconds=max(demand.service_mean * spread, 1e-6),
+        late_share=LATE_SHARE,
+        most=situation.slots_max,
+    )
+
+
+def _drain(demand: Demand, situation: Situation, *, load: float, config: Autoscale) -> float:
+    """Return what empties the backlog in time, counted from when new pods have started."""
+    work, serving = demand.work_slot_seconds, situation.serving_slots
+    if work <= 0:
+        return 0.0
+    objective = config.objective.total_seconds()
+    waited = oldest_wait_seconds(demand, situation.now)
+    if serving > 0 and waited + work / serving <= OBJECTIVE_SHARE * objective:
+        return 0.0
+    ahead = situation.start_seconds
+    left = max(0.0, work + (load - serving) * ahead)
+    return load + left / max(DRAIN_SECONDS_LEAST, objective - waited - ahead)
+
+
+def pods_for(slots: float, slots_per_pod: int) -> int:
+    """Return the pods that have so many slots."""
+    return ceil(round(slots / slots_per_pod, 9))

@@ -1,0 +1,289 @@
+"""Whatever is seen: never lower on a stale word, never beyond a cap, no write twice."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.policy.autoscale import Autoscale
+from fairlead_autoscaler import fleet
+from fairlead_autoscaler.decide import WINDOW_STARTS, decide
+from fairlead_autoscaler.decision import Decision, State
+from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, Running, Worker
+from fairlead_autoscaler.stabilization import Point
+from tests.support.autoscaling import NOW, SLOTS, Cluster, demand, look, pool, seconds
+
+PODS_MAX = 4
+LOADED = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+"""How long drawing takes says something of the machine's load, and nothing of the decision."""
+_AMOUNTS = st.one_of(st.just(0.0), st.floats(0, 2000))
+_AGES = st.integers(0, 14)
+
+
+@st.composite
+def demands(draw: st.DrawFn, *, oldest: int = 14) -> Demand:
+    """Draw what a pool needs, as said so many seconds ago at most."""
+    work = draw(_AMOUNTS)
+    due = sorted(draw(st.tuples(_AMOUNTS, _AMOUNTS, _AMOUNTS, _AMOUNTS)))
+    row = demand(
+        work=work,
+        waited=draw(st.none() | st.floats(-10, 200)),
+        total=draw(st.integers(0, 1000)),
+        useful=draw(st.integers(0, 400)),
+        due=due,
+        variance=draw(st.sampled_from((0.0, 64.0, 640.0))),
+    )
+    return replace(row, at=NOW - seconds(draw(st.integers(-2, oldest))))
+
+
+@st.composite
+def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
+    """Draw any look at a pool, however odd."""
+    uids = [f"pod-{place}" for place in range(draw(st.integers(0, PODS_MAX)))]
+    pods = tuple(
+        Pod(
+            uid=uid,
+            created_at=NOW - seconds(draw(st.integers(0, 99))),
+            ready=draw(st.booleans()),
+            was_ready=draw(st.booleans()),
+            terminating=draw(st.integers(0, 9)) == 0,
+            unschedulable=draw(st.integers(0, 9)) == 0,
+        )
+        for uid in uids
+    )
+    workers = tuple(
+        Worker(
+            pod_uid=uid,
+            slots=SLOTS,
+            registered_at=NOW - seconds(draw(_AGES)),
+            drain_until=draw(st.none() | st.just(NOW + seconds(40))),
+            drained_at=draw(st.none() | st.just(NOW - seconds(2))),
+        )
+        for uid in uids
+        if draw(st.integers(0, 4)) > 0
+    )
+    running = tuple(
+        Running(
+            pod_uid=worker.pod_uid,
+            claimed_at=NOW - seconds(draw(_AGES)),
+            estimate_seconds=draw(st.floats(0, 100)),
+        )
+        for worker in workers
+        for _ in range(draw(st.integers(0, SLOTS)))
+        if worker.drained_at is None
+    )
+    return Inputs(
+        now=NOW,
+        answered=True,
+        demand=draw(demands(oldest=oldest)) if draw(st.integers(0, 9)) else None,
+        deployment=draw(deployments()),
+        pods=pods,
+        workers=workers,
+        running=running,
+        pending=draw(st.booleans()),
+        connections=draw(st.none() | st.integers(0, 60)),
+        quota_pods=draw(st.none() | st.integers(0, 9)),
+    )
+
+
+@st.composite
+def deployments(draw: st.DrawFn) -> Deployment:
+    """Draw a Deployment, at rest or in the middle of a rollout."""
+    pods = draw(st.integers(0, PODS_MAX))
+    return Deployment(
+        replicas=draw(st.integers(0, PODS_MAX)),
+        version=str(draw(st.integers(1, 3))),
+        generation=2,
+        observed_generation=draw(st.sampled_from((2, 2, 2, 1))),
+        status_replicas=pods,
+        updated_replicas=draw(st.sampled_from((pods, pods, 0))),
+        owner=draw(st.sampled_from((None, None, None, "kubectl"))),
+    )
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> Autoscale:
+    """Draw what may be said of a pool."""
+    most = draw(st.integers(1, 20))
+    given: dict[str, object] = {
+        "min": draw(st.integers(0, most)),
+        "max": most,
+        "warmSlots": draw(st.sampled_from((0, 0, 3))),
+        "startingMax": draw(st.sampled_from((2, 100))),
+        "holdIn": draw(st.integers(0, 9)) == 0,
+        "holdOut": draw(st.integers(0, 9)) == 0,
+        "dryRun": draw(st.integers(0, 9)) == 0,
+    }
+    if draw(st.booleans()):
+        given["fallback"] = {"replicas": draw(st.integers(1, 20)), "after": "15s"}
+    if draw(st.booleans()):
+        given["cost"] = {"podHour": 1, "hourMax": draw(st.integers(0, 20))}
+    return pool(**given)
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> tuple[State, Inputs, Autoscale]:
+    """Draw a state that some looks have led to, the next look, and a pool."""
+    config, state = draw(pools()), State()
+    for tick in range(draw(st.integers(0, 2)), 0, -1):
+        inputs = draw(looks())
+        state = decide(state, replace(inputs, now=NOW - tick * seconds(60)), config).state
+    return state, draw(looks(oldest=60)), config
+
+
+def lowers(inputs: Inputs, decision: Decision) -> bool:
+    """Tell whether a decision takes capacity away, now or in a moment."""
+    marked = {each.uid for each in fleet.of(inputs).members if each.is_marked(inputs.now)}
+    fewer = decision.scale is not None and decision.scale < inputs.deployment.replicas
+    return fewer or not set(decision.drain) <= marked
+
+
+def cap(config: Autoscale) -> int:
+    """Return the most pods that a pool may have."""
+    return config.max if config.cost is None else min(config.max, int(config.cost.hour_max))
+
+
+@LOADED
+@given(stories())
+def test_the_same_look_twice_makes_one_write(
+    story: tuple[State, Inputs, Autoscale],
+) -> None:
+    """What was asked for is not asked for again, and the same pods are marked."""
+    state, inputs, config = story
+    first = decide(state, inputs, config)
+    again = decide(first.state, inputs, config)
+
+    assert None is again.scale
+    assert (first.drain, first.undrain) == (again.drain, again.undrain)
+
+
+@LOADED
+@given(stories(), st.integers(16, 10_000), st.booleans())
+def test_a_stale_word_lowers_nothing(
+    story: tuple[State, Inputs, Autoscale],
+    age: int,
+    answered: bool,  # noqa: FBT001 - drawn, not called with a literal
+) -> None:
+    """Nor does a database that does not answer, or a scheduler that never spoke."""
+    state, inputs, config = story
+    row = inputs.demand and replace(inputs.demand, at=NOW - seconds(age))
+
+    assert not lowers(
+        inputs, decide(state, replace(inputs, demand=row, answered=answered), config)
+    )
+
+
+@LOADED
+@given(stories())
+def test_nothing_is_lowered_while_a_rollout_runs(
+    story: tuple[State, Inputs, Autoscale],
+) -> None:
+    """The Deployment would take from both of its ReplicaSets, whoever was chosen."""
+    state, inputs, config = story
+    deployment = replace(inputs.deployment, updated_replicas=0, status_replicas=1)
+
+    assert not lowers(inputs, decide(state, replace(inputs, deployment=deployment), config))
+
+
+@LOADED
+@given(stories())
+def test_no_raise_goes_beyond_a_cap(story: tuple[State, Inputs, Autoscale]) -> None:
+    """Of pods, of cost, of connections and of the quota."""
+    state, inputs, config = story
+    decision = decide(state, inputs, config)
+    here = inputs.deployment.replicas
+    if decision.scale is None or decision.scale <= here:
+        return
+
+    assert decision.scale <= cap(config)
+    if inputs.connections is not None:
+        gone = sum(each.terminating for each in inputs.pods)
+        held = (decision.scale + gone) * config.connections_per_pod
+        assert held <= inputs.connections
+    if inputs.quota_pods is not None:
+        assert decision.scale <= here + inputs.quota_pods
+
+
+@LOADED
+@given(looks(), pools())
+def test_replicas_are_lowered_by_the_empty_pods_and_what_never_started(
+    inputs: Inputs, config: Autoscale
+) -> None:
+    """So that no pod with a worker goes that has not said it is empty."""
+    state = State(points=(Point(NOW - seconds(3600), 0),))
+    decision = decide(state, inputs, config)
+    replicas = inputs.deployment.replicas
+    if decision.scale is None or decision.scale >= replicas:
+        return
+    members = fleet.of(inputs).members
+    empty = sum(each.is_drained(NOW) for each in members if each.uid in decision.drain)
+    unborn = max(0, replicas - sum(each.worker is not None for each in members))
+
+    assert empty <= replicas - decision.scale <= empty + unborn
+
+
+@LOADED
+@given(stories())
+def test_no_pod_is_both_to_empty_itself_and_to_go_back_to_work(
+    story: tuple[State, Inputs, Autoscale],
+) -> None:
+    """And both are there."""
+    state, inputs, config = story
+    decision = decide(state, inputs, config)
+    here = {each.uid for each in fleet.of(inputs).members}
+
+    assert set() == set(decision.drain) & set(decision.undrain)
+    assert set(decision.drain) | set(decision.undrain) <= here
+
+
+@LOADED
+@given(stories())
+def test_a_paused_pool_is_left_alone(story: tuple[State, Inputs, Autoscale]) -> None:
+    """As is one whose database does not answer."""
+    state, inputs, config = story
+    paused = config.model_copy(update={"pause": True})
+    found = (
+        decide(state, inputs, paused),
+        decide(state, replace(inputs, answered=False), config),
+    )
+
+    assert [(None, (), ())] * 2 == [(each.scale, each.drain, each.undrain) for each in found]
+
+
+@LOADED
+@given(looks(), pools(), st.floats(1, 5000))
+def test_more_work_never_asks_for_fewer_pods(
+    inputs: Inputs, config: Autoscale, more: float
+) -> None:
+    """All else being equal."""
+    row = inputs.demand or demand()
+    busier = replace(row, work_slot_seconds=row.work_slot_seconds + more)
+    recommended = [
+        decide(State(), replace(inputs, demand=each), config).recommended
+        for each in (row, busier)
+    ]
+
+    assert recommended == sorted(recommended)
+
+
+@LOADED
+@given(st.lists(st.tuples(_AMOUNTS, st.integers(0, 40)), min_size=2, max_size=40))
+def test_no_pod_is_told_to_go_within_the_window_after_a_raise(
+    ticks: list[tuple[float, int]],
+) -> None:
+    """A pool does not flap: what was needed a moment ago may be needed again."""
+    config = pool(keep="1h", startPrior="10s")
+    cluster = Cluster(config, look(2), State())
+    raised_at, total = NOW - timedelta(days=1), 0
+    for work, came in ticks:
+        total += came
+        now = cluster.inputs.now
+        before = {each.uid for each in cluster.state.drains.marked}
+        decision = cluster.tick(demand(now, work=work, total=total))
+        window = max(config.stabilization.total_seconds(), WINDOW_STARTS * 10.0)
+        if now - raised_at < seconds(window):
+            assert set(decision.drain) <= before
+        if decision.scale is not None and decision.replicas > len(before):
+            raised = decision.state.raises and decision.state.raises[-1].at == now
+            raised_at = now if raised else raised_at

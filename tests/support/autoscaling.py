@@ -1,0 +1,167 @@
+"""Looks at a pool for tests of the autoscaler's decision: say only what matters."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from fairlead.policy.autoscale import Autoscale
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import Decision, State
+from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, Running, Worker
+
+NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
+SLOTS = 4
+TICK = timedelta(seconds=5)
+
+
+def seconds(count: float) -> timedelta:
+    """Return a duration."""
+    return timedelta(seconds=count)
+
+
+def pool(**given: object) -> Autoscale:
+    """Return a pool with an objective of 30 s, as a document would say it."""
+    return Autoscale.model_validate(
+        {"objective": "30s", "min": 0, "max": 100, "slots": SLOTS} | given
+    )
+
+
+def demand(
+    now: datetime = NOW,
+    *,
+    work: float = 0,
+    waited: float | None = None,
+    total: int = 0,
+    useful: int = 1_000_000,
+    due: Iterable[float] = (0, 0, 0, 0),
+    mean: float = 8.0,
+    variance: float = 64.0,
+) -> Demand:
+    """Return what a pool needs."""
+    since = None if waited is None and not work else now - seconds(waited or 0)
+    return Demand(
+        pool="default",
+        epoch=1,
+        at=now,
+        became_runnable_total=total,
+        work_slot_seconds=work,
+        slots_useful=useful,
+        oldest_runnable_at=since,
+        scheduled_slot_seconds=tuple(due),
+        service_mean=mean,
+        service_variance=variance,
+    )
+
+
+def deployment(replicas: int, version: str = "1") -> Deployment:
+    """Return a Deployment at rest."""
+    return Deployment(
+        replicas=replicas,
+        version=version,
+        generation=1,
+        observed_generation=1,
+        status_replicas=replicas,
+        updated_replicas=replicas,
+    )
+
+
+def pods(count: int) -> tuple[Pod, ...]:
+    """Return pods that are ready, an hour old."""
+    created = NOW - seconds(3600)
+    return tuple(
+        Pod(uid=f"pod-{place}", created_at=created, ready=True, was_ready=True)
+        for place in range(count)
+    )
+
+
+def workers(count: int, *, slots: int = SLOTS) -> tuple[Worker, ...]:
+    """Return the workers of such pods."""
+    at = NOW - seconds(3580)
+    return tuple(
+        Worker(pod_uid=f"pod-{place}", slots=slots, registered_at=at) for place in range(count)
+    )
+
+
+def running(*counts: int, estimate: float = 8.0, age: float = 0.0) -> tuple[Running, ...]:
+    """Return so many running jobs for each pod."""
+    return tuple(
+        Running(
+            pod_uid=f"pod-{place}", claimed_at=NOW - seconds(age), estimate_seconds=estimate
+        )
+        for place, count in enumerate(counts)
+        for _ in range(count)
+    )
+
+
+def look(count: int, of: Demand | None = None, *, jobs: tuple[Running, ...] = ()) -> Inputs:
+    """Return a look at a pool of so many idle pods, unless jobs are given."""
+    return Inputs(
+        now=NOW,
+        answered=True,
+        demand=of if of is not None else demand(),
+        deployment=deployment(count),
+        pods=pods(count),
+        workers=workers(count),
+        running=jobs,
+    )
+
+
+@dataclass(slots=True)
+class Cluster:
+    """A cluster that does at once what it is told, tick by tick; nobody in it takes jobs."""
+
+    config: Autoscale
+    inputs: Inputs
+    state: State
+
+    def tick(self, of: Demand | None = None, *, jobs: tuple[Running, ...] = ()) -> Decision:
+        """Decide, do what was decided, and let a tick pass."""
+        now = self.inputs.now
+        if of is not None:
+            self.inputs = replace(self.inputs, demand=replace(of, at=now), running=jobs)
+        decision = decide(self.state, self.inputs, self.config)
+        self.state = decision.state
+        self.inputs = obeyed(self.inputs, decision)
+        return decision
+
+
+def obeyed(inputs: Inputs, decision: Decision) -> Inputs:
+    """Return the next look when everything was done: idle pods under a mark are drained."""
+    now = inputs.now + TICK
+    busy = {each.pod_uid for each in inputs.running}
+    workers = tuple(_marked(each, decision, now, busy) for each in inputs.workers)
+    empty = {each.pod_uid for each in workers if each.drained_at is not None}
+    pods = tuple(replace(each, ready=each.uid not in empty) for each in inputs.pods)
+    replicas, version = inputs.deployment.replicas, inputs.deployment.version
+    if decision.scale is not None:
+        replicas, version = decision.scale, str(int(version) + 1)
+    kept = sorted(pods, key=lambda each: (not each.ready, each.uid))[:replicas]
+    fresh = tuple(
+        Pod(uid=f"{version}-{place}", created_at=now, ready=True, was_ready=True)
+        for place in range(replicas - len(kept))
+    )
+    uids = {each.uid for each in kept}
+    return replace(
+        inputs,
+        now=now,
+        deployment=deployment(replicas, version),
+        pods=(*kept, *fresh),
+        workers=(
+            *(each for each in workers if each.pod_uid in uids),
+            *(Worker(pod_uid=each.uid, slots=SLOTS, registered_at=now) for each in fresh),
+        ),
+        running=tuple(each for each in inputs.running if each.pod_uid in uids),
+    )
+
+
+def _marked(worker: Worker, decision: Decision, now: datetime, busy: set[str]) -> Worker:
+    until, drained = worker.drain_until, worker.drained_at
+    if worker.pod_uid in decision.drain:
+        until = decision.drain_until
+    if worker.pod_uid in decision.undrain or until is None or until <= now:
+        return replace(worker, drain_until=None, drained_at=None)
+    return replace(
+        worker,
+        drain_until=until,
+        drained_at=drained if worker.pod_uid in busy else drained or now,
+    )

@@ -1,0 +1,234 @@
+"""Pods that are not needed empty themselves, and only then are they taken away."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead_autoscaler import fleet
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import State
+from fairlead_autoscaler.drains import MARK, Drains, Since
+from fairlead_autoscaler.fleet import Fleet, remaining_seconds
+from fairlead_autoscaler.inputs import Running
+from fairlead_autoscaler.reasons import Reason
+from fairlead_autoscaler.stabilization import Point
+from fairlead_autoscaler.victims import freed, victims
+from tests.support.autoscaling import (
+    NOW,
+    Cluster,
+    demand,
+    deployment,
+    look,
+    pool,
+    running,
+    seconds,
+)
+
+SETTLED = State(points=(Point(NOW - seconds(3600), 0),))
+"""Of a pool that has not needed anything for long."""
+
+
+def settled() -> Cluster:
+    """Return ten idle pods of which two are needed, and none was of late."""
+    return Cluster(pool(min=2), look(10), SETTLED)
+
+
+def busy(*counts: int) -> Fleet:
+    """Return pods that hold so many jobs each."""
+    return fleet.of(look(len(counts), jobs=running(*counts)))
+
+
+@pytest.mark.parametrize(
+    ("age", "spread", "expected"),
+    [
+        (0, 0.0, 8.0),
+        (6, 0.0, 2.0),
+        (9, 0.0, 0.0),
+        (6, 0.5, 4.0),
+        (6, 1.0, 8.0),
+        (20, 1.0, 20.0),
+        (20, 9.0, 20.0),
+        (-5, 1.0, 8.0),
+    ],
+)
+def test_what_a_job_has_left_depends_on_how_spread_run_times_are(
+    age: float, spread: float, expected: float
+) -> None:
+    """Of even ones what is left of the estimate; of uneven ones, an old job is a long one."""
+    job = Running(pod_uid="a", claimed_at=NOW - seconds(age), estimate_seconds=8.0)
+
+    assert expected == remaining_seconds(job, NOW, spread)
+
+
+@pytest.mark.parametrize(
+    ("counts", "count", "expected"),
+    [
+        ((4, 0, 2, 1), 1, ("pod-1",)),
+        ((4, 3, 2, 1), 1, ("pod-3",)),
+        ((4, 3, 2, 1), 4, ("pod-3",)),  # a fifth of four, and one at least
+        ((0, 3, 0, 0), 2, ("pod-0", "pod-2")),
+        ((0, 3, 0, 0), 4, ("pod-0", "pod-2", "pod-3")),
+        ((1, 1), 0, ()),
+        ((1, 1), -3, ()),
+        ((), 3, ()),
+    ],
+)
+def test_the_pods_with_the_least_left_to_do_go_first(
+    counts: tuple[int, ...], count: int, expected: tuple[str, ...]
+) -> None:
+    """All idle ones may go at once, others a fifth of the fleet at a time."""
+    assert expected == victims(busy(*counts).members, count)
+
+
+def test_the_pod_that_would_be_empty_last_is_put_back_to_work_first() -> None:
+    """It is the one that is worth most."""
+    assert ("pod-0", "pod-2") == freed(busy(4, 0, 2, 1).members, 2)
+
+
+def test_a_pod_is_emptied_before_replicas_are_lowered() -> None:
+    """Marked, then lowered by exactly the empty ones, then at rest."""
+    cluster = settled()
+    seen = [cluster.tick(demand()) for _ in range(4)]
+
+    assert [(8, None), (8, 2), (0, None), (0, None)] == [
+        (len(each.drain), each.scale) for each in seen
+    ]
+    assert [Reason.PODS_DRAINING, Reason.SURPLUS, Reason.FLOOR, Reason.FLOOR] == [
+        each.reason for each in seen
+    ]
+
+
+def test_a_pod_that_runs_a_job_is_not_taken_away() -> None:
+    """However long it takes within its time: the mark is renewed each tick."""
+    cluster = Cluster(pool(min=1), look(2), SETTLED)
+    jobs = running(1, 1, estimate=0.1)
+    seen = [cluster.tick(demand(), jobs=jobs) for _ in range(60)]
+
+    assert [None] * 60 == [each.scale for each in seen]
+    assert [("pod-0",)] * 60 == [each.drain for each in seen]
+    assert [MARK] * 60 == [
+        each.drain_until - NOW - seconds(5 * tick) for tick, each in enumerate(seen)
+    ]
+
+
+def test_a_pod_that_does_not_get_empty_is_put_back_to_work_and_another_one_chosen() -> None:
+    """And it is not chosen again for as long."""
+    cluster = Cluster(pool(min=1, drainMax="60s"), look(2), SETTLED)
+    jobs = running(1, 1, estimate=0.1)
+    seen = [cluster.tick(demand(), jobs=jobs) for _ in range(26)]
+
+    assert ("pod-0",) == seen[11].drain
+    assert (("pod-1",), ("pod-0",)) == (seen[12].drain, seen[12].undrain)
+    assert ("pod-1",) == seen[23].drain
+    assert ("pod-0",) == seen[25].drain
+
+
+def test_an_empty_pod_that_still_shows_itself_ready_is_not_counted_on() -> None:
+    """Only not ready is it deleted before the others."""
+    cluster = settled()
+    cluster.tick(demand())
+    ready = tuple(replace(each, ready=True) for each in cluster.inputs.pods)
+    found = decide(cluster.state, replace(cluster.inputs, pods=ready), cluster.config)
+
+    assert (None, 8) == (found.scale, len(found.drain))
+
+
+def test_pods_on_their_way_out_are_put_back_to_work_before_any_is_added() -> None:
+    """They are there already."""
+    cluster = settled()
+    marked = cluster.tick(demand()).drain
+    some = cluster.tick(demand(work=540))
+    assert (None, len(marked)) == (some.scale, len(some.undrain))
+
+    more = cluster.tick(demand(work=2000))
+
+    assert (20, ()) == (more.scale, more.undrain)
+
+
+def test_a_new_leader_takes_over_the_marks_that_it_finds() -> None:
+    """They are renewed, and what is empty is taken away: the former one had decided that."""
+    cluster = settled()
+    marked = cluster.tick(demand()).drain
+    found = decide(State(), cluster.inputs, cluster.config)
+
+    assert (marked, 2) == (found.drain, found.scale)
+
+
+def test_a_lapsed_mark_is_none() -> None:
+    """The worker takes jobs again: nobody may count on it to be empty."""
+    cluster = settled()
+    cluster.tick(demand())
+    later = cluster.inputs.now + seconds(61)
+    lapsed = replace(cluster.inputs, now=later, demand=demand(later))
+    found = decide(replace(cluster.state, drains=Drains()), lapsed, cluster.config)
+
+    assert None is found.scale
+
+
+def test_what_has_not_started_is_given_up_before_any_pod_is_emptied() -> None:
+    """It has nothing to finish, and is the first that is deleted."""
+    inputs = look(10)
+    found = decide(SETTLED, replace(inputs, workers=inputs.workers[:7]), pool(min=4))
+
+    assert (7, 3) == (found.scale, len(found.drain))
+
+
+def test_pods_that_were_never_made_are_given_up_first_of_all() -> None:
+    """A quota or a full cluster may keep them from being made."""
+    found = decide(SETTLED, replace(look(4), deployment=deployment(10)), pool(min=4))
+
+    assert (4, ()) == (found.scale, found.drain)
+
+
+def test_a_pod_that_survives_its_own_removal_is_put_back_to_work() -> None:
+    """Another one went in its place: that is counted, and its grace protects its jobs."""
+    cluster = settled()
+    cluster.tick(demand())
+    drained = cluster.inputs
+    lowered = decide(cluster.state, drained, cluster.config)
+    survivor = next(iter(lowered.drain))
+    kept = {survivor} | ({each.uid for each in drained.pods} - {*lowered.drain})
+    wrong = {min(kept - {survivor})}
+    at = drained.now + seconds(10)
+    after = replace(
+        drained,
+        now=at,
+        demand=demand(at),
+        deployment=deployment(2, "2"),
+        pods=tuple(each for each in drained.pods if each.uid in kept - wrong),
+        workers=tuple(each for each in drained.workers if each.pod_uid in kept - wrong),
+    )
+    found = decide(lowered.state, after, cluster.config)
+
+    assert ((survivor,), (), None) == (found.undrain, found.drain, found.scale)
+    assert 1 == found.state.drains.wrong_victims
+
+
+def test_a_lowering_that_failed_is_made_again() -> None:
+    """The pods are empty still."""
+    cluster = settled()
+    cluster.tick(demand())
+    first = decide(cluster.state, cluster.inputs, cluster.config)
+    failed = replace(cluster.inputs, deployment=deployment(10, "9"), write_failed=True)
+    again = decide(first.state, failed, cluster.config)
+
+    assert (2, 2) == (first.scale, again.scale)
+
+
+def test_marks_of_pods_that_are_gone_are_forgotten() -> None:
+    """Nothing grows with the pods that there ever were."""
+    cluster = settled()
+    for _ in range(4):
+        cluster.tick(demand())
+
+    assert ((), ()) == (cluster.state.drains.marked, cluster.state.drains.lowerings)
+    assert 2 == len(cluster.state.starts.known)
+
+
+def test_a_mark_keeps_its_age_when_it_is_renewed() -> None:
+    """How long a pod takes counts from the first one."""
+    cluster = Cluster(pool(min=1), look(2), SETTLED)
+    for _ in range(3):
+        cluster.tick(demand(), jobs=running(1, 1))
+
+    assert (Since("pod-0", NOW),) == cluster.state.drains.marked

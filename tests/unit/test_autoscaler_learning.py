@@ -1,0 +1,150 @@
+"""What a decision remembers: how fast work arrives, and how long pods take to start."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from fairlead_autoscaler import fleet, rates, starts
+from fairlead_autoscaler.inputs import Inputs, Pod, Worker
+from fairlead_autoscaler.rates import Rates
+from fairlead_autoscaler.stabilization import Point, most, noted
+from fairlead_autoscaler.starts import Starts
+from tests.support.autoscaling import NOW, demand, look, seconds
+
+FIRST = demand(NOW, total=1000)
+
+
+def after(count: float, came: int) -> Rates:
+    """Return the rates when so many jobs came in so many seconds after none for long."""
+    first = rates.learned(None, FIRST, 0)
+    return rates.learned(first, demand(NOW + seconds(count), total=1000 + came), 0)
+
+
+def test_the_first_row_gives_the_rate_that_keeps_busy_what_runs() -> None:
+    """A new leader finds sixteen jobs of eight seconds running: two a second arrive."""
+    found = rates.learned(None, FIRST, 16)
+
+    assert (2.0, 2.0) == (found.quick, found.slow)
+
+
+def test_the_quick_average_follows_within_seconds_and_the_slow_one_within_minutes() -> None:
+    """Ten a second for twenty seconds: two thirds and a tenth of the way."""
+    found = after(20, came=200)
+
+    assert (6.32, 1.05) == (round(found.quick, 2), round(found.slow, 2))
+
+
+def test_the_same_row_twice_changes_nothing() -> None:
+    """A second look before the leader wrote again tells nothing new."""
+    once = after(5, came=50)
+
+    assert once == rates.learned(once, demand(NOW + seconds(5), total=1050), 99)
+
+
+@pytest.mark.parametrize(("epoch", "total"), [(2, 5000), (1, 900)])
+def test_a_counter_that_begins_anew_is_no_arrival(epoch: int, total: int) -> None:
+    """A new leader counts from elsewhere: the rates stay, and the next row adds to them."""
+    former = after(20, came=200)
+    row = replace(demand(NOW + seconds(25), total=total), epoch=epoch)
+
+    found = rates.learned(former, row, 0)
+
+    assert (former.quick, former.slow, total) == (found.quick, found.slow, found.total)
+
+
+@pytest.mark.parametrize(
+    ("quick", "slow", "expected"),
+    [
+        (4.0, 4.0, 4.0),
+        (3.0, 4.0, 4.0),
+        (4.5, 4.0, 4.5),  # within two sigmas of 0.32
+        (8.0, 4.0, 8.0 + 4.0 / 160 * 20),
+    ],
+)
+def test_only_a_rise_that_is_no_accident_is_carried_on(
+    quick: float, slow: float, expected: float
+) -> None:
+    """Arrivals at random rise by themselves; what rises more will have risen further."""
+    found = Rates(quick=quick, slow=slow, epoch=1, total=0, at=NOW)
+
+    assert expected == found.ahead(20)
+
+
+def begun(*delays: float, unschedulable: bool = False) -> Inputs:
+    """Return a look at pods made one second after now, with workers so long after that."""
+    created = NOW + seconds(1)
+    names = [f"new-{place}" for place in range(len(delays))]
+    return replace(
+        look(0),
+        pods=tuple(
+            Pod(
+                uid=uid,
+                created_at=created,
+                ready=True,
+                was_ready=True,
+                unschedulable=unschedulable,
+            )
+            for uid in names
+        ),
+        workers=tuple(
+            Worker(pod_uid=uid, slots=4, registered_at=created + seconds(delay))
+            for uid, delay in zip(names, delays, strict=True)
+        ),
+    )
+
+
+def test_a_start_counts_from_our_raise() -> None:
+    """Somebody waited from then on, not from when the pod was made."""
+    found = starts.learned(Starts(), fleet.of(begun(9.0)), (NOW - seconds(300), NOW))
+
+    assert (10.0,) == found.seconds
+
+
+def test_a_start_that_nobody_asked_for_counts_from_the_pods_creation() -> None:
+    """A new controller finds pods that another one asked for."""
+    found = starts.learned(Starts(), fleet.of(begun(9.0)), ())
+
+    assert (9.0,) == found.seconds
+
+
+def test_a_pod_counts_once_and_never_when_it_waited_for_a_node() -> None:
+    """A container that starts again registers again; a missing node is another delay."""
+    once = starts.learned(Starts(), fleet.of(begun(9.0)), ())
+    twice = starts.learned(once, fleet.of(begun(99.0)), ())
+    waiting = replace(begun(9.0, unschedulable=True), workers=())
+    waited = starts.learned(Starts(), fleet.of(waiting), ())
+    placed = starts.learned(waited, fleet.of(begun(9.0)), ())
+
+    assert ((9.0,), ()) == (twice.seconds, placed.seconds)
+
+
+@pytest.mark.parametrize(
+    ("measured", "expected"),
+    [((), 30.0), ((5.0,), 5.0), (tuple(float(n) for n in range(1, 11)), 9.0)],
+)
+def test_the_delay_is_what_nine_of_ten_take_at_most(
+    measured: tuple[float, ...], expected: float
+) -> None:
+    """The prior counts until one start was measured."""
+    assert expected == Starts(seconds=measured).delay_seconds(seconds(30))
+
+
+def test_the_last_fifty_starts_count() -> None:
+    """A faster image is believed within fifty pods."""
+    slow = Starts(seconds=(60.0,) * 50)
+    found = starts.learned(slow, fleet.of(begun(*[2.0] * 50)), ())
+
+    assert (2.0,) * 50 == found.seconds
+
+
+def test_the_most_within_the_window_counts() -> None:
+    """A pool shrinks to what was needed of late, and later to what is needed."""
+    window = timedelta(seconds=60)
+    points: tuple[Point, ...] = ()
+    seen: list[int] = []
+    for tick, pods in enumerate((3, 9, 4, 7, 2, 2, 2, 2)):
+        points = noted(points, Point(NOW + tick * seconds(20), pods), window)
+        seen.append(most(points))
+
+    assert [3, 9, 9, 9, 9, 7, 7, 2] == seen

@@ -1,0 +1,122 @@
+"""Floors lift the pods that are asked for, caps and paces hold them back."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead_autoscaler import fleet
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import State
+from fairlead_autoscaler.inputs import Inputs
+from fairlead_autoscaler.limits import Bounded, Raise, capped, floor_of, raised
+from fairlead_autoscaler.reasons import Reason
+from fairlead_autoscaler.schedules import Bounds
+from tests.support.autoscaling import NOW, demand, deployment, look, pods, pool, seconds
+
+NONE = Bounds(None, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "scheduled", "expected"),
+    [
+        ({}, NONE, Bounded(60)),
+        ({"max": 50}, NONE, Bounded(50, (Reason.AT_MAX,))),
+        ({}, Bounds(None, 20), Bounded(20, (Reason.AT_SCHEDULE_MAX,))),
+        ({}, Bounds(None, 0), Bounded(0, (Reason.AT_SCHEDULE_MAX,))),
+        (
+            {"cost": {"podHour": 0.1, "hourMax": 0.3}},
+            NONE,
+            Bounded(3, (Reason.AT_COST_MAX,)),
+        ),
+        (
+            {"max": 50, "cost": {"podHour": 1, "hourMax": 4}},
+            Bounds(None, 20),
+            Bounded(4, (Reason.AT_COST_MAX, Reason.AT_SCHEDULE_MAX, Reason.AT_MAX)),
+        ),
+    ],
+)
+def test_the_lowest_cap_counts_and_all_that_were_met_are_named(
+    given: dict[str, object], scheduled: Bounds, expected: Bounded
+) -> None:
+    """Of sixty pods that are asked for."""
+    assert expected == capped(60, pool(**given), scheduled)
+
+
+@pytest.mark.parametrize(
+    ("given", "scheduled", "stale", "expected"),
+    [
+        ({"min": 2}, NONE, None, 2),
+        ({"min": 2}, Bounds(5, None), None, 5),
+        ({"min": 2}, Bounds(1, None), None, 2),
+        ({"fallback": {"replicas": 7}}, NONE, None, 0),
+        ({"fallback": {"replicas": 7}}, NONE, 59.0, 0),
+        ({"fallback": {"replicas": 7}}, NONE, 60.0, 7),
+        ({"fallback": {"replicas": 7, "after": "15s"}}, NONE, float("inf"), 7),
+    ],
+)
+def test_the_highest_floor_counts(
+    given: dict[str, object], scheduled: Bounds, stale: float | None, expected: int
+) -> None:
+    """The fallback's only when the scheduler has been silent for long enough."""
+    assert expected == floor_of(pool(**given), scheduled, stale_seconds=stale)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "raises", "here", "expected"),
+    [
+        (look(0), (), 0, Bounded(60)),
+        (look(2), (), 2, Bounded(10, (Reason.AT_STEP,))),
+        (look(20), (), 20, Bounded(40, (Reason.AT_STEP,))),
+        (look(40), (Raise(NOW - seconds(14), 20),), 40, Bounded(40, (Reason.AT_STEP,))),
+        (look(40), (Raise(NOW - seconds(15), 20),), 40, Bounded(60)),
+        (look(40), (Raise(NOW - seconds(5), 0),), 40, Bounded(60)),
+        (replace(look(0), quota_pods=3), (), 0, Bounded(3, (Reason.AT_QUOTA,))),
+        (replace(look(40), quota_pods=0), (), 40, Bounded(40, (Reason.AT_QUOTA,))),
+        (replace(look(40), connections=150), (), 40, Bounded(50, (Reason.AT_CONNECTIONS,))),
+        (replace(look(40), connections=60), (), 40, Bounded(40, (Reason.AT_CONNECTIONS,))),
+        (replace(look(0), connections=0), (), 0, Bounded(0, (Reason.AT_CONNECTIONS,))),
+        (replace(look(40), workers=()), (), 40, Bounded(40, (Reason.AT_STARTING_MAX,))),
+        (replace(look(40), pods=pods(10)), (), 40, Bounded(40, (Reason.AT_STARTING_MAX,))),
+    ],
+)
+def test_what_holds_a_raise_back_never_takes_a_pod_away(
+    inputs: Inputs, raises: tuple[Raise, ...], here: int, expected: Bounded
+) -> None:
+    """Of sixty pods that are asked for; from zero the step and the starting do not count."""
+    config = pool(startingMax=30)
+    found = raised(
+        60,
+        here=here,
+        inputs=inputs,
+        fleet=fleet.of(inputs),
+        raises=raises,
+        config=config,
+    )
+
+    assert expected == found
+
+
+def test_pods_that_terminate_still_hold_their_connections() -> None:
+    """Ten of them are on the way out: their thirty connections are not free yet."""
+    leaving = tuple(replace(each, uid=f"old-{each.uid}", terminating=True) for each in pods(10))
+    inputs = replace(look(40), pods=(*pods(40), *leaving), connections=150)
+    found = raised(60, here=40, inputs=inputs, fleet=fleet.of(inputs), raises=(), config=pool())
+
+    assert Bounded(40, (Reason.AT_CONNECTIONS,)) == found
+
+
+def test_a_lower_max_takes_pods_away_at_once() -> None:
+    """Somebody said so: what was needed a moment ago does not count against it."""
+    busy = demand(work=2000, waited=0)
+    first = decide(State(), look(10, busy), pool(max=10))
+    second = decide(first.state, replace(look(10, busy), now=NOW + seconds(5)), pool(max=4))
+
+    assert (10, 4, 6) == (first.replicas, second.replicas, len(second.drain))
+
+
+def test_a_cap_goes_before_every_floor() -> None:
+    """A schedule's max below min holds; an empty pool goes to it as well."""
+    config = pool(min=5, schedules=[{"start": "00:00", "end": "00:00", "max": 2}])
+    found = decide(State(), replace(look(0), deployment=deployment(0)), config)
+
+    assert (2, (Reason.AT_SCHEDULE_MAX,)) == (found.scale, found.limited)

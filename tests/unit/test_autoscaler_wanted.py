@@ -1,0 +1,148 @@
+"""Each term asks for the slots that its rule says, and the largest decides."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead_autoscaler.erlang import slots_needed
+from fairlead_autoscaler.reasons import Term
+from fairlead_autoscaler.wanted import (
+    Situation,
+    due_within,
+    oldest_wait_seconds,
+    pods_for,
+    wanted,
+)
+from tests.support.autoscaling import NOW, demand, pool, seconds
+
+AT_REST = Situation(
+    now=NOW, arrival_rate=0.0, start_seconds=10.0, serving_slots=10, running=0, slots_max=1000
+)
+
+
+@pytest.mark.parametrize(
+    ("offered", "wait", "late", "expected"),
+    [
+        (0.0, 1.0, 0.01, 0),
+        (0.5, 0.0, 0.10, 3),  # C(2, 0.5) = 0.1, C(3, 0.5) = 0.0152
+        (2.0, 0.0, 0.45, 3),  # C(3, 2) = 0.4444
+        (2.0, 0.0, 0.44, 4),  # C(4, 2) = 0.1739
+        (10.0, 0.0, 0.2, 14),  # C(14, 10) = 0.1741, C(13, 10) = 0.2853
+        (10.0, 1000.0, 0.01, 11),
+        (50.0, 0.0, 0.01, 68),  # C(68, 50) = 0.0099, C(67, 50) = 0.0141
+        (200.0, 1.0, 0.01, 99),
+    ],
+)
+def test_slots_follow_erlangs_c(
+    offered: float, wait: float, late: float, expected: int
+) -> None:
+    """The least slots with which the tail is short enough, or the most that may be."""
+    found = slots_needed(
+        offered, wait_seconds=wait, service_seconds=1.0, late_share=late, most=99
+    )
+
+    assert expected == found
+
+
+def test_the_least_slots_are_more_than_the_load_and_grow_by_its_root() -> None:
+    """Headroom is a share of the root: the larger a pool, the less of it stands idle."""
+    headroom = [
+        slots_needed(load, wait_seconds=0.0, service_seconds=1.0, late_share=0.01, most=100_000)
+        - load
+        for load in (100.0, 400.0, 10_000.0)
+    ]
+
+    assert [True] * 3 == [
+        2.3 < each / root < 3.0 for each, root in zip(headroom, (10, 20, 100), strict=True)
+    ]
+
+
+def test_steady_asks_for_the_load_and_headroom() -> None:
+    """Two jobs a second of eight seconds keep sixteen slots busy; some stand ready beside."""
+    found = wanted(demand(), replace(AT_REST, arrival_rate=2.0), pool())
+
+    assert (Term.STEADY, 18.0) == (found.term, found.slots)
+
+
+@pytest.mark.parametrize(
+    ("work", "waited", "serving", "rate", "expected"),
+    [
+        (200.0, 0.0, 10, 0.0, 0.0),  # gone in 20 s of 21
+        (220.0, 0.0, 10, 0.0, (220 - 10 * 10) / (30 - 0 - 10)),
+        (220.0, 5.0, 10, 0.0, (220 - 10 * 10) / (30 - 5 - 10)),
+        (220.0, 60.0, 10, 0.0, (220 - 10 * 10) / 10),  # late already: ten seconds for it
+        (220.0, 0.0, 10, 2.5, 20 + (220 + 10 * 10) / (30 - 0 - 10)),
+        (8.0, 0.0, 0, 0.0, 8 / 20),  # nobody serves: it is late at once
+        (0.0, 0.0, 0, 0.0, 0.0),
+    ],
+)
+def test_a_backlog_is_emptied_in_what_is_left_of_the_objective(
+    work: float, waited: float, serving: int, rate: float, expected: float
+) -> None:
+    """Counted from when new pods have started, and from what the fleet does until then."""
+    situation = replace(AT_REST, serving_slots=serving, arrival_rate=rate)
+
+    assert (
+        pytest.approx(expected)
+        == wanted(demand(work=work, waited=waited), situation, pool()).drain
+    )
+
+
+@pytest.mark.parametrize(
+    ("within", "expected"),
+    [(0, 0), (2.5, 5), (5, 10), (15, 10), (20, 10), (40, 60), (60, 110), (200, 230)],
+)
+def test_work_that_falls_due_is_read_between_the_counts(within: float, expected: float) -> None:
+    """The scheduler counts within 5, 20, 60 and 180 s; beyond these nobody knows."""
+    assert expected == due_within(demand(due=(10, 10, 110, 230)), within)
+
+
+def test_work_that_falls_due_has_its_pods_before_it_does() -> None:
+    """Work due within a start delay and a tick is planned for as if it waited already."""
+    found = wanted(demand(due=(0, 420, 420, 420)), AT_REST, pool())
+
+    assert (Term.SCHEDULED, 13.33) == (found.term, round(found.slots, 2))
+
+
+def test_no_term_takes_a_slot_from_what_runs() -> None:
+    """What runs, and what is kept warm above it, is the least."""
+    found = wanted(demand(useful=0), replace(AT_REST, running=7), pool(warmSlots=2))
+
+    assert (Term.RUNNING, 9.0) == (found.term, found.slots)
+
+
+def test_slots_that_the_policy_leaves_idle_are_not_asked_for() -> None:
+    """A tenant with a limit of five slots is no reason for more, however much of it waits."""
+    found = wanted(demand(work=10_000, useful=5), AT_REST, pool())
+
+    assert (5.0, True) == (found.slots, found.drain > 100)
+
+
+def test_headroom_and_scheduled_work_come_above_what_is_useful_now() -> None:
+    """The row counts jobs that may run now; these two are for jobs that are not there yet."""
+    idle = wanted(demand(useful=0), replace(AT_REST, arrival_rate=2.0), pool())
+    due = wanted(demand(useful=0, due=(210, 210, 210, 210)), AT_REST, pool())
+
+    assert (2.0, 10.0) == (idle.slots, due.slots)
+
+
+def test_nothing_asks_for_more_slots_than_the_pool_may_have() -> None:
+    """The search for slots ends where the pool does."""
+    found = wanted(demand(), replace(AT_REST, arrival_rate=1e9), pool())
+
+    assert 1000.0 == found.slots
+
+
+def test_a_job_from_the_future_has_not_waited() -> None:
+    """A clock that is ahead makes nobody late."""
+    assert 0.0 == oldest_wait_seconds(demand(waited=-60), NOW)
+    assert 60.0 == oldest_wait_seconds(demand(waited=60), NOW)
+    assert 0.0 == oldest_wait_seconds(demand(), NOW + seconds(60))
+
+
+@pytest.mark.parametrize(
+    ("slots", "expected"), [(0, 0), (0.1, 1), (4, 1), (4.0000000001, 1), (4.1, 2), (400, 100)]
+)
+def test_pods_are_whole(slots: float, expected: int) -> None:
+    """A fraction of a pod is a pod; what arithmetic adds to a whole one is not."""
+    assert expected == pods_for(slots, 4)
