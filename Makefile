@@ -52,8 +52,8 @@ $(READY):
 test: setup ## run the tests: unit, property, integration, short chaos, tidy, typing
 	$(PYTEST)
 
-test-long: setup ## run the hot statements over a million rows and 300,000 dead ones
-	$(BIN)/python -m pytest tests/integration -m long
+test-long: setup ## run the hot statements over a million rows, the fair order through hundreds of histories
+	$(BIN)/python -m pytest tests/integration tests/property -m long
 
 test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well
 	@for version in 15 16; do \

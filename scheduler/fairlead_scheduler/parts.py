@@ -71,18 +71,28 @@ def pick_bands(
         # Beside rows of bands above nobody overtakes.
         past = 0 if above >= max(depth, 1) else slots
         picks, overflow = order.pick(depth - above, past, heads, queues)
-        _doubt(orders, order, picks)
+        while _doubt(orders, order, picks):
+            # Others have their turn at once, or a slot would stay free beside them.
+            more, further = order.pick(depth - above, past, heads, queues)
+            picks.jobs += more.jobs
+            picks.doubtful += more.doubtful
+            picks.metered |= more.metered
+            overflow += further
         found.append(picks)
         overflows += overflow
         above += order.unclaimed
     return found, overflows
 
 
-def _doubt(orders: Sequence[FairOrder], order: FairOrder, picks: Picks) -> None:
-    """Leave out what is in flight in another band, where it went because it had aged."""
+def _doubt(orders: Sequence[FairOrder], order: FairOrder, picks: Picks) -> bool:
+    """Leave out what is in flight in another band, where it went because it had aged.
+
+    Whether anything was: a new leader is offered what is in flight, and a band knows its own.
+    """
     others = [each for each in orders if each is not order]
     twice = {job[0] for job in picks.jobs if any(job[0] in x.in_flight for x in others)}
     if twice:
         order.refused(twice)
         picks.jobs = [job for job in picks.jobs if job[0] not in twice]
         picks.doubtful += twice
+    return bool(twice)

@@ -47,6 +47,7 @@ class Job:
     vtag: int = 0
     estimate_us: int = 0
     band: int = 0
+    pool: str = "default"
     claimed_us: int | None = None
     ended_us: int | None = None
 

@@ -9,11 +9,12 @@ from fairlead.policy.variables import Workers
 from fairlead_scheduler.aging import Aging
 from fairlead_scheduler.books import Lane, Queue
 from fairlead_scheduler.keys import Demand
+from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import Bands, compiled
-from fairlead_scheduler.values import FairSettings, Found, Head, ShortSettings
+from fairlead_scheduler.values import FairSettings, Found, Head, QueueRow, ShortSettings
 from tests.support.fair_bench import MS, Bench
 from tests.support.tables import table
 
@@ -108,6 +109,20 @@ def test_a_lane_of_aged_jobs_rests_while_those_that_come_are_young() -> None:
     bench.plan(0)
 
     assert ["bulk"] == active(bench)
+
+
+def test_aged_jobs_in_flight_that_a_new_leader_is_offered_take_nobodys_turn() -> None:
+    """It reads each lane from its beginning, and finds them in the band where they are."""
+    bench = banded()
+    rows = [QueueRow(job_id, "q", "bulk", 0, MS, 1, 1) for job_id in (1, 2)]
+    bench.order.adopt(rows, bench.now_us)
+    bench.heads = Heads(in_flight=bench.order.in_flight)
+    bench.heads.swept([Found(1, 1, "q", "bulk", BULK, None, None)])
+    for want in bench.heads.wants(9):
+        heads = [Head(each, each, MS, None) for each in (1, 2, 3, 4)]
+        bench.heads.filled(want.stream, heads, want.limit)
+
+    assert [3, 4] == [job.id for job in bench.plan(2)]
 
 
 def test_a_turn_looks_at_few_aged_jobs() -> None:
