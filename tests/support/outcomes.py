@@ -1,9 +1,19 @@
-"""Outcomes of a small workload of the fairness bench, for tests of its tables."""
+"""A machine and outcomes of a small workload, for tests of the benches' tables."""
 
 from bench.fairness.contenders import FAIRLEAD, REAL
 from bench.fairness.outcome import Outcome
 from bench.fairness.workload import Workload
+from bench.machine import Machine
 
+MACHINE = Machine(
+    cpu_model="a processor",
+    cores=2,
+    memory_gib=8,
+    kernel="1",
+    python="3.11",
+    commit="abc",
+    date="2026-01-01T00:00:00+00:00",
+)
 _FIGURE = "quiet_p99_seconds"
 _WORKLOAD = Workload.model_validate(
     {

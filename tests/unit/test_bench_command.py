@@ -7,21 +7,12 @@ import pytest
 
 from bench import budgets
 from bench.__main__ import arguments
-from bench.machine import Machine
 from bench.outcome import Outcome, figure
 from fairlead.policy import parse
 from fairlead_scheduler.terms import compiled
+from tests.support.outcomes import MACHINE
 
 TENANTS = [f"tenant-{number}" for number in range(10_000)]
-MACHINE = Machine(
-    cpu_model="a processor",
-    cores=2,
-    memory_gib=4.0,
-    kernel="6",
-    python="3.11",
-    commit="abc",
-    date="2026-01-02T03:04:05+00:00",
-)
 FIFTY = Path(__file__).parents[2] / "bench/policies/fifty-rules.yaml"
 
 

@@ -9,18 +9,7 @@ from bench.fairness.record import replaced, targets
 from bench.fairness.report import Run
 from bench.fairness.table import Row, interval
 from bench.fairness.workload import Target, load
-from bench.machine import Machine
-from tests.support.outcomes import outcome
-
-MACHINE = Machine(
-    cpu_model="a processor",
-    cores=2,
-    memory_gib=8,
-    kernel="1",
-    python="3.11",
-    commit="abc",
-    date="2026-01-01T00:00:00+00:00",
-)
+from tests.support.outcomes import MACHINE, outcome
 
 
 def row(target: Target, *, simulated: tuple[float, ...] = (), real: tuple[float, ...]) -> Row:
