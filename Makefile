@@ -31,7 +31,7 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long chaos image test-image constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long chaos image test-image chart constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -106,6 +106,13 @@ image: ## build the image of every command: make image IMAGE=registry.example/fa
 
 test-image: setup image ## build the image and hold it to what it promises
 	FAIRLEAD_TEST_IMAGE=$(IMAGE) FAIRLEAD_TEST_IMAGE_BASE=$(IMAGE_BASE) $(BIN)/python -m pytest tests/image
+
+chart: setup ## lint, test and package the Helm chart into dist (wants helm)
+	@command -v helm >/dev/null || { echo "helm is not here: put helm 3.14 or newer into PATH"; exit 2; }
+	helm lint --strict charts/fairlead --set trialDatabase.enabled=true
+	helm lint --strict charts/fairlead --values charts/fairlead/values-production.yaml
+	$(PYTEST) tests/chart
+	helm package charts/fairlead --destination dist
 
 constraints: ## pin the newest allowed versions anew
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins

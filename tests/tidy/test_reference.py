@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import cli, performance, policy, settings
+from docs.generate import chart, cli, performance, policy, settings
 from tests.support import tree
 
 
@@ -13,6 +13,7 @@ from tests.support import tree
     [
         *((each.PATH, each.render()) for each in (cli, performance, policy, settings)),
         (policy.SCHEMA_PATH, policy.render_schema()),
+        *chart.rendered().items(),
     ],
     ids=str,
 )

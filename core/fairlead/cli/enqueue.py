@@ -3,15 +3,15 @@
 import json
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from fairlead import jsontext
-from fairlead.cli import show, words
+from fairlead.cli import show, waiting, words
 from fairlead.cli.problem import Problem
-from fairlead.cli.session import session
+from fairlead.cli.session import Row, session
 from fairlead.jsontext import Json
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def insert_job(  # noqa: PLR0913 - each is a column of the table
     timeout: Timeout = None,
     cost_hint: CostHint = None,
     headers: Headers = None,
+    wait: waiting.Wait = None,
     as_json: show.AsJson = False,
 ) -> None:
     """Insert one job and print its id."""
@@ -101,10 +102,10 @@ def insert_job(  # noqa: PLR0913 - each is a column of the table
         cost_hint=read("--cost-hint", cost_hint, words.duration),
         headers=_object("--headers", headers),
     )
-    _insert(job, as_json=as_json)
+    _insert(job, wait=read("--wait", wait, words.duration), as_json=as_json)
 
 
-def _insert(job: "NewJob", *, as_json: bool) -> None:
+def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
     from psycopg.errors import InsufficientPrivilege
 
     from fairlead.client import enqueue_many
@@ -118,12 +119,23 @@ def _insert(job: "NewJob", *, as_json: bool) -> None:
         except InsufficientPrivilege as error:
             said = error.diag.message_primary
             raise Problem(f"{said}: log in as a member of fairlead_enqueue") from None
+        if wait is not None and ids:
+            ended = waiting.succeeded(connection, ids[0], within=wait)
+            _tell(ended, as_json=as_json)
+            return
     if as_json:
         show.print_json({"id": ids[0] if ids else None})
     elif ids:
         typer.echo(ids[0])
     else:
         typer.echo(f"nothing inserted: an unfinished job has the dedup key '{job.dedup_key}'")
+
+
+def _tell(job: Row, *, as_json: bool) -> None:
+    if as_json:
+        show.print_json(job)
+    else:
+        typer.echo(f"job {job['id']} {job['state']}")
 
 
 def read(field: str, text: str | None, reader: Callable[[str], T]) -> T | None:

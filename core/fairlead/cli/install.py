@@ -1,12 +1,13 @@
 """`fairlead migrate` and `fairlead version`."""
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairlead.cli import show
+from fairlead.cli import show, waiting, words
+from fairlead.cli.enqueue import read
 from fairlead.cli.problem import Problem
-from fairlead.cli.session import reached
 
 if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
@@ -27,12 +28,14 @@ def run_migrations(
         bool,
         typer.Option(help="Install row-level security: a login sees its tenants' jobs only."),
     ] = False,
+    wait: waiting.WaitForDatabase = None,
     as_json: show.AsJson = False,
 ) -> None:
     """Install or upgrade the schema. Safe to repeat, and to run from many places."""
     from fairlead.migrate import migrate, plan, schema_state
 
-    with reached() as connection:
+    patience = read("--wait", wait, words.duration) or timedelta(0)
+    with waiting.connected(within=patience) as connection:
         state = schema_state(connection)
         if state.too_new:
             raise Problem(state.sentence())

@@ -1,0 +1,29 @@
+# Start the trial database: make the cluster once, set the logins' passwords, serve.
+# Reads PGDATA and the folder PASSWORDS, one file for each login. FOR TRIALS ONLY.
+set -eu
+
+# Made beside its place and moved there whole, so that a start that was cut short leaves nothing.
+if [ ! -s "$PGDATA/PG_VERSION" ]; then
+  rm -rf "$PGDATA.new"
+  initdb --pgdata="$PGDATA.new" --username=postgres --encoding=UTF8 --locale=C \
+    --auth-local=trust --auth-host=scram-sha-256 >/dev/null
+  echo "host all all all scram-sha-256" >>"$PGDATA.new/pg_hba.conf"
+  {
+    for role in enqueue worker scheduler autoscaler admin; do
+      printf 'create role fairlead_%s nologin;\n\n' "$role"
+    done
+    # Logins get their passwords below, at every start.
+    for role in scheduler worker enqueue admin; do
+      printf 'create role trial_%s login in role fairlead_%s;\n\n' "$role" "$role"
+    done
+    printf 'create role trial_owner login in role fairlead_scheduler;\n\n'
+    printf 'create database fairlead owner trial_owner;\n\n'
+  } | postgres --single -j -D "$PGDATA.new" postgres >/dev/null
+  mv "$PGDATA.new" "$PGDATA"
+fi
+
+for file in "$PASSWORDS"/*; do
+  printf "alter role trial_%s password '%s';\n\n" "$(basename "$file")" "$(cat "$file")"
+done | postgres --single -j -D "$PGDATA" postgres >/dev/null
+
+exec postgres -D "$PGDATA" -c listen_addresses='*' -c unix_socket_directories=/tmp

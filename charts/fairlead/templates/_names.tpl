@@ -1,0 +1,77 @@
+{{- define "fairlead.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- define "fairlead.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{- .Values.fullnameOverride | trunc 63 | trimSuffix "-" -}}
+{{- else if contains (include "fairlead.name" .) .Release.Name -}}
+{{- .Release.Name | trunc 63 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" .Release.Name (include "fairlead.name" .) | trunc 63 | trimSuffix "-" -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "fairlead.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride -}}
+{{- end -}}
+
+{{/* A name of ours: (list context suffix). The suffix is kept whole. */}}
+{{- define "fairlead.named" -}}
+{{- $suffix := last . -}}
+{{- $room := sub 62 (len $suffix) | int -}}
+{{- printf "%s-%s" (include "fairlead.fullname" (first .) | trunc $room | trimSuffix "-") $suffix -}}
+{{- end -}}
+
+{{/* What selects pods, and so never changes: (list context component). */}}
+{{- define "fairlead.selector" -}}
+app.kubernetes.io/name: {{ include "fairlead.name" (first .) }}
+app.kubernetes.io/instance: {{ (first .).Release.Name }}
+app.kubernetes.io/component: {{ last . }}
+{{- end -}}
+
+{{/* The labels of a pod: (list context component). Not the chart's version: it rolls nothing. */}}
+{{- define "fairlead.podLabels" -}}
+{{- $ := first . -}}
+{{ include "fairlead.selector" . }}
+app.kubernetes.io/part-of: fairlead
+app.kubernetes.io/managed-by: {{ $.Release.Service }}
+{{- with $.Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The labels of an object: (list context component). */}}
+{{- define "fairlead.labels" -}}
+{{- $ := first . -}}
+{{ include "fairlead.podLabels" . }}
+app.kubernetes.io/version: {{ $.Chart.AppVersion | quote }}
+helm.sh/chart: {{ printf "%s-%s" $.Chart.Name $.Chart.Version | replace "+" "_" }}
+{{- end -}}
+
+{{/* The body of an object's metadata: (list context component name). */}}
+{{- define "fairlead.metadata" -}}
+{{- $ := first . -}}
+name: {{ last . }}
+namespace: {{ include "fairlead.namespace" $ }}
+labels:
+  {{- include "fairlead.labels" (list $ (index . 1)) | nindent 2 }}
+{{- with $.Values.commonAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{/* An image's address: (list context image). A digest wins over a tag. */}}
+{{- define "fairlead.address" -}}
+{{- $ := first . -}}
+{{- $image := last . -}}
+{{- $registry := default $image.registry $.Values.global.imageRegistry -}}
+{{- $repository := $image.repository -}}
+{{- if $registry -}}{{- $repository = printf "%s/%s" $registry $repository -}}{{- end -}}
+{{- if $image.digest -}}
+{{- printf "%s@%s" $repository $image.digest -}}
+{{- else -}}
+{{- printf "%s:%s" $repository (default $.Chart.AppVersion $image.tag) -}}
+{{- end -}}
+{{- end -}}

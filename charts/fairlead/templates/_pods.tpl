@@ -1,0 +1,162 @@
+{{/* What every pod of ours has: (list context). */}}
+{{- define "fairlead.pod" -}}
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- if not .Values.hostUsers }}
+hostUsers: false
+{{- end }}
+{{- with .Values.global.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  {{- toYaml .Values.podSecurityContext | nindent 2 }}
+{{- end -}}
+
+{{/* What says where a pod may run: (list context component settings pool). */}}
+{{- define "fairlead.placement" -}}
+{{- $ := first . -}}
+{{- $component := index . 1 -}}
+{{- $it := index . 2 -}}
+{{- $pool := index . 3 -}}
+{{- with $it.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with $it.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $it.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with $it.affinity }}
+affinity:
+  {{- tpl (toYaml .) $ | nindent 2 }}
+{{- end }}
+{{- if or (ne $it.topologySpread "none") $it.topologySpreadConstraints }}
+topologySpreadConstraints:
+  {{- if ne $it.topologySpread "none" }}
+  {{- range $key, $when := dict "kubernetes.io/hostname" (ternary "DoNotSchedule" "ScheduleAnyway" (eq $it.topologySpread "hard")) "topology.kubernetes.io/zone" "ScheduleAnyway" }}
+  - maxSkew: 1
+    topologyKey: {{ $key }}
+    whenUnsatisfiable: {{ $when }}
+    labelSelector:
+      matchLabels:
+        {{- include "fairlead.selector" (list $ $component) | nindent 8 }}
+        {{- with $pool }}
+        fairlead/pool: {{ . }}
+        {{- end }}
+    matchLabelKeys: [pod-template-hash]
+  {{- end }}
+  {{- end }}
+  {{- with $it.topologySpreadConstraints }}
+  {{- tpl (toYaml .) $ | nindent 2 }}
+  {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* How a program finds its database; nothing of it is a secret. */}}
+{{- define "fairlead.databaseEnv" -}}
+- name: FAIRLEAD_DATABASE_URL_FILE
+  value: /run/fairlead/database/url
+{{- if not .Values.database.direct }}
+- name: FAIRLEAD_DATABASE_DIRECT
+  value: "false"
+{{- end }}
+{{- if .Values.database.tls.existingSecret }}
+- name: PGSSLROOTCERT
+  value: /run/fairlead/tls/ca.crt
+{{- if .Values.database.tls.clientCertificate }}
+- name: PGSSLCERT
+  value: /run/fairlead/tls/tls.crt
+- name: PGSSLKEY
+  value: /run/fairlead/tls/tls.key
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.databaseMounts" -}}
+- name: database
+  mountPath: /run/fairlead/database
+  readOnly: true
+{{- if .Values.database.tls.existingSecret }}
+- name: tls
+  mountPath: /run/fairlead/tls
+  readOnly: true
+{{- end }}
+- name: tmp
+  mountPath: /tmp
+{{- end -}}
+
+{{/*
+The volumes behind these mounts: (list context role size-of-tmp). A Secret that is not there yet
+does not keep a pod from starting: the program says what it waits for, and sees it when it comes.
+*/}}
+{{- define "fairlead.databaseVolumes" -}}
+{{- $ := first . -}}
+{{- $role := index . 1 -}}
+{{- $tls := $.Values.database.tls -}}
+- name: database
+  secret:
+    secretName: {{ include "fairlead.databaseSecret" $ }}
+    optional: true
+    defaultMode: 0440
+    items:
+      - key: {{ ternary (get $.Values.database.keys $role) $role (ne $.Values.database.existingSecret "") }}
+        path: url
+{{- if $tls.existingSecret }}
+- name: tls
+  secret:
+    secretName: {{ tpl $tls.existingSecret $ }}
+    optional: true
+    defaultMode: 0440
+    items:
+      - {key: {{ $tls.caKey }}, path: ca.crt}
+      {{- if $tls.clientCertificate }}
+      - {key: {{ $tls.certKey }}, path: tls.crt}
+      - {key: {{ $tls.privateKeyKey }}, path: tls.key}
+      {{- end }}
+{{- end }}
+- name: tmp
+  emptyDir:
+    {{- with last . }}
+    sizeLimit: {{ . }}
+    {{- else }} {}
+    {{- end }}
+{{- end -}}
+
+{{- define "fairlead.databaseSecret" -}}
+{{- if .Values.database.existingSecret -}}
+{{- tpl .Values.database.existingSecret . -}}
+{{- else if .Values.trialDatabase.enabled -}}
+{{- include "fairlead.named" (list . "trial-database") -}}
+{{- else -}}
+{{- include "fairlead.named" (list . "database") -}}
+{{- end -}}
+{{- end -}}
+
+{{/*
+The health port and who asks it. Ready means started, schema checked and not leaving; living means
+that the process answers. Neither looks at the database, so an outage restarts nothing.
+*/}}
+{{- define "fairlead.health" -}}
+ports:
+  - name: health
+    containerPort: {{ .Values.healthPort }}
+startupProbe:
+  httpGet: {path: /livez, port: health}
+  periodSeconds: 1
+  timeoutSeconds: 3
+  failureThreshold: 60
+readinessProbe:
+  httpGet: {path: /readyz, port: health}
+  periodSeconds: 1
+  timeoutSeconds: 3
+  failureThreshold: 1
+livenessProbe:
+  httpGet: {path: /livez, port: health}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+{{- end -}}

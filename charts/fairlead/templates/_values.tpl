@@ -1,0 +1,80 @@
+{{/*
+Lay one map over another, in place: (list under over). Unlike mergeOverwrite, what is false, 0 or
+empty counts too, so that a pool may have no replicas.
+*/}}
+{{- define "fairlead.overlay" -}}
+{{- $under := first . -}}
+{{- range $key, $value := last . -}}
+{{- if and (kindIs "map" $value) (kindIs "map" (get $under $key)) -}}
+{{- include "fairlead.overlay" (list (get $under $key) $value) -}}
+{{- else -}}
+{{- $_ := set $under $key $value -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* A pool with its defaults, as JSON: (list context pool). */}}
+{{- define "fairlead.pool" -}}
+{{- $pool := deepCopy (first .).Values.workerPoolDefaults -}}
+{{- include "fairlead.overlay" (list $pool (last .)) -}}
+{{- toJson $pool -}}
+{{- end -}}
+
+{{/* Seconds of an attempt's longest budget in a pool: (list context pool). */}}
+{{- define "fairlead.longest" -}}
+{{- $settings := (first .).Values.scheduler.settings -}}
+{{- (last .).longestTimeoutSeconds | default $settings.timeoutMaxSeconds | default 3600 -}}
+{{- end -}}
+
+{{/* Seconds that a pool's running jobs get: (list context pool). */}}
+{{- define "fairlead.grace" -}}
+{{- (last .).graceSeconds | default (include "fairlead.longest" . | float64) -}}
+{{- end -}}
+
+{{/* A scalar as a variable's text; a large number is not written as 1e+06. */}}
+{{- define "fairlead.text" -}}
+{{- if and (kindIs "float64" .) (eq (floor .) .) -}}{{ int64 . }}{{- else -}}{{ . }}{{- end -}}
+{{- end -}}
+
+{{/* Settings as variables: (list shared own), maps by name in camel case; its own ones win. */}}
+{{- define "fairlead.settings" -}}
+{{- $all := deepCopy (first .) -}}
+{{- include "fairlead.overlay" (list $all (last .)) -}}
+{{- range $name, $value := $all }}
+- name: FAIRLEAD_{{ $name | snakecase | upper }}
+  value: {{ include "fairlead.text" $value | quote }}
+{{- end }}
+{{- end -}}
+
+{{/* Refuse values that a schema cannot see to be wrong. */}}
+{{- define "fairlead.validate" -}}
+{{- $given := list -}}
+{{- if .Values.database.existingSecret }}{{ $given = append $given "database.existingSecret" }}{{ end -}}
+{{- if .Values.database.url }}{{ $given = append $given "database.url" }}{{ end -}}
+{{- if .Values.trialDatabase.enabled }}{{ $given = append $given "trialDatabase.enabled" }}{{ end -}}
+{{- if eq (len $given) 0 -}}
+{{- fail "where is the database? Set database.existingSecret to a Secret with one URL for each role, or, to try Fairlead out, trialDatabase.enabled=true" -}}
+{{- end -}}
+{{- if gt (len $given) 1 -}}
+{{- fail (printf "%s are all set: keep one of them" (join " and " $given)) -}}
+{{- end -}}
+{{- if and (eq .Values.migrations.mode "hook") (not .Values.database.existingSecret) -}}
+{{- fail (printf "migrations.mode=hook runs before %s is there: use migrations.mode=job, or database.existingSecret" (first $given)) -}}
+{{- end -}}
+{{- if and .Values.metrics.podMonitor.enabled .Values.metrics.serviceMonitor.enabled -}}
+{{- fail "metrics.podMonitor.enabled and metrics.serviceMonitor.enabled are both set, and every series would be scraped twice: keep one of them" -}}
+{{- end -}}
+{{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
+{{- fail "metrics.serviceMonitor.enabled needs metrics.service.enabled=true, or use metrics.podMonitor.enabled" -}}
+{{- end -}}
+{{- range $name, $over := .Values.workerPools -}}
+{{- if not (kindIs "invalid" $over) -}}
+{{- $pool := include "fairlead.pool" (list $ $over) | fromJson -}}
+{{- $grace := include "fairlead.grace" (list $ $pool) | float64 -}}
+{{- $longest := include "fairlead.longest" (list $ $pool) | float64 -}}
+{{- if and (lt $grace $longest) (not $pool.cutShort) -}}
+{{- fail (printf "workerPools.%s.graceSeconds (%v) is under the longest budget of an attempt (%v s), so a rollout would cut jobs short: raise it, lower workerPools.%s.longestTimeoutSeconds or scheduler.settings.timeoutMaxSeconds, or set workerPools.%s.cutShort=true" $name $grace $longest $name $name) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}

@@ -1,0 +1,97 @@
+"""Values that cannot work are refused, with the field's name, before anything is installed."""
+
+import pytest
+
+from tests.support.chart import GIVEN, TRIAL, Object, Refused, needs_helm, render
+
+pytestmark = [needs_helm]
+
+
+def refused(values: Object) -> str:
+    """Return what helm says against values that it must not take."""
+    with pytest.raises(Refused) as caught:
+        render(values)
+    return caught.value.said
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"scheduler": {"replicas": "two"}}, "'/scheduler/replicas': got string, want integer"),
+        ({"scheduler": {"replica": 1}}, "'/scheduler': additional properties 'replica'"),
+        (
+            {"scheduler": {"settings": {"queuedMax": 0}}},
+            "'/scheduler/settings/queuedMax': minimum: got 0, want 1",
+        ),
+        (
+            {"scheduler": {"settings": {"workerLeaseSeconds": 5}}},
+            "'/scheduler/settings': additional properties 'workerLeaseSeconds'",
+        ),
+        ({"settings": {"logLevel": "loud"}}, "'/settings/logLevel': value must be one of"),
+        (
+            {"workerPools": {"a": {"concurency": 5}}},
+            "'/workerPools/a': additional properties 'concurency'",
+        ),
+        (
+            {"workerPools": {"a": {"image": {"digest": "latest"}}}},
+            "'/workerPools/a/image/digest': 'latest' does not match",
+        ),
+        ({"workerPools": {"Reports": {}}}, "invalid propertyName 'Reports'"),
+        ({"workerPoolDefaults": {"app": "jobs"}}, "'/workerPoolDefaults/app': 'jobs' does not"),
+        ({"migrations": {"mode": "init"}}, "'/migrations/mode': value must be one of"),
+        ({"healthPort": 80}, "'/healthPort': minimum: got 80, want 1,024"),
+    ],
+    ids=str,
+)
+def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
+    """Bad values get a schema error from helm that names the field."""
+    assert said in refused({**GIVEN, **values})
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "Set database.existingSecret"),
+        ({**GIVEN, **TRIAL}, "database.existingSecret and trialDatabase.enabled are all set"),
+        (
+            {"database": {"existingSecret": "db", "url": "postgresql://db/a"}},
+            "database.existingSecret and database.url are all set",
+        ),
+        ({**TRIAL, "migrations": {"mode": "hook"}}, "migrations.mode=hook runs before"),
+        (
+            {
+                **GIVEN,
+                "metrics": {
+                    "podMonitor": {"enabled": True},
+                    "serviceMonitor": {"enabled": True},
+                },
+            },
+            "every series would be scraped twice",
+        ),
+        (
+            {
+                **GIVEN,
+                "metrics": {"service": {"enabled": False}, "serviceMonitor": {"enabled": True}},
+            },
+            "metrics.serviceMonitor.enabled needs metrics.service.enabled=true",
+        ),
+        (
+            {**GIVEN, "workerPools": {"a": {"graceSeconds": 60}}},
+            "workerPools.a.graceSeconds (60) is under the longest budget of an attempt (3600",
+        ),
+        (
+            {
+                **GIVEN,
+                "scheduler": {"settings": {"timeoutMaxSeconds": 100}},
+                "workerPools": {"a": {"graceSeconds": 60}},
+            },
+            "under the longest budget of an attempt (100 s)",
+        ),
+    ],
+    ids=str,
+)
+def test_values_that_do_not_go_together_are_refused_in_one_sentence(
+    values: Object, said: str
+) -> None:
+    """What a schema cannot see is said by the chart, with the fields and what to do."""
+    assert said in refused(values)

@@ -1,0 +1,123 @@
+"""The chart as helm renders it, on this machine alone."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import cast
+
+import pytest
+import yaml
+
+from tests.support.tree import ROOT
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Object = dict[str, Json]
+
+CHART = ROOT / "charts/fairlead"
+HELM = os.environ.get("FAIRLEAD_TEST_HELM") or shutil.which("helm") or ""
+TRIAL: Object = {"trialDatabase": {"enabled": True, "password": "trial"}}
+GIVEN: Object = {"database": {"existingSecret": "db"}}
+EVERYTHING: Object = {
+    **GIVEN,
+    "networkPolicy": {"enabled": True},
+    "workerPoolDefaults": {
+        "podDisruptionBudget": {"enabled": True},
+        "networkEgress": [{"ports": [{"port": 443}]}],
+        "doNotDisrupt": True,
+    },
+    "metrics": {
+        "podMonitor": {"enabled": True},
+        "prometheusRule": {"enabled": True},
+        "dashboards": {"enabled": True},
+    },
+}
+PRODUCTION = cast("Object", yaml.safe_load((CHART / "values-production.yaml").read_text()))
+
+needs_helm = pytest.mark.skipif(
+    not HELM, reason="helm is not here: put helm 3.14 or newer into PATH to test the chart"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Refused(Exception):
+    """Helm's own words for values that it does not take."""
+
+    said: str
+
+
+def helm(*arguments: str, values: Mapping[str, Json]) -> str:
+    """Run helm on the chart with these values and return what it says.
+
+    Raises:
+        Refused: it does not take the values.
+    """
+    done = subprocess.run(
+        [HELM, *arguments, "--values", "-"],
+        input=json.dumps(values),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        raise Refused(done.stderr)
+    return done.stdout
+
+
+def render(values: Mapping[str, Json], *flags: str) -> tuple[Object, ...]:
+    """Return the objects of a release `shop` in the namespace `work`, to be looked at only."""
+    return _rendered(json.dumps(values), flags)
+
+
+@cache
+def _rendered(values: str, flags: tuple[str, ...]) -> tuple[Object, ...]:
+    release = ("template", "shop", str(CHART), "--namespace", "work", *flags)
+    text = helm(*release, values=json.loads(values))
+    return tuple(cast("Object", each) for each in yaml.safe_load_all(text) if each)
+
+
+def at(found: Json, *path: str | int) -> Json:
+    """Return what stands under a path of keys and places; None where there is nothing."""
+    for step in path:
+        if isinstance(found, dict):
+            found = found.get(str(step))
+        elif isinstance(found, list) and isinstance(step, int) and step < len(found):
+            found = found[step]
+        else:
+            return None
+    return found
+
+
+def one(objects: tuple[Object, ...], kind: str, name: str) -> Object:
+    """Return the object of this kind and name."""
+    (found,) = [
+        each for each in objects if (each["kind"], at(each, "metadata", "name")) == (kind, name)
+    ]
+    return found
+
+
+def of(objects: tuple[Object, ...], kind: str) -> tuple[Object, ...]:
+    """Return the objects of a kind."""
+    return tuple(each for each in objects if each["kind"] == kind)
+
+
+def pod_specs(objects: tuple[Object, ...]) -> Iterator[tuple[str, Object]]:
+    """Yield the specification of every pod, with its owner's name."""
+    for each in objects:
+        spec = (
+            at(each, "spec") if each["kind"] == "Pod" else at(each, "spec", "template", "spec")
+        )
+        if isinstance(spec, dict):
+            yield f"{each['kind']}/{at(each, 'metadata', 'name')}", spec
+
+
+def environment(deployment: Object) -> dict[str, str]:
+    """Return the variables of a Deployment's container; those of the pod itself as `pod`."""
+    listed = cast(
+        "list[Object]", at(deployment, "spec", "template", "spec", "containers", 0, "env")
+    )
+    return {str(each["name"]): str(each.get("value", "pod")) for each in listed}
