@@ -38,10 +38,18 @@ def _history() -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
 
+def line(event: str, *, job: int, token: int) -> bytes:
+    """Return what says that something happened to an attempt now.
+
+    On a line of its own, even if whoever wrote the last one was killed over it.
+    """
+    said = {"event": event, "job": job, "token": token, "at": time(), "pid": os.getpid()}
+    return b"\n" + json.dumps(said).encode() + b"\n"
+
+
 def note(event: str, job: fairlead.Job) -> None:
     """Write down that something happened to an attempt now."""
-    line = {"event": event, "job": job.id, "token": job.token, "at": time(), "pid": os.getpid()}
-    os.write(_history(), json.dumps(line).encode() + b"\n")
+    os.write(_history(), line(event, job=job.id, token=job.token))
 
 
 @contextmanager

@@ -53,10 +53,15 @@ class Verdict:
 
 
 def read(path: Path) -> tuple[Event, ...]:
-    """Return every event, in the order of writing."""
+    """Return every event, in the order of writing.
+
+    A line without its end is being written at this moment, or its writer was killed over it: a
+    file grows page by page, and a write may end between two of them.
+    """
     if not path.exists():
         return ()
-    return tuple(Event(**json.loads(line)) for line in path.read_text("utf-8").splitlines())
+    lines = path.read_text("utf-8").splitlines()
+    return tuple(Event(**json.loads(line)) for line in lines if line.endswith("}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,17 @@
 """The verdict over a history sees each thing that may go wrong, and nothing else."""
 
+from pathlib import Path
+
 import pytest
 
+from tests.chaos import app
 from tests.chaos.history import (
     Ended,
     Event,
     Found,
     Verdict,
     judge,
+    read,
     slowest_recovery_seconds,
 )
 from tests.chaos.records import Effect
@@ -34,6 +38,18 @@ def ran(job: int, token: int, *, finished: bool = True, at: float = 0.0) -> tupl
     """Return what an attempt writes down."""
     start = Event("started", job, token, at, pid=100 + token)
     return (start, Event("finished", job, token, at + 1, 100 + token)) if finished else (start,)
+
+
+def test_a_line_that_its_writer_was_killed_over_hides_no_other(tmp_path: Path) -> None:
+    """Half of it may stand at the end of the file, and then before other lines."""
+    history, started = tmp_path / "history", app.line("started", job=7, token=8)
+    history.write_bytes(started + started[:20])
+    before = read(history)
+    history.write_bytes(started + started[:20] + started)
+
+    found = [len(before), len(read(history))]
+
+    assert [1, 2] == found
 
 
 def test_a_job_that_was_cut_short_and_run_again_is_clean() -> None:
