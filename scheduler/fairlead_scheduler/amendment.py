@@ -68,22 +68,26 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
 
 
 def rule(
-    ledgers: Sequence[Ledger], everywhere: int, by_lane: Mapping[Lane, int], now_us: int
+    ledgers: Sequence[Ledger],
+    everywhere: Mapping[int, int],
+    by_lane: Mapping[Lane, int],
+    now_us: int,
 ) -> None:
     """Let these rules hold, from the next plan on.
 
     Args:
         ledgers: The books of the bands, whose table has the rules.
-        everywhere: Those that hold for everybody they are for, of those that ask nothing of
-            lanes.
+        everywhere: By the pools' places, those that hold for everybody they are for in a pool,
+            of those that ask nothing of lanes.
         by_lane: For some lanes, those of the others that hold for them.
         now_us: The database's time.
     """
     books = {(ledger.shared.place, ledger.band): ledger for ledger in ledgers}
     for ledger in ledgers:
         ledger.now_us = now_us
-        changed = ledger.ruling ^ everywhere
-        ledger.ruling = everywhere
+        ruling = everywhere.get(ledger.shared.place, 0)
+        changed = ledger.ruling ^ ruling
+        ledger.ruling = ruling
         if changed:
             _rule_everywhere(ledger, changed)
     for lane, ruling in by_lane.items():

@@ -47,7 +47,7 @@ class Judging:
         self.conditions = list(conditions)
         self._labels = labels
         self._used = used
-        self._values: Mapping[str, Scope] = {}
+        self._values: Sequence[Mapping[str, Scope]] = ()
         self._began_us = self._now_us = 0
         self._left = 0
         self._spent: Counter[int] = Counter()
@@ -55,8 +55,10 @@ class Judging:
         self._failed: dict[int, Exception] = {}
         self._true: Counter[int] = Counter()
 
-    def begin(self, values: Mapping[str, Scope], *, began_us: int, now_us: int) -> None:
-        """Begin a slice with these values, by zone, of what is the same for all."""
+    def begin(
+        self, values: Sequence[Mapping[str, Scope]], *, began_us: int, now_us: int
+    ) -> None:
+        """Begin a slice with these values, by pool and zone, of what is the same for a pool."""
         self._values = values
         self._began_us, self._now_us = began_us, now_us
         self._left = _SLICE
@@ -97,7 +99,8 @@ class Judging:
         self._left -= 1
         holds = False
         try:
-            holds = condition.holds((*self._values[condition.rule.zone], *known, *job))
+            same = self._values[lane.queue.pool][condition.rule.zone]
+            holds = condition.holds((*same, *known, *job))
         except Exception as error:  # noqa: BLE001 - whatever a rule raises, dispatch goes on
             self._failed[bit] = error
         self._true[bit] += holds

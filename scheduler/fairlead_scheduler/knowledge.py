@@ -105,16 +105,16 @@ class Knowledge:
         """Whether there is something that could be dispatched."""
         return self.heads.total > 0 or bool(self._wants)
 
-    @property
-    def workers(self) -> Workers:
-        """The slots of live workers, as the rules of the policy may ask for them."""
-        pools, capacity = self._see(), self.capacity
-        return Workers(sum(map(capacity.slots, pools)), sum(map(capacity.free, pools)))
+    def workers(self, pool: str | None) -> Workers:
+        """Return the slots of a pool's live workers, as rules may ask for them; None: none."""
+        if pool is None:
+            return Workers(0, 0)
+        return Workers(self.capacity.slots(pool), self.capacity.free(pool))
 
     @property
     def free(self) -> int:
         """How many slots of live workers hold nothing."""
-        return self.workers.free
+        return sum(map(self.capacity.free, self._see()))
 
     def claims(self, pool: str) -> int:
         """Return how many rows a pool's workers claimed between the last two looks."""

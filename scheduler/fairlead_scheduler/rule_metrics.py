@@ -14,8 +14,8 @@ class RuleMetrics:
         self._true = Gauge(
             "fairlead_policy_rule_true",
             "For how many a rule holds: 1 or 0 where its condition asks nothing of lanes or "
-            "jobs, else tenants of queues, or how often in the last second it was true for a "
-            "job; shown by the leader only.",
+            "jobs, be it true in all pools or in one; else tenants of queues, or how often in "
+            "the last second it was true for a job; shown by the leader only.",
             ("rule",),
             registry=registry,
         )

@@ -6,8 +6,8 @@ takes too long all the same, or has no value, is disabled until another policy c
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
 from fairlead.policy.cel import Scope
 from fairlead.policy.variables import Workers, clock, everywhere
@@ -28,6 +28,10 @@ _SLICE_SECONDS = 0.05
 _SLICE = 150
 """Conditions of lanes that are looked at together: three thousand a second."""
 K = TypeVar("K")
+Fleet: TypeAlias = Callable[[str | None], Workers]
+"""Says which slots a pool has; None: of queues that no pool serves."""
+Values: TypeAlias = Sequence[Mapping[str, tuple[object, ...]]]
+"""By the pools' places and by zone, the values that are the same for all lanes of a pool."""
 
 
 class Order(Protocol):
@@ -102,7 +106,8 @@ class Rulings:
         rules = table.rules
         self._judging = Judging(rules.by_job, rules.labels, self._clocks.used)
         self._true_of_jobs: Counter[str] = Counter()
-        self._holding = 0
+        self._holding: dict[int, int] = {}
+        """By the pools' places, the rules that hold for all whom they are for."""
         self._lifted = 0
         self._chances = Chances()
         self._everywhere_due = self._round_due = self._slice_due = 0.0
@@ -110,7 +115,7 @@ class Rulings:
         self._place = 0
         self._metrics.clear()
 
-    def look(self, order: Order, workers: Workers, now_us: int) -> None:
+    def look(self, order: Order, fleet: Fleet, now_us: int) -> None:
         """Let hold what holds now, before the next plan.
 
         Conditions that ask nothing of lanes are looked at once a second and when a policy
@@ -126,7 +131,7 @@ class Rulings:
         now = self._clocks.now()
         ruled: dict[Lane, int] = {}
         if now >= min(self._everywhere_due, self._slice_due):
-            values = self._values(workers, now_us)
+            values = self._values(order, fleet, now_us)
             if now >= self._everywhere_due:
                 self._everywhere_due = now + _EVERYWHERE_SECONDS
                 self._look_everywhere(values)
@@ -139,23 +144,34 @@ class Rulings:
             ruled |= self._lift(order, ruled)
         amendment.rule(order.ledgers, self._holding, ruled, now_us)
 
-    def _values(self, workers: Workers, now_us: int) -> dict[str, tuple[object, ...]]:
-        """Return, for each zone, the values that are the same for all lanes."""
+    def _values(self, order: Order, fleet: Fleet, now_us: int) -> Values:
+        """Return the values of what no lane has a part in."""
         by_job = self._judging.conditions
         zones = {each.rule.zone for each in (*self._everywhere, *self._by_lane, *by_job)}
-        return {zone: everywhere(clock(zone, now_us), workers) for zone in zones}
+        clocks = [(zone, clock(zone, now_us)) for zone in zones]
+        pools = [fleet(shared.name) for shared in order.ledgers[0].shared.fleet]
+        return [{zone: everywhere(at, workers) for zone, at in clocks} for workers in pools]
 
-    def _look_everywhere(self, values: Mapping[str, Scope]) -> None:
-        self._holding = 0
+    def _look_everywhere(self, values: Values) -> None:
+        """See what holds for all of a pool, once for all pools where slots do not matter."""
+        before, self._holding = self._holding, dict.fromkeys(range(len(values)), 0)
         for condition in tuple(self._everywhere):
-            answer = self._ask(condition, {condition.name: values[condition.rule.zone]})
-            holds = answer.get(condition.name, False) and condition in self._everywhere
-            self._holding |= condition.bit if holds else 0
-            self._metrics.true(condition.name, 1 if holds else 0)
+            rule, bit = condition.rule, condition.bit
+            asked = [*self._holding] if rule.reads_workers else [0]
+            found = self._ask(condition, {pool: values[pool][rule.zone] for pool in asked})
+            if not rule.reads_workers:
+                found = dict.fromkeys(self._holding, found[0])
+            if condition in self._everywhere:
+                for pool in self._holding:
+                    holds = found.get(pool, before.get(pool, 0) & bit > 0)
+                    self._holding[pool] |= bit if holds else 0
+            self._metrics.true(
+                condition.name, int(any(x & bit for x in self._holding.values()))
+            )
         for condition in self._judging.conditions:
             self._metrics.true(condition.name, self._true_of_jobs.pop(condition.name, 0))
 
-    def _judge_jobs(self, order: Order, values: Mapping[str, Scope], now_us: int) -> None:
+    def _judge_jobs(self, order: Order, values: Values, now_us: int) -> None:
         """Take what the looks at jobs took since the last time, and let them go on."""
         judging = self._judging
         if judging.conditions:
@@ -179,9 +195,7 @@ class Rulings:
         self._place = place + max(1, _SLICE // len(self._by_lane))
         return self._lanes[place : self._place]
 
-    def _look_at(
-        self, lanes: list[Lane], values: Mapping[str, tuple[object, ...]], now_us: int
-    ) -> dict[Lane, int]:
+    def _look_at(self, lanes: list[Lane], values: Values, now_us: int) -> dict[Lane, int]:
         """Return which rules hold for each of these lanes; for one without work, none do."""
         ruled: dict[Lane, int] = {}
         known: dict[Lane, tuple[object, ...]] = {}
@@ -195,8 +209,12 @@ class Rulings:
             if facts is not None:
                 known[lane], ruled[lane] = facts, lane.ruling
         for condition in tuple(self._by_lane):
-            bit, same = condition.bit, values[condition.rule.zone]
-            scopes = {lane: same + facts for lane, facts in known.items() if lane.rules & bit}
+            bit, same = condition.bit, [each[condition.rule.zone] for each in values]
+            scopes = {
+                lane: same[lane.queue.pool] + facts
+                for lane, facts in known.items()
+                if lane.rules & bit
+            }
             for lane, holds in self._ask(condition, scopes).items():
                 ruled[lane] = ruled[lane] | bit if holds else ruled[lane] & ~bit
         return ruled
@@ -239,7 +257,8 @@ class Rulings:
         self._everywhere = [each for each in self._everywhere if each is not condition]
         self._by_lane = [each for each in self._by_lane if each is not condition]
         self._judging.disable(condition)
-        self._holding &= ~condition.bit
+        for pool in self._holding:
+            self._holding[pool] &= ~condition.bit
         self._lifted |= condition.bit
         self._tell(Disabled(self._table.stored, condition.name, said))
 

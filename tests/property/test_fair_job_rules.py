@@ -145,7 +145,7 @@ class Watch:
         free = fleet.slots - len(fleet.running)
         if fleet.now_us >= self._due_us:
             self._free, self._due_us = free, fleet.now_us + SECOND
-        self._rulings.look(fleet.order, Workers(fleet.slots, free), fleet.now_us)
+        self._rulings.look(fleet.order, lambda _: Workers(fleet.slots, free), fleet.now_us)
 
     def look(self) -> None:
         """Check what the last plan has dispatched, and what it has left."""

@@ -75,7 +75,7 @@ class Fleet:
         ended, self.running = self.running[:ending], self.running[ending:]
         order.ended(ended, [now_us - self._begun_us[job] for job in ended])
         self._seconds += 1.0
-        self._rulings.look(order, Workers(9, free), now_us)
+        self._rulings.look(order, lambda _: Workers(9, free), now_us)
         planned = [job.id for job in self._bench.plan(room, slots=1000)]
         order.claimed(planned, self._bench.now_us)
         self._begun_us |= dict.fromkeys(planned, self._bench.now_us - MS)

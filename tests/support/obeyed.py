@@ -1,5 +1,6 @@
 """Obeying a policy for a few looks: the leader's own table, books and rules, no database."""
 
+from functools import partial
 from itertools import product
 
 from fairlead.policy import Policy
@@ -50,7 +51,7 @@ def jobs_obeying(policy: Policy) -> int:
         if look == 1:
             order.apply(table, now_us)
         order.learn([None] * len(order.traits()))
-        rulings.look(order, Workers(SLOTS, look % 2 * SLOTS), now_us)
+        rulings.look(order, partial(_workers, look % 2 * SLOTS), now_us)
         order.recalled(order.surplus(), heads)
         jobs = [job.id for job in order.plan(now_us, SLOTS, SLOTS, heads).jobs]
         assert done.isdisjoint(jobs)
@@ -58,3 +59,9 @@ def jobs_obeying(policy: Policy) -> int:
         order.claimed(jobs, now_us)
         order.ended(jobs, [10_000] * len(jobs))
     return len(done)
+
+
+def _workers(free: int, pool: str | None) -> Workers:
+    """Return the slots of the only pool."""
+    del pool
+    return Workers(SLOTS, free)

@@ -44,7 +44,7 @@ class Ruled:
         """Look at the rules after so long, at this hour."""
         self.seconds += seconds
         self.bench.now_us = self.bench.now_us if hour is None else hour * HOUR
-        self.rulings.look(self.bench.order, self.workers, self.bench.now_us)
+        self.rulings.look(self.bench.order, lambda _: self.workers, self.bench.now_us)
 
     def plan(
         self,

@@ -50,10 +50,10 @@ def test_a_rate_counts_over_all_bands_while_a_rule_is_for_some_of_them() -> None
     bench.add("q/a", *[1] * 9, rank=BULK)
     clocks = Clocks(lambda: bench.now_us / SECOND, lambda: 0.0)
     rulings = Rulings(Metrics().policy.rules, lambda _: None, clocks)
-    rulings.look(bench.order, Workers(8, 8), bench.now_us)
+    rulings.look(bench.order, lambda _: Workers(8, 8), bench.now_us)
     assert 2 == len(bench.plan())
     bench.now_us += 61 * SECOND
-    rulings.look(bench.order, Workers(8, 8), bench.now_us)
+    rulings.look(bench.order, lambda _: Workers(8, 8), bench.now_us)
     bench.plan(0)
     bench.add("q/a", *[1] * 9, rank=URGENT)
 

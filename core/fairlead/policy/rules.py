@@ -12,7 +12,7 @@ from fairlead.policy.globs import glob
 from fairlead.policy.kinds import Kind
 from fairlead.policy.part import Part
 from fairlead.policy.slots import SLOTS_MAX
-from fairlead.policy.variables import CLOCK, JOB, LANE, expression, samples
+from fairlead.policy.variables import CLOCK, JOB, LANE, WORKERS, expression, samples
 from fairlead.policy.zones import UTC, time_zone
 
 EXPRESSIONS_MAX = 100
@@ -195,6 +195,11 @@ class Rule(Part):
     def expression(self) -> Expression:
         """The condition, ready to be run."""
         return expression(self.when)
+
+    @property
+    def reads_workers(self) -> bool:
+        """Whether the condition may differ from pool to pool."""
+        return not self.expression.reads.isdisjoint(WORKERS)
 
     @property
     def reads_lane(self) -> bool:

@@ -1,7 +1,7 @@
 """What the conditions of a policy's rules may ask for: each variable with its type and meaning.
 
-The values are given in this order: those that are the same for all, those of a lane, and those
-of a job.
+The values are given in this order: those that are the same for all of a pool, those of a
+lane, and those of a job.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ class Variable(NamedTuple):
 
 
 class Workers(NamedTuple):
-    """The slots of live workers, of all pools of the policy."""
+    """The slots of a pool's live workers."""
 
     slots: int
     free: int
@@ -45,7 +45,11 @@ CLOCK: Mapping[str, Variable] = {
     ),
 }
 WORKERS: Mapping[str, Variable] = {
-    "workers.slots": Variable(INT, "All slots of live workers of all pools of the policy."),
+    "workers.slots": Variable(
+        INT,
+        "All slots of live workers of the queue's pool, and one for each job that waits there "
+        "to run alone; 0 where no pool serves the queue.",
+    ),
     "workers.free": Variable(INT, "Those of these slots that hold no job."),
     "workers.free_ratio": Variable(
         DOUBLE, "The free slots' share of all slots, 0.0 to 1.0; 0.0 without workers."
@@ -108,7 +112,7 @@ def clock(zone: str, now_us: int) -> tuple[int, int, int]:
 
 
 def everywhere(clock: tuple[int, int, int], workers: Workers) -> tuple[object, ...]:
-    """Return the values of what is the same for all lanes."""
+    """Return the values of what is the same for all lanes of a pool."""
     ratio = workers.free / workers.slots if workers.slots else 0.0
     return (*clock, workers.slots, workers.free, ratio)
 

@@ -8,6 +8,7 @@ and at the start what a leader finds that takes over.
 from bisect import bisect_right, insort
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
@@ -137,7 +138,6 @@ class Fair(Leader):
             for stream, each in inherited.waiting.items()
         )
         self._heads.surveyed()
-        self._running = sum(row.claimed_us is not None for row in rows)
         self._seconds = 0.0
         clocks = Clocks(lambda: self._seconds, lambda: 0.0)
         self._rulings = Rulings(_Unseen(), _forget, clocks)
@@ -176,14 +176,12 @@ class Fair(Leader):
 
     def claimed(self, claims: Sequence[Event]) -> None:
         """Read the receipts of claims."""
-        self._running += len(claims)
         for at_us, group in groupby(claims, key=_at_us):
             ids = [self._id(job) for job, _ in group]
             self._order.claimed(ids, at_us + self._begun_us)
 
     def ended(self, endings: Sequence[Event]) -> None:
         """Read the receipts of endings, with what they ran."""
-        self._running -= len(endings)
         ids = [self._id(job) for job, _ in endings]
         self._order.ended(ids, [self._costs_us.pop(job_id) for job_id in ids])
 
@@ -204,8 +202,7 @@ class Fair(Leader):
         # Neither traces nor counts tell what is in jobs: keys and rules for them hold nobody.
         order.learn([None] * len(order.traits()))
         self._seconds = now_us / 1e6
-        slots = sum(size.slots for size in sizes)
-        self._rulings.look(order, Workers(slots, max(0, slots - self._running)), now_us)
+        self._rulings.look(order, partial(self._workers, sizes), now_us)
         recalled = self._recall(now_us)
         waiting = {each.pool: each.unclaimed for each in order.served}
         rooms = {
@@ -222,6 +219,14 @@ class Fair(Leader):
             for job in jobs
         ]
         return Look(frozenset(self._place(job_id) for job_id in recalled), rows)
+
+    def _workers(self, sizes: Sequence[Size], pool: str | None) -> Workers:
+        """Return the slots of a pool's workers, as rules may ask for them; None: none."""
+        for order in self._order.served:
+            if order.pool == pool and pool in self._pools:
+                slots = sizes[self._pools[pool]].slots
+                return Workers(slots, max(0, slots - len(order.in_flight) + order.unclaimed))
+        return Workers(0, 0)
 
     def _recall(self, now_us: int) -> set[int]:
         """Take back what has waited too long for its band, or may not wait where it does."""
