@@ -1335,7 +1335,7 @@ CREATE UNLOGGED TABLE fairlead.fairness_reports (
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200', toast.autovacuum_vacuum_scale_factor='0', toast.autovacuum_vacuum_threshold='500');
 
-COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were shared from since to at, by tenant. The leader writes it every 5 s while jobs run or wait; tenant_shares shows it as rows.';
+COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were shared from since to at, by tenant. The leader writes it every 5 s while jobs run or wait, and deletes that of a pool which the policy does not name once nothing has run there for a minute; tenant_shares shows it as rows.';
 
 COMMENT ON COLUMN fairlead.fairness_reports.epoch IS 'The term of the leader that wrote it.';
 
@@ -2288,7 +2288,7 @@ GRANT UPDATE(answer) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
 GRANT USAGE ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
 
-GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;

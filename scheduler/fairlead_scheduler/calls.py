@@ -24,6 +24,7 @@ class Requests:
     def __init__(self, call: Callable[[str], None]) -> None:
         self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
         self.reports: SimpleQueue[tuple[str, Report]] = SimpleQueue()
+        self.pools: SimpleQueue[frozenset[str]] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
         self.disabled: SimpleQueue[Disabled] = SimpleQueue()
         self.idle = False
@@ -58,6 +59,11 @@ class Requests:
     def report(self, pool: str, report: Report) -> None:
         """Publish how the slots of a pool were shared."""
         self.reports.put((pool, report))
+        self._call("report")
+
+    def report_on(self, pools: frozenset[str]) -> None:
+        """From now on publish reports on these pools only, and forget those on others."""
+        self.pools.put(pools)
         self._call("report")
 
     def policy(self) -> None:

@@ -102,6 +102,17 @@ class FairnessMetrics:
     def show(self, pool: str, report: Report) -> None:
         """Show a pool's report in place of the one before it."""
         self._reports[pool] = report
+        self._show()
+
+    def end(self, pool: str) -> None:
+        """Show nothing of a pool any more."""
+        if self._reports.pop(pool, None) is not None:
+            self._show()
+
+    def _show(self) -> None:
+        if not self._reports:
+            self.hide()
+            return
         reports = self._reports.items()
         self._jain.show(
             {(name,): (nan if each.jain is None else each.jain,) for name, each in reports}

@@ -5,7 +5,6 @@ Polling is the truth; a notification, like the bell that the sweeps ring, only s
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
-from functools import partial
 from math import inf
 from queue import SimpleQueue
 from time import monotonic, thread_time
@@ -20,7 +19,7 @@ from fairlead_scheduler.explain import told
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
 from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.reporter import Reporter
+from fairlead_scheduler.reporting import Reporting
 from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
@@ -84,8 +83,8 @@ class Loop:
         self._everybody_due = 0.0
         self._everybody_seconds = _EVERYBODY_SECONDS
         self._notifying = False
-        self._reporters: dict[str, Reporter] = {}
-        self._reported: dict[str, bool] = {}
+        look_us = int(settings.report_seconds * 1e6)
+        self._reporting = Reporting(metrics, requests, look_us)
         self._recall_due = self._held_due = self._questions_due = 0.0
         self._look_due = self._stirred_at = self._due
         self._audit_asked = self._due
@@ -130,7 +129,7 @@ class Loop:
         # 5. Ask the sweeps for what is theirs, answer questions, and report.
         self._ask_sweeps(view)
         self._explain()
-        self._report()
+        self._reporting.step(self._knowledge, self._now_us)
         # 6. Rest.
         return self._rest(view, planned, began=began, stirred=bool(news))
 
@@ -265,27 +264,6 @@ class Loop:
         ]
         if answers:
             self._store.explain(answers)
-
-    def _report(self) -> None:
-        """Show how the slots were shared, and have it published while there is anything to say.
-
-        The first report of nothing is published as well: nobody shall take the one before it
-        for the present.
-        """
-        for order in self._knowledge.order.served:
-            pool = order.pool or ""
-            reporter = self._reporters.get(pool)
-            if reporter is None:
-                look_us = int(self._settings.report_seconds * 1e6)
-                reporter = self._reporters[pool] = Reporter(look_us)
-            look = partial(self._knowledge.look, order, self._now_us)
-            report = reporter.step(self._now_us, look)
-            if report is not None:
-                self._metrics.fairness.show(pool, report)
-                self._metrics.queues.means(pool, report.means_seconds())
-                if report.tenants or self._reported.get(pool):
-                    self._requests.report(pool, report)
-                self._reported[pool] = bool(report.tenants)
 
     def _show_terms(self, news: Sequence[News]) -> None:
         """Show the policy in force, and once a second how many lanes are held back."""

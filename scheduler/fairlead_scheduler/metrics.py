@@ -92,6 +92,13 @@ class Metrics:
             "fairlead_jobs_rescued", "Jobs taken back from lost workers.", registry=registry
         )
 
+    def end_pool(self, pool: str) -> None:
+        """Show nothing of a pool any more, which the policy does not name and has no work."""
+        self.fairness.end(pool)
+        self.queues.end(pool)
+        self.overflow.labels(pool)  # a version of the package raises for what is not there
+        self.overflow.remove(pool)
+
 
 class Names:
     """Which queues and kinds are labels: the first that are seen, so that series are few."""
@@ -314,6 +321,10 @@ class QueueMetrics:
     def means(self, pool: str, means_seconds: Mapping[str, float]) -> None:
         """Take how long a pool's jobs run at present, by queues, in place of those before."""
         self._means[pool] = means_seconds
+
+    def end(self, pool: str) -> None:
+        """Forget how long a pool's jobs ran."""
+        self._means.pop(pool, None)
 
     def dead(self, dead: Mapping[str, int]) -> None:
         """Show how many jobs of queues failed for good; a queue that is not named has none."""

@@ -76,6 +76,11 @@ class Pools:
         return self._table
 
     @property
+    def named(self) -> tuple[str, ...]:
+        """The pools that serve queues by the policy, or the one that serves all."""
+        return self._table.homes.names or (self._only,)
+
+    @property
     def ledgers(self) -> list[Ledger]:
         """The books of all bands of all pools, until the next `adopt`."""
         return [ledger for order in self._orders for ledger in order.ledgers]
@@ -337,7 +342,7 @@ class Pools:
 
     def _open(self) -> None:
         """Have an order for each pool of the table, and for queues that none serves."""
-        for name in self._table.homes.names or (self._only,):
+        for name in self.named:
             self._place_of(name)
         if self._table.homes.names:
             self._place_of(None)

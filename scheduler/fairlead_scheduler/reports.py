@@ -1,13 +1,14 @@
-"""Publishing the fairness report: one row for each pool, which anybody who may can read."""
+"""Publishing the fairness report: one row for each pool, which anybody who may can read.
+
+The row of a pool that is reported on no more is deleted, whichever leader wrote it.
+"""
 
 from math import inf
-from queue import SimpleQueue
 
 from fairlead import sql
 from fairlead.store import Connection
-from fairlead_scheduler.calls import drain
+from fairlead_scheduler.calls import Requests, drain
 from fairlead_scheduler.chores import Chore
-from fairlead_scheduler.report import Report
 
 _PACKAGE = __package__ or ""
 
@@ -15,16 +16,12 @@ _PACKAGE = __package__ or ""
 class Reports:
     """Publishes the reports of one term over one session."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        *,
-        epoch: int,
-        reports: SimpleQueue[tuple[str, Report]],
-    ) -> None:
+    def __init__(self, connection: Connection, *, epoch: int, requests: Requests) -> None:
         self._connection = connection
         self._epoch = epoch
-        self._reports = reports
+        self._requests = requests
+        self._pools: frozenset[str] = frozenset()
+        self._ends_others = False
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do; the loop says when."""
@@ -33,9 +30,20 @@ class Reports:
     def publish(self) -> bool:
         """Write each pool's newest report over the one before it; nothing when deposed.
 
-        One that cannot be written is not tried again: the next one is newer.
+        One that cannot be written is not tried again: the next one is newer. Those on other
+        pools are deleted, once after each change of pools; that is tried again with the next
+        report.
         """
-        for pool, report in dict(drain(self._reports)).items():
+        for pools in drain(self._requests.pools):
+            self._pools, self._ends_others = pools, True
+        if self._ends_others:
+            values = {"epoch": self._epoch, "pools": sorted(self._pools)}
+            self._connection.execute(sql.load(_PACKAGE, "end_reports"), values)
+            self._ends_others = False
+        newest = dict(drain(self._requests.reports))
+        for pool, report in newest.items():
+            if pool not in self._pools:
+                continue
             values = {
                 "pool": pool,
                 "epoch": self._epoch,

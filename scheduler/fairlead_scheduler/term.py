@@ -146,7 +146,7 @@ class Term:
             metrics=self._metrics,
             cap=lambda caps: self._cap(pressure, caps),
         )
-        reports = Reports(sweeping, epoch=epoch, reports=self._requests.reports)
+        reports = Reports(sweeping, epoch=epoch, requests=self._requests)
         firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
         schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
         surveys = Surveys(

@@ -2,13 +2,14 @@
 
 import signal
 from collections.abc import Mapping
+from datetime import datetime
 from typing import cast
 
 from fairlead import policy_store
 from fairlead.sql import load
 from tests.conftest import Connect
 from tests.support.children import register
-from tests.support.race import Database
+from tests.support.race import Database, claim, finish
 from tests.support.schedulers import Replica, led, scheduler_process, scheduling
 from tests.support.waiting import until
 from tests.support.working import working
@@ -18,6 +19,8 @@ queues:
   - match: {queue: default}
     tenants: {overrides: [{match: {tenant: heavy}, weight: 3}]}
 """
+APART = "pools: [{name: mail, queues: ['mail*']}, {name: default, queues: ['*']}]"
+TOGETHER = "pools: [{name: default, queues: ['*']}]"
 
 
 def insert(db: Database, count: int, *tenants: str) -> None:
@@ -39,6 +42,12 @@ def published(db: Database, *, after: int = 0) -> Mapping[str, object] | None:
         [after],
     ).fetchone()
     return None if row is None else cast("Mapping[str, object]", row[0])
+
+
+def reported(db: Database) -> dict[str, datetime]:
+    """Return the pools that there are reports on, and of when."""
+    rows = db.execute("SELECT pool, at FROM fairlead.fairness_reports").fetchall()
+    return {str(pool): cast("datetime", at) for pool, at in rows}
 
 
 def gauge(replica: Replica, series: str, **labels: str) -> float | None:
@@ -122,6 +131,66 @@ def test_after_a_kill_the_next_leader_reports_what_it_saw_itself(
 
     assert float(str(after["since"])) > killed
     assert float(str(after["at"])) - killed < 12
+
+
+def test_a_pool_that_the_policy_names_no_more_is_reported_on_until_it_is_empty(
+    database_url: str, db: Database
+) -> None:
+    """What runs there is shown while it runs; then its report ends, and so do its series."""
+    policy_store.store(db, APART)
+    worker = register(db, pool="mail")
+    db.execute("INSERT INTO fairlead.jobs (kind, queue) VALUES ('noop', 'mail')")
+    with scheduling(database_url, report_seconds=1.0) as replica:
+        (lease,) = until(lambda: claim(db, worker, pool="mail"), what="the job", seconds=20)
+        until(lambda: "mail" in reported(db), what="a report on the pool", seconds=20)
+        until(
+            lambda: gauge(replica, "fairness_jain", pool="mail") is not None, what="its series"
+        )
+        policy_store.store(db, TOGETHER)
+        in_force = (
+            "SELECT max(at) FROM fairlead.policy_events WHERE event = 'in_force'"
+            " HAVING count(*) > 1"
+        )
+        (since,) = until(lambda: db.execute(in_force).fetchone(), what="the policy", seconds=20)
+        until(
+            lambda: reported(db).get("mail", since) > since, what="a later report", seconds=20
+        )
+
+        finish(db, [lease])
+
+        until(lambda: "mail" not in reported(db), what="the end of its report", seconds=60)
+        assert gauge(replica, "fairness_jain", pool="mail") is None
+        assert gauge(replica, "tenants", pool="mail", group="quiet") is None
+
+
+def test_a_new_leader_ends_the_reports_on_pools_that_are_no_more(
+    database_url: str, db: Database
+) -> None:
+    """Whoever wrote them; those on the policy's pools stay until it has its own."""
+    for pool in ("gone", "default"):
+        db.execute(
+            "INSERT INTO fairlead.fairness_reports (pool, epoch, since, at, report)"
+            " VALUES (%s, 0, now(), now(), '{}')",
+            [pool],
+        )
+    with scheduling(database_url, report_seconds=1.0):
+        until(lambda: "gone" not in reported(db), what="the end of the report", seconds=20)
+
+    assert {"default"} == {*reported(db)}
+
+
+def test_a_deposed_leader_ends_no_report(db: Database) -> None:
+    """It does not know the policy in force."""
+    db.execute("UPDATE fairlead.leaders SET epoch = 7 WHERE role = 'scheduler'")
+    values = {"pool": "gone", "epoch": 7, "since_us": 0, "at_us": 5_000_000, "report": "{}"}
+    db.execute(load("fairlead_scheduler", "report"), values)
+    left: list[set[str]] = []
+    for epoch, pools in ((6, ["default"]), (7, ["gone"]), (7, ["default"])):
+        values = {"epoch": epoch, "pools": pools}
+        db.execute(load("fairlead_scheduler", "end_reports"), values)
+        left.append({*reported(db)})
+
+    assert [{"gone"}, {"gone"}, set()] == left
 
 
 def test_a_deposed_leader_publishes_nothing(db: Database) -> None:

@@ -109,7 +109,7 @@ begin
         'grant select, update (answered_at, answer) on fairlead.explain_requests to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.over_backlog to fairlead_scheduler',
         'grant update on sequence fairlead.backlog_gate to fairlead_scheduler',
-        'grant select, insert, update on fairlead.fairness_reports to fairlead_scheduler',
+        'grant select, insert, update, delete on fairlead.fairness_reports to fairlead_scheduler',
 
         'grant select, insert, update, delete on fairlead.policy_shadow to fairlead_scheduler',
 
