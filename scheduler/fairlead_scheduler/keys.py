@@ -148,8 +148,13 @@ class Keys(Generic[L]):
         self._count(job_id, self.heads.pop(job_id))
 
     def leave(self, job_id: int) -> None:
-        """Count a job as in flight no more. A repeat changes nothing."""
+        """Count a job as in flight no more, and forget what was read of it.
+
+        It may have gone while nothing here was asked for its lane, with the values of a head.
+        If it comes back they are read again. A repeat changes nothing.
+        """
         self.unknown.pop(job_id, None)
+        self.heads.pop(job_id, None)
         self.judged.leave(job_id)
         for value in self.flights.pop(job_id, ()):
             left = self._in_flight[value] - 1

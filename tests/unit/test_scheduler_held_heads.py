@@ -73,3 +73,19 @@ def test_held_heads_that_are_still_there_are_held_on() -> None:
         assert "" == ruled.planned()
         assert 1 == ruled.bench.order.held()["hold"]
         assert () == ruled.bench.order.traits()
+
+
+def test_a_job_that_was_recalled_is_read_again_before_it_goes() -> None:
+    """Read under one policy, dispatched under another that asks nothing, and recalled."""
+    rule = "rules: [{match: {kind: x, tenant: %s}, when: hour < 30, hold: true}]"
+    ruled = Ruled(rule % "a")
+    ruled.bench.add("q/a", 100, 100, fields=of_job("x"))
+    held = ruled.planned()
+    ruled.edit(rule % "b")
+    gone = ruled.planned()
+    ruled.edit(rule % "a")
+    ruled.planned()
+    recalled = ruled.bench.order.surplus()
+    ruled.bench.order.recalled(recalled, ruled.bench.heads)
+
+    assert ("", "a1 a2", (1, 2), "") == (held, gone, recalled, ruled.planned())
