@@ -13,9 +13,9 @@ from fairlead.policy.cel import (
     Expression,
     Fault,
     Scope,
-    Unfit,
     compiled,
 )
+from fairlead.policy.unfit import Unfit
 from fairlead.policy.variables import VARIABLES, expression, samples
 
 _VALUES = samples()
@@ -48,6 +48,8 @@ _LEAVES = {
     DOUBLE: ["0.0", "2.5", "workers.free_ratio", "lane.oldest_wait_s", "double(hour)"],
     STRING: ["'a'", "''", "lane.queue", "lane.tenant", "'default'"],
 }
+_OF_PARSERS = ("overload", "token", "expecting", "input '", "EOF", "viable", "_&&_", "literal")
+"""What nobody says who does not write parsers."""
 _COMPARED = {
     INT: ["0", "-1", "12", "3", "hour", "workers.slots", "lane.in_flight"],
     DOUBLE: ["0.0", "-0.0", "1.5", "1e300", "12.0", "workers.free_ratio", "lane.oldest_wait_s"],
@@ -114,6 +116,7 @@ def check(text: str) -> None:
     if isinstance(found, Unfit):
         assert 1 <= found.column <= len(text) + 1
         assert len(str(found)) > 8
+        assert not [word for word in _OF_PARSERS if word in str(found)]
     else:
         assert all(isinstance(ran(found, sample), bool | Fault) for sample in _VALUES)
 

@@ -3,7 +3,8 @@
 import pytest
 
 from fairlead.policy import comparisons
-from fairlead.policy.cel import BYTES_MAX, Fault, Unfit, compiled
+from fairlead.policy.cel import BYTES_MAX, Fault, compiled
+from fairlead.policy.unfit import Unfit
 
 VARIABLES = {
     "n": "int",
@@ -51,9 +52,26 @@ UNFIT = {
     "": (1, "it breaks off"),
     "n >": (4, "it breaks off"),
     "n = 7": (3, "write == to compare"),
-    "n > 1 and yes": (7, "write &&"),
-    "yes or n > 1": (5, "write ||"),
-    "n > 5s": (6, "extraneous input 's'"),
+    "n > 1 and yes": (7, "write && for"),
+    "yes or n > 1": (5, "write || for"),
+    "n > 5s": (6, "nothing like this can stand here: join conditions with && or ||"),
+    "yes yes": (5, "nothing like this can stand here: join conditions with && or ||"),
+    "(n > 1": (7, "')' is missing at the end"),
+    "n > 1 & yes": (7, "write && for"),
+    "n # 1": (3, "there is no sign '#': leave it out"),
+    "name == 'a": (9, "end it with the same quote"),
+    "name == '\\d'": (9, "write \\\\ for \\"),
+    "n == while": (6, "is a word that CEL keeps for itself"),
+    "n > 99999999999999999999": (5, "is no number of 64 bits: write a smaller one"),
+    "n.x == 1": (2, "int has no fields: leave out the dot and what is behind it"),
+    "has(n)": (5, "as in has(lane.labels.tier)"),
+    "size() > 1": (1, "this function takes other arguments"),
+    "n(1) > 1": (1, "this is a variable and no function"),
+    "!n": (1, "! does not fit int: write it before something that is true or false"),
+    "n && yes": (3, "&& does not fit int and bool: write something that is true or false"),
+    "n ? 1 : 2": (3, "?: does not fit int, int, int: write condition ? this : that"),
+    "name in name": (6, "in does not fit string, string: write a list or a map behind it"),
+    "size(n) > 1": (5, "size does not fit int: give it what the reference of the policy says"),
     "n > 1 &&\n\n  nam < 3": (13, "there is no such variable or function; did you mean name?"),
     "'é😀' == name && nam": (17, "did you mean name?"),
     "job.kind == 'a'": (
@@ -61,8 +79,8 @@ UNFIT = {
         "; there are n, zero, x, name, lane.labels, yes, and the functions size, ",
     ),
     "lane.label == 1": (1, "did you mean lane.labels?"),
-    "n + 1.5 > 2.0": (3, "no matching overload for '_+_' applied to '(int, double)'"),
-    "name < 3": (6, "no matching overload"),
+    "n + 1.5 > 2.0": (3, "+ does not fit int and double: write 2.0 for 2, or double(x)"),
+    "name < 3": (6, "< does not fit string and int: compare two numbers, or a text with one"),
     "n": (1, "must be true or false, and is int"),
     "name.matches('e.*')": (6, "none that loops or matches regular expressions"),
     "[1].all(i, i > 0)": (9, "none that loops or matches regular expressions"),

@@ -55,10 +55,11 @@ BAD = {
     "the whole entry out (line 1)",
     "pools: [{name: a}]": "pools[0].queues: is missing: give it (line 1)",
     "pools: [{name: a, queues: q}]": "pools[0].queues: must be a list, not 'q' (line 1)",
-    "pools: [{name: a, queues: [q]}, {name: a, queues: [r]}]": "pools: has 'a' twice: rename "
-    "one (line 1)",
-    "pools: [{name: a, queues: [q*]}, {name: b, queues: [q1]}]": "pools: gives 'q1' to 'b', "
-    "but 'q*' of 'a' takes it before: put the narrower one first, or leave one out (line 1)",
+    "pools:\n- {name: a, queues: [q]}\n- {name: a, queues: [r]}": "pools[1].name: 'a' is the "
+    "name of an earlier pool: rename one (line 3)",
+    "pools:\n- {name: a, queues: [q*]}\n- name: b\n  queues:\n  - r\n  - q1": "pools[1]."
+    "queues[1]: 'q1' is served by 'a' already, by its 'q*': put the narrower one first, or "
+    "leave one out (line 6)",
     "pools: [{name: a, queues: [q], timeoutDefault: 2h, timeoutMax: 1h}]": "pools[0]: has "
     "timeoutDefault 2h above timeoutMax 1h: lower the one or raise the other (line 1)",
     "pools: [{name: a, queues: [q], timeoutMax: 60}]": "pools[0].timeoutMax: must be a "
@@ -67,16 +68,17 @@ BAD = {
     "bands: []": "bands: must have two bands or more, or be left out (line 1)",
     "bands: [{name: a}]": "bands: must have two bands or more, or be left out (line 1)",
     "bands: [{maxWait: 1s}]": "bands[0].name: is missing: give it (line 1)",
-    "bands: [{name: a}, {name: b}]": "bands: has 'b' without maxWait: give it, or its ",
-    "bands: [{name: a, maxWait: 1s}, {name: b, maxWait: 1s}]": "bands: has no band above 'a': "
-    "leave its maxWait out (line 1)",
-    "bands: [{name: a}, {name: a, maxWait: 1s}]": "bands: has 'a' twice: rename one (line 1)",
+    "bands: [{name: a}, {name: b}]": "bands[1].maxWait: is missing: give it, or jobs of ",
+    "bands: [{name: a, maxWait: 1s}, {name: b, maxWait: 1s}]": "bands[0].maxWait: there is "
+    "no band above 'a': leave it out (line 1)",
+    "bands:\n- {name: a}\n- {name: a, maxWait: 1s}": "bands[1].name: 'a' is the name of an "
+    "earlier band: rename one (line 3)",
     "bands: [{name: a, priorities: {from: 5, to: 4}}]": "bands[0].priorities: runs from 5 to "
     "4: swap them (line 1)",
     "bands: [{name: a, priorities: {from: -101}}]": "bands[0].priorities.from: must be a whole "
     "number from -100 to 100, not -101 (line 1)",
     "bands: [{name: a, priorities: {from: 1}}, {name: b, maxWait: 1s, priorities: {to: 1}}]": ""
-    "bands: has priorities that belong to both 'a' and 'b': let them end apart (line 1)",
+    "bands[1].priorities: 1 is one of 'a' as well: let them end apart (line 1)",
     _RULE % "band: a": "queues[0].band: there is no band 'a': give bands (line 1)",
     "bands: [{name: a}, {name: b, maxWait: 1s}]\n" + _RULE % "band: c": "queues[0].band: there "
     "is no band 'c': there are a, b (line 2)",
@@ -138,8 +140,8 @@ BAD = {
     _RULE % "rate: [{limit: 5, per: 0s}]": "queues[0].rate[0].per: must be 1ms to 720h, not 0s",
     _RULE
     % "rate: [{limit: 5, per: 1s, burst: 0}]": f"queues[0].rate[0].burst: {_COUNT}, not 0",
-    _RULE % "rate: [{limit: 5, per: 1s}, {limit: 6, per: 1000ms}]": "queues[0].rate: has two "
-    "windows of 1s: keep the stricter one (line 1)",
+    _RULE % "rate: [{limit: 5, per: 1s}, {limit: 6, per: 1000ms}]": "queues[0].rate[1].per: "
+    "there is a window of 1s before: keep the stricter one (line 1)",
     _RULE % "backlog: 5": "queues[0].backlog: must be a mapping with limit, not 5 (line 1)",
     _RULE % "backlog: {}": "queues[0].backlog.limit: is missing: give it (line 1)",
     _RULE % "backlog: {limit: 0}": f"queues[0].backlog.limit: {_COUNT}, not 0 (line 1)",
@@ -164,10 +166,11 @@ BAD = {
     "must be queue or tenant, not 'pool' (line 1)",
     _RULE
     % "concurrency: [{key: payload.a, limit: 1}, {key: payload.a, limit: 2}]": "queues[0]."
-    "concurrency: has payload.a twice for one queue: keep the stricter one (line 1)",
+    "concurrency[1].key: payload.a has a limit for one queue before: keep the stricter one ",
     _RULE
     % "concurrency: [{key: payload.a, limit: 2, scope: tenant}, {key: payload.a, limit: 2}]": (
-        "queues[0].concurrency: lets a tenant have 2 of payload.a, and the whole queue 2: "
+        "queues[0].concurrency[0].limit: a tenant may have 2 of payload.a, and the whole queue "
+        "2: "
         "leave the tenant's out, or make it less (line 1)"
     ),
     _RULE % f"concurrency: [{', '.join(['{key: payload.a, limit: 1}'] * 5)}]": "queues[0]."

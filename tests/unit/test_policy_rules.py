@@ -16,9 +16,11 @@ BAD = {
     "rules: [{when: true, hold: true}]": "rules[0].when: must be an expression such as ",
     "rules: [{when: '', hold: true}]": "rules[0].when: must be an expression such as ",
     "rules:\n- when: hour >\n  hold: true": "rules[0].when: at character 7: it breaks "
-    "off (line 2)",
-    _WHEN % "hour": "rules[0].when: at character 1, 'hour': must be true or false, and is int ",
-    _WHEN % "hour > 17h": "rules[0].when: at character 10, 'h': extraneous input 'h'",
+    "off: write what is missing, or leave out what begins there (line 2)",
+    _WHEN
+    % "hour": "rules[0].when: at character 1, 'hour': must be true or false, and is int: ",
+    _WHEN % "hour > 17h": "rules[0].when: at character 10, 'h': nothing like this can stand "
+    "here: join conditions with && or ||, or leave it out (line 1)",
     _WHEN
     % "hours > 17": "rules[0].when: at character 1, 'hours': there is no such variable or "
     "function; did you mean hour? (line 1)",
@@ -29,9 +31,10 @@ BAD = {
     "0' has no value everywhere: divide by zero; ask before",
     _WHEN % "60 / int(job.deadline_in_s - 60.0) > 1": "rules[0].when: '60 / int(job.dead",
     _WHEN % "workers > 3": "rules[0].when: at character 1, 'workers': there is no such ",
-    _WHEN % "lane.weight * 2 > 3": "rules[0].when: at character 13, '*': found no matching "
-    "overload for '_*_' applied to '(double, int)': write 2.0 for 2, or double(x) (line 1)",
-    _WHEN % 'hour == "9"': "rules[0].when: at character 6, '==': found no matching ",
+    _WHEN % "lane.weight * 2 > 3": "rules[0].when: at character 13, '*': * does not fit "
+    "double and int: write 2.0 for 2, or double(x) (line 1)",
+    _WHEN % 'hour == "9"': "rules[0].when: at character 6, '==': == does not fit int and "
+    "string: compare two numbers, or a text with one in quotes (line 1)",
     _WHEN % 'lane.queue.matches("a.*")': "rules[0].when: at character 12, 'matches': there is "
     "no such variable or function; there are hour, ",
     _WHEN % "[1].exists(i, i > 0)": "rules[0].when: at character 12, 'i': there is no such ",
@@ -69,8 +72,8 @@ BAD = {
     _RULE
     % "hold: true, match: {label: gold}": "rules[0].match.label: must be a label such as ",
     _RULE % "hold: true, name: ''": "rules[0].name: must be a rule's name as text of 1 to 64 ",
-    "rules: [{name: a, when: hour > 5, hold: true}, {name: a, when: hour < 5, hold: true}]": "r"
-    "ules: has two rules named 'a': rename one (line 1)",
+    "rules:\n- {name: a, when: hour > 5, hold: true}\n- {name: a, when: 'true', hold: true}": ""
+    "rules[1].name: 'a' is the name of an earlier rule: rename one (line 3)",
     _MANY: "rules: has more than 100 ",
 }
 

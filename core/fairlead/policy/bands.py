@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import AfterValidator, FailFast, Field, model_validator
 
 from fairlead.policy import kinds
-from fairlead.policy.part import Part
+from fairlead.policy.part import Part, misfit
 
 BANDS_MAX = 8
 PRIORITY_LOWEST, PRIORITY_HIGHEST = -100, 100
@@ -56,26 +56,28 @@ def _fit(bands: tuple[Band, ...]) -> tuple[Band, ...]:
         raise ValueError("must have two bands or more, or be left out")
     for place, band in enumerate(bands):
         if band.name in {each.name for each in bands[:place]}:
-            raise ValueError(f"has '{kinds.cut(band.name)}' twice: rename one")
+            said = f"'{kinds.cut(band.name)}' is the name of an earlier band: rename one"
+            raise misfit(said, place, "name")
         if place and band.max_wait is None:
-            name = kinds.cut(band.name)
-            raise ValueError(f"has '{name}' without maxWait: give it, or its jobs may starve")
+            said = f"is missing: give it, or jobs of '{kinds.cut(band.name)}' may starve"
+            raise misfit(said, place, "maxWait")
         if not place and band.max_wait is not None:
-            name = kinds.cut(band.name)
-            raise ValueError(f"has no band above '{name}': leave its maxWait out")
-        _refuse_overlap(band, bands[:place])
+            said = f"there is no band above '{kinds.cut(band.name)}': leave it out"
+            raise misfit(said, place, "maxWait")
+        _refuse_overlap(place, bands)
     return bands
 
 
-def _refuse_overlap(band: Band, others: Sequence[Band]) -> None:
-    mine = band.priorities
-    for other in others:
+def _refuse_overlap(place: int, bands: Sequence[Band]) -> None:
+    mine = bands[place].priorities
+    for other in bands[:place]:
         theirs = other.priorities
         if mine is None or theirs is None:
             continue
         if mine.lowest <= theirs.highest and theirs.lowest <= mine.highest:
-            names = f"'{kinds.cut(other.name)}' and '{kinds.cut(band.name)}'"
-            raise ValueError(f"has priorities that belong to both {names}: let them end apart")
+            lowest = max(mine.lowest, theirs.lowest)
+            said = f"{lowest} is one of '{kinds.cut(other.name)}' as well: let them end apart"
+            raise misfit(said, place, "priorities")
 
 
 Bands = Annotated[

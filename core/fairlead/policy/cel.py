@@ -6,15 +6,14 @@ package has 14 MB of native code, so it is loaded for the first condition and no
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from importlib import import_module
 from typing import Protocol, TypeAlias, cast
 
 from fairlead.policy.comparisons import compared
+from fairlead.policy.unfit import Unfit, unfit
 
 BYTES_MAX = 1024
 BOOL, INT, DOUBLE, STRING, TEXTS = "bool", "int", "double", "string", "map(string, string)"
@@ -29,12 +28,6 @@ _COMPARED = ((INT, INT), (DOUBLE, DOUBLE), (INT, DOUBLE), (DOUBLE, INT), (STRING
 _TEXTS = {"type_name": "map", "params": [{"type_name": "string"}, {"type_name": "string"}]}
 _ERRORS = (RuntimeError, ValueError, LookupError)
 """What the package raises."""
-_ERROR = re.compile(r"ERROR: <input>:(\d+):(\d+): (?:Syntax error: )?(.*)")
-_LENGTHY = re.compile(r" \(in container ''\)| expecting \{.*")
-_UNKNOWN = re.compile(r"undeclared reference to '(.*)'")
-_MEANT = {"=": "write == to compare", "and": "write &&", "or": "write ||"}
-"""What other languages say."""
-_WORD = re.compile(r"[\w.]+|[=!<>&|]+|\S|$")
 
 Scope: TypeAlias = Sequence[object]
 """The values of all variables, in their order."""
@@ -43,15 +36,6 @@ Run: TypeAlias = Callable[[Scope], bool]
 
 class Fault(Exception):
     """A condition has no value for these values of its variables."""
-
-
-class Unfit(Exception):
-    """A text is no condition that can be used: where, and why."""
-
-    def __init__(self, said: str, *, column: int, text: str) -> None:
-        super().__init__(said)
-        self.column = column
-        self.text = text
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +95,11 @@ def compiled(
     try:
         program = _environment(tuple(variables.items())).compile(text)
     except _ERRORS as error:
-        raise _unfit(str(error), text, variables) from None
+        raise unfit(str(error), text, variables, _FUNCTIONS) from None
     kind = program.return_type().name().lower()
     if kind != BOOL:
-        raise Unfit(f"must be true or false, and is {kind}", column=1, text=text)
+        said = f"must be true or false, and is {kind}: compare it, as in hour >= 9"
+        raise Unfit(said, column=1, text=text)
     checked = program.serialize()
     read = _read(checked, tuple(variables))
     places = {name: place for name, place in read.items() if variables[name] != TEXTS}
@@ -180,41 +165,3 @@ def _run(program: _Program, read: Mapping[str, int]) -> Run:
         raise Fault(str(found).partition(": ")[2])
 
     return run
-
-
-def _unfit(error: str, text: str, variables: Mapping[str, str]) -> Unfit:
-    """Return the first thing that is wrong, with its place in the text."""
-    error = "".join(
-        sign if sign.isprintable() or sign == "\n" else ascii(sign)[1:-1] for sign in error
-    )
-    if "recursion" in error:
-        return Unfit(
-            "has over 32 operations in one another: leave some out", column=1, text=text
-        )
-    found = _ERROR.search(error)
-    if found is None:
-        return Unfit(error.partition("\n")[0], column=1, text=text)
-    above = text.split("\n")[: int(found[1]) - 1]
-    place = min(sum(len(line) + 1 for line in above) + int(found[2]) - 1, len(text))
-    said = _LENGTHY.sub("", found[3]).replace("mismatched input '<EOF>'", "it breaks off")
-    unknown = _UNKNOWN.fullmatch(said)
-    if unknown is not None:  # its place is behind it, or at its last dot
-        name = unknown[1]
-        begin = text.rfind(name, 0, place + len(name))
-        said = f"there is no such variable or function; {_hint(name, variables)}"
-        return Unfit(said, column=max(begin, 0) + 1, text=name)
-    if "(int, double)" in said or "(double, int)" in said:
-        said += ": write 2.0 for 2, or double(x)"
-    match = _WORD.search(text, place)
-    word = match[0] if match else ""
-    return Unfit(_MEANT.get(word, said), column=place + 1, text=word)
-
-
-def _hint(name: str, variables: Mapping[str, str]) -> str:
-    near = get_close_matches(name[:100], [*variables, *_FUNCTIONS], n=1)
-    if near:
-        return f"did you mean {near[0]}?"
-    return (
-        f"there are {', '.join(variables)}, and the functions {', '.join(_FUNCTIONS)} and has: "
-        "none that loops or matches regular expressions, so that a condition cannot take long"
-    )

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, FailFast, Field
 
 from fairlead.policy import kinds
-from fairlead.policy.part import Part, listed
+from fairlead.policy.part import Part, listed, misfit
 
 KEYS_MAX = 4
 JOBS_MAX = 1_000_000
@@ -36,18 +36,19 @@ class Concurrency(Part):
 def _differ(keys: tuple[Concurrency, ...]) -> tuple[Concurrency, ...]:
     """Refuse a key of which another one leaves nothing."""
     limits: dict[tuple[str, str], int] = {}
-    for each in keys:
+    for place, each in enumerate(keys):
         if (each.key, each.scope) in limits:
-            raise ValueError(
-                f"has {each.key} twice for one {each.scope}: keep the stricter one"
-            )
+            said = f"{each.key} has a limit for one {each.scope} before: keep the stricter one"
+            raise misfit(said, place, "key")
         limits[each.key, each.scope] = each.limit
-    for (key, scope), limit in limits.items():
-        whole = limits.get((key, QUEUE), limit + 1)
-        if scope == TENANT and limit >= whole:
-            raise ValueError(
-                f"lets a tenant have {limit} of {key}, and the whole queue {whole}: leave the "
-                "tenant's out, or make it less"
+    for place, each in enumerate(keys):
+        whole = limits.get((each.key, QUEUE), each.limit + 1)
+        if each.scope == TENANT and each.limit >= whole:
+            raise misfit(
+                f"a tenant may have {each.limit} of {each.key}, and the whole queue {whole}: "
+                "leave the tenant's out, or make it less",
+                place,
+                "limit",
             )
     return keys
 

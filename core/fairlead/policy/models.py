@@ -16,7 +16,7 @@ from fairlead.policy.bands import Bands
 from fairlead.policy.capacity import Capacity
 from fairlead.policy.concurrency import Keys
 from fairlead.policy.globs import glob
-from fairlead.policy.part import Part, listed
+from fairlead.policy.part import Part, listed, misfit
 from fairlead.policy.pools import Pool, Pools
 from fairlead.policy.rules import EXPRESSIONS_MAX, Rules
 from fairlead.policy.shadow import Shadow
@@ -56,10 +56,11 @@ class Rate(Part):
 def _differ(windows: tuple[Rate, ...]) -> tuple[Rate, ...]:
     """Refuse two windows of one length: the stricter alone would count."""
     seen: set[timedelta] = set()
-    for window in windows:
+    for place, window in enumerate(windows):
         if window.per in seen:
             per = kinds.written(window.per)
-            raise ValueError(f"has two windows of {per}: keep the stricter one")
+            said = f"there is a window of {per} before: keep the stricter one"
+            raise misfit(said, place, "per")
         seen.add(window.per)
     return windows
 

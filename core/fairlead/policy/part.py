@@ -30,6 +30,16 @@ class Part(BaseModel):
         return fields
 
 
+def misfit(said: str, *at: str | int) -> PydanticCustomError:
+    """Return the error of an entry that does not go with others of its list.
+
+    Args:
+        said: What is wrong with it, and the fix.
+        at: Where it is, from the list on.
+    """
+    return PydanticCustomError("refused", "{said}", {"said": said, "at": at})
+
+
 def listed(given: object) -> object:
     """Return what may be one part, a list of them, or none, as a list."""
     match given:

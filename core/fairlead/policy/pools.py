@@ -7,7 +7,7 @@ from pydantic import AfterValidator, FailFast, Field, model_validator
 
 from fairlead.policy import kinds
 from fairlead.policy.globs import covered
-from fairlead.policy.part import Part
+from fairlead.policy.part import Part, misfit
 
 POOLS_MAX = 20
 QUEUES_MAX = 1000
@@ -58,16 +58,20 @@ def _fit(pools: tuple[Pool, ...]) -> tuple[Pool, ...]:
         raise ValueError("must have one pool or more, or be left out")
     for place, pool in enumerate(pools):
         if pool.name in {each.name for each in pools[:place]}:
-            raise ValueError(f"has '{kinds.cut(pool.name)}' twice: rename one")
-    names = [(queue, pool.name) for pool in pools for queue in pool.queues]
-    dead = covered(queue for queue, _ in names)
+            said = f"'{kinds.cut(pool.name)}' is the name of an earlier pool: rename one"
+            raise misfit(said, place, "name")
+    queues = [
+        (queue, (place, "queues", entry))
+        for place, pool in enumerate(pools)
+        for entry, queue in enumerate(pool.queues)
+    ]
+    dead = covered(queue for queue, _ in queues)
     if dead is not None:
-        earlier, other = names[dead.first]
-        raise ValueError(
-            f"gives '{kinds.cut(dead.pattern)}' to '{kinds.cut(names[dead.place][1])}', but "
-            f"'{kinds.cut(earlier)}' of '{kinds.cut(other)}' takes it before: put the narrower "
-            "one first, or leave one out"
-        )
+        earlier, (other, *_) = queues[dead.first]
+        name, pattern = kinds.cut(pools[other].name), kinds.cut(earlier)
+        said = f"'{kinds.cut(dead.pattern)}' is served by '{name}' already, by its '{pattern}'"
+        fix = "put the narrower one first, or leave one out"
+        raise misfit(f"{said}: {fix}", *queues[dead.place][1])
     return pools
 
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
+from typing import cast
 
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -49,8 +50,9 @@ def field(path: Path) -> str:
 
 
 def _path(error: ErrorDetails) -> Path:
-    path = tuple(part for part in error["loc"] if part != _KEY)
     context = error.get("ctx", {})
+    within = cast("Path", context.get("at", ()))
+    path = (*(part for part in error["loc"] if part != _KEY), *within)
     return (*path, str(context["field"])) if error["type"] == "unknown" else path
 
 

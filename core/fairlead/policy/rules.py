@@ -7,11 +7,12 @@ from pydantic import AfterValidator, FailFast, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from fairlead.policy import kinds
-from fairlead.policy.cel import BYTES_MAX, Expression, Fault, Unfit
+from fairlead.policy.cel import BYTES_MAX, Expression, Fault
 from fairlead.policy.globs import glob
 from fairlead.policy.kinds import Kind
-from fairlead.policy.part import Part
+from fairlead.policy.part import Part, misfit
 from fairlead.policy.slots import SLOTS_MAX
+from fairlead.policy.unfit import Unfit
 from fairlead.policy.variables import CLOCK, JOB, LANE, WORKERS, expression, samples
 from fairlead.policy.zones import UTC, time_zone
 
@@ -231,7 +232,8 @@ def _named_apart(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     for place, rule in enumerate(rules):
         name = name_of(rule, place)
         if name in seen:
-            raise ValueError(f"has two rules named {kinds.shown(name)}: rename one")
+            said = f"{kinds.shown(name)} is the name of an earlier rule: rename one"
+            raise misfit(said, place, "name")
         seen.add(name)
     return rules
 
