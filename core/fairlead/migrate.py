@@ -14,9 +14,9 @@ from importlib import resources
 
 import psycopg
 
+from fairlead.migrations import NAME
 from fairlead.store import Connection
 
-_NAME = re.compile(r"(?P<version>\d{4})_(?P<kind>expand|contract)_(?P<noun>[a-z_]+)\.sql")
 _COMPATIBLE = re.compile(r"^-- compatible-from: (\d+)$", re.MULTILINE)
 _LOCK = "select pg_advisory_xact_lock(7165163640219131511)"
 _PATIENCE = "set local lock_timeout = '10s'"
@@ -83,7 +83,7 @@ def migrations() -> tuple[Migration, ...]:
     compatible_from = 1
     folder = resources.files("fairlead.migrations")
     for path in sorted(folder.iterdir(), key=lambda entry: entry.name):
-        match = _NAME.fullmatch(path.name)
+        match = NAME.fullmatch(path.name)
         if match is None:
             continue
         sql = path.read_text("utf-8")
@@ -208,5 +208,5 @@ def _views() -> str:
 def _record(step: Migration) -> str:
     columns = "version, name, compatible_from"
     values = f"{step.version}, '{step.name}', {step.compatible_from}"
-    # A name that _NAME matched holds no quote.
+    # A name that NAME matched holds no quote.
     return f"insert into fairlead.schema_versions ({columns}) values ({values})"  # noqa: S608 - no quotes in it

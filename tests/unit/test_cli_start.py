@@ -9,6 +9,7 @@ SLOW = (
     "cel_expr_python",
     "fairlead.check",
     "fairlead.settings",
+    "psycopg",
     "pydantic_settings",
     "rich.console",
 )

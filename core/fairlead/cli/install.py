@@ -75,9 +75,9 @@ def show_version(*, as_json: show.AsJson = False) -> None:
     """Print the versions of this program and of the schema it needs."""
     from importlib.metadata import version as version_of
 
-    from fairlead.migrate import migrations
+    from fairlead.migrations import newest
 
-    found = {"version": version_of("fairlead"), "schema": migrations()[-1].version}
+    found = {"version": version_of("fairlead"), "schema": newest()}
     if as_json:
         show.print_json(found)
     else:
