@@ -352,7 +352,7 @@ def test_ctrl_c_ends_with_130(database_url: str) -> None:
 
 TABLES = [
     (jobs.COLUMNS, "id state queue tenant kind try error"),
-    (queues.QUEUE_COLUMNS, "queue pending queued running scheduled tenants oldest"),
+    (queues.POOLED_COLUMNS, "queue pool pending queued running scheduled tenants oldest"),
     (queues.TENANT_COLUMNS, "queue tenant pending queued running oldest"),
     (shares.COLUMNS, "queue tenant weight share entitled lag waits runs"),
     (workers.COLUMNS, "id name pool state running up lease ends in"),

@@ -8,6 +8,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead import policy_store
 from fairlead.cli.program import run
 from tests.integration.conftest import Fairlead
 from tests.support.logins import as_login, login
@@ -31,6 +32,57 @@ def test_top_prints_an_object_a_look(fairlead: Fairlead) -> None:
     assert dict.fromkeys(
         ("inserted_a_second", "started_a_second", "ended_a_second"), 0.0
     ) == second.pop("rates")
+
+
+def in_force(db: Connection[TupleRow], document: str) -> None:
+    """Store a policy, and note that a leader has put it in force."""
+    version = policy_store.store(db, document).version
+    db.execute(
+        "INSERT INTO fairlead.policy_events (version, event, epoch) VALUES (%s, 'in_force', 1)",
+        [version],
+    )
+
+
+def test_queues_say_which_pool_serves_them(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """The first one that names the queue, by the policy in force and none stored since."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (queue, kind)"
+        " SELECT q, 'k' FROM unnest(ARRAY['mail-in', 'lost', 'm']) q"
+    )
+    plain = json.loads(fairlead("queues", "--json"))
+    in_force(db, "pools: [{name: mail, queues: ['mail*', m]}, {name: rest, queues: ['m*']}]")
+    policy_store.store(db, "pools: [{name: all, queues: ['*']}]")
+
+    found = json.loads(fairlead("queues", "--json"))
+    table = [line.split()[:2] for line in fairlead("queues").splitlines()]
+    sight = json.loads(fairlead("top", "--json"))["queues"]
+
+    assert all("pool" not in row for row in plain)
+    assert [("lost", None), ("m", "mail"), ("mail-in", "mail")] == [
+        (row["queue"], row["pool"]) for row in found
+    ]
+    assert [row["pool"] for row in found] == [row["pool"] for row in sight]
+    assert [["queue", "pool"], ["lost", "none"], ["m", "mail"], ["mail-in", "mail"]] == [
+        table[0],
+        *table[2:],
+    ]
+
+
+def test_who_may_not_read_the_policy_sees_the_queues(
+    fairlead: Fairlead,
+    db: Connection[TupleRow],
+    monkeypatch: pytest.MonkeyPatch,
+    database_url: str,
+) -> None:
+    """The autoscaler's login has the one and not the other."""
+    in_force(db, "pools: [{name: all, queues: ['*']}]")
+    db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('k')")
+    with login(database_url, "fairlead_autoscaler") as name:
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+
+        assert ["default"] == [row["queue"] for row in json.loads(fairlead("queues", "--json"))]
 
 
 def test_a_list_of_schedules_says_when_there_are_more(

@@ -1,12 +1,17 @@
 """`fairlead queues`, `tenants`, `pause` and `resume`."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from fairlead.cli import shares, show, words
+from fairlead.cli.homes import placed
 from fairlead.cli.session import Row, ask, session
+
+if TYPE_CHECKING:
+    from fairlead.store import Connection
 
 Queue = Annotated[str, typer.Argument(help="The queue.")]
 Tenant = Annotated[str | None, typer.Option(help="Only this tenant in it.")]
@@ -50,6 +55,8 @@ QUEUE_COLUMNS = (
     waiting("oldest_pending_at"),
     PAUSED,
 )
+POOLED_COLUMNS = (QUEUE_COLUMNS[0], show.text("pool", "pool", empty="none"), *QUEUE_COLUMNS[1:])
+"""Where the policy has pools."""
 TENANT_COLUMNS = (
     show.text("queue", "queue"),
     show.text("tenant", "tenant"),
@@ -62,10 +69,24 @@ TENANT_COLUMNS = (
 
 
 def queues(*, as_json: show.AsJson = False) -> None:
-    """Show every queue with unfinished work. A `+` says that counting stopped there."""
+    """Show every queue with unfinished work. A `+` says that counting stopped there.
+
+    Where the policy in force has pools, `pool` is the one that serves the queue; `none` (null
+    in JSON): no pool does, and its jobs wait.
+    """
     with session() as connection:
-        found = ask(connection, "queues")
-    show.rows(found, QUEUE_COLUMNS, as_json=as_json, none="no queue has unfinished work")
+        found = read(connection)
+    show.rows(found, columns(found), as_json=as_json, none="no queue has unfinished work")
+
+
+def read(connection: "Connection") -> list[Row]:
+    """Read every queue with unfinished work, with its pool where the policy has some."""
+    return placed(connection, ask(connection, "queues"))
+
+
+def columns(found: Sequence[Row]) -> tuple[show.Column, ...]:
+    """Return the columns of queues that were read."""
+    return POOLED_COLUMNS if any("pool" in row for row in found) else QUEUE_COLUMNS
 
 
 def tenants(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from fairlead.cli import shares, show, words
-from fairlead.cli.queues import QUEUE_COLUMNS
+from fairlead.cli.queues import columns, read
 from fairlead.cli.session import Row, ask, session
 from fairlead.cli.workers import COLUMNS as WORKER_COLUMNS
 
@@ -95,7 +95,7 @@ def _draw(pairs: Iterator[tuple[Sight, Sight]]) -> None:
 def look(connection: "Connection") -> Sight:
     """Read the moment."""
     return Sight(
-        tuple(ask(connection, "queues")),
+        tuple(read(connection)),
         tuple(ask(connection, "served", {"limit": _ROWS_MAX})),
         tuple(ask(connection, "shares")),
         tuple(ask(connection, "workers", {"all": False})),
@@ -160,7 +160,7 @@ def picture(before: Sight, after: Sight, *, width: int) -> "RenderableType":
     return Group(
         Text(f"{_clock(after)}  {rates(before, after)}"),
         Text(),
-        show.table(after.queues[:_ROWS_MAX], QUEUE_COLUMNS, width=width),
+        show.table(after.queues[:_ROWS_MAX], columns(after.queues), width=width),
         Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),
         Text("\n".join(shares.sentences(after.pools))),
         show.table(after.tenants, shares.COLUMNS, width=width),

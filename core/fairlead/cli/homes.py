@@ -1,0 +1,57 @@
+"""Which pool serves each queue, by the policy in force."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, cast
+
+from fairlead.cli.session import Row, ask
+
+if TYPE_CHECKING:
+    from fairlead.store import Connection
+
+Pools = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names of pools with the names and patterns of their queues, in their order."""
+
+
+def placed(connection: "Connection", queues: Sequence[Row]) -> list[Row]:
+    """Return queues, each with its `pool` where the policy in force has pools.
+
+    None: no pool of the policy serves it. Where the policy has none, or the login may not read
+    it, there is no such field: one pool serves all queues then, as far as is known.
+    """
+    pools = _in_force(connection)
+    return [
+        {**row, "pool": _home(pools, str(row["queue"]))} if pools else row for row in queues
+    ]
+
+
+def _in_force(connection: "Connection") -> Pools:
+    from psycopg.errors import InsufficientPrivilege
+
+    try:
+        found = ask(connection, "in_force")
+    except InsufficientPrivilege:
+        return ()
+    document = str(found[0]["document"]) if found else ""
+    return _pools(document) if "pools" in document else ()
+
+
+@lru_cache(maxsize=1)
+def _pools(document: str) -> Pools:
+    """Return the pools of a document, which a leader has read: nothing of it is checked."""
+    from fairlead.policy.document import read
+
+    value = cast("dict[str, list[dict[str, object]]]", read(document).value)
+    pools = value.get("pools") or []
+    return tuple(
+        (str(pool["name"]), tuple(map(str, cast("list[object]", pool["queues"]))))
+        for pool in pools
+    )
+
+
+def _home(pools: Pools, queue: str) -> str | None:
+    """Return the first pool that names a queue."""
+    from fairlead.policy.globs import glob
+
+    named = (pool for pool, names in pools if any(glob(name).matches(queue) for name in names))
+    return next(named, None)
