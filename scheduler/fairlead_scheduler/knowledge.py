@@ -202,13 +202,13 @@ class Knowledge:
 
     def dispatched(self, plan: Plan, taken: set[int], now_us: int) -> None:
         """Take the ids that the database took of a plan; the rest is asked about again."""
-        if len(taken) < len(plan.jobs):
-            refused = [job[0] for job in plan.jobs if job[0] not in taken]
+        if len(taken) < len(plan.rows):
+            refused = [job[0] for job in plan.rows if job[0] not in taken]
             self.order.refused(refused, plan.pool)
             self.tail.doubt(refused, now_us)
         sight = self._sights.get(plan.pool)
         if sight is not None:
-            sight.dispatched(plan.jobs, now_us)
+            sight.dispatched(plan.rows, now_us)
 
     @property
     def recalling(self) -> bool:

@@ -163,7 +163,7 @@ class Loop:
         plans = self._knowledge.plan(self._now_us)
         added = {plan.pool: len(self._apply(plan)) for plan in plans}
         self._wake(waiting, added)
-        return sum([len(plan.jobs) for plan in plans])
+        return sum([len(plan.rows) for plan in plans])
 
     def _ask_workers(self) -> bool:
         now = monotonic()
@@ -175,16 +175,16 @@ class Loop:
 
     def _apply(self, plan: Plan) -> set[int]:
         taken: set[int] = set()
-        if plan.jobs and self._lead.trusted:
+        if plan.rows and self._lead.trusted:
             pool, timeouts = plan.pool, self._knowledge.order.table.homes.timeouts_of(plan.pool)
             self._open_bands(pool)
-            for band, jobs, floor in plan.parts:
+            for band, rows, floor in plan.parts:
                 try:
                     taken |= self._store.dispatch(
-                        jobs, floor, plan.used, band=band, pool=pool, timeouts=timeouts
+                        rows, floor, plan.used, band=band, pool=pool, timeouts=timeouts
                     )
                 except _REFUSED as error:
-                    _log.warning("dispatch.failed", jobs=len(jobs), reason=str(error))
+                    _log.warning("dispatch.failed", jobs=len(rows), reason=str(error))
             self._metrics.dispatched.inc(len(taken))
             self._metrics.overflow.labels(pool).inc(plan.overflow)
         self._knowledge.dispatched(plan, taken, self._now_us)

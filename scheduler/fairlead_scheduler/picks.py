@@ -13,7 +13,7 @@ from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.order import INDEX_BITS, INDEX_MASK, NEVER, OUT, moves
 from fairlead_scheduler.rates import Used
-from fairlead_scheduler.values import Planned, new_planned
+from fairlead_scheduler.values import PlannedRow
 from fairlead_scheduler.verdicts import chooses
 
 
@@ -43,7 +43,7 @@ class Picks:
         self._turn_us = max(1, slots * settings.turn_us)
         """Slot-microseconds of one turn; a job that is longer makes a turn."""
         self._prior_samples = settings.prior_samples
-        self.jobs: list[Planned] = []
+        self.jobs: list[PlannedRow] = []
         self.doubtful: list[int] = []
         self._choices = Choices(ledger, heads, self.doubtful)
         self.metered: dict[Member, None] = {}
@@ -121,7 +121,7 @@ class Picks:
             if root_tag > first_tag:
                 flight = ledger.flights[job_id]
                 flight.root_tag = first_tag
-                self.jobs[before] = new_planned((job_id, first_tag, cost_us, seen_us))
+                self.jobs[before] = (job_id, first_tag, cost_us, seen_us)
                 ledger.fronts.stand(flight)
 
     def used(self) -> Iterator[Used]:
@@ -345,7 +345,7 @@ class Picks:
                 tags.append(tag)
             elif queue.place(tag, flight, self._ledger.floor):
                 self._ledger.fronts.show(flight)
-            jobs.append(new_planned((job_id, flight.root_tag, cost_us, seen_us)))
+            jobs.append((job_id, flight.root_tag, cost_us, seen_us))
             start += step
             queue_start += queue_step
         lane.start, queue.start = start, queue_start

@@ -15,13 +15,13 @@ def planned(
         BandPlan(band, tuple(sorted(picks.jobs, key=_id_of)), floor)
         for band, (picks, floor) in enumerate(zip(found, floors, strict=True))
     ]
-    jobs = parts[0].jobs
+    rows = parts[0].rows
     if len(parts) > 1:
-        jobs = tuple(sorted((job for part in parts for job in part.jobs), key=_id_of))
+        rows = tuple(sorted((row for part in parts for row in part.rows), key=_id_of))
     doubtful = tuple([job_id for picks in found for job_id in picks.doubtful])
     used = {each[:3]: each for picks in found for each in picks.used()}
-    bands = tuple(part for part in parts if part.jobs) if len(parts) > 1 else ()
-    return Plan(jobs, floors[0], doubtful, overflow, tuple(used.values()), bands, pool or "")
+    bands = tuple(part for part in parts if part.rows) if len(parts) > 1 else ()
+    return Plan(rows, floors[0], doubtful, overflow, tuple(used.values()), bands, pool or "")
 
 
 _id_of = itemgetter(0)

@@ -10,7 +10,7 @@ from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.pools import Size
 from fairlead_scheduler.throughput import Ended, Throughput
-from fairlead_scheduler.values import DepthSettings, Planned
+from fairlead_scheduler.values import DepthSettings, PlannedRow
 
 
 class Sight:
@@ -60,7 +60,7 @@ class Sight:
         )
         return Size(slots, depth)
 
-    def dispatched(self, jobs: Sequence[Planned], now_us: int) -> None:
+    def dispatched(self, jobs: Sequence[PlannedRow], now_us: int) -> None:
         """Note how it is after a plan."""
         order = self.order
         self._busy = self._free <= order.unclaimed

@@ -21,7 +21,7 @@ from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.tail import Probe
-from fairlead_scheduler.values import Planned, Want
+from fairlead_scheduler.values import PlannedRow, Want
 from fairlead_scheduler.views import (
     Ask,
     Fill,
@@ -109,7 +109,7 @@ class Store:
 
     def dispatch(
         self,
-        jobs: Sequence[Planned],
+        jobs: Sequence[PlannedRow],
         floor: int,
         used: Sequence[Used] = (),
         *,

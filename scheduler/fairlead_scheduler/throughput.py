@@ -8,7 +8,7 @@ of a place under a limit, by some jobs from their dispatch to the look that sees
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from fairlead_scheduler.values import Planned
+from fairlead_scheduler.values import PlannedRow
 
 _SAMPLES_MAX = 16
 _SPAN_US = 500_000
@@ -59,7 +59,7 @@ class Throughput:
         """How much longer a job is in flight than it runs; 0 before it is known."""
         return int(self._gap_us or 0)
 
-    def planned(self, jobs: Sequence[Planned], now_us: int) -> None:
+    def planned(self, jobs: Sequence[PlannedRow], now_us: int) -> None:
         """Take a job of a plan as a sample."""
         if jobs and len(self._samples) < _SAMPLES_MAX:
             self._samples.setdefault(jobs[len(jobs) // 2][0], now_us)

@@ -65,7 +65,7 @@ class Bench:
         names: Paused = frozenset({(queue, tenant or None)} if paused else ())
         depth = self.order.unclaimed + room
         plan = self.order.plan(self.now_us, slots, depth, self.heads, names)
-        self.bands |= {job.id: band for band, jobs, _ in plan.parts for job in jobs}
+        self.bands |= {row[0]: band for band, rows, _ in plan.parts for row in rows}
         return plan.jobs
 
     def claim_order(self, jobs: Sequence[Planned]) -> str:

@@ -275,7 +275,7 @@ class Fleet:
         gone = [job_id for job_id in ids if job_id not in self.pending]
         refused = [i for i in ids if i in self.pending and self.refuse(i)]
         self.order.refused([*gone, *refused])
-        bands = {planned.id: band for band, jobs, _ in plan.parts for planned in jobs}
+        bands = {row[0]: band for band, rows, _ in plan.parts for row in rows}
         for planned in plan.jobs:
             if planned.id in gone or planned.id in refused:
                 continue

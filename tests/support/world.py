@@ -224,16 +224,16 @@ class World:
     def _dispatch(self, plan: Plan) -> None:
         self._used |= {(each.queue, each.tenant, each.per_us): each for each in plan.used}
         lost: list[int] = []
-        for band, jobs, floor in plan.parts if plan.jobs else ():
+        for band, rows, floor in plan.parts if plan.rows else ():
             self._floors[plan.pool][band] = floor
-            for planned in jobs:
-                job = self.jobs[planned.id]
+            for job_id, vtag, estimate_us, _ in rows:
+                job = self.jobs[job_id]
                 place, line = (job.seq, job.id), self.waiting[job.stream]
                 if place not in line or self.refuse(job.id):
                     lost.append(job.id)
                     continue
                 line.remove(place)
-                job.vtag, job.estimate_us = planned.vtag, planned.estimate_us
+                job.vtag, job.estimate_us = vtag, estimate_us
                 job.band, job.pool, job.claimed_us = band, plan.pool, None
                 self.work[job.id] = job
                 self.went.append(job)

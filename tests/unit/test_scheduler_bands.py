@@ -58,7 +58,7 @@ def test_rows_of_lower_bands_leave_a_higher_one_its_depth() -> None:
         bench.order.plan(MS, 10, 4, bench.heads),
     )
 
-    assert [(0, 4)] == [(part.band, len(part.jobs)) for part in first.parts]
+    assert [(0, 4)] == [(part.band, len(part.rows)) for part in first.parts]
     assert () == second.jobs
 
 

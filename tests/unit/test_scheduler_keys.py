@@ -342,11 +342,11 @@ def test_a_head_that_was_chosen_in_vain_goes_back_into_its_place() -> None:
     choice = Choice(lane, keys, {}, None)
 
     found = choice.look([])
-    brought = [head.id for head in choice.bring().ready]
+    brought = [head[0] for head in choice.bring().ready]
     choice.put_back()
 
     assert (Chosen.GO, [3, 1, 2]) == (found, brought)
-    assert [1, 2, 3] == [head.id for head in stream.ready]
+    assert [1, 2, 3] == [head[0] for head in stream.ready]
 
 
 def test_what_holds_a_job_is_known_with_its_holders() -> None:

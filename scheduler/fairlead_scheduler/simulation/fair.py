@@ -212,11 +212,11 @@ class Fair(Leader):
         }
         plans = order.plan(now_us, rooms, heads, self._inherited.paused)
         rows = [
-            Row(band * NEVER + job.vtag, self._place(job.id), self._pools[plan.pool])
+            Row(band * NEVER + vtag, self._place(job_id), self._pools[plan.pool])
             for plan in plans
-            if plan.jobs
-            for band, jobs, _ in plan.parts
-            for job in jobs
+            if plan.rows
+            for band, part, _ in plan.parts
+            for job_id, vtag, _, _ in part
         ]
         return Look(frozenset(self._place(job_id) for job_id in recalled), rows)
 
