@@ -2,9 +2,9 @@
 
 It reads pending jobs in the order of their ids, counts for each tenant what is in flight,
 sends as many as a round takes through the product's own statement with ids, tags, estimates
-and times, reads back which of them went, and takes the receipts, which tell how many rows
-wait and whose jobs have ended. It has no order, no limits, no policy, no second session and
-no figures of its own. It leads as a scheduler does, so it works on the same backlog.
+and times, looks which of them went if not all did, and takes the receipts, which tell how many
+rows wait and whose jobs have ended. It has no order, limits or policy, no second session and no
+figures of its own. It leads as a scheduler does, so it works on the same backlog.
 """
 
 from __future__ import annotations
@@ -64,9 +64,10 @@ class Pending(NamedTuple):
 class Bare:
     """Sends what is pending in the order of ids; `step` is one round."""
 
-    def __init__(self, connection: Connection, epoch: int) -> None:
+    def __init__(self, connection: Connection, epoch: int, *, depth: int = _DEPTH) -> None:
         self._connection = connection
         self._epoch = epoch
+        self._depth = depth
         cursor = connection.cursor
         self._receipts: Cursor[Receipt] = cursor(binary=True, row_factory=args_row(Receipt))
         self._pending: Cursor[Pending] = cursor(binary=True, row_factory=args_row(Pending))
@@ -83,7 +84,7 @@ class Bare:
         after = max(0, self._last_receipt - _LATE_RECEIPTS)
         taking = {"epoch": self._epoch, "after_id": after, "limit": _LIMIT}
         self._learn(self._receipts.execute(receipts, taking).fetchall())
-        room = _DEPTH - self._waiting
+        room = self._depth - self._waiting
         if room > 0:
             after = self._last_id
             found = self._pending.execute(pending, {"after": after, "limit": room}).fetchone()
@@ -119,11 +120,11 @@ class Bare:
             "seen_us": integers([None] * count),
             "used": None,
         }
-        taken = set(self._dispatch.execute(self._dispatching, parameters).fetchall())
+        taken = self._dispatch.execute(self._dispatching, parameters).rowcount
         self._tag, self._last_id = self._tag + count, ids[-1]
-        self._waiting += len(taken)
-        for job_id in ids if len(taken) < count else ():
-            if job_id not in taken:
+        self._waiting += taken
+        if taken < count:
+            for job_id in set(ids).difference(self._dispatch.fetchall()):
                 self._in_flight[self._tenants.pop(job_id)] -= 1
         if asleep:
             self._connection.execute(self._waking, {"workers": ""})

@@ -40,6 +40,21 @@ def test_a_bare_dispatcher_sends_every_job_once_as_a_scheduler_would(
     assert 4 == len(claim(db, register(db, slots=100)))
 
 
+def test_a_bare_dispatcher_goes_on_where_a_job_is_locked(
+    connect: Connect, db: Database
+) -> None:
+    """It is left out, and does not count as one that waits."""
+    locked, free = insert(db, "a"), insert(db, "a")
+    holder, connection = connect(autocommit=False), connect()
+    holder.execute("SELECT FROM fairlead.jobs WHERE id = %s FOR UPDATE", [locked])
+    bare = Bare(connection, lead(connection, "bare"), depth=1)
+
+    bare.step()
+    bare.step()
+
+    assert [(free, "default", "a")] == db.execute(_QUEUED).fetchall()
+
+
 def test_the_clocks_of_a_live_scheduler_go(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
