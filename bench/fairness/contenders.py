@@ -58,7 +58,7 @@ def _ideal(race: Race) -> Policy:
     return Offline(race.trace, race.weights, race.slots, race.until_us)
 
 
-_POLICIES: Mapping[str, Callable[[Race], Policy]] = {
+_POLICIES: Mapping[str, Callable[[Race], Policy | Fairlead]] = {
     FAIRLEAD: lambda race: Fairlead(race.weights, race.rules),
     "fifo": lambda _: Fifo(),
     "round-robin": lambda _: RoundRobin(),
@@ -76,7 +76,7 @@ class Contender:
     name: str
     fleet: Fleet
 
-    def policy(self, race: Race) -> Policy:
+    def policy(self, race: Race) -> Policy | Fairlead:
         """Make the policy anew."""
         return _POLICIES[self.name.partition("@")[0]](race)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from bench.fairness.fairlead import Fairlead
 from bench.fairness.policy import Policy
 from bench.fairness.weights import Edit
 from fairlead_scheduler.simulation import fleet
@@ -14,7 +15,7 @@ from fairlead_scheduler.simulation.trace import Arrival
 
 def play(
     trace: Sequence[Arrival],
-    policy: Policy,
+    policy: Policy | Fairlead,
     conditions: Fleet,
     until_us: int,
     edits: Sequence[Edit] = (),
