@@ -31,7 +31,7 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long chaos image test-image chart constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -94,6 +94,9 @@ bench-fairness: setup ## hold the fair order against its targets, on PostgreSQL 
 
 bench-fairness-long: setup ## the same at full scale, five runs of each row (half a day)
 	$(BIN)/python -m bench.fairness --form full --runs 5
+
+bench-autoscaling: setup ## play the autoscaler against others over a simulated fleet (minutes)
+	$(BIN)/python -m bench.autoscaling
 
 chaos: setup ## kill, freeze and cut everything for a long while, from a printed seed
 	$(BIN)/python -m pytest tests/chaos -m "long or not long" --capture=no

@@ -123,6 +123,16 @@ def test_a_pod_that_does_not_get_empty_is_put_back_to_work_and_another_one_chose
     assert ("pod-0",) == seen[25].drain
 
 
+def test_a_spared_pod_is_not_chosen_though_it_has_the_least_left() -> None:
+    """Until its time is over."""
+    inputs = look(2, jobs=running(0, 1))
+    spared = replace(SETTLED, drains=Drains(spared=(Since("pod-0", NOW + seconds(1)),)))
+    over = replace(SETTLED, drains=Drains(spared=(Since("pod-0", NOW),)))
+    found = [decide(state, inputs, pool(min=1)).drain for state in (spared, over)]
+
+    assert [("pod-1",), ("pod-0",)] == found
+
+
 def test_an_empty_pod_that_still_shows_itself_ready_is_not_counted_on() -> None:
     """Only not ready is it deleted before the others."""
     cluster = settled()

@@ -168,3 +168,25 @@ def test_a_rollout_is_over_when_all_pods_are_new_and_its_generation_was_seen() -
     )
 
     assert () == found.forbidden
+
+
+def test_a_pod_that_was_never_ready_keeps_nobody() -> None:
+    """It starts: it is deleted before every other one, and has nothing to lose."""
+    inputs = look(3)
+    first, *others = inputs.pods
+    starting = replace(first, ready=False, was_ready=False)
+    found = decide(State(), replace(inputs, pods=(starting, *others)), pool())
+
+    assert () == found.forbidden
+
+
+def test_a_lower_cap_empties_no_pod_while_the_word_is_stale() -> None:
+    """Those on their way out are put back to work all the same."""
+    cluster = Cluster(pool(max=10), look(10), State())
+    cluster.tick(demand(work=2000), jobs=running(*[1] * 10))
+    cluster.config = pool(max=4)
+    marked = cluster.tick(demand(work=2000), jobs=running(*[1] * 10)).drain
+    cluster.inputs = replace(cluster.inputs, demand=demand(cluster.inputs.now - seconds(20)))
+    found = cluster.tick()
+
+    assert (2, marked, (), None) == (len(marked), found.undrain, found.drain, found.scale)

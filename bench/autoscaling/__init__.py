@@ -1,0 +1,1 @@
+"""The autoscaler's decision against others, over a simulated fleet."""

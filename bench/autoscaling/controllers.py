@@ -1,0 +1,190 @@
+"""Who decides: Fairlead's decision, and others as their documentation describes them.
+
+| name | signal | every |
+|---|---|---|
+| fairlead | what the scheduler would publish | 5 s, and at once from zero |
+| keda | jobs that wait, or that wait and run, per pod; two loops | its poll, 15 s from 1 on |
+| kpa | jobs that wait and run, averaged over 60 s and 6 s | 2 s |
+| static | none: as many pods as the highest rate needs | never |
+| oracle | the rate that will be there when a pod has started | 5 s |
+
+KEDA's second loop is a HorizontalPodAutoscaler. Nobody but fairlead chooses which pods go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Protocol
+
+from bench.autoscaling.fleet import Fleet
+from fairlead_autoscaler.erlang import slots_needed
+
+
+class Controller(Protocol):
+    """Decides over a fleet, every so many seconds."""
+
+    every: float
+    wakes: bool
+    """Whether it is told at once of a job that comes to a pool at zero."""
+
+    def tick(self, fleet: Fleet) -> None:
+        """Look, and ask for pods."""
+        ...
+
+
+def hpa_replicas(value: float, target: float, replicas: int, *, tolerance: float = 0.1) -> int:
+    """Return what a HorizontalPodAutoscaler wants for an external metric, by AverageValue.
+
+    Within the tolerance of what there is it wants what there is.
+    """
+    ratio = value / (target * replicas)
+    return replicas if abs(1 - ratio) <= tolerance else ceil(value / target)
+
+
+@dataclass(slots=True)
+class Keda:
+    """A ScaledObject: one loop between zero and one, and a HorizontalPodAutoscaler above.
+
+    Its defaults: polled every 30 s, zero after 300 s without work, up at most by the larger of
+    four pods and twice as many in 15 s, down to the most of the stabilization window.
+    """
+
+    pods_max: int
+    target: float
+    in_system: bool
+    """Whether what runs counts, as the formula of Airflow's chart has it."""
+    stabilization: float = 300.0
+    poll: float = 30.0
+    cooldown: float = 300.0
+    every: float = 15.0
+    wakes: bool = False
+    wanted: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
+    polled: float = -1e9
+    active: float = 0.0
+
+    def tick(self, fleet: Fleet) -> None:
+        """Run the loop that is due: the first one at zero, else both."""
+        value = len(fleet.queue) + (fleet.running if self.in_system else 0)
+        if value > 0:
+            self.active = fleet.now
+        if fleet.now - self.polled >= self.poll:
+            self.polled = fleet.now
+            if fleet.replicas == 0 and value > 0:
+                fleet.scale(1)
+                return
+            if fleet.replicas > 0 and fleet.now - self.active >= self.cooldown:
+                fleet.scale(0)
+                return
+        if fleet.replicas > 0:
+            self._scale(fleet, value)
+
+    def _scale(self, fleet: Fleet, value: int) -> None:
+        here = fleet.replicas
+        want = max(1, hpa_replicas(value, self.target, here))
+        self.wanted.append((fleet.now, want))
+        while self.wanted[0][0] < fleet.now - self.stabilization:
+            self.wanted.popleft()
+        if want < here:
+            want = min(here, max(each for _, each in self.wanted))
+        fleet.scale(min(want, max(here + 4, 2 * here), self.pods_max))
+
+
+@dataclass(slots=True)
+class Kpa:
+    """Knative's autoscaler, fed with what waits and runs in the place of requests."""
+
+    pods_max: int
+    slots: int
+    utilization: float = 0.7
+    every: float = 2.0
+    wakes: bool = True
+    seen: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
+    panicked: float | None = None
+    panic_pods: int = 0
+    idle_since: float | None = None
+
+    def tick(self, fleet: Fleet) -> None:
+        """Average over 60 s, and over 6 s for a panic, in which nothing goes down."""
+        now, value = fleet.now, len(fleet.queue) + fleet.running
+        self.seen.append((now, value))
+        while self.seen[0][0] <= now - 60:
+            self.seen.popleft()
+        target = self.utilization * self.slots
+        ready = max(1, sum(pod.ready_at <= now for pod in fleet.living))
+        stable, panic = (self._average(now - back) / target for back in (60, 6))
+        lowest, highest = ready // 2, 1000 * ready
+        steady = min(max(ceil(stable), lowest), highest)
+        hasty = min(max(ceil(panic), lowest), highest)
+        if ceil(panic) / ready >= 2:
+            self.panicked = now
+        if self.panicked is not None and now - self.panicked >= 60:
+            self.panicked, self.panic_pods = None, 0
+        want = steady
+        if self.panicked is not None:
+            self.panic_pods = want = max(self.panic_pods, hasty, steady)
+        fleet.scale(min(self._at_zero(now, stable, want), self.pods_max))
+
+    def _average(self, since: float) -> float:
+        values = [value for at, value in self.seen if at > since]
+        return sum(values) / len(values) if values else 0.0
+
+    def _at_zero(self, now: float, stable: float, want: int) -> int:
+        """Keep the last pod for the grace of 30 s."""
+        if stable > 0:
+            self.idle_since = None
+            return max(1, want)
+        self.idle_since = now if self.idle_since is None else self.idle_since
+        return 0 if now - self.idle_since >= 30 else 1
+
+
+@dataclass(slots=True)
+class Meant:
+    """Knows the rates that were meant: the highest one, or the one that will be."""
+
+    pods: Callable[[float], int]
+    every: float = 5.0
+    wakes: bool = False
+
+    def tick(self, fleet: Fleet) -> None:
+        """Ask for what it knows to be needed."""
+        fleet.scale(self.pods(fleet.now))
+
+
+def static(fleet: Fleet) -> Meant:
+    """Return as many pods as the highest rate needs, all the time."""
+    most = pods_needed(
+        fleet, max(zip(fleet.workload.rates, fleet.workload.service, strict=True))
+    )
+    return Meant(lambda _now: most)
+
+
+def oracle(fleet: Fleet) -> Meant:
+    """Return the pods that the rates from now until a pod would have started need."""
+    rates, service = fleet.workload.rates, fleet.workload.service
+    ahead = int(2 * fleet.scene.start_median)
+
+    def pods(now: float) -> int:
+        begin = min(int(now), len(rates) - 1)
+        span = slice(begin, begin + ahead)
+        coming = zip(rates[span], service[span], strict=True)
+        return pods_needed(fleet, max(coming, key=lambda each: each[0] * each[1]))
+
+    return Meant(pods)
+
+
+def pods_needed(fleet: Fleet, arriving: tuple[float, float]) -> int:
+    """Return the pods that a rate and a mean service time need."""
+    rate, service = arriving
+    scene = fleet.scene
+    most = scene.pods_max * scene.slots
+    slots = slots_needed(
+        rate * service,
+        wait_seconds=0.7 * scene.objective,
+        service_seconds=service,
+        late_share=0.001,
+        most=most,
+    )
+    return ceil(slots / scene.slots)

@@ -1,0 +1,135 @@
+"""Fairlead's decision over the simulated fleet: the function that the controller will call."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from datetime import UTC, datetime, timedelta
+
+from bench.autoscaling.fleet import Fleet, Pod
+from fairlead.policy.autoscale import Autoscale
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import State
+from fairlead_autoscaler.inputs import (
+    SCHEDULED_WITHIN_SECONDS,
+    Demand,
+    Deployment,
+    Inputs,
+    Running,
+    Worker,
+)
+from fairlead_autoscaler.inputs import Pod as Seen
+
+BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Fairlead:
+    """Looks every five seconds, and at once when a job comes to a pool at zero."""
+
+    every = 5.0
+    wakes = True
+
+    def __init__(
+        self, fleet: Fleet, *, look_ahead: bool = True, outage: tuple[float, float] = (0, 0)
+    ) -> None:
+        scene = fleet.scene
+        self._config = Autoscale.model_validate(
+            {
+                "objective": f"{scene.objective:g}s",
+                "min": 0,
+                "max": scene.pods_max,
+                "slots": scene.slots,
+            }
+        )
+        self._scheduled = [job.due for job in fleet.jobs if job.scheduled and look_ahead]
+        self._outage = outage
+        self._state = State()
+        self._last: Demand | None = None
+
+    def tick(self, fleet: Fleet) -> None:
+        """Look, decide, and do what was decided."""
+        answered = not self._outage[0] <= fleet.now < self._outage[1]
+        if answered:
+            self._last = self._demand(fleet)
+        decision = decide(self._state, self._inputs(fleet, answered=answered), self._config)
+        self._state = decision.state
+        until = (decision.drain_until - BEGUN).total_seconds()
+        for uid in decision.drain:
+            fleet.mark(uid, until)
+        for uid in decision.undrain:
+            fleet.mark(uid, 0.0)
+        if decision.scale is not None:
+            fleet.scale(decision.scale)
+
+    def _inputs(self, fleet: Fleet, *, answered: bool) -> Inputs:
+        pods = fleet.pods.values()
+        return Inputs(
+            now=_at(fleet.now),
+            answered=answered,
+            demand=self._last,
+            deployment=Deployment(
+                replicas=fleet.replicas,
+                version=f"{fleet.now} {fleet.replicas}",
+                generation=1,
+                observed_generation=1,
+                status_replicas=fleet.replicas,
+                updated_replicas=fleet.replicas,
+            ),
+            pods=tuple(_seen(pod, fleet.now) for pod in pods),
+            workers=tuple(_worker(pod, fleet) for pod in pods if pod.ready_at <= fleet.now),
+            running=tuple(
+                Running(
+                    pod_uid=pod.uid,
+                    claimed_at=_at(begun),
+                    estimate_seconds=fleet.service_mean,
+                )
+                for pod in pods
+                for begun in pod.running.values()
+            ),
+        )
+
+    def _demand(self, fleet: Fleet) -> Demand:
+        """Return what the scheduler would say: it knows means and not what a job will take."""
+        mean = fleet.service_mean
+        begin = bisect_right(self._scheduled, fleet.now)
+        due = tuple(
+            (bisect_left(self._scheduled, fleet.now + within) - begin) * mean
+            for within in SCHEDULED_WITHIN_SECONDS
+        )
+        oldest = fleet.jobs[fleet.queue[0]].due if fleet.queue else None
+        return Demand(
+            pool="default",
+            epoch=1,
+            at=_at(fleet.now),
+            became_runnable_total=fleet.arrived,
+            work_slot_seconds=len(fleet.queue) * mean,
+            slots_useful=len(fleet.queue) + fleet.running,
+            oldest_runnable_at=None if oldest is None else _at(oldest),
+            scheduled_slot_seconds=due,
+            service_mean=mean,
+            service_variance=max(0.0, fleet.service_square - mean**2),
+        )
+
+
+def _at(seconds: float) -> datetime:
+    return BEGUN + timedelta(seconds=seconds)
+
+
+def _seen(pod: Pod, now: float) -> Seen:
+    started = pod.ready_at <= now
+    return Seen(
+        uid=pod.uid,
+        created_at=_at(pod.created),
+        ready=started and pod.drained_at is None,
+        was_ready=started,
+        terminating=pod.deleted_at is not None,
+    )
+
+
+def _worker(pod: Pod, fleet: Fleet) -> Worker:
+    return Worker(
+        pod_uid=pod.uid,
+        slots=fleet.scene.slots,
+        registered_at=_at(pod.ready_at),
+        drain_until=_at(pod.drain_until) if pod.drain_until > 0 else None,
+        drained_at=None if pod.drained_at is None else _at(pod.drained_at),
+    )

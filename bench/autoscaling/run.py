@@ -1,0 +1,90 @@
+"""One run: a workload, a controller, and the figures of what came of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+
+from bench.autoscaling.controllers import Controller
+from bench.autoscaling.fleet import Fleet, Outcome
+from bench.figures import percentile
+
+SAMPLED_SECONDS = 5.0
+SETTLED_SECONDS = 60.0
+"""Nobody decides before: what begins with an empty queue would tell each to take pods away."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """Shares between 0 and 1, waits in seconds."""
+
+    late_share: float
+    wait_p99: float
+    pod_hours: float
+    actions: int
+    flips: int
+    interrupted: int
+    wasted_seconds: float
+    under: float
+    """What was missing of the pods that were needed, on average over time."""
+    over: float
+    """What there was too much, as a share of what was needed, on average over time."""
+
+
+def run(fleet: Fleet, controller: Controller) -> Figures:
+    """Play a workload to its end."""
+    tick, sampled, arrived = SETTLED_SECONDS, 0.0, 0
+    while fleet.now < fleet.scene.seconds:
+        fleet.advance(min(tick, sampled, fleet.scene.seconds, _woken(fleet, controller)))
+        woken = (
+            fleet.now >= SETTLED_SECONDS
+            and controller.wakes
+            and fleet.replicas == 0
+            and fleet.arrived > arrived
+        )
+        arrived = fleet.arrived
+        if fleet.now >= sampled:
+            fleet.sample()
+            sampled += SAMPLED_SECONDS
+        if woken or fleet.now >= tick:
+            controller.tick(fleet)
+            tick = tick + controller.every if fleet.now >= tick else tick
+    return figures(fleet)
+
+
+def figures(fleet: Fleet) -> Figures:
+    """Return the figures of a run; a job that never started waited until the end at least."""
+    outcome, objective = fleet.outcome, fleet.scene.objective
+    unserved = [fleet.now - fleet.jobs[place].due for place in fleet.queue]
+    waits = sorted([*outcome.waits, *unserved])
+    under, over = _shares(outcome)
+    steps = [b - a for a, b in pairwise(outcome.scales)]
+    return Figures(
+        late_share=sum(wait > objective for wait in waits) / max(1, len(waits)),
+        wait_p99=percentile(waits, 0.99) if waits else 0.0,
+        pod_hours=outcome.pod_seconds / 3600,
+        actions=len(outcome.scales),
+        flips=sum(a * b < 0 for a, b in pairwise(steps)),
+        interrupted=outcome.interrupted,
+        wasted_seconds=outcome.wasted_seconds,
+        under=under,
+        over=over,
+    )
+
+
+def _woken(fleet: Fleet, controller: Controller) -> float:
+    """Return when the next job comes to a pool at zero, for who is told of it."""
+    if not controller.wakes or fleet.replicas > 0 or fleet.arrived >= len(fleet.jobs):
+        return inf
+    return fleet.jobs[fleet.arrived].due
+
+
+def _shares(outcome: Outcome) -> tuple[float, float]:
+    """Return SPEC's provisioning accuracies, over the times at which something was needed."""
+    needed = [(need, there) for need, there in outcome.samples if need > 0]
+    if not needed:
+        return 0.0, 0.0
+    under = sum(max(need - there, 0) / need for need, there in needed)
+    over = sum(max(there - need, 0) / need for need, there in needed)
+    return under / len(needed), over / len(needed)
