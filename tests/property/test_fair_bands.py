@@ -1,15 +1,14 @@
 """Properties of strict bands and ageing, on an in-memory fleet of slots."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead_scheduler.terms import Bands, Table, Terms
-from fairlead_scheduler.values import FairSettings
 from tests.support.fleet import Fleet, Job, Key
+from tests.support.loads import Load, arrive, bound, happen, watch
 from tests.support.tables import table
 
 MS = 1000
@@ -28,31 +27,18 @@ limits = st.dictionaries(
 )
 
 
-@dataclass(frozen=True)
-class Load:
-    """Jobs of one priority of a tenant: how many at once, how often, how long they take."""
-
-    queue: str
-    tenant: str
-    rank: int
-    cost_us: int
-    batch: int
-    every_us: int
-
-
 loads = st.lists(
     st.builds(
         Load,
-        st.sampled_from(QUEUES),
-        st.sampled_from(TENANTS),
-        st.integers(0, 2),
-        st.integers(1 * MS, 500 * MS),
+        st.tuples(st.sampled_from(QUEUES), st.sampled_from(TENANTS)),
+        st.tuples(st.integers(1 * MS, 500 * MS)),
         st.integers(1, 12),
         st.integers(100 * MS, 1 * SECOND),
+        rank=st.integers(0, 2),
     ),
     min_size=1,
     max_size=6,
-    unique_by=lambda load: (load.queue, load.tenant, load.rank),
+    unique_by=lambda load: (load.lane, load.rank),
 )
 slot_counts = st.integers(1, 10)
 depths = st.sampled_from((0, 4, 20))
@@ -64,34 +50,10 @@ def banded(terms: dict[Owner, Terms] | None = None, bands: Bands = BANDS) -> Tab
     return replace(table(terms or {}), bands=bands)
 
 
-def arrive(fleet: Fleet, given: Iterable[Load], *, until_us: int) -> None:
-    """Let jobs arrive, batch by batch."""
-    for load in given:
-        for at_us in range(0, until_us, load.every_us):
-            for _ in range(load.batch):
-                fleet.arrive(at_us, load.queue, load.tenant, load.cost_us, rank=load.rank)
-
-
 def in_flight(fleet: Fleet, owner: Owner) -> int:
     """Return how many rows of `work_queue` a tenant or a queue has, in all bands."""
     rows = fleet.work.values()
     return sum(job.queue == owner[0] and owner[1] in (None, job.tenant) for job in rows)
-
-
-def happen(fleet: Fleet, what: str) -> None:
-    """Let something happen between two ticks."""
-    match what:
-        case "return" if fleet.running:
-            fleet.give_back(fleet.running[0][1])
-        case "recall":
-            fleet.recall(tuple(j.id for j in fleet.work.values() if j.claimed_us is None))
-        case "fail over":
-            fleet.learn()
-            fleet.fail_over()
-        case "sweep":
-            fleet.sweep()
-        case _:
-            pass
 
 
 @settings(max_examples=40)
@@ -210,21 +172,10 @@ def test_the_bound_holds_in_each_band(
         for _ in range(4 * slots * SECOND // cost_us + 40):
             fleet.arrive(0, queue, tenant, cost_us, rank=rank)
     arrive(fleet, others, until_us=2 * SECOND)
-    history: list[dict[Key, int]] = []
-
-    def observe() -> None:
-        if {job.lane for job in fleet.pending.values()} >= set(lanes):
-            history.append({lane: fleet.service_us(lane) for lane in lanes})
-
-    fleet.observe = observe
+    weights = dict.fromkeys(lanes, 1.0)
+    spread = watch(fleet, weights)
 
     fleet.run(3 * SECOND)
 
-    setback_us = max(1.0, 2 * slots / len(lanes)) * FairSettings().refresh_us
     for one, other in combinations(lanes, 2):
-        gaps = [row[one] - row[other] for row in history]
-        bound = setback_us + sum(
-            (1 + fleet.in_flight_max.get(lane, 0)) * fleet.cost_max_us[lane]
-            for lane in (one, other)
-        )
-        assert max(gaps, default=0) - min(gaps, default=0) <= bound
+        assert spread(one, other) <= bound(fleet, weights, one, other)

@@ -1,7 +1,6 @@
 """Properties of limits, rates and edits of the policy, on an in-memory fleet of slots."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import given, settings
@@ -11,11 +10,11 @@ from fairlead_scheduler.rates import Rate
 from fairlead_scheduler.terms import Terms
 from fairlead_scheduler.values import FairSettings, ShortSettings
 from tests.support.fleet import Fleet, Job, Key
+from tests.support.loads import Load, arrive, bound, flood, happen, watch
 from tests.support.tables import table
 
 MS = 1000
 SECOND = 1_000_000
-REFRESH_US = FairSettings().refresh_us
 Owner = tuple[str, str | None]
 """Whose terms: a tenant's, or with None a queue's."""
 Policy = dict[Owner, Terms]
@@ -46,17 +45,6 @@ bounded = st.builds(
 policies = st.dictionaries(st.sampled_from(OWNERS), bounded, max_size=len(OWNERS))
 edits = st.lists(policies, min_size=1, max_size=4)
 events = st.lists(st.sampled_from(("", "return", "recall", "fail over", "sweep")), max_size=30)
-
-
-@dataclass(frozen=True)
-class Load:
-    """One lane's jobs: how many come at once, how often, how long they take."""
-
-    lane: Key
-    costs_us: tuple[int, ...]
-    batch: int
-    every_us: int
-    hint_us: int | None
 
 
 loads = st.lists(
@@ -152,39 +140,6 @@ class Watch:
         return (count - rate.burst) * rate.per_us - self.fleet.now_us * rate.limit + latest
 
 
-def arrive(fleet: Fleet, lanes: Iterable[Load], *, until_us: int) -> None:
-    """Let the lanes' jobs arrive, batch by batch."""
-    for load in lanes:
-        for number, at_us in enumerate(range(0, until_us, load.every_us)):
-            for place in range(load.batch):
-                cost_us = load.costs_us[(number + place) % len(load.costs_us)]
-                fleet.arrive(at_us, *load.lane, cost_us, hint_us=load.hint_us)
-
-
-def flood(fleet: Fleet, lanes: Iterable[Load], *, jobs: int) -> None:
-    """Let all jobs of the lanes arrive at the start."""
-    for load in lanes:
-        for number in range(jobs):
-            cost_us = load.costs_us[number % len(load.costs_us)]
-            fleet.arrive(0, *load.lane, cost_us, hint_us=load.hint_us)
-
-
-def happen(fleet: Fleet, what: str) -> None:
-    """Let something happen between two ticks."""
-    match what:
-        case "return" if fleet.running:
-            fleet.give_back(fleet.running[0][1])
-        case "recall":
-            fleet.recall(tuple(j.id for j in fleet.work.values() if j.claimed_us is None))
-        case "fail over":
-            fleet.learn()
-            fleet.fail_over()
-        case "sweep":
-            fleet.sweep()
-        case _:
-            pass
-
-
 @settings(max_examples=40)
 @given(loads, slot_counts, depths, edits, events)
 def test_no_limit_and_no_rate_is_ever_exceeded(
@@ -192,15 +147,15 @@ def test_no_limit_and_no_rate_is_ever_exceeded(
 ) -> None:
     """Not by arrivals, endings, crashes, refused dispatches, edits or a new leader."""
     fleet = Fleet(slots=slots, depth=depth, table=table(edited[0]))
-    watch = Watch(fleet, edited[0])
+    watched = Watch(fleet, edited[0])
     arrive(fleet, lanes, until_us=3 * SECOND)
     while fleet.now_us < 4 * SECOND:
         if fleet.now_us // SECOND != (fleet.now_us - fleet.tick_us) // SECOND:
-            watch.apply(edited[fleet.now_us // SECOND % len(edited)])
+            watched.apply(edited[fleet.now_us // SECOND % len(edited)])
         happen(fleet, happens.pop() if happens else "")
         fleet.run(fleet.now_us + fleet.tick_us)
 
-    assert [] == watch.over
+    assert [] == watched.over
 
 
 @settings(max_examples=40)
@@ -214,18 +169,18 @@ def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
     of dispatches shows that.
     """
     fleet = Fleet(slots=slots, depth=depth, table=table(edited[0]))
-    watch = Watch(fleet, edited[0])
+    watched = Watch(fleet, edited[0])
     wasted: list[int] = []
 
     def observe() -> None:
-        watch.look()
-        if len(fleet.running) < fleet.slots and watch.eligible():
+        watched.look()
+        if len(fleet.running) < fleet.slots and watched.eligible():
             wasted.append(fleet.now_us)
 
     fleet.observe = observe
     arrive(fleet, lanes, until_us=3 * SECOND)
     for policy in edited:
-        watch.apply(with_rates_of(edited[0], policy))
+        watched.apply(with_rates_of(edited[0], policy))
         fleet.run(fleet.now_us + SECOND)
 
     assert [] == wasted
@@ -241,15 +196,15 @@ def test_slots_are_kept_from_long_jobs_and_from_nobody_else(
     short = ShortSettings(per_10_000=percent * 100, lowest=lowest, shorter_us=300 * MS)
     given = replace(table(policy), settings=FairSettings(short=short))
     fleet = Fleet(slots=slots, depth=depth, table=given)
-    watch = Watch(fleet, policy)
+    watched = Watch(fleet, policy)
     wrong: list[str] = []
 
     def observe() -> None:
-        watch.look()
+        watched.look()
         long = sum(job.cost_us >= short.shorter_us for job in fleet.work.values())
         if long > slots - kept:
             wrong.append(f"{long} long jobs at {fleet.now_us}")
-        waiting = [job for job in fleet.pending.values() if watch.may_go(job)]
+        waiting = [job for job in fleet.pending.values() if watched.may_go(job)]
         free = [job for job in waiting if job.cost_us < short.shorter_us or long < slots - kept]
         if len(fleet.running) < slots and free:
             wrong.append(f"a slot is idle beside {free[0].lane} at {fleet.now_us}")
@@ -305,7 +260,7 @@ def test_tenants_that_nothing_holds_back_differ_by_no_more_than_the_bound(
     fleet = Fleet(slots=slots, depth=depth, table=table(terms))
     flood(fleet, [Load(lane, (50 * MS, 400 * MS), 1, 1, None) for lane in free], jobs=400)
     arrive(fleet, lanes, until_us=3 * SECOND)
-    spread = record(fleet, free)
+    spread = watch(fleet, free)
 
     fleet.run(5 * SECOND)
 
@@ -340,37 +295,9 @@ def test_after_an_edit_the_shares_follow_the_new_weights(
     fleet.run(SECOND // 2)
     fleet.order.apply(table(after), fleet.now_us)
     shares = dict(zip(names, (w for _, _, w in lanes), strict=True))
-    spread = record(fleet, shares)
+    spread = watch(fleet, shares)
 
     fleet.run(3 * SECOND)
 
     for one, other in combinations(shares, 2):
         assert spread(one, other) <= bound(fleet, shares, one, other)
-
-
-def record(fleet: Fleet, shares: dict[Key, float]) -> Callable[[Key, Key], float]:
-    """Record how much service per weight each lane has, every tick while all have work.
-
-    Returns how far the difference of two of them has swung.
-    """
-    history: list[dict[Key, float]] = []
-
-    def observe() -> None:
-        if {job.lane for job in fleet.pending.values()} >= set(shares):
-            history.append({lane: fleet.service_us(lane) / w for lane, w in shares.items()})
-
-    def spread(one: Key, other: Key) -> float:
-        gaps = [row[one] - row[other] for row in history]
-        return max(gaps, default=0.0) - min(gaps, default=0.0)
-
-    fleet.observe = observe
-    return spread
-
-
-def bound(fleet: Fleet, shares: dict[Key, float], one: Key, other: Key) -> float:
-    """Return the bound for two lanes, in slot-microseconds per weight."""
-    setback_us = max(1.0, 2 * fleet.slots / sum(shares.values())) * REFRESH_US
-    return setback_us + sum(
-        (1 + fleet.in_flight_max.get(lane, 0)) * fleet.cost_max_us[lane] / shares[lane]
-        for lane in (one, other)
-    )

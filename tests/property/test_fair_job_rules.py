@@ -1,6 +1,5 @@
 """Properties of rules for single jobs, on an in-memory fleet of slots."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,9 +10,9 @@ from fairlead.policy import parse
 from fairlead.policy.variables import Workers
 from fairlead_scheduler.metrics import Metrics
 from fairlead_scheduler.rulings import Clocks, Rulings
-from fairlead_scheduler.streams import SKIPPED_MAX
 from fairlead_scheduler.terms import compiled
 from tests.support.fleet import Fleet, Job
+from tests.support.loads import happen, known_heads, refuse_if
 from tests.support.ruled import of_job
 
 MS = 1000
@@ -189,30 +188,19 @@ class Watch:
     def _eligible(self) -> Iterator[bool]:
         """Yield which jobs could go, of those that are known and among the first of a lane."""
         known_us = self.fleet.now_us - KNOWN_US
-        if self.disturbed_us > known_us:
-            return
-        seen = Counter[tuple[str, str]]()
-        for job in sorted(self.fleet.pending.values(), key=lambda job: (job.rank, job.seq)):
-            seen[job.lane] += 1 if job.arrived_us < known_us else SKIPPED_MAX
-            if seen[job.lane] <= SKIPPED_MAX and job.arrived_us < known_us:
+        if self.disturbed_us <= known_us:
+            for job in known_heads(self.fleet, known_us):
                 yield not self._may_hold(job)
 
 
-def happen(fleet: Fleet, watch: Watch, what: str) -> None:
+def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
     """Let something happen between two ticks."""
-    fleet.refuse = lambda _: False
-    match what:
-        case "return" if fleet.running:
-            fleet.give_back(fleet.running[0][1])
-        case "fail over":
-            fleet.learn()
-            fleet.fail_over()
-            watch.lead()
-        case "refuse":
-            fleet.refuse = lambda job_id: job_id % 2 == 0
-        case _:
-            return
-    watch.disturbed_us = fleet.now_us
+    refuse_if(fleet, what)
+    happen(fleet, what)
+    if what == "fail over":
+        watch.lead()
+    if what:
+        watch.disturbed_us = fleet.now_us
 
 
 @settings(max_examples=40, deadline=None)
@@ -241,7 +229,7 @@ def test_a_held_job_never_goes_and_the_others_flow(
     while fleet.now_us < END_US:
         if fleet.now_us % EDIT_US == 0:
             watch.apply(edited[fleet.now_us // EDIT_US % len(edited)])
-        happen(fleet, watch, happens.pop() if happens else "")
+        misfortune(fleet, watch, happens.pop() if happens else "")
         watch.rule()
         gone = (i for i in fleet.order.surplus() if i in fleet.work)
         fleet.recall(tuple(i for i in gone if fleet.work[i].claimed_us is None))

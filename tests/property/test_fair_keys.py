@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead_scheduler.keys import Demand
-from fairlead_scheduler.streams import SKIPPED_MAX
 from fairlead_scheduler.terms import Terms
 from tests.support.fleet import Fleet, Job
+from tests.support.loads import happen, known_heads, refuse_if
 from tests.support.tables import table
 
 MS = 1000
@@ -81,7 +81,8 @@ class Watch:
         self.wasted: list[int] = []
         self.disturbed_us = 0
         self.unread: set[tuple[str, str]] = set()
-        """Lanes that a new leader has had no slot for: it reads their values at the first."""
+        """Lanes that a new leader has had no slot for. Among their heads it finds what is in
+        flight, and reads no values of that: one that ends before their turn costs a look."""
         fleet.observe = self.look
 
     def apply(self, keys: Keys) -> None:
@@ -132,39 +133,21 @@ class Watch:
                 self.passed.append(f"{job.id} went before {other.id}")
 
     def _allowed(self, counts: Counter[Held]) -> Iterator[tuple[tuple[str, str], bool]]:
-        """Yield lanes and whether a job could go, for those that are known and looked at.
-
-        None is looked at behind one that has just come, whose values have yet to be read.
-        """
+        """Yield lanes and whether a job could go, for those that are known and looked at."""
         known_us = self.fleet.now_us - ROUNDS * self.fleet.tick_us
-        if self.disturbed_us > known_us:
-            return
-        seen = Counter[tuple[str, str]]()
-        for job in sorted(self.fleet.pending.values(), key=lambda job: (job.rank, job.seq)):
-            seen[job.lane] += 1 if job.arrived_us < known_us else SKIPPED_MAX
-            if seen[job.lane] <= SKIPPED_MAX and job.arrived_us < known_us:
+        if self.disturbed_us <= known_us:
+            for job in known_heads(self.fleet, known_us):
                 yield job.lane, all(counts[each] < most for each, most in self.held(job))
 
 
-def happen(fleet: Fleet, watch: Watch, what: str) -> None:
+def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
     """Let something happen between two ticks."""
-    fleet.refuse = lambda _: False
-    match what:
-        case "return" if fleet.running:
-            fleet.give_back(fleet.running[0][1])
-        case "recall":
-            fleet.recall(tuple(j.id for j in fleet.work.values() if j.claimed_us is None))
-        case "fail over":
-            fleet.learn()
-            fleet.fail_over()
-            watch.unread = {job.lane for job in fleet.pending.values()}
-        case "sweep":
-            fleet.sweep()
-        case "refuse":
-            fleet.refuse = lambda job_id: job_id % 2 == 0
-        case _:
-            return
-    watch.disturbed_us = fleet.now_us
+    refuse_if(fleet, what)
+    happen(fleet, what)
+    if what == "fail over":
+        watch.unread = {job.lane for job in fleet.pending.values()}
+    if what:
+        watch.disturbed_us = fleet.now_us
 
 
 @settings(max_examples=40)
@@ -186,7 +169,7 @@ def test_no_more_of_a_key_run_than_may_and_none_that_may_waits(
     while fleet.now_us < 2 * SECOND:
         if fleet.now_us % EDIT_US == 0:
             watch.apply(edited[fleet.now_us // EDIT_US % len(edited)])
-        happen(fleet, watch, happens.pop() if happens else "")
+        misfortune(fleet, watch, happens.pop() if happens else "")
         fleet.recall(
             tuple(
                 job_id

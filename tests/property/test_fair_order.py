@@ -1,8 +1,8 @@
 """Properties of the fair order, on an in-memory fleet of slots."""
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import combinations
 
 from hypothesis import given, settings
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from fairlead_scheduler.values import FairSettings, Plan
 from tests.support.crashing import run_with_crashes
 from tests.support.fleet import Fleet, Job, Key
+from tests.support.loads import Load, arrive, bound, flood, happen, watch
 from tests.support.tables import Weights, weighing
 
 MS = 1000
-REFRESH_US = FairSettings().refresh_us
 TURN_US = FairSettings().turn_us
 SECOND = 1_000_000
 
@@ -24,27 +24,13 @@ depths = st.sampled_from((0, 4, 30))
 events = st.lists(st.sampled_from(("", "return", "recall", "fail over", "sweep")), max_size=40)
 
 
-@dataclass(frozen=True)
-class Load:
-    """One lane's jobs: how many come at once, how often, how long they take, and its weight."""
-
-    queue: str
-    tenant: str
-    costs_us: tuple[int, ...]
-    batch: int
-    every_us: int
-    weight: float
-    hint_us: int | None
-
-
 @st.composite
 def loads(draw: st.DrawFn, *, lanes_max: int = 5) -> tuple[Load, ...]:
     """Draw lanes in up to three queues."""
     count = draw(st.integers(min_value=2, max_value=lanes_max))
     return tuple(
         Load(
-            queue=f"q{draw(st.integers(0, 2))}",
-            tenant=f"t{number}",
+            lane=(f"q{draw(st.integers(0, 2))}", f"t{number}"),
             costs_us=tuple(draw(st.lists(costs, min_size=1, max_size=4))),
             batch=draw(st.integers(1, 20)),
             every_us=draw(st.integers(20 * MS, 2 * SECOND)),
@@ -61,10 +47,9 @@ def test_backlogged_tenants_of_a_queue_differ_by_no_more_than_the_bound(
     lanes: tuple[Load, ...], slots: int, depth: int
 ) -> None:
     """|W_f/w_f - W_g/w_g| <= (1+L_f) c_f/w_f + (1+L_g) c_g/w_g on any interval."""
-    weights = {("q", load.tenant): load.weight for load in lanes}
+    weights = {("q", load.lane[1]): load.weight for load in lanes}
     fleet = Fleet(slots=slots, depth=depth, table=weighing(dict(weights.items())))
-    for load in lanes:
-        flood(fleet, replace(load, queue="q"), jobs=300)
+    flood(fleet, in_one_queue(lanes), jobs=300)
     spread = watch(fleet, weights)
 
     fleet.run(6 * SECOND)
@@ -99,11 +84,10 @@ def test_backlogged_queues_differ_by_no_more_than_the_bound(
     lanes: tuple[Load, ...], slots: int, depth: int
 ) -> None:
     """V is kept per (pool, band) between queues: the bound holds there as well."""
-    queues = {(load.tenant, "only"): load.weight for load in lanes}
-    weights: Weights = {(load.tenant, None): load.weight for load in lanes}
+    queues = {(load.lane[1], "only"): load.weight for load in lanes}
+    weights: Weights = {(queue, None): weight for (queue, _), weight in queues.items()}
     fleet = Fleet(slots=slots, depth=depth, table=weighing(weights))
-    for load in lanes:
-        flood(fleet, replace(load, queue=load.tenant, tenant="only"), jobs=300)
+    flood(fleet, [replace(load, lane=(load.lane[1], "only")) for load in lanes], jobs=300)
     spread = watch(fleet, queues)
 
     fleet.run(6 * SECOND)
@@ -126,8 +110,7 @@ def test_no_slot_is_free_while_a_job_could_run(
             wasted.append(fleet.now_us)
 
     fleet.observe = observe
-    for load in lanes:
-        arrive(fleet, load, until_us=4 * SECOND)
+    arrive(fleet, lanes, until_us=4 * SECOND)
 
     fleet.run(6 * SECOND)
 
@@ -146,7 +129,7 @@ def test_virtual_time_goes_back_for_refunds_only(
     for load in lanes:
         cost_us = load.costs_us[0]
         modest = replace(load, costs_us=(cost_us,), hint_us=cost_us // 2)
-        arrive(fleet, modest, until_us=4 * SECOND)
+        arrive(fleet, [modest], until_us=4 * SECOND)
 
     fleet.run(6 * SECOND)
 
@@ -160,8 +143,7 @@ def test_a_quiet_lane_waits_for_one_turn_of_each_other_lane_at_most(
 ) -> None:
     """It has tag V, so its job goes before any other lane's second turn that is unclaimed."""
     fleet = Fleet(slots=slots, depth=depth)
-    for load in lanes:
-        flood(fleet, replace(load, queue="q"), jobs=300)
+    flood(fleet, in_one_queue(lanes), jobs=300)
     fleet.run(at_us)
     fleet.arrive(fleet.now_us, "q", "quiet", 10 * MS)
 
@@ -193,7 +175,8 @@ def test_every_job_is_dispatched_once_for_each_time_that_it_is_pending(
     fleet.refuse = refuse
     for load in lanes:
         few = replace(load, costs_us=(20 * MS,), batch=load.batch % 5 + 1)
-        arrive(fleet, replace(few, every_us=load.every_us + 250 * MS), until_us=1 * SECOND)
+        seldom = replace(few, every_us=load.every_us + 250 * MS)
+        arrive(fleet, [seldom], until_us=1 * SECOND)
     offered = Counter[int]()
     while fleet.now_us < 1 * SECOND or fleet.pending or fleet.work:
         offered.update(happen(fleet, happens.pop() if happens else ""))
@@ -224,8 +207,7 @@ def test_the_floor_is_below_every_unclaimed_row(
             fleet.give_back(fleet.running[0][1])
 
     fleet.observe = observe
-    for load in lanes:
-        arrive(fleet, load, until_us=2 * SECOND)
+    arrive(fleet, lanes, until_us=2 * SECOND)
 
     fleet.run(3 * SECOND)
 
@@ -241,8 +223,7 @@ def test_the_same_events_make_the_same_plans(
     plans: list[list[Plan]] = []
     for _ in range(2):
         fleet = Fleet(slots=slots, depth=depth)
-        for load in lanes:
-            arrive(fleet, load, until_us=2 * SECOND)
+        arrive(fleet, lanes, until_us=2 * SECOND)
         fleet.run(3 * SECOND)
         plans.append(fleet.plans)
 
@@ -265,12 +246,16 @@ def test_the_books_agree_with_a_full_read(
             wrong.append(fleet.order.reconcile(fleet.read(), fleet.now_us, fleet.heads))
 
     fleet.observe = observe
-    for load in lanes:
-        arrive(fleet, load, until_us=2 * SECOND)
+    arrive(fleet, lanes, until_us=2 * SECOND)
 
     fleet.run(3 * SECOND)
 
     assert 0 == sum(wrong)
+
+
+def in_one_queue(lanes: Iterable[Load]) -> list[Load]:
+    """Return the loads as of tenants of one queue."""
+    return [replace(load, lane=("q", load.lane[1])) for load in lanes]
 
 
 def all_in_one_turn(jobs: list[Job], slots: int) -> bool:
@@ -279,70 +264,3 @@ def all_in_one_turn(jobs: list[Job], slots: int) -> bool:
     for job in sorted(jobs, key=lambda job: (job.vtag, job.id)):
         expected_us.setdefault(job.lane, []).append(job.estimate_us)
     return all(sum(each[:-1]) < slots * TURN_US for each in expected_us.values())
-
-
-def happen(fleet: Fleet, what: str) -> tuple[int, ...]:
-    """Let something happen between two ticks; returns the jobs that are pending again."""
-    match what:
-        case "return" if fleet.running:
-            fleet.give_back(fleet.running[0][1])
-        case "recall":
-            waiting = tuple(job.id for job in fleet.work.values() if job.claimed_us is None)
-            fleet.recall(waiting)
-            return waiting
-        case "fail over":
-            fleet.fail_over()
-        case "sweep":
-            fleet.sweep()
-        case _:
-            pass
-    return ()
-
-
-def arrive(fleet: Fleet, load: Load, *, until_us: int) -> None:
-    """Let a lane's jobs arrive, batch by batch."""
-    number = 0
-    for at_us in range(0, until_us, load.every_us):
-        for _ in range(load.batch):
-            cost_us = load.costs_us[number % len(load.costs_us)]
-            fleet.arrive(at_us, load.queue, load.tenant, cost_us, hint_us=load.hint_us)
-            number += 1
-
-
-def flood(fleet: Fleet, load: Load, *, jobs: int) -> None:
-    """Let all of a lane's jobs arrive at the start."""
-    for number in range(jobs):
-        cost_us = load.costs_us[number % len(load.costs_us)]
-        fleet.arrive(0, load.queue, load.tenant, cost_us, hint_us=load.hint_us)
-
-
-def watch(fleet: Fleet, weights: dict[Key, float]) -> Callable[[Key, Key], float]:
-    """Record how much service per weight each lane has had, every tick while all have work.
-
-    Returns how far the difference of two of them has swung.
-    """
-    history: list[dict[Key, float]] = []
-
-    def observe() -> None:
-        waiting = {job.lane for job in fleet.pending.values()}
-        if waiting >= set(weights):
-            history.append({lane: fleet.service_us(lane) / w for lane, w in weights.items()})
-
-    def spread(one: Key, other: Key) -> float:
-        gaps = [row[one] - row[other] for row in history]
-        return max(gaps, default=0.0) - min(gaps, default=0.0)
-
-    fleet.observe = observe
-    return spread
-
-
-def bound(fleet: Fleet, weights: dict[Key, float], one: Key, other: Key) -> float:
-    """Return the bound for two lanes, in slot-microseconds per weight.
-
-    Beside the specification's it has what a lane at the in-flight cap may fall behind.
-    """
-    setback_us = max(1.0, 2 * fleet.slots / sum(weights.values())) * REFRESH_US
-    return setback_us + sum(
-        (1 + fleet.in_flight_max.get(lane, 0)) * fleet.cost_max_us[lane] / weights[lane]
-        for lane in (one, other)
-    )
