@@ -34,8 +34,9 @@ class Bell:
 
     def wait(self, seconds: float, *, beside: int) -> None:
         """Wait for a ring, for another descriptor to have something, or so long; then hush."""
-        select.select([self.fileno(), beside], [], [], seconds)
-        self.hush()
+        heard, _, _ = select.select([self.fileno(), beside], [], [], seconds)
+        if self.fileno() in heard:
+            self.hush()
 
     def close(self) -> None:
         """Let go of both ends. Nobody may ring or wait any more."""
