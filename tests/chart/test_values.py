@@ -122,11 +122,26 @@ def test_the_programs_take_the_variables_that_the_chart_gives_them(
             assert (2.5, "default") == (read.overrun_grace_seconds, read.pool)
 
 
-def test_a_setting_of_zero_is_given_on() -> None:
-    """Even where it is 0, which counts as not given elsewhere in helm."""
-    made = pool(settings={"overrunGraceSeconds": 0})
+def test_a_program_has_shared_settings_its_pools_and_the_defaults() -> None:
+    """A pool's win over the defaults, even 0, which some of helm's functions pass over."""
+    made = one(
+        render(
+            {
+                **GIVEN,
+                "settings": {"logLevel": "error"},
+                "workerPools": {"default": {"settings": {"overrunGraceSeconds": 0}}},
+                "workerPoolDefaults": {"settings": {"overrunGraceSeconds": 9}},
+            }
+        ),
+        "Deployment",
+        WORKER,
+    )
 
-    assert "0" == environment(made)["FAIRLEAD_OVERRUN_GRACE_SECONDS"]
+    given = environment(made)
+    assert ("0", "error") == (
+        given["FAIRLEAD_OVERRUN_GRACE_SECONDS"],
+        given["FAIRLEAD_LOG_LEVEL"],
+    )
 
 
 def test_each_program_has_the_credentials_of_its_role_alone() -> None:

@@ -1,23 +1,8 @@
 {{/*
-Lay one map over another, in place: (list under over). Unlike mergeOverwrite, what is false, 0 or
-empty counts too, so that a pool may have no replicas.
+A pool with its defaults, as JSON: (list context pool). Not merge, to which 0 and false are not given.
 */}}
-{{- define "fairlead.overlay" -}}
-{{- $under := first . -}}
-{{- range $key, $value := last . -}}
-{{- if and (kindIs "map" $value) (kindIs "map" (get $under $key)) -}}
-{{- include "fairlead.overlay" (list (get $under $key) $value) -}}
-{{- else -}}
-{{- $_ := set $under $key $value -}}
-{{- end -}}
-{{- end -}}
-{{- end -}}
-
-{{/* A pool with its defaults, as JSON: (list context pool). */}}
 {{- define "fairlead.pool" -}}
-{{- $pool := deepCopy (first .).Values.workerPoolDefaults -}}
-{{- include "fairlead.overlay" (list $pool (last .)) -}}
-{{- toJson $pool -}}
+{{- mergeOverwrite (deepCopy (first .).Values.workerPoolDefaults) (last .) | toJson -}}
 {{- end -}}
 
 {{/* Seconds of an attempt's longest budget in a pool: (list context pool). */}}
@@ -36,11 +21,9 @@ empty counts too, so that a pool may have no replicas.
 {{- if and (kindIs "float64" .) (eq (floor .) .) -}}{{ int64 . }}{{- else -}}{{ . }}{{- end -}}
 {{- end -}}
 
-{{/* Settings as variables: (list shared own), maps by name in camel case; its own ones win. */}}
+{{/* Settings as variables: (list shared own), maps by name in camel case; no name is in both. */}}
 {{- define "fairlead.settings" -}}
-{{- $all := deepCopy (first .) -}}
-{{- include "fairlead.overlay" (list $all (last .)) -}}
-{{- range $name, $value := $all }}
+{{- range $name, $value := mergeOverwrite (deepCopy (first .)) (last .) }}
 - name: FAIRLEAD_{{ $name | snakecase | upper }}
   value: {{ include "fairlead.text" $value | quote }}
 {{- end }}
