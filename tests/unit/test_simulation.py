@@ -169,6 +169,17 @@ def test_jobs_whose_turn_does_not_come_are_counted() -> None:
     assert 4000 + 500 + 1 == whole.new.jobs
 
 
+def test_a_ceiling_below_what_workers_take_leaves_slots_free() -> None:
+    """Two rows at each look are too few for eight slots with jobs of five milliseconds."""
+    short = replace(BACKLOG, rows=(), ended=ended("a", 5, 5), known_us=1)
+
+    whole = compared(short, policy("{capacity: {depthCeiling: 2}}"), seconds=5).whole
+
+    assert whole.old.share > 0.7
+    assert whole.new.share < 0.25
+    assert whole.new.started <= 2 * 5 * SECOND / (product.TICK_US / 2)
+
+
 def test_a_rule_holds_while_its_condition_is_true() -> None:
     """At the hour that the simulation has come to: ten seconds before another begins."""
     held = policy("rules: [{match: {tenant: a}, when: hour < 23, hold: true}]")

@@ -193,6 +193,11 @@ class Fair(Leader):
         """Return a table, without its pools where no queue moves: all are in the first."""
         return table if self._moves else replace(table, homes=Homes())
 
+    @property
+    def depth_ceiling(self) -> int | None:
+        """The most rows of a pool that wait for a worker, under the policy in force."""
+        return self._order.table.depth_ceiling
+
     def look(self, now_us: int, sizes: Sequence[Size]) -> Look:
         """Refill the heads and plan, as one look of the leader does."""
         heads, order = self._heads, self._order

@@ -205,8 +205,10 @@ class _Play:
         leader.arrived(list(enumerate(trace[self._told : self._arrived], self._told)), now_us)
         self._told = self._arrived
         waiting = self._arrived + self._waiting_at_start - self._handed_out
+        ceiling = leader.depth_ceiling
         sizes = [
-            Size(site.slots, site.room(now_us, waiting=waiting, ceiling=None)) for site in sites
+            Size(site.slots, site.room(now_us, waiting=waiting, ceiling=ceiling))
+            for site in sites
         ]
         free = sum(site.free for site in sites)
         recalled, rows = leader.look(now_us, sizes)

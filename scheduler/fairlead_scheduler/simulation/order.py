@@ -78,6 +78,11 @@ class Leader(ABC):
     def ended(self, endings: Sequence[Event]) -> None:
         """Take endings, in the order of their times; all of them were claimed before."""
 
+    @property
+    @abstractmethod
+    def depth_ceiling(self) -> int | None:
+        """The most rows of a pool that wait for a worker; None: as the product has it."""
+
     @abstractmethod
     def look(self, now_us: int, sizes: Sequence[Size]) -> Look:
         """Take jobs back and hand others out, for all pools by their places."""
@@ -100,6 +105,11 @@ class OnePool(Leader):
     def ended(self, endings: Sequence[Event]) -> None:
         """Tell the order."""
         self._order.ended(endings)
+
+    @property
+    def depth_ceiling(self) -> int | None:
+        """It has none."""
+        return None
 
     def look(self, now_us: int, sizes: Sequence[Size]) -> Look:
         """Hand out what the order says."""
