@@ -8,9 +8,13 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.cli.program import run
+from fairlead.policy import parse
+from fairlead_scheduler.simulation import product
+from fairlead_scheduler.simulation.traffic import UNKNOWN_US
+from fairlead_scheduler.terms import Table, compiled
 from tests.integration.conftest import Fairlead
 from tests.support.children import register
+from tests.support.fleet import Fleet
 
 _BACKLOG = """
     INSERT INTO fairlead.jobs (queue, tenant, kind, priority)
@@ -28,6 +32,14 @@ _ENDED = """
          LATERAL (SELECT now() - i * interval '0.5 s' AS at) came
     WHERE tenant = 'quiet' OR i < 5
 """
+_KEYED = "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]"
+_MIXED = """
+    INSERT INTO fairlead.jobs (queue, tenant, kind, payload)
+    SELECT 'q', 'a', CASE WHEN i % 4 = 0 THEN 'bulk' ELSE 'mail' END,
+           jsonb_build_object('account', 'account ' || i * i % 7)
+    FROM generate_series(1, 200) i
+"""
+_READ = "SELECT payload ->> 'account', kind FROM fairlead.jobs ORDER BY seq"
 _HELD = """
     UPDATE fairlead.work_queue SET worker = %s, token = 1, claimed_at = now() - interval '50 ms'
 """
@@ -229,38 +241,62 @@ def test_what_cannot_be_simulated_is_one_sentence(
 
 
 @pytest.mark.usefixtures("busy")
+def test_what_is_not_known_of_jobs_is_said(
+    fairlead: Fairlead, file: Path, tmp_path: Path
+) -> None:
+    """How many were read; a trace's file says nothing of them."""
+    trace = tmp_path / "trace.jsonl"
+    fairlead("trace", "export", "--output", str(trace))
+    file.write_text(_KEYED)
+
+    of_now = simulated(fairlead, file)["notes"]
+    of_history = simulated(fairlead, file, "--against", "recorded")["notes"]
+    of_file = simulated(fairlead, file, "--against", "recorded", "--trace", str(trace))["notes"]
+
+    (read,) = cast("list[str]", of_now)
+    assert read.startswith("kinds and keys are read of 1,060 of 5,997 jobs that wait; ")
+    assert str(of_history).startswith("['kinds and keys are those of history")
+    assert str(of_file).startswith("['a file of a trace says neither kinds nor keys")
+
+
 @pytest.mark.parametrize(
-    ("document", "what"),
+    ("document", "slots", "fields"),
     [
-        (
-            "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]\n",
-            "concurrency is not simulated: here it holds nobody",
-        ),
-        (
-            "rules: [{match: {kind: noop}, when: job.age_s < 1000.0, hold: true}]\n",
-            "rules with a kind or job.… are not simulated: here they hold nobody",
-        ),
+        (_KEYED, 8, True),
+        ("rules: [{match: {kind: bulk}, when: hour >= 0, hold: true}]", 8, False),
+        ("pools: [{name: default, queues: [r]}, {name: gpu, queues: [q]}]", 2, False),
     ],
 )
-def test_what_is_not_simulated_is_said(
-    document: str,
-    what: str,
-    file: Path,
-    capsys: pytest.CaptureFixture[str],
+def test_what_is_predicted_happens_in_the_order(
     fairlead: Fairlead,
+    file: Path,
+    db: Connection[TupleRow],
+    document: str,
+    slots: int,
+    *,
+    fields: bool,
 ) -> None:
-    """Nobody knows which kinds the jobs have that will come, and which values."""
+    """The database's jobs in the order itself, in simulated time: a tenth apart at most."""
+    db.execute(_MIXED)
+    db.execute("UPDATE fairlead.jobs SET created_at = now() - interval '1 hour'")
+    register(db, slots=8)
+    register(db, slots=2, pool="gpu")
     file.write_text(document)
-    del fairlead  # it has said where the database is
 
-    code = run(["policy", "simulate", str(file), "--json"])
+    found = simulated(fairlead, file, "--horizon", "3s")
 
-    said = capsys.readouterr()
-    assert 0 == code
-    found = json.loads(said.out)
-    assert found["tenants"]
-    assert f"fairlead: {what}\n" == said.err
-    assert all(each["new"]["share"] > 0 for each in found["tenants"])
+    mine, table = parse(document), Table()
+    if fields:
+        table = compiled(mine)
+    fleet = Fleet(slots=slots, depth=slots, tick_us=product.TICK_US, table=table)
+    for account, kind in db.execute(_READ).fetchall():
+        if kind != "bulk" or not mine.rules:
+            fleet.arrive(0, "q", "a", UNKNOWN_US, fields={"payload.account": account})
+    fleet.run(3_000_000)
+    happened = len(fleet.ended) + len(fleet.running)
+    whole = cast("dict[str, dict[str, int]]", found["all"])
+    assert whole["new"]["started"] == pytest.approx(happened, rel=0.1)
+    assert whole["old"]["started"] > 1.2 * happened
 
 
 def test_a_bad_trace_is_refused_with_its_line(

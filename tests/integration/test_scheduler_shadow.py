@@ -31,6 +31,7 @@ from tests.support.waiting import until
 HEAVY = (
     "queues: [{match: {queue: q}, tenants: {overrides: [{match: {tenant: b}, weight: 10}]}}]"
 )
+_KEYED = "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]"
 _BACKLOG = """
     INSERT INTO fairlead.jobs (queue, tenant, kind)
     SELECT 'q', tenant, 'k' FROM unnest(ARRAY['a', 'b']) tenant, generate_series(1, 6000)
@@ -224,16 +225,17 @@ def test_the_roles_may_simulate(
     db.execute(_BACKLOG)
     scheduler = as_login(database_url, log_in("fairlead_scheduler").info.user)
     admin = as_login(database_url, log_in("fairlead_admin").info.user)
-    term = Term(scheduler, db, shadow(policy_store.store(db, HEAVY).version))
+    term = Term(scheduler, db, shadow(policy_store.store(db, _KEYED).version))
     report, _ = finished(term, db)
     term.connection.close()
     monkeypatch.setenv("FAIRLEAD_DATABASE_URL", admin)
     file = tmp_path / "policy.yaml"
-    file.write_text(HEAVY)
+    file.write_text(_KEYED)
 
     made = json.loads(fairlead("policy", "simulate", str(file), "--json"))
 
     assert 12_000 == cast("Report", report)["waiting"] == made["waiting"]
+    assert "kinds and keys are read of 1,000 of 12,000 jobs" in made["notes"][0]
     assert "pool default, simulated" in fairlead("policy", "shadow")
 
 

@@ -201,8 +201,8 @@ def test_recorded_traffic_is_played_in_the_pools_of_each_policy() -> None:
     trace = [Arrival(0, "mail", "", 100 * MS) for _ in range(50)]
     trace += [Arrival(0, "video", "", 100 * MS) for _ in range(10)]
     fleet = product.fleet(1, (1,))
-    those = concerned("default", QUEUES, TOGETHER.homes, APART.homes)
-    scene = played(trace, fleet, until_us=60 * SECOND, those=those)
+    of = situation(APART, slots={"default": 1, "gpu": 1}, waiting={})
+    scene = played(trace, fleet, until_us=60 * SECOND, of=of)
 
     found = compare(scene, TOGETHER, APART)
 

@@ -102,11 +102,6 @@ def simulate(  # noqa: PLR0913 - each is an option of the command
         raise Problem("--trace is recorded traffic: give --against recorded with it")
     if plot is not None:
         _may_draw(plot)
-    if any(rule.concurrency for rule in found.queues):
-        typer.echo("fairlead: concurrency is not simulated: here it holds nobody", err=True)
-    if any(rule.of_jobs for rule in found.rules):
-        said = "rules with a kind or job.… are not simulated: here they hold nobody"
-        typer.echo(f"fairlead: {said}", err=True)
     made = _predict(found, asked)
     if plot is not None:
         _draw(plot, made, str(file))
@@ -168,8 +163,8 @@ def _predict(policy: "Policy", asked: _Asked) -> "Report":
         now = situation(
             connection,
             asked.pool,
-            old=old.homes,
-            new=new.homes,
+            old=old,
+            new=new,
             within=asked.within,
             queues={job.queue for job in trace or ()},
         )
@@ -197,7 +192,7 @@ def _scene(
     now: "Situation", fleet: "Fleet", asked: _Asked, trace: "Sequence[Arrival] | None"
 ) -> "Scene":
     """Return what both policies are to deal with."""
-    from fairlead_scheduler.simulation.situation import recorded
+    from fairlead_scheduler.simulation.situation import known_of_recorded, recorded
     from fairlead_scheduler.simulation.traffic import live, played
 
     until_us = asked.horizon // _US
@@ -206,13 +201,14 @@ def _scene(
         if not (scene.jobs or scene.begun.waiting):
             raise Failure("nothing waits, runs or came of late: there is nothing to predict")
         return scene
+    known = known_of_recorded(now, asked.seed) if trace is None else None
     if trace is None:
         trace = recorded(now)
     trace = [job for job in trace if job.queue in now.concerned.queues]
     if not trace:
         where = "in the file" if asked.trace else "in history: give a longer time with --within"
         raise Failure(f"there is no job of pool '{asked.pool}' {where}")
-    return played(trace, fleet, until_us=until_us, those=now.concerned)
+    return played(trace, fleet, until_us=until_us, of=now, known=known)
 
 
 def _recorded(trace: Path) -> "Sequence[Arrival]":

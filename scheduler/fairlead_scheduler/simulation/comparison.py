@@ -100,6 +100,7 @@ def _run(scene: Scene, table: Table) -> Run:
         inherited=scene.inherited,
         jobs=jobs,
         draw=scene.draws(),
+        known=scene.known,
     )
     return play(
         jobs, order, scene.fleet, scene.until_us, begun=scene.begun, claims_max=CLAIMS_MAX

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from fairlead.policy.variables import Workers
 from fairlead_scheduler.homes import Homes
+from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.order import NEVER
 from fairlead_scheduler.pools import Pools
@@ -21,6 +22,7 @@ from fairlead_scheduler.pools import Size as Room
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.rulings import Clocks, Rulings
 from fairlead_scheduler.simulation.order import Event, Leader, Look, Row, Size
+from fairlead_scheduler.simulation.told import Known, Told
 from fairlead_scheduler.simulation.trace import Arrival
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Found, Head, Paused, QueueRow, Stream, Want
@@ -102,6 +104,8 @@ class Fair(Leader):
         jobs: The trace, to which each job that waits at the start is appended when it is
             read; not needed where none does.
         draw: How long these take.
+        known: What is known of single jobs; None: nothing, so that keys and rules for them hold
+            nobody.
     """
 
     def __init__(
@@ -113,11 +117,15 @@ class Fair(Leader):
         inherited: Inheritance | None = None,
         jobs: list[Arrival] | None = None,
         draw: Draw = _none,
+        known: Known | None = None,
     ) -> None:
         inherited = inherited or Inheritance()
         self._inherited = inherited
         self._begun_us = inherited.now_us
         self._draw = draw
+        self._known = known
+        self._told: dict[int, Told | None] = {}
+        """What jobs have that waited at the start, as far as they were read."""
         self._jobs: list[Arrival] = [] if jobs is None else jobs
         self._traced = len(self._jobs) if inherited.waiting else _FIRST_ID
         """Jobs from this place on waited at the start."""
@@ -129,15 +137,10 @@ class Fair(Leader):
             for row in inherited.rows
         ]
         self._order.adopt(rows, inherited.now_us, inherited.floors, inherited.used)
-        self._heads = Heads(in_flight=self._order.in_flight, last_id=_FIRST_ID - 1)
+        self._heads = _heads(self._order, inherited)
         self._read: dict[Stream, list[int]] = {stream: [] for stream in inherited.waiting}
         """The ids of those that waited at the start, as far as they were read; a job's seq is
         its place here plus 1."""
-        self._heads.swept(
-            Found(0, 1, *stream, None, each.oldest_us)
-            for stream, each in inherited.waiting.items()
-        )
-        self._heads.surveyed()
         self._seconds = 0.0
         clocks = Clocks(lambda: self._seconds, lambda: 0.0)
         self._rulings = Rulings(_Unseen(), _forget, clocks)
@@ -148,7 +151,7 @@ class Fair(Leader):
         """The ids of jobs in flight at the start that were recalled, ascending: their seqs are
         below those of all others."""
         self._seen_us: dict[int, int] = {}
-        """When those that have arrived did so."""
+        """Since when jobs wait, of those that have arrived or were read."""
         self._costs_us: dict[int, int] = {
             row.job_id: self._jobs[place].cost_us
             for row, place in zip(rows, (row.job_id for row in inherited.rows), strict=True)
@@ -204,8 +207,7 @@ class Fair(Leader):
         now_us += self._begun_us
         for want in heads.wants(_STREAMS_MAX):
             heads.filled(want.stream, self._refill(want), want.limit)
-        # Neither traces nor counts tell what is in jobs: keys and rules for them hold nobody.
-        order.learn([None] * len(order.traits()))
+        order.learn([self._answer(trait) for trait in order.traits()])
         self._seconds = now_us / 1e6
         self._rulings.look(order, partial(self._workers, sizes), now_us)
         recalled = self._recall(now_us)
@@ -232,6 +234,19 @@ class Fair(Leader):
                 slots = sizes[self._pools[pool]].slots
                 return Workers(slots, max(0, slots - len(order.in_flight) + order.unclaimed))
         return Workers(0, 0)
+
+    def _answer(self, trait: Trait) -> str | None:
+        """Return what a job has of what keys and rules ask; None where nobody knows."""
+        known, place = self._known, self._place(trait.job_id)
+        if known is None:
+            return None
+        job = self._jobs[place]
+        waited = trait.job_id in self._told
+        told = self._told[trait.job_id] if waited else known.at(place, job)
+        since_us = self._seen_us.get(trait.job_id, self._begun_us)
+        if told is None:
+            return None
+        return known.text(trait, told, priority=job.priority, since_us=since_us)
 
     def _recall(self, now_us: int) -> set[int]:
         """Take back what has waited too long for its band, or may not wait where it does."""
@@ -274,6 +289,7 @@ class Fair(Leader):
     def _waited(self, stream: Stream, waiting: Waiting, seq: int) -> Head:
         """Return a job that waited at the start; the first time it joins the trace."""
         read = self._read[stream]
+        ages_us = self._begun_us - waiting.oldest_us
         while len(read) < seq:
             queue, tenant, rank = stream
             cost_us = self._draw(stream)
@@ -281,9 +297,22 @@ class Fair(Leader):
             self._jobs.append(Arrival(0, queue, tenant, cost_us, priority=-rank))
             self._costs_us[job_id] = cost_us
             read.append(job_id)
-        ages_us = self._begun_us - waiting.oldest_us
-        share = 0.0 if waiting.more else (seq - 1) / waiting.jobs
-        return Head(read[seq - 1], seq, None, waiting.oldest_us + int(ages_us * share))
+            share = 0.0 if waiting.more else (len(read) - 1) / waiting.jobs
+            self._seen_us[job_id] = waiting.oldest_us + int(ages_us * share)
+            if self._known is not None:
+                self._told[job_id] = self._known.waiting(stream, len(read))
+        job_id = read[seq - 1]
+        return Head(job_id, seq, None, self._seen_us[job_id])
+
+
+def _heads(order: Pools, inherited: Inheritance) -> Heads:
+    """Return heads that know of the streams that wait at the start."""
+    heads = Heads(in_flight=order.in_flight, last_id=_FIRST_ID - 1)
+    heads.swept(
+        Found(0, 1, *stream, None, each.oldest_us) for stream, each in inherited.waiting.items()
+    )
+    heads.surveyed()
+    return heads
 
 
 def _before(job_id: int) -> int:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -9,11 +10,13 @@ from psycopg.rows import args_row
 
 from fairlead import sql
 from fairlead.store import Connection
-from fairlead_scheduler.homes import Homes
 from fairlead_scheduler.simulation.fair import Waiting
-from fairlead_scheduler.simulation.moves import concerned
+from fairlead_scheduler.simulation.moves import Concerned, concerned
+from fairlead_scheduler.simulation.read_jobs import read_jobs
 from fairlead_scheduler.simulation.situation import Came, Ended, Situation
+from fairlead_scheduler.simulation.told import Wanted, wanted
 from fairlead_scheduler.store import read_queued, read_used
+from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Paused, Stream
 from fairlead_scheduler.views import Worker
 
@@ -27,6 +30,7 @@ _PACKAGE = __package__ or ""
 _CLASSES = {"succeeded": ["succeeded"], "unsuccessful": ["failed", "cancelled", "expired"]}
 _ONE_MOMENT = b"set transaction isolation level repeatable read, read only"
 _US = timedelta(microseconds=1)
+_NOTHING = Wanted(paths=(), queues=frozenset())
 
 
 class _Moment(NamedTuple):
@@ -62,8 +66,8 @@ def situation(
     connection: Connection,
     pool: str,
     *,
-    old: Homes,
-    new: Homes,
+    old: Table,
+    new: Table,
     within: timedelta,
     queues: Iterable[str] = (),
 ) -> Situation:
@@ -72,39 +76,60 @@ def situation(
     Args:
         connection: of a login with the role fairlead_admin, or of the schema's owner.
         pool: whose workers count, and whose queues.
-        old: which pools serve which queues under the policy in force,
-        new: and under the other one.
+        old: the policy in force,
+        new: and the other one: which queues are where, and what is asked of jobs.
         within: how far back endings and arrivals are looked at; at most a day. Where there are
             very many, less is known: see `Situation.known_us`.
         queues: those of recorded traffic, which may have no jobs now.
     """
     with connection.transaction():
         connection.execute(_ONE_MOMENT)
-        moment = _moment(connection)
-        now_us = moment.now_us
-        queued = read_queued(connection)
-        ended, since_us = _ended(connection, now_us, within)
-        came, came_since_us = _came(connection, now_us - within // _US)
-        waiting = _waiting(connection)
-        slots = _slots(connection)
-        used = read_used(connection)
-    rows = queued.rows()
-    there = {*queues, *(row.queue for row in rows), *(stream[0] for stream in waiting)}
-    there |= {each.queue for each in ended} | {each.queue for each in came}
-    those = concerned(pool, there, old, new)
+        now = _of_all(connection, pool, within)
+        there = {*queues, *(stream[0] for stream in now.waiting)}
+        there.update(each.queue for some in (now.rows, now.came, now.ended) for each in some)
+        those = concerned(pool, there, old.homes, new.homes)
+        asked = wanted(those.queues, (old, new))
+        if asked is not None:
+            now = replace(now, ended=_ended(connection, now.now_us, within, asked)[0])
+        now = _concerned(now, those)
+        if asked is None:
+            return now
+        return replace(now, read=read_jobs(connection, asked, now.rows, now.waiting, now.ended))
+
+
+def _of_all(connection: Connection, pool: str, within: timedelta) -> Situation:
+    """Return what is known of all pools; `beside` has those besides this one."""
+    moment = _moment(connection)
+    now_us = moment.now_us
+    queued = read_queued(connection)
+    ended, since_us = _ended(connection, now_us, within)
+    came, came_since_us = _came(connection, now_us - within // _US)
+    slots = _slots(connection)
     return Situation(
         now_us=now_us,
-        slots=slots[pool],
-        beside={each: slots[each] for each in those.pools[1:]},
-        concerned=those,
-        rows=[row for row in rows if row.pool in those.pools],
+        slots=slots.pop(pool, 0),
+        beside=slots,
+        rows=queued.rows(),
         floors=queued.by_band(),
-        used=used,
+        used=read_used(connection),
         paused=_paused(moment),
-        waiting={key: each for key, each in waiting.items() if key[0] in those.queues},
-        ended=[each for each in ended if each.queue in those.queues],
-        came=[each for each in came if each.queue in those.queues],
+        waiting=_waiting(connection),
+        ended=ended,
+        came=came,
         known_us=max(1, now_us - max(since_us, came_since_us)),
+    )
+
+
+def _concerned(now: Situation, those: Concerned) -> Situation:
+    """Return what is known of these pools, and of what they serve under either policy."""
+    return replace(
+        now,
+        beside={pool: now.beside.get(pool, 0) for pool in those.pools[1:]},
+        concerned=those,
+        rows=[row for row in now.rows if row.pool in those.pools],
+        waiting={key: each for key, each in now.waiting.items() if key[0] in those.queues},
+        ended=[each for each in now.ended if each.queue in those.queues],
+        came=[each for each in now.came if each.queue in those.queues],
     )
 
 
@@ -152,7 +177,12 @@ def _came(connection: Connection, since_us: int) -> tuple[list[Came], int]:
     return came, since_us
 
 
-def _ended(connection: Connection, now_us: int, within: timedelta) -> tuple[list[Ended], int]:
+def _ended(
+    connection: Connection,
+    now_us: int,
+    within: timedelta,
+    asked: Wanted = _NOTHING,
+) -> tuple[list[Ended], int]:
     """Return what ended within that time, and since when nothing of it is missing."""
     now = datetime.fromtimestamp(now_us / 1e6, UTC)
     begun = now - within
@@ -172,6 +202,9 @@ def _ended(connection: Connection, now_us: int, within: timedelta) -> tuple[list
             "since": max(begun, day),
             "until": tomorrow,
             "page": max(0, part.pages - budget),
+            "queues": sorted(asked.queues),
+            "roots": [root for root, _ in asked.paths],
+            "paths": [path for _, path in asked.paths],
         }
         found = cursor.execute(sql.load(_PACKAGE, "ended"), values).fetchall()
         ended += found

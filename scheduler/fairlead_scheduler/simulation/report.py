@@ -98,7 +98,7 @@ def report(
             Pool(pool=pool, slots=slots)
             for pool, slots in zip(scene.pools, scene.fleet.by_pool, strict=True)
         ],
-        notes=situation.notes,
+        notes=[*situation.notes, *scene.notes],
         old=_named(old),
         new=_named(new),
         waiting=situation.backlog if live else 0,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from fairlead_scheduler.simulation.fair import ONLY, Draw, Inheritance
 from fairlead_scheduler.simulation.fleet import Begun, Fleet
+from fairlead_scheduler.simulation.told import Known
 from fairlead_scheduler.simulation.trace import Arrival
 
 
@@ -23,5 +24,9 @@ class Scene:
     until_us: int
     inherited: Inheritance
     begun: Begun
+    known: Known | None = None
+    """What is known of single jobs; None: nothing, or nothing is asked of them."""
+    notes: tuple[str, ...] = ()
+    """What is to be said of that, in sentences."""
     draws: Callable[[], Draw]
     """Makes the source of run times anew."""

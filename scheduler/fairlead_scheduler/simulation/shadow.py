@@ -67,7 +67,7 @@ def simulate(connection: Connection, pool: str, wanted: str) -> Report:
     """
     new = _stored(connection, wanted)
     old = look(connection).table or Table()
-    now = situation(connection, pool, old=old.homes, new=new.homes, within=_WITHIN)
+    now = situation(connection, pool, old=old, new=new, within=_WITHIN)
     if not now.all_slots:
         raise Impossible(f"pool '{pool}' has no live worker, so nothing would run")
     fleet = product.fleet(now.slots, tuple(now.beside.values()))

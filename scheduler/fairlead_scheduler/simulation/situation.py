@@ -1,12 +1,13 @@
 """What is known of a fleet at one moment, as values: where a simulation begins."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.simulation.fair import ONLY, Waiting
 from fairlead_scheduler.simulation.moves import Concerned
+from fairlead_scheduler.simulation.told import Known, Read, Told
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 from fairlead_scheduler.values import Paused, QueueRow, Stream
 
@@ -23,6 +24,9 @@ class Ended(NamedTuple):
     runnable_us: int
     claimed_us: int
     finished_us: int
+    kind: str = ""
+    values: list[str | None] | None = None
+    """What keys look at; None: it was not read."""
 
     @property
     def lane(self) -> Lane:
@@ -33,6 +37,11 @@ class Ended(NamedTuple):
     def cost_us(self) -> int:
         """Return how long it had a slot in the attempt that ended it."""
         return max(1, self.finished_us - self.claimed_us)
+
+    @property
+    def told(self) -> Told | None:
+        """Return what it had; None: it was not read."""
+        return None if self.values is None else Told(self.kind, tuple(self.values))
 
 
 class Came(NamedTuple):
@@ -68,6 +77,8 @@ class Situation:
     came: Sequence[Came] = ()
     """Every job that came in that time and has not ended."""
     known_us: int = 1
+    read: Read | None = None
+    """What was read of single jobs; None: neither policy asks anything of them."""
 
     @property
     def all_slots(self) -> int:
@@ -106,11 +117,28 @@ class Situation:
 
 def recorded(situation: Situation) -> list[Arrival]:
     """Return what became runnable lately and has ended, as a trace from the first on."""
-    begun_us = situation.now_us - situation.known_us
-    past = sorted(
-        (each.runnable_us, each) for each in situation.ended if each.runnable_us >= begun_us
-    )
+    past = _past(situation)
     return [
-        Arrival(at_us - past[0][0], *each.lane, each.cost_us, priority=each.priority)
-        for at_us, each in past
+        Arrival(
+            each.runnable_us - past[0].runnable_us,
+            *each.lane,
+            each.cost_us,
+            priority=each.priority,
+        )
+        for each in past
     ]
+
+
+def known_of_recorded(situation: Situation, seed: int) -> Known | None:
+    """Return what is known of the jobs of `recorded`; None: nothing is asked of them."""
+    if situation.read is None:
+        return None
+    told = ((place, each.told) for place, each in enumerate(_past(situation)))
+    places = {place: found for place, found in told if found is not None}
+    return Known(replace(situation.read, first={}), places=places, seed=seed)
+
+
+def _past(situation: Situation) -> list[Ended]:
+    begun_us = situation.now_us - situation.known_us
+    past = (each for each in situation.ended if each.runnable_us >= begun_us)
+    return sorted(past, key=lambda each: (each.runnable_us, each[:6]))

@@ -11,10 +11,11 @@ from random import Random
 from fairlead_scheduler.order import NEVER
 from fairlead_scheduler.simulation.fair import Draw, Inheritance
 from fairlead_scheduler.simulation.fleet import Begun, Fleet
-from fairlead_scheduler.simulation.moves import Concerned
+from fairlead_scheduler.simulation.notes import live_notes, recorded_notes
 from fairlead_scheduler.simulation.order import Row
 from fairlead_scheduler.simulation.scene import Scene
 from fairlead_scheduler.simulation.situation import ALONE, Ended, Situation
+from fairlead_scheduler.simulation.told import Known
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 from fairlead_scheduler.values import QueueRow, Stream
 
@@ -71,6 +72,7 @@ def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Sce
     pools = those.pools
     rows = _in_order(situation, fleet.by_pool)
     running = sum(row.claimed_us is not None for row in rows)
+    known = _known(situation, rows, seed)
     jobs = [_in_flight(row, situation.now_us, times) for row in rows]
     coming, until_us = _coming(situation, times, until_us)
     inherited = Inheritance(
@@ -101,7 +103,18 @@ def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Sce
             waiting=_waiting(situation),
         ),
         draws=times.draws,
+        known=known,
+        notes=live_notes(situation, known, (job.queue for job in coming)),
     )
+
+
+def _known(situation: Situation, rows: Sequence[QueueRow], seed: int) -> Known | None:
+    """Return what is known of the jobs; None: nothing is asked of them."""
+    if situation.read is None:
+        return None
+    read = ((place, situation.read.in_flight.get(row.job_id)) for place, row in enumerate(rows))
+    places = {place: told for place, told in read if told is not None}
+    return Known(situation.read, places=places, seed=seed)
 
 
 def _place(row: QueueRow, pools: Sequence[str]) -> int:
@@ -118,14 +131,23 @@ def played(
     fleet: Fleet,
     *,
     until_us: int,
-    those: Concerned = ALONE,
+    of: Situation | None = None,
+    known: Known | None = None,
 ) -> Scene:
     """Return recorded traffic, at most until then, for a fleet that has nothing else to do.
 
     It ends when all of it has been served, whatever came at once: at the latest when an order
     that leaves no slot idle, beginning with the last arrival, would have. With several pools
     it is the one with the fewest slots that may have to serve all of it.
+
+    Args:
+        trace: The traffic.
+        fleet: What serves it.
+        until_us: When to stop.
+        of: Which pools are played, and what is asked of single jobs.
+        known: What is known of these; None: nothing.
     """
+    those = ALONE if of is None else of.concerned
     trace = trace[:ARRIVALS_MAX]
     costs_us = [job.cost_us for job in trace] or [0]
     last_us = trace[-1].at_us if trace else 0
@@ -140,6 +162,8 @@ def played(
         inherited=Inheritance(),
         begun=Begun(),
         draws=RunTimes((), 0).draws,
+        known=known,
+        notes=() if of is None else recorded_notes(of, known),
     )
 
 

@@ -1,0 +1,123 @@
+"""What a simulation knows of single jobs: their kinds, and the values that keys look at.
+
+Some jobs were read. What others have is drawn from what was read of their tenant, else of
+their queue: by a digest of the seed and the job's place, so that both policies meet the same.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from zlib import crc32
+
+from fairlead_scheduler.judged import FACTS
+from fairlead_scheduler.keys import Trait
+from fairlead_scheduler.simulation.trace import Arrival, Lane
+from fairlead_scheduler.terms import Table
+from fairlead_scheduler.values import Stream
+
+Path = tuple[str, str]
+"""`payload` or `headers`, and where in it a key looks."""
+
+
+class Told(NamedTuple):
+    """What keys and rules may ask of a job."""
+
+    kind: str
+    values: tuple[str | None, ...]
+    """Of the paths, in their order."""
+    attempts: int = 0
+    """Those that have failed."""
+    left_us: int | None = None
+    """How long after it could run it expires."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What policies ask of single jobs."""
+
+    paths: tuple[Path, ...]
+    queues: frozenset[str]
+    """Of which queues' jobs."""
+
+
+def wanted(queues: Iterable[str], tables: Sequence[Table]) -> Wanted | None:
+    """Return what these policies ask of jobs of these queues; None: nothing."""
+    paths: dict[Path, None] = {}
+    asking: set[str] = set()
+    for queue in sorted(queues):
+        for table in tables:
+            keys = table.queue(queue).keys
+            for key in keys:
+                root, _, path = key.path.partition(".")
+                paths[root, path] = None
+            if keys or table.rules.of(queue).jobs:
+                asking.add(queue)
+    return Wanted(paths=tuple(paths), queues=frozenset(asking)) if asking else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Read:
+    """What was read of single jobs."""
+
+    wanted: Wanted
+    in_flight: Mapping[int, Told] = field(default_factory=dict[int, Told])
+    """By their ids in the database."""
+    first: Mapping[Stream, tuple[Told, ...]] = field(
+        default_factory=dict[Stream, tuple[Told, ...]]
+    )
+    """Of the jobs that wait, the first of each stream, in their order."""
+    ended: Sequence[tuple[Lane, Told]] = ()
+
+
+class Known:
+    """What is known of the jobs of one scene.
+
+    Args:
+        read: What was read.
+        places: Jobs of the trace of which it is known, by their places.
+        seed: Decides what the others have.
+    """
+
+    def __init__(self, read: Read, *, places: Mapping[int, Told], seed: int) -> None:
+        self._paths = {path: n for n, path in enumerate(read.wanted.paths)}
+        self._first = read.first
+        self._places = places
+        self._seed = seed
+        self._of_lane: dict[Lane, list[Told]] = defaultdict(list)
+        self._of_queue: dict[str, list[Told]] = defaultdict(list)
+        waiting = (((q, t), x) for (q, t, _), some in read.first.items() for x in some)
+        for lane, told in (*waiting, *read.ended):
+            self._of_lane[lane].append(told)
+            self._of_queue[lane[0]].append(told)
+
+    def waiting(self, stream: Stream, seq: int) -> Told | None:
+        """Return what the job with this number of those has that wait at the start, from 1."""
+        first = self._first.get(stream, ())
+        if seq <= len(first):
+            return first[seq - 1]
+        queue, tenant, rank = stream
+        return self._drawn((queue, tenant), f"{rank}/{seq}")
+
+    def at(self, place: int, job: Arrival) -> Told | None:
+        """Return what the job at a place of the trace has."""
+        told = self._places.get(place)
+        return self._drawn(job.lane, str(place)) if told is None else told
+
+    def _drawn(self, lane: Lane, name: str) -> Told | None:
+        known = self._of_lane.get(lane) or self._of_queue.get(lane[0])
+        if not known:
+            return None
+        return known[crc32(f"{self._seed}/{lane}/{name}".encode()) % len(known)]
+
+    def text(self, trait: Trait, told: Told, *, priority: int, since_us: int) -> str | None:
+        """Return the answer to what is asked of a job, as the leader reads it."""
+        if [trait.root, trait.path] != FACTS:
+            place = self._paths.get((trait.root, trait.path))
+            return None if place is None else told.values[place]
+        expires = "-" if told.left_us is None else str(since_us + told.left_us)
+        return f"{priority} {told.attempts} {since_us} {expires} {told.kind}"
+
+    def of_queue(self, queue: str) -> bool:
+        """Whether anything is known of jobs of a queue."""
+        return bool(self._of_queue.get(queue))
