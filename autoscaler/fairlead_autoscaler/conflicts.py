@@ -21,6 +21,7 @@ class Written:
 
     replicas: int
     version: str
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +74,7 @@ def seen(standing: Standing, inputs: Inputs) -> Standing:
         replicas=deployment.replicas,
         owner=deployment.owner,
     )
-    adopted = Written(replicas=deployment.replicas, version=deployment.version)
+    adopted = Written(replicas=deployment.replicas, version=deployment.version, at=inputs.now)
     return Standing(written=adopted, conflict=conflict)
 
 

@@ -71,7 +71,9 @@ def _learned(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _L
     now, demand = inputs.now, inputs.demand
     standing = conflicts.seen(state.standing, inputs)
     here = fleet.of(inputs)
-    marks = drains.seen(state.drains, here, now, write_failed=inputs.write_failed)
+    last = state.standing.written
+    failed_at = last.at if last is not None and inputs.write_failed else None
+    marks = drains.seen(state.drains, here, now, failed_at=failed_at)
     replicas = _asked(standing.written, inputs)
     learned = starts.learned(state.starts, here, tuple(each.at for each in state.raises))
     start_seconds = learned.delay_seconds(config.start_prior)
@@ -190,7 +192,7 @@ def _said(state: State, look: _Look, sought: Goal, guarded: Guards, step: _Step)
         state = replace(state, drains=move.drains)
     if writes:
         version = look.inputs.deployment.version
-        written = Written(replicas=move.replicas, version=version)
+        written = Written(replicas=move.replicas, version=version, at=now)
         state = replace(state, standing=replace(state.standing, written=written))
     if writes and move.replicas > place.replicas:
         state = replace(state, raises=(*state.raises, Raise(now, place.replicas)))

@@ -95,13 +95,19 @@ class Place:
         return self.replicas - len(self.marked)
 
 
-def seen(drains: Drains, fleet: Fleet, now: datetime, *, write_failed: bool) -> Drains:
+def seen(drains: Drains, fleet: Fleet, now: datetime, *, failed_at: datetime | None) -> Drains:
     """Return what is known after a look; the same look twice changes nothing.
 
     A new leader takes over the marks that it finds.
+
+    Args:
+        drains: As they were.
+        fleet: As it is.
+        now: The database's time.
+        failed_at: When a write was decided that failed; None: none did.
     """
-    if write_failed:
-        drains = replace(drains, lowerings=drains.lowerings[:-1])
+    made = tuple(each for each in drains.lowerings if each.at != failed_at)
+    drains = replace(drains, lowerings=made)
     here = {each.uid for each in fleet.members}
     lowerings, stayed, wrong = _followed(drains.lowerings, here, now)
     spared = (*drains.spared, *(Since(uid, now + MARK) for uid in sorted(stayed)))

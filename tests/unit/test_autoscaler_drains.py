@@ -219,10 +219,47 @@ def test_a_lowering_that_failed_is_made_again() -> None:
     cluster = settled()
     cluster.tick(demand())
     first = decide(cluster.state, cluster.inputs, cluster.config)
-    failed = replace(cluster.inputs, deployment=deployment(10, "9"), write_failed=True)
+    at = cluster.inputs.now + seconds(5)
+    failed = replace(
+        cluster.inputs,
+        now=at,
+        demand=demand(at),
+        deployment=deployment(10, "9"),
+        write_failed=True,
+    )
     again = decide(first.state, failed, cluster.config)
 
     assert (2, 2) == (first.scale, again.scale)
+    assert [at] == [each.at for each in again.state.drains.lowerings]
+
+
+def test_a_raise_that_failed_forgets_no_lowering_before_it() -> None:
+    """The pods that it was for are not counted as empty ones again."""
+    cluster = settled()
+    cluster.tick(demand())
+    emptied = cluster.inputs
+    lowered = decide(cluster.state, emptied, cluster.config)
+    at = emptied.now + seconds(5)
+    busy = replace(emptied, now=at, demand=demand(at, work=5000), deployment=deployment(2, "2"))
+    grown = decide(lowered.state, busy, cluster.config)
+    failed = replace(busy, write_failed=True, deployment=deployment(2, "3"))
+    again = decide(grown.state, failed, cluster.config)
+
+    assert (2, 10, 10) == (lowered.scale, grown.scale, again.scale)
+    assert lowered.state.drains.leaving == again.state.drains.leaving
+
+
+def test_pods_whose_removal_was_asked_for_are_not_counted_again() -> None:
+    """They are still there at the next look, and `replicas` is lowered already."""
+    cluster = settled()
+    cluster.tick(demand())
+    emptied = cluster.inputs
+    lowered = decide(cluster.state, emptied, cluster.config)
+    at = emptied.now + seconds(5)
+    lagging = replace(emptied, now=at, demand=demand(at), deployment=deployment(2, "2"))
+    found = decide(lowered.state, lagging, cluster.config)
+
+    assert (2, None, lowered.drain) == (lowered.scale, found.scale, found.drain)
 
 
 def test_marks_of_pods_that_are_gone_are_forgotten() -> None:
