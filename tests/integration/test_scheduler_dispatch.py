@@ -202,11 +202,14 @@ def test_a_job_that_expired_ends_without_starting(db: Database) -> None:
     """Expiry ends what has not started, pending or queued."""
     row = db.execute(
         "INSERT INTO fairlead.jobs (kind, expires_at)"
-        " VALUES ('noop', now() + interval '0.5 s') RETURNING id"
+        " VALUES ('noop', now() + interval '1 hour') RETURNING id"
     ).fetchone()
     assert row is not None
     queued(db, row[0])
 
+    db.execute(
+        "UPDATE fairlead.jobs SET expires_at = now() + interval '1 s' WHERE id = %s", row
+    )
     until(lambda: places(db, row[0]) == ("expired",), what="the job expiring")
 
 
