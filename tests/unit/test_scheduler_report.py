@@ -354,3 +354,25 @@ def test_the_smallest_tenants_are_added_up() -> None:
     assert 1.0 == pytest.approx(
         report.other.had.share + sum(each.had.share for each in report.tenants)
     )
+
+
+def test_a_look_waits_until_there_is_time_for_every_lane() -> None:
+    """2 ms for each lane: with 3,000 of them looks are 6 s apart, and not 5."""
+    bench = Reported(TWO)
+    for number in range(3000):
+        bench.add(f"q/t{number}x", 1000)
+    bench.dispatch(20)
+    for _tick in range(3000 // 250 + 1):
+        assert bench.step() is None
+    looks_us: list[int] = []
+    first_us = bench.now_us
+    for tenth in range(1, 70):
+        bench.now_us = first_us + tenth * SECOND // 10
+
+        def take() -> Look:
+            looks_us.append(bench.now_us - first_us)
+            return bench.order.look(bench.now_us, slots=4, free=4)
+
+        bench.reporter.step(bench.now_us, take)
+
+    assert [6 * SECOND] == looks_us
