@@ -87,7 +87,7 @@ bench: setup ## measure against the bars (about ten minutes)
 	$(BIN)/python -m bench
 
 bench-long: setup ## measure what takes hours: ten million jobs, long snapshots
-	$(BIN)/python -m bench --long
+	$(BIN)/python -m bench long
 
 bench-fairness: setup ## hold the fair order against its targets, on PostgreSQL too (ten minutes)
 	$(BIN)/python -m bench.fairness

@@ -103,7 +103,6 @@ def arguments(argv: Sequence[str] | None) -> Arguments:
     """Return what the command line asks for; exits with 2 and a sentence for a bad one."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("form", nargs="?", default="quick", choices=("quick", "long", "tune"))
-    parser.add_argument("--long", action="store_true", help="the same as the form long")
     parser.add_argument("--only", type=_scenarios, default=(), help="such as P1,P4")
     parser.add_argument(
         "--peers-only", action="store_true", help="floors and peers, no Fairlead"
@@ -129,7 +128,7 @@ def arguments(argv: Sequence[str] | None) -> Arguments:
         parser.error("--record is for one tenant, or for a policy: leave out --tenants")
     chosen = given.only or (_WITH_PEERS if given.peers_only else tuple(_SCENARIOS))
     return Arguments(
-        form="long" if given.long else given.form,
+        form=given.form,
         scenarios=chosen,
         peers_only=given.peers_only,
         strict=given.strict,
