@@ -134,7 +134,7 @@ class Rulings:
             values = self._values(order, fleet, now_us)
             if now >= self._everywhere_due:
                 self._everywhere_due = now + _EVERYWHERE_SECONDS
-                self._look_everywhere(values)
+                self._look_everywhere(values, _served(order))
             if now >= self._slice_due:
                 self._slice_due = now + _SLICE_SECONDS
                 self._judge_jobs(order, values, now_us)
@@ -152,8 +152,12 @@ class Rulings:
         pools = [fleet(shared.name) for shared in order.ledgers[0].shared.fleet]
         return [{zone: everywhere(at, workers) for zone, at in clocks} for workers in pools]
 
-    def _look_everywhere(self, values: Values) -> None:
-        """See what holds for all of a pool, once for all pools where slots do not matter."""
+    def _look_everywhere(self, values: Values, served: Sequence[int]) -> None:
+        """See what holds for all of a pool, once for all pools where slots do not matter.
+
+        It is shown of the pools that are `served`: queues that no pool serves, and pools that
+        were, have no workers, so that what asks for free slots would always be shown as true.
+        """
         before, self._holding = self._holding, dict.fromkeys(range(len(values)), 0)
         for condition in tuple(self._everywhere):
             rule, bit = condition.rule, condition.bit
@@ -165,9 +169,8 @@ class Rulings:
                 for pool in self._holding:
                     holds = found.get(pool, before.get(pool, 0) & bit > 0)
                     self._holding[pool] |= bit if holds else 0
-            self._metrics.true(
-                condition.name, int(any(x & bit for x in self._holding.values()))
-            )
+            shown = any(self._holding[pool] & bit for pool in served)
+            self._metrics.true(condition.name, int(shown))
         for condition in self._judging.conditions:
             self._metrics.true(condition.name, self._true_of_jobs.pop(condition.name, 0))
 
@@ -269,3 +272,10 @@ class Rulings:
             lane: ruled.get(lane, lane.ruling) for lane in amendment.ruled_lanes(order.ledgers)
         }
         return {lane: ruling & ~lifted for lane, ruling in now.items() if ruling & lifted}
+
+
+def _served(order: Order) -> list[int]:
+    """Return the places of the pools that the policy has."""
+    names = order.table.homes.names
+    fleet = order.ledgers[0].shared.fleet
+    return [each.place for each in fleet if each.name in (names or (each.only,))]

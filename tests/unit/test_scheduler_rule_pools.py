@@ -53,6 +53,11 @@ class Looks:
             planned |= self.fleets.plan()
         return {*planned}
 
+    def true(self) -> float | None:
+        """Return for how many the rule is shown to hold."""
+        registry = self.metrics.registry
+        return registry.get_sample_value("fairlead_policy_rule_true", {"rule": "full"})
+
 
 @pytest.mark.parametrize("when", [NO_LANE, BY_LANE, BY_JOB])
 def test_a_rule_for_full_pools_holds_in_those_that_are_full(when: str) -> None:
@@ -83,7 +88,18 @@ def test_where_no_pool_serves_a_queue_there_are_no_workers() -> None:
 
     planned = looks.plan({"default": 4, "gpu": 8})
 
-    true = looks.metrics.registry.get_sample_value(
-        "fairlead_policy_rule_true", {"rule": "full"}
-    )
-    assert ({"default"}, 1.0) == (planned, true)
+    assert ({"default"}, 1.0) == (planned, looks.true())
+
+
+def test_a_rule_is_shown_as_true_where_it_is_in_a_pool_of_the_policy() -> None:
+    """Queues that no pool serves, and pools that were, have no workers: they do not count."""
+    looks = Looks(POOLS + RULE % NO_LANE, "mail")
+
+    shown: list[float | None] = []
+    for free in ({"default": 4, "gpu": 8}, {"default": 0, "gpu": 8}):
+        looks.plan(free)
+        shown.append(looks.true())
+    looks.fleets.apply('pools: [{name: gpu, queues: ["*"]}]' + RULE % NO_LANE)
+    looks.plan({"default": 0, "gpu": 8})
+
+    assert [0.0, 1.0, 0.0] == [*shown, looks.true()]
