@@ -1,13 +1,15 @@
 """What people read of the fairness report: a table of shares, and a sentence on each pool."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import cast
 
 from fairlead.cli import show, words
 from fairlead.cli.session import Row
 
-_STALE_SECONDS = 15.0
+_STALE = timedelta(seconds=15)
+"""How old a report may be at least. The leader looks less often where lanes are many, so one
+is of now as long as it is no older than its window, which is a look's span at least."""
 
 
 def _percent(field: str) -> show.Column:
@@ -65,7 +67,7 @@ def sentences(pools: Sequence[Row]) -> Iterator[str]:
         others = f"; {pool['others']:,} smaller tenants not named" if pool["others"] else ""
         if pool["led"] and not pool["current"]:
             led = "; by the leader before this one"
-        elif pool["led"] and (now - at).total_seconds() > _STALE_SECONDS:
+        elif pool["led"] and now - at > max(_STALE, at - since):
             led = "; nothing has run since"
         yield (
             f"shares of pool '{words.printable(str(pool['pool']))}' over"
