@@ -85,7 +85,7 @@ class Place:
     serving: tuple[Member, ...]
     marked: tuple[Member, ...]
     unborn: int
-    """Pods that have no worker, or are not even made yet."""
+    """Pods that have not started, or are not even made yet."""
     carrying: frozenset[str]
     """Pods that carry a mark and are to be put back to work, unless they are marked anew."""
 
@@ -133,12 +133,14 @@ def place(drains: Drains, fleet: Fleet, now: datetime, replicas: int) -> Place:
     working = [each for each in staying if each.worker is not None]
     serving = tuple(each for each in working if each.uid not in marked_uids)
     marked = tuple(each for each in working if each.uid in marked_uids)
+    # A ready pod may run jobs though its worker is cut off, and would not be deleted first.
+    born = sum(each.worker is not None or each.pod.ready for each in staying) + fleet.unseen
     return Place(
         now=now,
         replicas=replicas,
         serving=serving,
         marked=marked,
-        unborn=max(0, replicas - len(working)),
+        unborn=max(0, replicas - born),
         carrying=frozenset(each.uid for each in working if each.is_marked(now)),
     )
 

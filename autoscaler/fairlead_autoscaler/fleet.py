@@ -47,6 +47,8 @@ class Fleet:
 
     members: tuple[Member, ...]
     terminating: int
+    unseen: int
+    """Workers whose pod is not to be seen: what is known of the pods is older than they are."""
 
     @property
     def starting(self) -> tuple[Member, ...]:
@@ -84,7 +86,9 @@ def of(inputs: Inputs) -> Fleet:
         if not pod.terminating
     )
     return Fleet(
-        members=tuple(members), terminating=sum(pod.terminating for pod in inputs.pods)
+        members=tuple(members),
+        terminating=sum(pod.terminating for pod in inputs.pods),
+        unseen=len(workers.keys() - {pod.uid for pod in inputs.pods}),
     )
 
 

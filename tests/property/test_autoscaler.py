@@ -216,9 +216,10 @@ def test_replicas_are_lowered_by_the_empty_pods_and_what_never_started(
     replicas = inputs.deployment.replicas
     if decision.scale is None or decision.scale >= replicas:
         return
-    members = fleet.of(inputs).members
-    empty = sum(each.is_drained(NOW) for each in members if each.uid in decision.drain)
-    unborn = max(0, replicas - sum(each.worker is not None for each in members))
+    here = fleet.of(inputs)
+    empty = sum(each.is_drained(NOW) for each in here.members if each.uid in decision.drain)
+    born = sum(each.worker is not None or each.pod.ready for each in here.members)
+    unborn = max(0, replicas - born - here.unseen)
 
     assert empty <= replicas - decision.scale <= empty + unborn
 

@@ -178,9 +178,27 @@ def test_a_lapsed_mark_is_none() -> None:
 def test_what_has_not_started_is_given_up_before_any_pod_is_emptied() -> None:
     """It has nothing to finish, and is the first that is deleted."""
     inputs = look(10)
-    found = decide(SETTLED, replace(inputs, workers=inputs.workers[:7]), pool(min=4))
+    starting = tuple(replace(each, ready=False, was_ready=False) for each in inputs.pods[7:])
+    inputs = replace(inputs, workers=inputs.workers[:7], pods=(*inputs.pods[:7], *starting))
+    found = decide(SETTLED, inputs, pool(min=4))
 
     assert (7, 3) == (found.scale, len(found.drain))
+
+
+def test_a_ready_pod_whose_worker_is_not_to_be_seen_is_not_given_up() -> None:
+    """It may be cut off in the middle of a job, and another pod would be deleted for it."""
+    inputs = look(4, jobs=running(1, 1, 1))
+    found = decide(SETTLED, replace(inputs, workers=inputs.workers[:3]), pool(min=1))
+
+    assert None is found.scale
+
+
+def test_a_pod_that_only_its_worker_shows_is_not_given_up() -> None:
+    """The list of pods may be old; a worker's row proves that there is a pod."""
+    inputs = look(6, jobs=running(1, 1, 1, 1, 1, 1))
+    found = decide(SETTLED, replace(inputs, pods=inputs.pods[:4]), pool(min=4))
+
+    assert None is found.scale
 
 
 def test_pods_that_were_never_made_are_given_up_first_of_all() -> None:
