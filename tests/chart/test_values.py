@@ -185,18 +185,20 @@ def test_certificates_are_given_to_libpq() -> None:
 
 
 def test_the_migrations_job_has_another_name_when_it_changes() -> None:
-    """A Job cannot be changed, so revision, image and its values are in its name."""
+    """A Job cannot be changed, so its revision and all that its pod is are in its name."""
     changes: list[Object] = [
         {},
         {"image": {"tag": "2"}},
         {"migrations": {"rowLevelSecurity": True}},
         {"workerPools": {"other": {}}},
+        {"securityContext": {"runAsUser": 1}},
+        {"commonLabels": {"team": "a"}},
     ]
     names = [
         str(at(of(render({**GIVEN, **each}), "Job")[0], "metadata", "name")) for each in changes
     ]
 
-    assert 3 == len(set(names))
+    assert 5 == len(set(names))
     assert names[0] == names[3]
     assert names[0].startswith("shop-fairlead-migrate-1-")
 
