@@ -49,6 +49,15 @@ def test_enqueue_says_where_the_job_is_when_the_time_is_over(fairlead: Fairlead)
     )
 
 
+def test_a_job_that_was_not_inserted_is_not_waited_for(fairlead: Fairlead) -> None:
+    """Nobody knows how the job ends that has the dedup key, so it is no success."""
+    fairlead("enqueue", "hello", "--dedup-key", "once")
+
+    said = fairlead("enqueue", "hello", "--dedup-key", "once", "--wait", "30s", code=1)
+
+    assert "fairlead: nothing inserted: an unfinished job has the dedup key 'once'\n" == said
+
+
 def test_migrate_waits_for_the_secret_and_says_so(
     database_url: str,
     tmp_path: Path,

@@ -10,7 +10,7 @@ import typer
 
 from fairlead import jsontext
 from fairlead.cli import show, waiting, words
-from fairlead.cli.problem import Problem
+from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, session
 from fairlead.jsontext import Json
 
@@ -119,7 +119,9 @@ def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
         except InsufficientPrivilege as error:
             said = error.diag.message_primary
             raise Problem(f"{said}: log in as a member of fairlead_enqueue") from None
-        if wait is not None and ids:
+        if wait is not None:
+            if not ids:
+                raise Failure(_repeated(job))
             ended = waiting.succeeded(connection, ids[0], within=wait)
             _tell(ended, as_json=as_json)
             return
@@ -128,7 +130,11 @@ def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
     elif ids:
         typer.echo(ids[0])
     else:
-        typer.echo(f"nothing inserted: an unfinished job has the dedup key '{job.dedup_key}'")
+        typer.echo(_repeated(job))
+
+
+def _repeated(job: "NewJob") -> str:
+    return f"nothing inserted: an unfinished job has the dedup key '{job.dedup_key}'"
 
 
 def _tell(job: Row, *, as_json: bool) -> None:
