@@ -19,7 +19,7 @@ from bench.processes import task_cpu_seconds
 from bench.producer import connect, payload
 from bench.rounds import template
 
-_SLICES_QUICK, _SLICES_LONG = 15, 60
+_SLICES_QUICK, _SLICES_LONG = 30, 60
 _SLICE_SECONDS = 0.2
 _BATCH = 1000
 _BODIES = tuple(payload(index) for index in range(_BATCH))

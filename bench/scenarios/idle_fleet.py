@@ -101,6 +101,7 @@ def run(context: Context) -> Outcome:
     """Watch the server with the scheduler alone, then with the fleet at rest."""
     server = context.server
     dsn = server.create_database(_DATABASE, template(server, context.fairlead))
+    server.checkpoint()  # else what came before is written meanwhile
     with (
         tempfile.TemporaryDirectory(prefix="bench-idle-") as name,
         contextlib.ExitStack() as stack,
