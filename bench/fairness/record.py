@@ -34,7 +34,7 @@ def record(runs: Runs, run: Run) -> None:
     scenes = [outcome for outcome in outcomes if outcome.is_scene]
     text = PAGE.read_text(encoding="utf-8")
     if run.form == "full":
-        text = replaced(text, "the full form", [*targets(runs, run), *_details(scenes)])
+        text = replaced(text, "the full form", [*targets(runs, run), "", *_details(scenes)])
     else:
         text = replaced(text, "the table", targets(runs, run))
         text = replaced(text, "policies", _details(plays))

@@ -116,3 +116,14 @@ def test_the_name_rule_sees_a_name_that_is_gone() -> None:
     page = "```python\nfairlead.testing.run\nfairlead.Tasks()\nfairlead.Queue()\n```\n"
 
     assert {"Queue"} == strangers(page)
+
+
+def test_what_follows_a_table_does_not_run_into_it() -> None:
+    """A line right below a table would be a row of it."""
+    wrong = {
+        page: found
+        for page in tree.files(".md")
+        if (found := re.findall(r"^\|.*\n(?!\||\n).+", tree.text(page), re.MULTILINE))
+    }
+
+    assert {} == wrong
