@@ -25,6 +25,7 @@ from bench.floors.script import statement
 from bench.producer import connect
 from fairlead.sql import integers, load
 from fairlead.store import SESSION, Connection
+from fairlead_scheduler.views import Receipt
 
 _ROOM = "fairlead_scheduler"
 _TICK_SECONDS = 0.01
@@ -37,21 +38,6 @@ _ESTIMATE_US = 100_000
 _LEASE_SECONDS = 60.0
 _COLLECT_AFTER = (50_000, 50, 100)
 """As the product's."""
-
-
-class Receipt(NamedTuple):
-    """What a batch of claims or endings left behind, as the product reads it."""
-
-    id: int
-    at_us: int
-    worker: int | None
-    claimed: list[int] | None
-    ended: list[int] | None
-    run_us: list[int] | None
-    returned: list[int] | None
-    queues: list[str] | None
-    kinds: list[str] | None
-    outcomes: list[str] | None
 
 
 class Pending(NamedTuple):

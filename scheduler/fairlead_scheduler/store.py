@@ -146,7 +146,7 @@ class Store:
         }
         self._dispatch.execute(_DISPATCH, parameters)
         if self._dispatch.rowcount == len(ids):
-            # To read so many rows one by one would cost a third as much as to plan them.
+            # Reading so many rows one by one was 4 % of a busy leader's processor time.
             return set(ids)
         return set(self._dispatch.fetchall())
 

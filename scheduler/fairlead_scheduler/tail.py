@@ -24,7 +24,7 @@ class Probe(NamedTuple):
     ids: tuple[int, ...]
 
 
-NOTHING = Probe((), (), ())
+_NOTHING = Probe((), (), ())
 
 
 class _Hole(NamedTuple):
@@ -130,7 +130,7 @@ class Tail:
     def due(self, now_us: int, *, ranges_max: int = 100, ids_max: int = 1000) -> Probe:
         """Return what to probe now, at ever longer intervals; the longest overdue go first."""
         if self.settled:
-            return NOTHING
+            return _NOTHING
         due = [(hole.due_us, place) for place, hole in enumerate(self._holes)]
         due = sorted(pair for pair in due if pair[0] <= now_us)[:ranges_max]
         holes = [self._holes[place] for _, place in due]
