@@ -73,7 +73,9 @@ def _learned(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _L
     here = fleet.of(inputs)
     last = state.standing.written
     failed_at = last.at if last is not None and inputs.write_failed else None
-    marks = drains.seen(state.drains, here, now, failed_at=failed_at)
+    marks = drains.seen(
+        state.drains, here, now, cluster_at=inputs.cluster_at, failed_at=failed_at
+    )
     replicas = _asked(standing.written, inputs)
     learned = starts.learned(state.starts, here, tuple(each.at for each in state.raises))
     start_seconds = learned.delay_seconds(config.start_prior)

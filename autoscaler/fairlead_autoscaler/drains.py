@@ -95,7 +95,14 @@ class Place:
         return self.replicas - len(self.marked)
 
 
-def seen(drains: Drains, fleet: Fleet, now: datetime, *, failed_at: datetime | None) -> Drains:
+def seen(
+    drains: Drains,
+    fleet: Fleet,
+    now: datetime,
+    *,
+    cluster_at: datetime,
+    failed_at: datetime | None,
+) -> Drains:
     """Return what is known after a look; the same look twice changes nothing.
 
     A new leader takes over the marks that it finds.
@@ -104,12 +111,13 @@ def seen(drains: Drains, fleet: Fleet, now: datetime, *, failed_at: datetime | N
         drains: As they were.
         fleet: As it is.
         now: The database's time.
+        cluster_at: As of when the pods are known: who is still there is not judged before.
         failed_at: When a write was decided that failed; None: none did.
     """
     made = tuple(each for each in drains.lowerings if each.at != failed_at)
     drains = replace(drains, lowerings=made)
     here = {each.uid for each in fleet.members}
-    lowerings, stayed, wrong = _followed(drains.lowerings, here, now)
+    lowerings, stayed, wrong = _followed(drains.lowerings, here, cluster_at)
     spared = (*drains.spared, *(Since(uid, now + MARK) for uid in sorted(stayed)))
     spared = tuple(each for each in spared if each.uid in here and each.at > now)
     passed = {each.uid for each in spared}
@@ -203,7 +211,7 @@ def _moved(drains: Drains, here: Place, replicas: int) -> Move:
 
 
 def _followed(
-    lowerings: tuple[Lowering, ...], here: set[str], now: datetime
+    lowerings: tuple[Lowering, ...], here: set[str], cluster_at: datetime
 ) -> tuple[tuple[Lowering, ...], frozenset[str], int]:
     """Return the lowerings that may still come true, who stayed for good, and wrong victims."""
     open_: list[Lowering] = []
@@ -213,7 +221,7 @@ def _followed(
         still = each.drained & here
         if not still:
             continue
-        if now - each.at < GONE_WITHIN:
+        if cluster_at - each.at < GONE_WITHIN:
             open_.append(each)
         else:
             stayed |= still

@@ -1,20 +1,9 @@
 """The pods of a pool as the decision sees them: who serves, who starts, who is leaving."""
 
-from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from fairlead_autoscaler.inputs import Inputs, Pod, Running, Worker
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Load:
-    """What a pod has left to do, by estimate; zeros: it is idle."""
-
-    jobs: int = 0
-    slot_seconds: float = 0.0
-    longest_seconds: float = 0.0
+from fairlead_autoscaler.inputs import Inputs, Pod, PodLoad, Worker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,7 +12,7 @@ class Member:
 
     pod: Pod
     worker: Worker | None
-    load: Load
+    load: PodLoad
 
     @property
     def uid(self) -> str:
@@ -61,9 +50,9 @@ class Fleet:
         return sum(each.load.jobs for each in self.members)
 
     def serving_slots(self, now: datetime) -> int:
-        """Slots of the pods that take jobs."""
+        """Slots of the pods that take jobs, those of processes that still start counted."""
         return sum(
-            each.worker.slots
+            each.worker.slots_full
             for each in self.members
             if each.worker is not None and not each.is_marked(now)
         )
@@ -71,17 +60,15 @@ class Fleet:
     def slots_per_pod(self, given: int) -> int:
         """Return what the youngest worker says, or what was given while there is none."""
         workers = [each.worker for each in self.members if each.worker is not None]
-        if not workers:
-            return given
-        return max(workers, key=lambda worker: worker.registered_at).slots
+        return max(workers, key=_age).slots_full if workers else given
 
 
 def of(inputs: Inputs) -> Fleet:
     """Put together what belongs to each pod."""
-    workers = {each.pod_uid: each for each in inputs.workers}
-    loads = _loads(inputs)
+    workers = {each.pod_uid: each for each in sorted(inputs.workers, key=_age)}
+    loads = {each.pod_uid: each for each in inputs.loads}
     members = (
-        Member(pod=pod, worker=workers.get(pod.uid), load=loads.get(pod.uid, Load()))
+        Member(pod=pod, worker=workers.get(pod.uid), load=loads.get(pod.uid) or _idle(pod))
         for pod in inputs.pods
         if not pod.terminating
     )
@@ -92,21 +79,21 @@ def of(inputs: Inputs) -> Fleet:
     )
 
 
-def remaining_seconds(job: Running, now: datetime, spread: float) -> float:
-    """Return how long a job will still run, by estimate.
+def remaining_seconds(*, age: float, estimate: float, spread: float) -> float:
+    """Return how long a job will still run, by estimate; the snapshot computes the same.
 
     What is left of its estimate, when jobs take about what was estimated. The more their times
     are spread, the less its age says; and the longer it has run beyond the estimate, the longer
     it will.
 
     Args:
-        job: One that runs.
-        now: The database's time.
+        age: For how many seconds a worker has held it; below 0 counts as 0.
+        estimate: How many seconds it was expected to take when it was dispatched.
         spread: The squared coefficient of variation of service times; 1 and more count as 1,
             where times are exponential and age says nothing.
     """
-    age = max(0.0, (now - job.claimed_at).total_seconds())
-    return max(job.estimate_seconds - age, min(spread, 1.0) * max(job.estimate_seconds, age))
+    held = max(0.0, age)
+    return max(estimate - held, min(spread, 1.0) * max(estimate, held))
 
 
 def spread_of(mean: float, variance: float) -> float:
@@ -114,13 +101,10 @@ def spread_of(mean: float, variance: float) -> float:
     return variance / mean**2 if mean > 0 else 0.0
 
 
-def _loads(inputs: Inputs) -> Mapping[str, Load]:
-    demand = inputs.demand
-    spread = spread_of(demand.service_mean, demand.service_variance) if demand else 1.0
-    left: defaultdict[str, list[float]] = defaultdict(list)
-    for job in inputs.running:
-        left[job.pod_uid].append(remaining_seconds(job, inputs.now, spread))
-    return {
-        uid: Load(jobs=len(each), slot_seconds=sum(each), longest_seconds=max(each))
-        for uid, each in left.items()
-    }
+def _idle(pod: Pod) -> PodLoad:
+    return PodLoad(pod_uid=pod.uid, jobs=0, slot_seconds=0.0, longest_seconds=0.0)
+
+
+def _age(worker: Worker) -> datetime:
+    """Return what sorts the rows of a pod whose container started again: the live one last."""
+    return worker.registered_at

@@ -6,6 +6,7 @@
 | ForeignAutoscaler, ForeignWriter | no | no | the same |
 | Paused | no | no | the same |
 | DemandStale | what floors ask for | no | back to work |
+| ClusterStale | yes | no | go on emptying themselves |
 | RolloutStuck, RolloutInProgress | yes | no | back to work |
 | HeldIn | yes | no | back to work |
 | PodsNotReady | yes | no | go on emptying themselves |
@@ -23,6 +24,7 @@ from fairlead_autoscaler.inputs import Demand, Deployment, Inputs
 from fairlead_autoscaler.reasons import Reason
 
 STALE_AFTER_SECONDS = 15.0
+"""What is known of the demand or of the cluster takes no pod away when it is older."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +38,7 @@ class Guards:
     @property
     def returns(self) -> bool:
         """Whether pods on their way out are put back to work."""
-        return self.taking not in {None, Reason.PODS_NOT_READY}
+        return self.taking not in {None, Reason.CLUSTER_STALE, Reason.PODS_NOT_READY}
 
     @property
     def all(self) -> tuple[Reason, ...]:
@@ -87,6 +89,8 @@ def _taking(
 ) -> Reason | None:
     if stale is not None:
         return Reason.DEMAND_STALE
+    if (inputs.now - inputs.cluster_at).total_seconds() > STALE_AFTER_SECONDS:
+        return Reason.CLUSTER_STALE
     if _rolls(inputs.deployment):
         stuck = inputs.deployment.past_deadline
         return Reason.ROLLOUT_STUCK if stuck else Reason.ROLLOUT_IN_PROGRESS

@@ -1,7 +1,8 @@
 """What a decision is made from: one look at the database and at the cluster, for one pool.
 
-Nothing here is judged yet. All times are the database's; while it does not answer, the time of
-its last answer carried on by the process's own clock.
+Nothing here is judged yet. `now` is the database's time; while it does not answer, the time of
+its last answer carried on by the process's own clock. Every other time is on that clock, too,
+but for the creation of a pod, which only the API server knows.
 """
 
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ class Demand:
     """Of jobs that may run now and have not started: how long they take, by estimate."""
     slots_useful: int
     """Slots that what runs and what may run now would take at once."""
+    slots_allowed: int
+    """Slots that the policy would let be busy at once if every lane had work enough."""
     oldest_runnable_at: datetime | None
     """Since when the oldest job that may run has waited; None: there is none."""
     scheduled_slot_seconds: tuple[float, ...]
@@ -41,13 +44,15 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """A job that a worker holds."""
+class PodLoad:
+    """What the jobs that a pod holds have left, by estimate; a pod without jobs has no row."""
 
     pod_uid: str
-    claimed_at: datetime
-    estimate_seconds: float
-    """How long it was expected to take when it was dispatched."""
+    jobs: int
+    slot_seconds: float
+    """Of all of them together, as `fleet.remaining_seconds` says of each."""
+    longest_seconds: float
+    """Of the one that is longest from its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,8 @@ class Worker:
     """A live worker, and the mark that its pod carries; a restarted container inherits it."""
 
     pod_uid: str
-    slots: int
+    slots_full: int
+    """What it runs at once when all of its processes are there; some may still start."""
     registered_at: datetime
     drain_until: datetime | None = None
     """Until when the pod takes no more jobs; None or past: it takes them."""
@@ -69,6 +75,9 @@ class Pod:
 
     uid: str
     created_at: datetime
+    """By the clock of the API server, in whole seconds."""
+    seen_at: datetime | None
+    """When our watch first showed it; None: it was there before we began to look."""
     ready: bool
     was_ready: bool
     """Whether it has been ready at any time."""
@@ -106,12 +115,15 @@ class Inputs:
     now: datetime
     answered: bool
     """Whether the database answered; if not, what came from it is as it last was."""
+    cluster_at: datetime
+    """As of when pods and Deployment are known: when the one of their two watches that was
+    silent for longer last got an event or a bookmark, or was opened anew."""
     demand: Demand | None
     """The newest row; None: there never was one."""
     deployment: Deployment
     pods: tuple[Pod, ...] = ()
     workers: tuple[Worker, ...] = ()
-    running: tuple[Running, ...] = ()
+    loads: tuple[PodLoad, ...] = ()
     pending: bool = False
     """Whether the pool has any unfinished job that is due; asked only while it is at zero."""
     connections: int | None = None

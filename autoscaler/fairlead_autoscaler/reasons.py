@@ -56,6 +56,7 @@ class Reason(StrEnum):
     # What forbids adding, taking away, or both.
     DATABASE_UNREACHABLE = "DatabaseUnreachable"
     DEMAND_STALE = "DemandStale"
+    CLUSTER_STALE = "ClusterStale"
     FALLBACK = "Fallback"
     """As stale, and the pool has fewer pods than it is to have then."""
     FOREIGN_WRITER = "ForeignWriter"

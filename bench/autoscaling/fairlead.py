@@ -9,12 +9,13 @@ from bench.autoscaling.fleet import Fleet, Pod
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import State
+from fairlead_autoscaler.fleet import remaining_seconds, spread_of
 from fairlead_autoscaler.inputs import (
     SCHEDULED_WITHIN_SECONDS,
     Demand,
     Deployment,
     Inputs,
-    Running,
+    PodLoad,
     Worker,
 )
 from fairlead_autoscaler.inputs import Pod as Seen
@@ -65,6 +66,7 @@ class Fairlead:
         return Inputs(
             now=_at(fleet.now),
             answered=answered,
+            cluster_at=_at(fleet.now),
             demand=self._last,
             deployment=Deployment(
                 replicas=fleet.replicas,
@@ -76,15 +78,22 @@ class Fairlead:
             ),
             pods=tuple(_seen(pod, fleet.now) for pod in pods),
             workers=tuple(_worker(pod, fleet) for pod in pods if pod.ready_at <= fleet.now),
-            running=tuple(
-                Running(
-                    pod_uid=pod.uid,
-                    claimed_at=_at(begun),
-                    estimate_seconds=fleet.service_mean,
-                )
-                for pod in pods
-                for begun in pod.running.values()
-            ),
+            loads=tuple(self._load(pod, fleet) for pod in pods if pod.running),
+        )
+
+    def _load(self, pod: Pod, fleet: Fleet) -> PodLoad:
+        """Return what a pod has left by estimate, as the controller's statement would say."""
+        last = self._last
+        spread = spread_of(last.service_mean, last.service_variance) if last else 1.0
+        left = [
+            remaining_seconds(age=fleet.now - begun, estimate=fleet.service_mean, spread=spread)
+            for begun in pod.running.values()
+        ]
+        return PodLoad(
+            pod_uid=pod.uid,
+            jobs=len(left),
+            slot_seconds=sum(left),
+            longest_seconds=max(left),
         )
 
     def _demand(self, fleet: Fleet) -> Demand:
@@ -103,6 +112,7 @@ class Fairlead:
             became_runnable_total=fleet.arrived,
             work_slot_seconds=len(fleet.queue) * mean,
             slots_useful=len(fleet.queue) + fleet.running,
+            slots_allowed=fleet.scene.pods_max * fleet.scene.slots,
             oldest_runnable_at=None if oldest is None else _at(oldest),
             scheduled_slot_seconds=due,
             service_mean=mean,
@@ -119,6 +129,7 @@ def _seen(pod: Pod, now: float) -> Seen:
     return Seen(
         uid=pod.uid,
         created_at=_at(pod.created),
+        seen_at=_at(pod.created),
         ready=started and pod.drained_at is None,
         was_ready=started,
         terminating=pod.deleted_at is not None,
@@ -128,7 +139,7 @@ def _seen(pod: Pod, now: float) -> Seen:
 def _worker(pod: Pod, fleet: Fleet) -> Worker:
     return Worker(
         pod_uid=pod.uid,
-        slots=fleet.scene.slots,
+        slots_full=fleet.scene.slots,
         registered_at=_at(pod.ready_at),
         drain_until=_at(pod.drain_until) if pod.drain_until > 0 else None,
         drained_at=None if pod.drained_at is None else _at(pod.drained_at),

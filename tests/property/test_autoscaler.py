@@ -10,7 +10,7 @@ from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler import fleet
 from fairlead_autoscaler.decide import WINDOW_STARTS, decide
 from fairlead_autoscaler.decision import Decision, State
-from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, Running, Worker
+from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
 from fairlead_autoscaler.stabilization import Point
 from tests.support.autoscaling import NOW, SLOTS, Cluster, demand, look, pool, seconds
 
@@ -44,7 +44,8 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
     pods = tuple(
         Pod(
             uid=uid,
-            created_at=NOW - seconds(draw(st.integers(0, 99))),
+            created_at=NOW - seconds(draw(st.integers(-60, 99))),
+            seen_at=draw(st.none() | st.just(NOW - seconds(draw(_AGES)))),
             ready=draw(st.booleans()),
             was_ready=draw(st.booleans()),
             terminating=draw(st.integers(0, 9)) == 0,
@@ -55,7 +56,7 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
     workers = tuple(
         Worker(
             pod_uid=uid,
-            slots=SLOTS,
+            slots_full=SLOTS,
             registered_at=NOW - seconds(draw(_AGES)),
             drain_until=draw(st.none() | st.just(NOW + seconds(40))),
             drained_at=draw(st.none() | st.just(NOW - seconds(2))),
@@ -63,24 +64,25 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
         for uid in uids
         if draw(st.integers(0, 4)) > 0
     )
-    running = tuple(
-        Running(
+    loads = tuple(
+        PodLoad(
             pod_uid=worker.pod_uid,
-            claimed_at=NOW - seconds(draw(_AGES)),
-            estimate_seconds=draw(st.floats(0, 100)),
+            jobs=draw(st.integers(1, SLOTS)),
+            slot_seconds=draw(st.floats(0, 400)),
+            longest_seconds=draw(st.floats(0, 100)),
         )
         for worker in workers
-        for _ in range(draw(st.integers(0, SLOTS)))
-        if worker.drained_at is None
+        if worker.drained_at is None and draw(st.booleans())
     )
     return Inputs(
         now=NOW,
         answered=True,
+        cluster_at=NOW - seconds(draw(_AGES)),
         demand=draw(demands(oldest=oldest)) if draw(st.integers(0, 9)) else None,
         deployment=draw(deployments()),
         pods=pods,
         workers=workers,
-        running=running,
+        loads=loads,
         pending=draw(st.booleans()),
         connections=draw(st.none() | st.integers(0, 60)),
         quota_pods=draw(st.none() | st.integers(0, 9)),
@@ -90,10 +92,11 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
 @st.composite
 def deployments(draw: st.DrawFn) -> Deployment:
     """Draw a Deployment, at rest or in the middle of a rollout."""
-    pods = draw(st.integers(0, PODS_MAX))
+    pods, replicas = draw(st.integers(0, PODS_MAX)), draw(st.integers(0, PODS_MAX))
     return Deployment(
-        replicas=draw(st.integers(0, PODS_MAX)),
-        version=str(draw(st.integers(1, 3))),
+        replicas=replicas,
+        # One version of it has one number of replicas.
+        version=f"{draw(st.integers(1, 3))}-{replicas}",
         generation=2,
         observed_generation=draw(st.sampled_from((2, 2, 2, 1))),
         status_replicas=pods,

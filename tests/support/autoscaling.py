@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import Decision, State
-from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, Running, Worker
+from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SLOTS = 4
@@ -46,6 +46,7 @@ def demand(
         became_runnable_total=total,
         work_slot_seconds=work,
         slots_useful=useful,
+        slots_allowed=1_000_000,
         oldest_runnable_at=since,
         scheduled_slot_seconds=tuple(due),
         service_mean=mean,
@@ -69,7 +70,7 @@ def pods(count: int) -> tuple[Pod, ...]:
     """Return pods that are ready, an hour old."""
     created = NOW - seconds(3600)
     return tuple(
-        Pod(uid=f"pod-{place}", created_at=created, ready=True, was_ready=True)
+        Pod(uid=f"pod-{place}", created_at=created, seen_at=None, ready=True, was_ready=True)
         for place in range(count)
     )
 
@@ -78,31 +79,33 @@ def workers(count: int, *, slots: int = SLOTS) -> tuple[Worker, ...]:
     """Return the workers of such pods."""
     at = NOW - seconds(3580)
     return tuple(
-        Worker(pod_uid=f"pod-{place}", slots=slots, registered_at=at) for place in range(count)
+        Worker(pod_uid=f"pod-{place}", slots_full=slots, registered_at=at)
+        for place in range(count)
     )
 
 
-def running(*counts: int, estimate: float = 8.0, age: float = 0.0) -> tuple[Running, ...]:
-    """Return so many running jobs for each pod."""
+def loads(*counts: int, left: float = 8.0) -> tuple[PodLoad, ...]:
+    """Return so many running jobs for each pod, each with so many seconds left."""
     return tuple(
-        Running(
-            pod_uid=f"pod-{place}", claimed_at=NOW - seconds(age), estimate_seconds=estimate
+        PodLoad(
+            pod_uid=f"pod-{place}", jobs=count, slot_seconds=count * left, longest_seconds=left
         )
         for place, count in enumerate(counts)
-        for _ in range(count)
+        if count
     )
 
 
-def look(count: int, of: Demand | None = None, *, jobs: tuple[Running, ...] = ()) -> Inputs:
+def look(count: int, of: Demand | None = None, *, jobs: tuple[PodLoad, ...] = ()) -> Inputs:
     """Return a look at a pool of so many idle pods, unless jobs are given."""
     return Inputs(
         now=NOW,
         answered=True,
+        cluster_at=NOW,
         demand=of if of is not None else demand(),
         deployment=deployment(count),
         pods=pods(count),
         workers=workers(count),
-        running=jobs,
+        loads=jobs,
     )
 
 
@@ -114,11 +117,11 @@ class Cluster:
     inputs: Inputs
     state: State
 
-    def tick(self, of: Demand | None = None, *, jobs: tuple[Running, ...] = ()) -> Decision:
+    def tick(self, of: Demand | None = None, *, jobs: tuple[PodLoad, ...] = ()) -> Decision:
         """Decide, do what was decided, and let a tick pass."""
         now = self.inputs.now
         if of is not None:
-            self.inputs = replace(self.inputs, demand=replace(of, at=now), running=jobs)
+            self.inputs = replace(self.inputs, demand=replace(of, at=now), loads=jobs)
         decision = decide(self.state, self.inputs, self.config)
         self.state = decision.state
         self.inputs = obeyed(self.inputs, decision)
@@ -128,7 +131,7 @@ class Cluster:
 def obeyed(inputs: Inputs, decision: Decision) -> Inputs:
     """Return the next look when everything was done: idle pods under a mark are drained."""
     now = inputs.now + TICK
-    busy = {each.pod_uid for each in inputs.running}
+    busy = {each.pod_uid for each in inputs.loads}
     workers = tuple(_marked(each, decision, now, busy) for each in inputs.workers)
     empty = {each.pod_uid for each in workers if each.drained_at is not None}
     pods = tuple(replace(each, ready=each.uid not in empty) for each in inputs.pods)
@@ -137,20 +140,21 @@ def obeyed(inputs: Inputs, decision: Decision) -> Inputs:
         replicas, version = decision.scale, str(int(version) + 1)
     kept = sorted(pods, key=lambda each: (not each.ready, each.uid))[:replicas]
     fresh = tuple(
-        Pod(uid=f"{version}-{place}", created_at=now, ready=True, was_ready=True)
+        Pod(uid=f"{version}-{place}", created_at=now, seen_at=now, ready=True, was_ready=True)
         for place in range(replicas - len(kept))
     )
     uids = {each.uid for each in kept}
     return replace(
         inputs,
         now=now,
+        cluster_at=now,
         deployment=deployment(replicas, version),
         pods=(*kept, *fresh),
         workers=(
             *(each for each in workers if each.pod_uid in uids),
-            *(Worker(pod_uid=each.uid, slots=SLOTS, registered_at=now) for each in fresh),
+            *(Worker(pod_uid=each.uid, slots_full=SLOTS, registered_at=now) for each in fresh),
         ),
-        running=tuple(each for each in inputs.running if each.pod_uid in uids),
+        loads=tuple(each for each in inputs.loads if each.pod_uid in uids),
     )
 
 

@@ -17,6 +17,7 @@ def at(replicas: int, version: str, now: datetime = NOW, owner: str | None = Non
     return replace(
         look(replicas, demand(now, work=BUSY)),
         now=now,
+        cluster_at=now,
         deployment=replace(deployment(replicas, version), owner=owner),
     )
 

@@ -9,7 +9,6 @@ from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import State
 from fairlead_autoscaler.drains import MARK, Drains, Since
 from fairlead_autoscaler.fleet import Fleet, remaining_seconds
-from fairlead_autoscaler.inputs import Running
 from fairlead_autoscaler.reasons import Reason
 from fairlead_autoscaler.stabilization import Point
 from fairlead_autoscaler.victims import freed, victims
@@ -18,9 +17,9 @@ from tests.support.autoscaling import (
     Cluster,
     demand,
     deployment,
+    loads,
     look,
     pool,
-    running,
     seconds,
 )
 
@@ -35,7 +34,7 @@ def settled() -> Cluster:
 
 def busy(*counts: int) -> Fleet:
     """Return pods that hold so many jobs each."""
-    return fleet.of(look(len(counts), jobs=running(*counts)))
+    return fleet.of(look(len(counts), jobs=loads(*counts)))
 
 
 @pytest.mark.parametrize(
@@ -55,9 +54,7 @@ def test_what_a_job_has_left_depends_on_how_spread_run_times_are(
     age: float, spread: float, expected: float
 ) -> None:
     """Of even ones what is left of the estimate; of uneven ones, an old job is a long one."""
-    job = Running(pod_uid="a", claimed_at=NOW - seconds(age), estimate_seconds=8.0)
-
-    assert expected == remaining_seconds(job, NOW, spread)
+    assert expected == remaining_seconds(age=age, estimate=8.0, spread=spread)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +98,7 @@ def test_a_pod_is_emptied_before_replicas_are_lowered() -> None:
 def test_a_pod_that_runs_a_job_is_not_taken_away() -> None:
     """However long it takes within its time: the mark is renewed each tick."""
     cluster = Cluster(pool(min=1), look(2), SETTLED)
-    jobs = running(1, 1, estimate=0.1)
+    jobs = loads(1, 1, left=0.1)
     seen = [cluster.tick(demand(), jobs=jobs) for _ in range(60)]
 
     assert [None] * 60 == [each.scale for each in seen]
@@ -114,7 +111,7 @@ def test_a_pod_that_runs_a_job_is_not_taken_away() -> None:
 def test_a_pod_that_does_not_get_empty_is_put_back_to_work_and_another_one_chosen() -> None:
     """And it is not chosen again for as long."""
     cluster = Cluster(pool(min=1, drainMax="60s"), look(2), SETTLED)
-    jobs = running(1, 1, estimate=0.1)
+    jobs = loads(1, 1, left=0.1)
     seen = [cluster.tick(demand(), jobs=jobs) for _ in range(26)]
 
     assert ("pod-0",) == seen[11].drain
@@ -125,7 +122,7 @@ def test_a_pod_that_does_not_get_empty_is_put_back_to_work_and_another_one_chose
 
 def test_a_spared_pod_is_not_chosen_though_it_has_the_least_left() -> None:
     """Until its time is over."""
-    inputs = look(2, jobs=running(0, 1))
+    inputs = look(2, jobs=loads(0, 1))
     spared = replace(SETTLED, drains=Drains(spared=(Since("pod-0", NOW + seconds(1)),)))
     over = replace(SETTLED, drains=Drains(spared=(Since("pod-0", NOW),)))
     found = [decide(state, inputs, pool(min=1)).drain for state in (spared, over)]
@@ -187,7 +184,7 @@ def test_what_has_not_started_is_given_up_before_any_pod_is_emptied() -> None:
 
 def test_a_ready_pod_whose_worker_is_not_to_be_seen_is_not_given_up() -> None:
     """It may be cut off in the middle of a job, and another pod would be deleted for it."""
-    inputs = look(4, jobs=running(1, 1, 1))
+    inputs = look(4, jobs=loads(1, 1, 1))
     found = decide(SETTLED, replace(inputs, workers=inputs.workers[:3]), pool(min=1))
 
     assert None is found.scale
@@ -195,7 +192,7 @@ def test_a_ready_pod_whose_worker_is_not_to_be_seen_is_not_given_up() -> None:
 
 def test_a_pod_that_only_its_worker_shows_is_not_given_up() -> None:
     """The list of pods may be old; a worker's row proves that there is a pod."""
-    inputs = look(6, jobs=running(1, 1, 1, 1, 1, 1))
+    inputs = look(6, jobs=loads(1, 1, 1, 1, 1, 1))
     found = decide(SETTLED, replace(inputs, pods=inputs.pods[:4]), pool(min=4))
 
     assert None is found.scale
@@ -221,6 +218,7 @@ def test_a_pod_that_survives_its_own_removal_is_put_back_to_work() -> None:
     after = replace(
         drained,
         now=at,
+        cluster_at=at,
         demand=demand(at),
         deployment=deployment(2, "2"),
         pods=tuple(each for each in drained.pods if each.uid in kept - wrong),
@@ -294,6 +292,6 @@ def test_a_mark_keeps_its_age_when_it_is_renewed() -> None:
     """How long a pod takes counts from the first one."""
     cluster = Cluster(pool(min=1), look(2), SETTLED)
     for _ in range(3):
-        cluster.tick(demand(), jobs=running(1, 1))
+        cluster.tick(demand(), jobs=loads(1, 1))
 
     assert (Since("pod-0", NOW),) == cluster.state.drains.marked

@@ -13,10 +13,10 @@ from tests.support.autoscaling import (
     Cluster,
     demand,
     deployment,
+    loads,
     look,
     pods,
     pool,
-    running,
     seconds,
 )
 
@@ -41,6 +41,11 @@ def fallen(inputs: Inputs) -> Inputs:
     return replace(inputs, pods=(replace(first, ready=False), *others))
 
 
+def unwatched(inputs: Inputs, seconds_ago: float = 16) -> Inputs:
+    """Return the look while nothing is heard of the cluster."""
+    return replace(inputs, cluster_at=inputs.now - seconds(seconds_ago))
+
+
 def silent(inputs: Inputs) -> Inputs:
     """Return the look while the database does not answer."""
     return replace(inputs, answered=False)
@@ -53,6 +58,7 @@ def silent(inputs: Inputs) -> Inputs:
         (look(10), {"pause": True}, Reason.PAUSED),
         (look(10, STALE), {}, Reason.DEMAND_STALE),
         (replace(look(10), demand=None), {}, Reason.DEMAND_STALE),
+        (unwatched(look(10)), {}, Reason.CLUSTER_STALE),
         (rolling(look(10)), {}, Reason.ROLLOUT_IN_PROGRESS),
         (stuck(look(10)), {}, Reason.ROLLOUT_STUCK),
         (look(10), {"holdIn": True}, Reason.HELD_IN),
@@ -67,6 +73,8 @@ def test_a_pool_that_is_not_needed_stays_while_something_forbids_to_shrink_it(
     config = pool(**given)
     state = decide(State(), inputs, config).state
     later = replace(inputs, now=NOW + seconds(3600))
+    if reason is not Reason.CLUSTER_STALE:
+        later = replace(later, cluster_at=later.now)
     if inputs.demand is not None and reason is not Reason.DEMAND_STALE:
         later = replace(later, demand=replace(inputs.demand, at=later.now))
     found = decide(state, later, config)
@@ -78,7 +86,7 @@ def test_the_same_pool_shrinks_when_nothing_forbids_it() -> None:
     """The table above shows guards, and not a pool that would have stayed anyway."""
     state = decide(State(), look(10), pool()).state
     later = NOW + seconds(3600)
-    found = decide(state, replace(look(10, demand(later)), now=later), pool())
+    found = decide(state, replace(look(10, demand(later)), now=later, cluster_at=later), pool())
 
     assert (0, 10, Reason.PODS_DRAINING) == (found.replicas, len(found.drain), found.reason)
 
@@ -92,6 +100,7 @@ def test_the_same_pool_shrinks_when_nothing_forbids_it() -> None:
         (look(0, BUSY), {"holdOut": True}, None),
         (look(0, BUSY), {"dryRun": True}, None),
         (look(0, BUSY), {"holdIn": True}, 20),
+        (unwatched(look(2, BUSY)), {}, 10),
         (rolling(look(2, BUSY)), {}, 10),
         (fallen(look(2, BUSY)), {}, 10),
         (look(0, STALE), {}, None),
@@ -120,13 +129,40 @@ def test_a_word_is_stale_after_fifteen_seconds(age: float, expected: Reason | No
     assert expected == next(iter(found.forbidden), None)
 
 
+@pytest.mark.parametrize(("age", "expected"), [(15.0, None), (15.1, Reason.CLUSTER_STALE)])
+def test_a_watch_is_stale_after_fifteen_seconds(age: float, expected: Reason | None) -> None:
+    """Who may be ready by now, or gone, would not be known."""
+    found = decide(State(), unwatched(look(1), age), pool())
+
+    assert expected == next(iter(found.forbidden), None)
+
+
+def test_pods_on_their_way_out_stay_there_while_nothing_is_heard_of_the_cluster() -> None:
+    """They are not needed; nothing is lowered, and they are no survivors of what was."""
+    cluster = Cluster(pool(min=1), look(3), State())
+    while not (decision := cluster.tick(demand())).drain:
+        assert cluster.inputs.now < NOW + seconds(300)
+    emptied = cluster.inputs
+    lowered = cluster.tick(demand())
+    kept = tuple(each for each in emptied.workers if each.pod_uid not in decision.drain)
+    now = emptied.now + seconds(60)
+    frozen = replace(emptied, now=now, workers=kept, demand=demand(now))
+    found = decide(lowered.state, frozen, cluster.config)
+
+    assert (1, None, Reason.CLUSTER_STALE) == (lowered.scale, found.scale, found.forbidden[0])
+    assert (lowered.state.drains.lowerings, ()) == (
+        found.state.drains.lowerings,
+        found.state.drains.spared,
+    )
+
+
 def test_pods_on_their_way_out_are_put_back_to_work_when_the_word_is_stale() -> None:
     """To empty a pod is to take it away."""
     cluster = Cluster(pool(), look(10), State())
-    while not (decision := cluster.tick(demand(work=1), jobs=running(*[1] * 10))).drain:
+    while not (decision := cluster.tick(demand(work=1), jobs=loads(*[1] * 10))).drain:
         assert cluster.inputs.now < NOW + seconds(300)
     cluster.inputs = replace(
-        cluster.inputs, demand=demand(cluster.inputs.now - seconds(20)), running=()
+        cluster.inputs, demand=demand(cluster.inputs.now - seconds(20)), loads=()
     )
     found = cluster.tick()
 
@@ -183,9 +219,9 @@ def test_a_pod_that_was_never_ready_keeps_nobody() -> None:
 def test_a_lower_cap_empties_no_pod_while_the_word_is_stale() -> None:
     """Those on their way out are put back to work all the same."""
     cluster = Cluster(pool(max=10), look(10), State())
-    cluster.tick(demand(work=2000), jobs=running(*[1] * 10))
+    cluster.tick(demand(work=2000), jobs=loads(*[1] * 10))
     cluster.config = pool(max=4)
-    marked = cluster.tick(demand(work=2000), jobs=running(*[1] * 10)).drain
+    marked = cluster.tick(demand(work=2000), jobs=loads(*[1] * 10)).drain
     cluster.inputs = replace(cluster.inputs, demand=demand(cluster.inputs.now - seconds(20)))
     found = cluster.tick()
 

@@ -71,8 +71,14 @@ def test_only_a_rise_that_is_no_accident_is_carried_on(
     assert expected == found.ahead(20)
 
 
-def begun(*delays: float, unschedulable: bool = False) -> Inputs:
-    """Return a look at pods made one second after now, with workers so long after that."""
+def begun(*delays: float, found: bool = False, ahead: float = 0) -> Inputs:
+    """Return a look at pods made one second after now, with workers so long after that.
+
+    Args:
+        delays: Of each pod.
+        found: Whether they were there before we looked.
+        ahead: How far the API server's clock is.
+    """
     created = NOW + seconds(1)
     names = [f"new-{place}" for place in range(len(delays))]
     return replace(
@@ -80,39 +86,58 @@ def begun(*delays: float, unschedulable: bool = False) -> Inputs:
         pods=tuple(
             Pod(
                 uid=uid,
-                created_at=created,
+                created_at=created + seconds(ahead),
+                seen_at=None if found else created,
                 ready=True,
                 was_ready=True,
-                unschedulable=unschedulable,
             )
             for uid in names
         ),
         workers=tuple(
-            Worker(pod_uid=uid, slots=4, registered_at=created + seconds(delay))
+            Worker(pod_uid=uid, slots_full=4, registered_at=created + seconds(delay))
             for uid, delay in zip(names, delays, strict=True)
         ),
     )
 
 
-def test_a_start_counts_from_our_raise() -> None:
-    """Somebody waited from then on, not from when the pod was made."""
-    found = starts.learned(Starts(), fleet.of(begun(9.0)), (NOW - seconds(300), NOW))
+@pytest.mark.parametrize("ahead", [0.0, 60.0, -60.0])
+def test_a_start_counts_from_our_raise_by_our_own_clock(ahead: float) -> None:
+    """Somebody waited from then on; what the API server's clock shows does not count."""
+    found = starts.learned(
+        Starts(), fleet.of(begun(9.0, ahead=ahead)), (NOW - seconds(300), NOW)
+    )
 
     assert (10.0,) == found.seconds
 
 
-def test_a_start_that_nobody_asked_for_counts_from_the_pods_creation() -> None:
-    """A new controller finds pods that another one asked for."""
+def test_a_start_that_nobody_asked_for_counts_from_when_the_pod_was_seen() -> None:
+    """Another one was evicted, or a rollout made it."""
     found = starts.learned(Starts(), fleet.of(begun(9.0)), ())
 
     assert (9.0,) == found.seconds
+
+
+def test_pods_that_a_new_controller_finds_count_until_a_start_was_measured() -> None:
+    """Two clocks say how long they took: better than nothing, and no better than that."""
+    seeded = starts.learned(Starts(), fleet.of(begun(9.0, 9.0, found=True)), ())
+    skewed = starts.learned(Starts(), fleet.of(begun(9.0, found=True, ahead=60.0)), ())
+    both = replace(seeded, seconds=(2.0,))
+
+    assert [9.0, 30.0, 2.0] == [
+        each.delay_seconds(seconds(30)) for each in (seeded, skewed, both)
+    ]
 
 
 def test_a_pod_counts_once_and_never_when_it_waited_for_a_node() -> None:
     """A container that starts again registers again; a missing node is another delay."""
     once = starts.learned(Starts(), fleet.of(begun(9.0)), ())
     twice = starts.learned(once, fleet.of(begun(99.0)), ())
-    waiting = replace(begun(9.0, unschedulable=True), workers=())
+    there = begun(9.0)
+    waiting = replace(
+        there,
+        pods=tuple(replace(each, unschedulable=True) for each in there.pods),
+        workers=(),
+    )
     waited = starts.learned(Starts(), fleet.of(waiting), ())
     placed = starts.learned(waited, fleet.of(begun(9.0)), ())
 
@@ -148,3 +173,27 @@ def test_the_most_within_the_window_counts() -> None:
         seen.append(most(points))
 
     assert [3, 9, 9, 9, 9, 7, 7, 2] == seen
+
+
+def test_the_youngest_worker_says_how_many_slots_a_pod_has() -> None:
+    """A rollout that changes it is followed; without a worker the policy's word counts."""
+    inputs = look(2)
+    old, new = inputs.workers
+    changed = replace(new, slots_full=16, registered_at=NOW)
+    found = fleet.of(replace(inputs, workers=(changed, old)))
+
+    assert (16, 20) == (found.slots_per_pod(4), found.serving_slots(NOW))
+    assert 7 == fleet.of(look(0)).slots_per_pod(7)
+
+
+def test_a_container_that_started_again_counts_once() -> None:
+    """Its former row stays until its lease is over, and says nothing more."""
+    inputs = look(1)
+    (former,) = inputs.workers
+    again = replace(former, slots_full=8, registered_at=NOW)
+    found = [
+        fleet.of(replace(inputs, workers=rows)).serving_slots(NOW)
+        for rows in ((former, again), (again, former))
+    ]
+
+    assert [8, 8] == found
