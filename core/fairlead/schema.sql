@@ -606,6 +606,15 @@ CREATE FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) RETURNS TABLE
    WHERE ((q.job_id = ANY (_lock_free.ids)) AND (q.token = ANY (_lock_free.tokens)));
 END;
 
+CREATE FUNCTION fairlead._mark_anew() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    new.drained_at := null;
+    return new;
+end $$;
+
 CREATE FUNCTION fairlead._policy_versions_stay() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -740,10 +749,18 @@ end $$;
 CREATE TABLE fairlead.install_options (
     only_row boolean DEFAULT true NOT NULL,
     rls boolean DEFAULT false NOT NULL,
-    CONSTRAINT install_options_only_row_check CHECK (only_row)
+    policy_source text DEFAULT 'database'::text NOT NULL COLLATE pg_catalog."C",
+    policy_place text DEFAULT ''::text NOT NULL,
+    CONSTRAINT install_options_only_row_check CHECK (only_row),
+    CONSTRAINT install_options_policy_place_is_at_most_512_bytes CHECK ((octet_length(policy_place) <= 512)),
+    CONSTRAINT install_options_policy_source_is_database_or_configmap CHECK ((policy_source = ANY (ARRAY['database'::text, 'configmap'::text])))
 );
 
 COMMENT ON TABLE fairlead.install_options IS 'How this schema was installed.';
+
+COMMENT ON COLUMN fairlead.install_options.policy_source IS 'Where the policy is edited: database, with fairlead policy apply; configmap, in the cluster, from where the autoscaler stores it.';
+
+COMMENT ON COLUMN fairlead.install_options.policy_place IS 'What to edit, for people: the ConfigMap and its namespace; empty for database.';
 
 CREATE FUNCTION fairlead._sees_all() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -1570,6 +1587,22 @@ CREATE TABLE fairlead.paused (
 
 COMMENT ON TABLE fairlead.paused IS 'Queues, and tenants of queues, that are not dispatched.';
 
+CREATE TABLE fairlead.pod_drains (
+    drain_until timestamp with time zone NOT NULL,
+    drained_at timestamp with time zone,
+    epoch bigint NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    pod_uid text NOT NULL,
+    CONSTRAINT pod_drains_pod_uid_is_1_to_128_bytes CHECK (((octet_length(pod_uid) >= 1) AND (octet_length(pod_uid) <= 128)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.pod_drains IS 'Pods that take no more jobs until drain_until, by the database''s clock. The autoscaler writes a row and renews it; the pod''s worker writes drained_at once it holds nothing. Past drain_until a row says nothing.';
+
+COMMENT ON COLUMN fairlead.pod_drains.drained_at IS 'Since when the pod holds nothing under this mark; null again whenever a mark begins anew.';
+
+COMMENT ON COLUMN fairlead.pod_drains.epoch IS 'Of the autoscaler''s leader that wrote the mark last.';
+
 CREATE TABLE fairlead.policy_events (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
@@ -1642,6 +1675,45 @@ ALTER TABLE fairlead.policy_versions ALTER COLUMN version ADD GENERATED ALWAYS A
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE fairlead.pool_demand (
+    epoch bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    became_runnable_total bigint NOT NULL,
+    work_slot_seconds double precision NOT NULL,
+    slots_useful integer NOT NULL,
+    slots_allowed integer NOT NULL,
+    service_mean double precision NOT NULL,
+    service_variance double precision NOT NULL,
+    oldest_runnable_at timestamp with time zone,
+    scheduled_slot_seconds double precision[] NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT pool_demand_is_never_negative CHECK (((became_runnable_total >= 0) AND (work_slot_seconds >= (0)::double precision) AND (slots_useful >= 0) AND (slots_allowed >= slots_useful) AND (service_mean >= (0)::double precision) AND (service_variance >= (0)::double precision))),
+    CONSTRAINT pool_demand_scheduled_slot_seconds_has_4_places CHECK ((cardinality(scheduled_slot_seconds) = 4))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.pool_demand IS 'What each pool that has autoscale in the policy needs, as if it had its maximum of slots. The scheduler''s leader writes it at most once a second; an old row says nothing.';
+
+COMMENT ON COLUMN fairlead.pool_demand.epoch IS 'The leader''s: under another one became_runnable_total counts from elsewhere.';
+
+COMMENT ON COLUMN fairlead.pool_demand.at IS 'When the leader counted, not when it wrote.';
+
+COMMENT ON COLUMN fairlead.pool_demand.became_runnable_total IS 'Jobs that the policy came to allow to run since the epoch began.';
+
+COMMENT ON COLUMN fairlead.pool_demand.work_slot_seconds IS 'Of jobs that may run now and have not started: how long they take, by estimate.';
+
+COMMENT ON COLUMN fairlead.pool_demand.slots_useful IS 'Slots that what runs and what may run now would take at once.';
+
+COMMENT ON COLUMN fairlead.pool_demand.slots_allowed IS 'Slots that the policy lets the pool''s lanes use together, however many jobs come to wait in them: at most those of its maximum, at least slots_useful.';
+
+COMMENT ON COLUMN fairlead.pool_demand.service_mean IS 'Seconds that a job takes; 0 while none has ended.';
+
+COMMENT ON COLUMN fairlead.pool_demand.service_variance IS 'Seconds squared, between jobs.';
+
+COMMENT ON COLUMN fairlead.pool_demand.oldest_runnable_at IS 'Since when the oldest job that may run waits; null: there is none.';
+
+COMMENT ON COLUMN fairlead.pool_demand.scheduled_slot_seconds IS 'Work that falls due within the next 5, 20, 60 and 180 seconds.';
 
 CREATE VIEW fairlead.queue_stats AS
  WITH RECURSIVE named AS (
@@ -1918,11 +1990,15 @@ CREATE TABLE fairlead.worker_leases (
     pod_uid text,
     pod_name text,
     version text DEFAULT ''::text NOT NULL,
+    slots_full integer,
+    CONSTRAINT worker_leases_slots_full_is_positive CHECK ((slots_full > 0)),
     CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 COMMENT ON TABLE fairlead.worker_leases IS 'One row per worker process: its lease, renewed every few seconds. Read it as the view workers.';
+
+COMMENT ON COLUMN fairlead.worker_leases.slots_full IS 'Slots that it has once all of its processes are up; slots are those of the ones that are. Null: it does not say, as a program from before this column.';
 
 ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.worker_leases_id_seq
@@ -1950,15 +2026,19 @@ CREATE VIEW fairlead.workers AS
             WHEN (w.dead_at IS NOT NULL) THEN 'dead'::text
             WHEN (w.lease_until < now()) THEN 'lapsed'::text
             ELSE 'live'::text
-        END AS state
-   FROM (fairlead.worker_leases w
+        END AS state,
+    COALESCE(w.slots_full, w.slots) AS slots_full,
+    d.drain_until,
+    d.drained_at
+   FROM ((fairlead.worker_leases w
      LEFT JOIN ( SELECT work_queue.worker,
             count(*) AS running
            FROM fairlead.work_queue
           WHERE (work_queue.worker IS NOT NULL)
-          GROUP BY work_queue.worker) q ON ((q.worker = w.id)));
+          GROUP BY work_queue.worker) q ON ((q.worker = w.id)))
+     LEFT JOIN fairlead.pod_drains d ON (((d.pod_uid = w.pod_uid) AND (d.drain_until > now()))));
 
-COMMENT ON VIEW fairlead.workers IS 'Worker processes, their leases and what they run.';
+COMMENT ON VIEW fairlead.workers IS 'Worker processes, their leases and what they run. drain_until is that of a mark in force: the pod takes no more jobs until then.';
 
 ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_succeeded FOR VALUES IN ('succeeded');
 
@@ -1994,6 +2074,9 @@ ALTER TABLE ONLY fairlead.over_backlog
 ALTER TABLE ONLY fairlead.paused
     ADD CONSTRAINT paused_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
 
+ALTER TABLE ONLY fairlead.pod_drains
+    ADD CONSTRAINT pod_drains_pkey PRIMARY KEY (pod_uid);
+
 ALTER TABLE ONLY fairlead.policy_events
     ADD CONSTRAINT policy_events_once UNIQUE NULLS NOT DISTINCT (version, event, epoch, rule, hash);
 
@@ -2005,6 +2088,9 @@ ALTER TABLE ONLY fairlead.policy_shadow
 
 ALTER TABLE ONLY fairlead.policy_versions
     ADD CONSTRAINT policy_versions_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY fairlead.pool_demand
+    ADD CONSTRAINT pool_demand_pkey PRIMARY KEY (pool);
 
 ALTER TABLE ONLY fairlead.rate_usage
     ADD CONSTRAINT rate_usage_once UNIQUE NULLS NOT DISTINCT (pool, queue, tenant, per_us);
@@ -2070,6 +2156,8 @@ CREATE TRIGGER jobs_admit BEFORE INSERT ON fairlead.jobs FOR EACH ROW EXECUTE FU
 
 CREATE TRIGGER jobs_wake_scheduler BEFORE INSERT ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._wake_scheduler();
 
+CREATE TRIGGER pod_drains_mark_anew BEFORE UPDATE OF drain_until ON fairlead.pod_drains FOR EACH ROW WHEN (((old.drain_until <= now()) AND (new.drain_until > now()))) EXECUTE FUNCTION fairlead._mark_anew();
+
 CREATE TRIGGER policy_versions_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON fairlead.policy_versions FOR EACH STATEMENT EXECUTE FUNCTION fairlead._policy_versions_stay();
 
 CREATE TRIGGER receipts_wake_scheduler BEFORE INSERT ON fairlead.receipts FOR EACH ROW WHEN ((new.ended IS NOT NULL)) EXECUTE FUNCTION fairlead._wake_scheduler_at_ending();
@@ -2119,6 +2207,7 @@ GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_autoscaler;
 
 GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_admin;
+GRANT SELECT(run_at) ON TABLE fairlead.jobs TO fairlead_autoscaler;
 
 GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_admin;
@@ -2131,6 +2220,7 @@ GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_admin;
+GRANT SELECT(queue) ON TABLE fairlead.jobs TO fairlead_autoscaler;
 
 GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_admin;
@@ -2184,6 +2274,8 @@ REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
+REVOKE ALL ON FUNCTION fairlead._mark_anew() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._policy_versions_stay() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
@@ -2196,7 +2288,12 @@ GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, afte
 
 REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
 
+GRANT SELECT ON TABLE fairlead.install_options TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
+
+GRANT UPDATE(policy_source) ON TABLE fairlead.install_options TO fairlead_autoscaler;
+
+GRANT UPDATE(policy_place) ON TABLE fairlead.install_options TO fairlead_autoscaler;
 
 REVOKE ALL ON FUNCTION fairlead._sees_all() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_enqueue;
@@ -2222,6 +2319,7 @@ REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._wake_scheduler_at_ending() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
@@ -2248,6 +2346,7 @@ GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fa
 GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.pause(queue text, tenant text) FROM PUBLIC;
@@ -2325,7 +2424,15 @@ GRANT SELECT ON TABLE fairlead.paused TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
 
+GRANT SELECT,DELETE ON TABLE fairlead.pod_drains TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_admin;
+
+GRANT UPDATE(drained_at) ON TABLE fairlead.pod_drains TO fairlead_worker;
+
 GRANT SELECT,INSERT ON TABLE fairlead.policy_events TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_scheduler;
@@ -2335,10 +2442,15 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.policy_shadow TO fairlead_sc
 GRANT SELECT ON TABLE fairlead.policy_shadow TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_demand TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;

@@ -74,7 +74,7 @@ class Upkeep:
         return bool(steps)
 
     def forget(self) -> bool:
-        """Delete errors and fires past their retention, dead workers, and empty windows."""
+        """Delete errors and fires past their retention, dead workers, and what has lapsed."""
         limit, days = self._settings.sweep_max, self._settings.history_days_unsuccessful
         parameters = {"epoch": self._epoch, "days": days, "limit": limit}
         execute = self._connection.execute
@@ -83,6 +83,7 @@ class Upkeep:
             execute(sql.load(_PACKAGE, "forget_fires"), parameters).rowcount,
             execute(sql.load(_PACKAGE, "forget_workers"), parameters).rowcount,
             execute(sql.load(_PACKAGE, "forget_rates"), parameters).rowcount,
+            execute(sql.load(_PACKAGE, "forget_drains"), parameters).rowcount,
         )
         return max(deleted) >= limit
 

@@ -182,6 +182,22 @@ def test_windows_of_rates_are_forgotten_when_nothing_is_used_of_them(
     assert ("-3",) not in left
 
 
+def test_marks_of_pods_are_forgotten_an_hour_after_they_lapsed(
+    upkeep: Upkeep, db: Database
+) -> None:
+    """Pods come and go; a mark in force, or lately, stays."""
+    db.execute(
+        "INSERT INTO fairlead.pod_drains (pod_uid, pool, epoch, drain_until)"
+        " SELECT n::text, 'default', 1, now() + n * interval '45 min'"
+        " FROM generate_series(-2, 1) n"
+    )
+
+    upkeep.forget()
+
+    left = db.execute("SELECT pod_uid FROM fairlead.pod_drains ORDER BY drain_until").fetchall()
+    assert [("-1",), ("0",), ("1",)] == left
+
+
 def test_progress_of_attempts_that_are_over_is_deleted(upkeep: Upkeep, db: Database) -> None:
     """The walk goes through the table a batch at a time and keeps what runs."""
     lease = run_one(db)
@@ -207,6 +223,10 @@ def test_a_deposed_leader_forgets_nothing(upkeep: Upkeep, db: Database) -> None:
         " VALUES (1, now() - interval '40 days', 1, 'failed')"
     )
     db.execute("INSERT INTO fairlead.job_progress (job_id, token, fraction) VALUES (1, 1, 0.5)")
+    db.execute(
+        "INSERT INTO fairlead.pod_drains (pod_uid, pool, epoch, drain_until)"
+        " VALUES ('uid', 'default', 1, now() - interval '1 day')"
+    )
     lead(db)
 
     upkeep.forget()
@@ -215,6 +235,7 @@ def test_a_deposed_leader_forgets_nothing(upkeep: Upkeep, db: Database) -> None:
 
     assert (1,) == db.execute("SELECT count(*) FROM fairlead.attempt_errors").fetchone()
     assert (1,) == db.execute("SELECT count(*) FROM fairlead.job_progress").fetchone()
+    assert (1,) == db.execute("SELECT count(*) FROM fairlead.pod_drains").fetchone()
 
 
 def test_the_leader_does_all_of_it_by_itself(database_url: str, db: Database) -> None:

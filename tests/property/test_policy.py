@@ -17,7 +17,14 @@ from tests.support import tree
 from tests.support.obeyed import jobs_obeying
 
 EXAMPLE = (tree.ROOT / "examples/policy.yaml").read_text("utf-8")
-WHOLE = EXAMPLE + "shadow: {version: 3, every: 5m}\n"
+PODS = (
+    "objective: 30s\n"
+    "      slots: 4\n      warmSlots: 1\n      startPrior: 20s\n      stabilization: 2m\n"
+    "      keep: 5m\n      drainMax: 10m\n      startingMax: 50\n      connectionsPerPod: 3\n"
+    "      fallback: {replicas: 4, after: 1m}\n      cost: {podHour: 0.04, hourMax: 2}\n"
+    "      pause: false\n      holdIn: false\n      holdOut: false\n      dryRun: true"
+)
+WHOLE = EXAMPLE.replace("objective: 30s", PODS) + "shadow: {version: 3, every: 5m}\n"
 _TOKENS = re.findall(r"\s+|[\w.%*-]+|[^\w\s]", WHOLE)
 _SAID = re.compile(r"(the document |.+?: ).{8,}")
 _STRANGE = st.sampled_from(

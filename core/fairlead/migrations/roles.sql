@@ -113,9 +113,17 @@ begin
 
         'grant select, insert, update, delete on fairlead.policy_shadow to fairlead_scheduler',
 
+        'grant select, insert, update, delete on fairlead.pool_demand to fairlead_scheduler',
+        'grant select, delete on fairlead.pod_drains to fairlead_scheduler',
+        'grant select, update (drained_at) on fairlead.pod_drains to fairlead_worker',
+
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
-        'grant select (id) on fairlead.jobs to fairlead_autoscaler',
+        'grant select (id, queue, run_at) on fairlead.jobs to fairlead_autoscaler',
         'grant update on fairlead.leaders to fairlead_autoscaler',
+        'grant select on fairlead.pool_demand, fairlead.policy_versions, fairlead.policy_events to fairlead_autoscaler',
+        'grant select, insert, update, delete on fairlead.pod_drains to fairlead_autoscaler',
+        'grant select, update (policy_source, policy_place) on fairlead.install_options to fairlead_autoscaler',
+        'grant execute on function fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_autoscaler',
 
         'grant select on all tables in schema fairlead to fairlead_admin',
         'grant select on all sequences in schema fairlead to fairlead_admin',

@@ -146,9 +146,13 @@ select w.id, w.name, w.pool, w.host, w.pod_uid, w.pod_name, w.slots,
        coalesce(q.running, 0) as running, w.version, w.started_at, w.lease_until, w.dead_at,
        case when w.dead_at is not null then 'dead'
             when w.lease_until < now() then 'lapsed'
-            else 'live' end as state
+            else 'live' end as state,
+       coalesce(w.slots_full, w.slots) as slots_full, d.drain_until, d.drained_at
 from fairlead.worker_leases w
 left join (
     select worker, count(*) as running from fairlead.work_queue where worker is not null
-    group by worker) q on q.worker = w.id;
-comment on view fairlead.workers is 'Worker processes, their leases and what they run.';
+    group by worker) q on q.worker = w.id
+left join fairlead.pod_drains d on d.pod_uid = w.pod_uid and d.drain_until > now();
+comment on view fairlead.workers is
+    'Worker processes, their leases and what they run. drain_until is that of a mark in force: the pod '
+    'takes no more jobs until then.';

@@ -163,7 +163,7 @@ class Autoscale(Part):
     connections_per_pod: Annotated[int, kinds.whole(1, 100)] = Field(
         default=3,
         description="Connections to PostgreSQL that a pod holds; 1 to 100. No pods are added "
-        "for which the fleet's budget of connections has no room.",
+        "for which `capacity.connectionsReserve` leaves no room.",
     )
     fallback: Fallback | None = Field(
         default=None,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fairlead.policy.document import Path
+from fairlead.policy.fleets import of_fleets
 from fairlead.policy.globs import Glob, glob
 from fairlead.policy.kinds import shown
 from fairlead.policy.models import Policy, TenantMatch, TenantRule
@@ -27,6 +28,7 @@ def doubts(policy: Policy) -> tuple[str, ...]:
     found = (
         *_of_bands(policy),
         *_of_pools(policy),
+        *of_fleets(policy.pools),
         *_of_queues(policy),
         *_of_rules(policy),
     )

@@ -6,6 +6,7 @@ from typing import Annotated
 from pydantic import AfterValidator, FailFast, Field, model_validator
 
 from fairlead.policy import kinds
+from fairlead.policy.autoscale import Autoscale
 from fairlead.policy.globs import covered
 from fairlead.policy.part import Part, misfit
 
@@ -39,6 +40,11 @@ class Pool(Part):
         description="The largest budget of one attempt, whatever the job's row or "
         "timeoutDefault says; null: the scheduler's FAIRLEAD_TIMEOUT_MAX_SECONDS, 1h by "
         "default. A job that asks for more is dispatched with this one.",
+    )
+    autoscale: Autoscale | None = Field(
+        default=None,
+        description="How many pods the pool has, by what its jobs need; null: as many as "
+        "somebody asks its Deployment for.",
     )
 
     @model_validator(mode="after")
