@@ -74,6 +74,7 @@ class Knowledge:
     ) -> None:
         begin = max(0, newest_id - _TAIL_OVERLAP)
         self.order = Pools(pool, table)
+        self.order.adopt(queued.rows(), queued.now_us, queued.by_band(), used)
         self.heads = Heads(last_id=begin, in_flight=self.order.in_flight)
         self.tail = Tail(begin, queued.now_us)
         self._sights: dict[str, Sight] = {}
@@ -97,7 +98,6 @@ class Knowledge:
         it."""
         self.runnable: Sequence[str] = ()
         """The queues of the jobs that the last look showed to be new and runnable."""
-        self.order.adopt(queued.rows(), queued.now_us, queued.by_band(), used)
         self.capacity.audited(_holders(queued), self.order.in_flight)
 
     @property

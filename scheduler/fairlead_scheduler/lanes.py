@@ -11,7 +11,7 @@ gap below the cursor, which the next refills read through once.
 """
 
 from collections import deque
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 
 from fairlead_scheduler.streams import NOT_ASKED, LaneHeads, StreamHeads, rank_of
@@ -28,7 +28,8 @@ class Heads:
     Args:
         settings: How many heads to keep.
         last_id: Where the tail starts.
-        in_flight: `FairOrder.in_flight`: what is dispatched is not offered again.
+        in_flight: `FairOrder.in_flight`: what is dispatched is not offered again. What a former
+            leader dispatched is to be in it from the start.
     """
 
     def __init__(
@@ -36,10 +37,13 @@ class Heads:
         settings: HeadsSettings | None = None,
         *,
         last_id: int = 0,
-        in_flight: Container[int] = frozenset(),
+        in_flight: Collection[int] = frozenset(),
     ) -> None:
         self._settings = settings or HeadsSettings()
         self._in_flight = in_flight
+        self._adopted = set(in_flight)
+        """What reads may come across though it is in flight: all else there was taken from
+        here. It shrinks with each survey."""
         self._streams: dict[Stream, StreamHeads] = {}
         self._lanes: dict[tuple[str, str, int], LaneHeads] = {}
         self._place_of: Callable[[str, int], int] | None = None
@@ -67,9 +71,12 @@ class Heads:
         """Say that a complete scan of the lanes, begun after the tail's start, was `swept`.
 
         From now on an unknown stream counts as empty, so that the tail's first row of a new
-        tenant is a head at once and needs no refill. A repeat changes nothing.
+        tenant is a head at once and needs no refill. A repeat changes nothing but that what
+        has ended since is forgotten.
         """
         self._surveyed = True
+        if self._adopted:
+            self._adopted = {job_id for job_id in self._adopted if job_id in self._in_flight}
 
     def wants(self, streams_max: int) -> tuple[Want, ...]:
         """Return what to read next, streams that ran dry first; call it once per tick.
@@ -104,11 +111,13 @@ class Heads:
         if known is None or known.asked_after == NOT_ASKED:
             return
         before = len(known.ready)
-        late = known.take(heads, asked)
+        passed = self._still_adopted(heads)
+        late = known.take(heads, asked, passed)
         if late:
             known.merge(self._not_in_flight(late))
         added = len(known.ready) - before
-        known.held += added
+        # Passed over is as taken at once: where there are many, the next read is larger.
+        known.held += added + len(passed)
         self._total += added
         tail_id = self._tail_id
         ahead = [head[0] for head in heads if head[0] > tail_id]
@@ -126,10 +135,11 @@ class Heads:
         if not rows:
             return
         ahead = self._ahead
+        passed = self._still_adopted(rows)
         room = self._settings.per_stream_max
         streams = self._streams
         late: list[Found] = []
-        for row in rows:
+        for row in [x for x in rows if x[0] not in passed] if passed else rows:
             job_id, seq, queue, tenant, rank, hint_us, seen_us = row
             if job_id in ahead:
                 continue
@@ -282,6 +292,17 @@ class Heads:
 
     def _not_in_flight(self, heads: Iterable[AnyHead]) -> list[AnyHead]:
         return [head for head in heads if head[0] not in self._in_flight]
+
+    def _still_adopted(self, rows: Iterable[AnyHead | Found]) -> set[int]:
+        """Return which of these a former leader dispatched and are in flight.
+
+        As heads they would be refused once they have ended, by as many as there is room for in
+        each plan: where that is one slot, it would be idle for as many plans.
+        """
+        if not self._adopted:
+            return set()
+        met = self._adopted.intersection([row[0] for row in rows])
+        return {job_id for job_id in met if job_id in self._in_flight}
 
     def _note_beyond(self, stream: StreamHeads, seq: int) -> None:
         stream.note_beyond(seq)

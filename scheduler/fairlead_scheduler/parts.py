@@ -87,7 +87,8 @@ def pick_bands(
 def _doubt(orders: Sequence[FairOrder], order: FairOrder, picks: Picks) -> bool:
     """Leave out what is in flight in another band, where it went because it had aged.
 
-    Whether anything was: a new leader is offered what is in flight, and a band knows its own.
+    Whether anything was: a full read may find in flight what is at hand, and a band knows its
+    own.
     """
     others = [each for each in orders if each is not order]
     twice = {job[0] for job in picks.jobs if any(job[0] in x.in_flight for x in others)}

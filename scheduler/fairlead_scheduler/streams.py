@@ -5,7 +5,7 @@ what is charged, (queue, tenant), in a band of a pool.
 """
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from fairlead_scheduler.values import AnyHead, HeadsSettings, Stream, Want
 
@@ -104,17 +104,20 @@ class StreamHeads:
         self.beyond_seq = 0
         return Want(self.key, self.asked_after, count)
 
-    def take(self, heads: Sequence[AnyHead], asked: int) -> Sequence[AnyHead]:
+    def take(
+        self, heads: Sequence[AnyHead], asked: int, passed: Collection[int] = ()
+    ) -> Sequence[AnyHead]:
         """Move the cursor over what was read; returns those that lie in a gap.
 
         Fewer than `asked` says that the stream ends here, unless something showed meanwhile.
+        What is `passed` over is no head.
         """
         full = len(heads) >= asked
         late = [head for head in heads if head[1] <= self.cursor] if self.gap != _NO_GAP else ()
         beyond = heads[len(late) :]
         if beyond:
             self.cursor = beyond[-1][1]
-            self.ready.extend(beyond)
+            self.ready.extend([x for x in beyond if x[0] not in passed] if passed else beyond)
         if not self.reopened:
             self.gap = late[-1][1] if late and full and not beyond else _NO_GAP
         self.more = full or self.reopened or self.beyond_seq > self.cursor

@@ -214,8 +214,8 @@ class Fleet:
         """Lose the leader and all that it knew."""
         floors = self.order.floors
         self.order = PoolOrder("default", self.order.table)
-        self.heads = Heads(self.heads_settings, in_flight=self.order.in_flight)
         self.order.adopt(self.read(), self.now_us, floors, self.used.values())
+        self.heads = Heads(self.heads_settings, in_flight=self.order.in_flight)
         self._claimed, self._ended, self._returned, self._new = {}, [], {}, []
         self.sweep()
         self.heads.surveyed()

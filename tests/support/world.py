@@ -130,7 +130,6 @@ class World:
         """Lose the leader and all that it knew; another one reads the database."""
         self.begun_us = self.now_us
         self._lead()
-        self.order.adopt(self._rows(), self.now_us, self._floors_read(), self._used.values())
         self.sweep()
         self.heads.surveyed()
 
@@ -191,6 +190,7 @@ class World:
 
     def _lead(self) -> None:
         self.order = Pools("default", self._table)
+        self.order.adopt(self._rows(), self.now_us, self._floors_read(), self._used.values())
         self.heads = Heads(in_flight=self.order.in_flight)
 
     def _insert(self) -> None:
