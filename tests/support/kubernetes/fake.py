@@ -1,0 +1,254 @@
+"""A cluster in memory for tests of the controller: one thread, no time of its own, no luck.
+
+The test says what is there (`add_pool`, `edit`, `set_pod`), lets the ReplicaSets act with
+`settle`, breaks things with `fail`, and reads what was asked for in `calls`. Versions count up
+as those of a real API server do: each write and each change of a status makes a new one.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from fairlead_autoscaler.elector import Lease
+from fairlead_autoscaler.kube.port import (
+    ConflictError,
+    Deployment,
+    Document,
+    Documents,
+    Event,
+    KubeError,
+    Look,
+    NotFoundError,
+    Pod,
+    Scale,
+)
+from tests.support.kubernetes.replicas import first_to_go
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _no_time() -> float:
+    return 0.0
+
+
+@dataclass
+class FakeKube:
+    """The port, and the cluster behind it. `clock` is the port's, in seconds."""
+
+    clock: Callable[[], float] = _no_time
+    changed: Callable[[], None] = lambda: None
+    """Called when a document changes, as the real port does."""
+    pods: dict[str, Pod] = field(default_factory=dict[str, Pod])
+    deployments: dict[str, Deployment] = field(default_factory=dict[str, Deployment])
+    """By pool."""
+    missing: tuple[str, ...] = ()
+    policy: Documents = field(default_factory=lambda: Documents(live=None, values=None))
+    record: Lease = field(default_factory=lambda: Lease(version="1"))
+    status_data: dict[str, str] = field(default_factory=dict[str, str])
+    events: list[Event] = field(default_factory=list[Event])
+    targets: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    quota: int | None = None
+    calls: list[str] = field(default_factory=list[str])
+    """Every request by the name of its method; `look` and `documents` are none."""
+    _faults: defaultdict[str, list[KubeError]] = field(
+        default_factory=lambda: defaultdict[str, list[KubeError]](list)
+    )
+    _stale: Look | None = None
+    _made: int = 0
+    _version: int = 1
+
+    # What the test does.
+
+    def fail(self, method: str, *errors: KubeError) -> None:
+        """Let the next calls of a method fail, before they have taken effect."""
+        self._faults[method] += errors
+
+    def freeze(self) -> None:
+        """Let the pods' watch stand still: `look` shows what it shows now."""
+        self._stale = self.look()
+
+    def thaw(self) -> None:
+        """Let `look` show what there is again."""
+        self._stale = None
+
+    def add_pool(self, pool: str, *, replicas: int = 0, name: str | None = None) -> None:
+        """Add a Deployment, without pods until `settle`."""
+        name = name or f"release-worker-{pool}"
+        self.deployments[pool] = Deployment(
+            name=name,
+            uid=f"uid-{name}",
+            replicas=replicas,
+            version=self._next(),
+            generation=1,
+            observed_generation=1,
+            status_replicas=0,
+            updated_replicas=0,
+            terminating_replicas=0,
+            past_deadline=False,
+            owner=None,
+        )
+
+    def set_pod(self, name: str, *, ready: bool) -> None:
+        """Let a pod be ready or not."""
+        pod = self.pods[name]
+        self.pods[name] = replace(pod, ready=ready, was_ready=pod.was_ready or ready)
+        self._touch(pod.pool)
+
+    def settle(self, *, ready: bool = False) -> tuple[str, ...]:
+        """Let the ReplicaSets make and delete pods; return the names of the deleted ones.
+
+        Deleted ones go at once, in the order of a ReplicaSet. `ready`: all that remain and have
+        never been ready become so.
+        """
+        gone: list[str] = []
+        for pool, deployment in self.deployments.items():
+            here = [each for each in self.pods.values() if each.pool == pool]
+            doomed = first_to_go(here, len(here) - deployment.replicas)
+            gone += [each.name for each in doomed]
+            for each in doomed:
+                del self.pods[each.name]
+            for _ in range(deployment.replicas - len(here)):
+                self._add_pod(pool)
+            self._touch(pool)
+        if ready:
+            for name in [each.name for each in self.pods.values() if not each.was_ready]:
+                self.set_pod(name, ready=True)
+        return tuple(gone)
+
+    def intrude(self, pool: str, replicas: int, *, owner: str | None = None) -> None:
+        """Let somebody else write `replicas`."""
+        deployment = self.deployments[pool]
+        self.deployments[pool] = replace(
+            deployment, replicas=replicas, owner=owner, version=self._next()
+        )
+
+    def edit(self, *, live: str | None = None, values: str | None = None) -> None:
+        """Change what the ConfigMaps hold; None: as it was."""
+        self.policy = Documents(
+            live=self.policy.live if live is None else self._document("policy", live),
+            values=(
+                self.policy.values
+                if values is None
+                else self._document("policy-values", values)
+            ),
+        )
+        self.changed()
+
+    # The port.
+
+    def look(self) -> Look:
+        """Return what the watches know."""
+        if self._stale is not None:
+            return self._stale
+        return Look(
+            pods=tuple(self.pods[name] for name in sorted(self.pods)),
+            deployments=dict(self.deployments),
+            missing=self.missing,
+            as_of=self.clock(),
+        )
+
+    def documents(self) -> Documents:
+        """Return the policy's ConfigMaps."""
+        return self.policy
+
+    def scale(self, name: str) -> Scale:
+        """Return what a Deployment is asked for."""
+        self._called("scale")
+        deployment = self.deployments[self._pool(name)]
+        return Scale(replicas=deployment.replicas, version=deployment.version)
+
+    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
+        """Ask for so many pods."""
+        self._called("apply_scale")
+        pool = self._pool(name)
+        deployment = self.deployments[pool]
+        if deployment.version != version:
+            raise ConflictError(f"{name} is at {deployment.version}, not at {version}")
+        self.deployments[pool] = replace(
+            deployment, replicas=replicas, owner=None, version=self._next()
+        )
+        return Scale(replicas=replicas, version=self.deployments[pool].version)
+
+    def say(self, event: Event) -> None:
+        """Record an event."""
+        self._called("say")
+        self.events.append(event)
+
+    def status(self) -> Mapping[str, str]:
+        """Return what the status ConfigMap holds."""
+        self._called("status")
+        return dict(self.status_data)
+
+    def write_status(self, data: Mapping[str, str]) -> None:
+        """Replace what the status ConfigMap holds."""
+        self._called("write_status")
+        self.status_data = dict(data)
+
+    def lease(self) -> Lease:
+        """Return the Lease."""
+        self._called("lease")
+        return self.record
+
+    def write_lease(self, lease: Lease) -> Lease:
+        """Replace the Lease."""
+        self._called("write_lease")
+        if lease.version != self.record.version:
+            raise ConflictError(f"the lease is at {self.record.version}, not {lease.version}")
+        self.record = replace(lease, version=self._next())
+        return self.record
+
+    def autoscalers(self) -> Mapping[str, tuple[str, ...]]:
+        """Return other autoscalers by their target."""
+        self._called("autoscalers")
+        return dict(self.targets)
+
+    def quota_pods(self) -> int | None:
+        """Return how many pods the quota would let be added."""
+        self._called("quota_pods")
+        return self.quota
+
+    # How.
+
+    def _called(self, method: str) -> None:
+        self.calls.append(method)
+        if self._faults[method]:
+            raise self._faults[method].pop(0)
+
+    def _pool(self, name: str) -> str:
+        for pool, each in self.deployments.items():
+            if each.name == name:
+                return pool
+        raise NotFoundError(f"there is no Deployment {name}")
+
+    def _next(self) -> str:
+        self._version += 1
+        return str(self._version)
+
+    def _document(self, name: str, text: str) -> Document:
+        return Document(name=name, uid=f"uid-{name}", text=text, version=self._next())
+
+    def _add_pod(self, pool: str) -> None:
+        self._made += 1
+        name = f"{self.deployments[pool].name}-{self._made:04}"
+        self.pods[name] = Pod(
+            uid=f"uid-{name}",
+            name=name,
+            pool=pool,
+            created_at=START + timedelta(seconds=int(self.clock())),
+            seen_at=self.clock(),
+            ready=False,
+            was_ready=False,
+            terminating=False,
+            unschedulable=False,
+        )
+
+    def _touch(self, pool: str) -> None:
+        """Let the status follow; a real one moves the version as well."""
+        count = sum(each.pool == pool for each in self.pods.values())
+        self.deployments[pool] = replace(
+            self.deployments[pool],
+            status_replicas=count,
+            updated_replicas=count,
+            version=self._next(),
+        )
