@@ -6,8 +6,9 @@ from psycopg.rows import TupleRow
 
 from fairlead.migrate import migrate
 from fairlead.sql import load
+from tests.integration.conftest import Fairlead
 from tests.support import race
-from tests.support.logins import LogIn
+from tests.support.logins import LogIn, as_login
 
 
 @pytest.fixture(params=[False, True], ids=["open", "isolated"])
@@ -87,3 +88,30 @@ def test_the_admins_role_steers_jobs_of_every_tenant(
     assert race.answer(admin, "retry(%s)", job) is not None
     race.answer(admin, "pause('default')")
     assert True is race.answer(admin, "resume('default')")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("top", "--json"),
+        ("queues",),
+        ("tenants",),
+        ("workers", "list"),
+        ("jobs", "list"),
+        ("schedules", "list"),
+        ("policy", "history"),
+    ],
+    ids=" ".join,
+)
+def test_a_person_watches_by_the_schedulers_login(
+    fairlead: Fairlead,
+    database_url: str,
+    log_in: LogIn,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    """The chart's notes say so: what only looks runs in the scheduler's pod."""
+    name = str(log_in("fairlead_scheduler").info.user)
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+
+    fairlead(*words)
