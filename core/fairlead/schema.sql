@@ -2196,7 +2196,7 @@ GRANT UPDATE(retried_as) ON TABLE fairlead.job_history TO fairlead;
 
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
-GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
 
 GRANT SELECT,DELETE ON TABLE fairlead.jobs TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_scheduler;
@@ -2368,7 +2368,7 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_s
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
 GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_enqueue;
-GRANT USAGE,UPDATE ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
+GRANT ALL ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_worker;
@@ -2384,7 +2384,7 @@ GRANT UPDATE(answered_at) ON TABLE fairlead.explain_requests TO fairlead_schedul
 
 GRANT UPDATE(answer) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
 
-GRANT USAGE ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
@@ -2406,7 +2406,7 @@ GRANT SELECT ON TABLE fairlead.job_status TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
 
-GRANT USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
@@ -2417,7 +2417,7 @@ GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.over_backlog TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.over_backlog TO fairlead_admin;
 
-GRANT USAGE ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_worker;
@@ -2435,7 +2435,7 @@ GRANT SELECT,INSERT ON TABLE fairlead.policy_events TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_admin;
 
-GRANT USAGE ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.policy_shadow TO fairlead_scheduler;
@@ -2445,7 +2445,7 @@ GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;
 
-GRANT USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_demand TO fairlead_scheduler;
@@ -2459,7 +2459,7 @@ GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.rate_usage TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.rate_usage TO fairlead_admin;
 
-GRANT USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
@@ -2516,13 +2516,14 @@ GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
 
 GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_worker;
-GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.tokens TO fairlead_admin;
 
 GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_worker;
@@ -2532,7 +2533,7 @@ GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_admin;
 
 GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_admin;
 
-GRANT USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_worker;
