@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from fairlead.policy.autoscale import Autoscale
-from fairlead_autoscaler import conflicts, drains, fleet, rates, starts
+from fairlead_autoscaler import conflicts, drains, fleet, rates, starts, transitions
 from fairlead_autoscaler.conflicts import Written
 from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.drains import MARK, Move, Place
@@ -154,6 +154,7 @@ def _added(state: State, look: _Look, sought: Goal, guarded: Guards) -> _Step:
         inputs=look.inputs,
         fleet=look.fleet,
         raises=state.raises,
+        start_seconds=look.known.start_seconds,
         config=look.config,
     )
     pods, limited = bounded.pods, (*bounded.limited, *sought.limited)
@@ -187,8 +188,6 @@ def _said(state: State, look: _Look, sought: Goal, guarded: Guards, step: _Step)
     """Return the decision; a dry run says what would be done, and remembers nothing of it."""
     now, place, move = look.inputs.now, look.place, step.move
     dry = look.config.dry_run and guarded.anything is None
-    reason = Reason.DRY_RUN if dry else step.reason
-    changed = reason is not state.reason
     writes = move.replicas != place.replicas and not dry
     if not dry:
         state = replace(state, drains=move.drains)
@@ -198,19 +197,25 @@ def _said(state: State, look: _Look, sought: Goal, guarded: Guards, step: _Step)
         state = replace(state, standing=replace(state.standing, written=written))
     if writes and move.replicas > place.replicas:
         state = replace(state, raises=(*state.raises, Raise(now, place.replicas)))
+    at_zero = (Reason.EMPTY,) if (move.replicas if writes else place.replicas) == 0 else ()
+    dry_run = (Reason.DRY_RUN,) if dry else ()
+    causes = (*dry_run, *guarded.all, *step.limited, *at_zero)
+    conditions = transitions.told(state.told, causes, now)
     return Decision(
         replicas=step.pods,
         scale=move.replicas if writes else None,
         drain=() if dry else move.drain,
         drain_until=now + MARK,
         undrain=() if dry else move.undrain,
-        reason=reason,
+        reason=Reason.DRY_RUN if dry else step.reason,
+        underlying=step.reason,
         limited=step.limited,
         forbidden=guarded.all,
         term=sought.term,
         wanted=sought.wanted,
         recommended=sought.pods,
         start_seconds=look.known.start_seconds,
-        changed=changed,
-        state=replace(state, reason=reason),
+        conditions=conditions,
+        changed=writes or transitions.changed(state.told, conditions),
+        state=replace(state, told=conditions),
     )

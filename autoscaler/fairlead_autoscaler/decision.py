@@ -10,6 +10,7 @@ from fairlead_autoscaler.rates import Rates
 from fairlead_autoscaler.reasons import Reason, Term
 from fairlead_autoscaler.stabilization import Point
 from fairlead_autoscaler.starts import Starts
+from fairlead_autoscaler.transitions import Told
 from fairlead_autoscaler.wanted import Wanted
 
 
@@ -27,7 +28,7 @@ class State:
     empty_since: datetime | None = None
     drains: Drains = field(default_factory=Drains)
     standing: Standing = field(default_factory=Standing)
-    reason: Reason | None = None
+    told: tuple[Told, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class Decision:
     undrain: tuple[str, ...]
     """UIDs of pods whose mark to remove."""
     reason: Reason
+    underlying: Reason
+    """What the reason would be if this were no dry run."""
     limited: tuple[Reason, ...] = ()
     """What held the pods back, the tightest first."""
     forbidden: tuple[Reason, ...] = ()
@@ -55,6 +58,7 @@ class Decision:
     """Pods by the terms, floors and caps, before paces and the past."""
     start_seconds: float = 0.0
     """How long a pod takes to start, as the decision took it to be."""
+    conditions: tuple[Told, ...]
     changed: bool
-    """Whether the reason is another than the last time: an event says so once."""
+    """Whether `scale` is written or a condition is another than before: an event says so."""
     state: State

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fairlead_autoscaler.fleet import Fleet, Member
+from fairlead_autoscaler.lowerings import Lowering, followed
 from fairlead_autoscaler.victims import freed, victims
 
 MARK = timedelta(seconds=60)
 """How long a mark holds unless it is renewed, as each tick does."""
-GONE_WITHIN = timedelta(seconds=10)
-"""A pod for which `replicas` was lowered is deleted within two ticks, or never."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,17 +28,6 @@ class Since:
 
     uid: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lowering:
-    """The last time that `replicas` was lowered, until it is known what became of it."""
-
-    at: datetime
-    drained: frozenset[str]
-    """The pods that it was lowered for."""
-    serving: frozenset[str]
-    """Those that were to stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +40,7 @@ class Drains:
     """Until when each is not chosen again, because it did not get empty."""
     lowerings: tuple[Lowering, ...] = ()
     wrong_victims: int = 0
-    """Pods that were deleted in the place of an empty one, ever since."""
+    """Pods at work that were deleted in the place of others, ever since."""
 
     @property
     def leaving(self) -> frozenset[str]:
@@ -84,8 +72,10 @@ class Place:
     replicas: int
     serving: tuple[Member, ...]
     marked: tuple[Member, ...]
+    starting: frozenset[str]
+    """Pods that have not started."""
     unborn: int
-    """Pods that have not started, or are not even made yet."""
+    """Those, and pods that are not even made yet."""
     carrying: frozenset[str]
     """Pods that carry a mark and are to be put back to work, unless they are marked anew."""
 
@@ -117,8 +107,8 @@ def seen(
     made = tuple(each for each in drains.lowerings if each.at != failed_at)
     drains = replace(drains, lowerings=made)
     here = {each.uid for each in fleet.members}
-    lowerings, stayed, wrong = _followed(drains.lowerings, here, cluster_at)
-    spared = (*drains.spared, *(Since(uid, now + MARK) for uid in sorted(stayed)))
+    became = followed(drains.lowerings, here, cluster_at)
+    spared = (*drains.spared, *(Since(uid, now + MARK) for uid in sorted(became.stayed)))
     spared = tuple(each for each in spared if each.uid in here and each.at > now)
     passed = {each.uid for each in spared}
     since = {each.uid: now for each in fleet.members if each.is_marked(now)}
@@ -129,8 +119,8 @@ def seen(
             Since(uid, at) for uid, at in since.items() if uid in here and uid not in passed
         ),
         spared=spared,
-        lowerings=lowerings,
-        wrong_victims=drains.wrong_victims + wrong,
+        lowerings=became.open,
+        wrong_victims=drains.wrong_victims + became.wrong,
     )
 
 
@@ -142,12 +132,14 @@ def place(drains: Drains, fleet: Fleet, now: datetime, replicas: int) -> Place:
     serving = tuple(each for each in working if each.uid not in marked_uids)
     marked = tuple(each for each in working if each.uid in marked_uids)
     # A ready pod may run jobs though its worker is cut off, and would not be deleted first.
-    born = sum(each.worker is not None or each.pod.ready for each in staying) + fleet.unseen
+    starting = {each.uid for each in staying if each.worker is None and not each.pod.ready}
+    born = len(staying) - len(starting) + fleet.unseen
     return Place(
         now=now,
         replicas=replicas,
         serving=serving,
         marked=marked,
+        starting=frozenset(starting),
         unborn=max(0, replicas - born),
         carrying=frozenset(each.uid for each in working if each.is_marked(now)),
     )
@@ -183,9 +175,15 @@ def shrunk(drains: Drains, here: Place, pods: int, *, drain_max: timedelta) -> M
     spared = (Since(uid, here.now + drain_max) for uid in sorted(slow))
     drains = replace(_unmarked(drains, slow), spared=(*drains.spared, *spared))
     drains = replace(drains, marked=(*drains.marked, *(Since(uid, here.now) for uid in chosen)))
-    if empty:
-        serving = frozenset(each.uid for each in here.serving)
-        lowering = Lowering(at=here.now, drained=frozenset(empty), serving=serving)
+    unmade = max(0, here.unborn - len(here.starting))
+    lowering = Lowering(
+        at=here.now,
+        drained=frozenset(empty),
+        starting=here.starting,
+        given_up=max(0, unstarted - unmade),
+        serving=frozenset(each.uid for each in here.serving),
+    )
+    if lowering.drained or lowering.given_up:
         drains = replace(drains, lowerings=(*drains.lowerings, lowering))
     return _moved(drains, here, here.replicas - unstarted - len(empty))
 
@@ -208,22 +206,3 @@ def _moved(drains: Drains, here: Place, replicas: int) -> Move:
         undrain=tuple(sorted(here.carrying - marked)),
         drains=drains,
     )
-
-
-def _followed(
-    lowerings: tuple[Lowering, ...], here: set[str], cluster_at: datetime
-) -> tuple[tuple[Lowering, ...], frozenset[str], int]:
-    """Return the lowerings that may still come true, who stayed for good, and wrong victims."""
-    open_: list[Lowering] = []
-    stayed: set[str] = set()
-    wrong = 0
-    for each in lowerings:
-        still = each.drained & here
-        if not still:
-            continue
-        if cluster_at - each.at < GONE_WITHIN:
-            open_.append(each)
-        else:
-            stayed |= still
-            wrong += min(len(still), len(each.serving - here))
-    return tuple(open_), frozenset(stayed), wrong

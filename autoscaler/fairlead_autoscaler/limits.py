@@ -10,6 +10,7 @@
 | quota | as many more as the namespace allows | no |
 | starting | none more while so many have not started | no |
 | step | the larger of 8 more and twice as many in 15 s | no |
+| unschedulable | none more while one has waited for a node for 30 s above a start delay | no |
 
 Caps go before floors. From zero only the first six hold: the first step is as large as it must
 be.
@@ -28,6 +29,8 @@ from fairlead_autoscaler.schedules import Bounds
 STEP_PODS = 8
 STEP_FACTOR = 2
 STEP_WITHIN = timedelta(seconds=15)
+NODE_WITHIN = timedelta(seconds=30)
+"""A node that is being made for a pod is there so long after a start delay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ def raised(
     inputs: Inputs,
     fleet: Fleet,
     raises: tuple[Raise, ...],
+    start_seconds: float,
     config: Autoscale,
 ) -> Bounded:
     """Return what is left of a raise under the limits that take no pods away.
@@ -96,6 +100,7 @@ def raised(
         inputs: The look at the pool.
         fleet: Its pods.
         raises: What was raised of late.
+        start_seconds: How long a pod takes to start.
         config: The pool's.
     """
     if pods <= here:
@@ -115,7 +120,20 @@ def raised(
         late = [each.before for each in raises if inputs.now - each.at < STEP_WITHIN]
         base = min([here, *(before for before in late if before > 0)])
         caps.append((max(here, base + STEP_PODS, STEP_FACTOR * base), Reason.AT_STEP))
+        if _finds_no_node(inputs, start_seconds):
+            caps.append((here, Reason.PODS_UNSCHEDULABLE))
     return _least(pods, caps)
+
+
+def _finds_no_node(inputs: Inputs, start_seconds: float) -> bool:
+    """Tell whether the oldest pod without a node has waited for longer than one takes."""
+    since = [
+        each.seen_at or each.created_at
+        for each in inputs.pods
+        if each.unschedulable and not each.terminating
+    ]
+    within = timedelta(seconds=start_seconds) + NODE_WITHIN
+    return bool(since) and inputs.now - min(since) >= within
 
 
 def _least(pods: int, caps: list[tuple[int, Reason]]) -> Bounded:

@@ -52,6 +52,8 @@ class Reason(StrEnum):
     AT_QUOTA = "AtQuota"
     AT_STARTING_MAX = "AtStartingMax"
     AT_STEP = "AtStep"
+    PODS_UNSCHEDULABLE = "PodsUnschedulable"
+    """Pods that were added have found no node for so long that none is being made for them."""
 
     # What forbids adding, taking away, or both.
     DATABASE_UNREACHABLE = "DatabaseUnreachable"

@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from fairlead_autoscaler import fleet
+from fairlead_autoscaler import drains, fleet
 from fairlead_autoscaler.decide import decide
-from fairlead_autoscaler.decision import State
+from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.drains import MARK, Drains, Since
 from fairlead_autoscaler.fleet import Fleet, remaining_seconds
+from fairlead_autoscaler.inputs import Inputs
+from fairlead_autoscaler.lowerings import Lowering
 from fairlead_autoscaler.reasons import Reason
 from fairlead_autoscaler.stabilization import Point
 from fairlead_autoscaler.victims import freed, victims
@@ -228,6 +230,73 @@ def test_a_pod_that_survives_its_own_removal_is_put_back_to_work() -> None:
 
     assert ((survivor,), (), None) == (found.undrain, found.drain, found.scale)
     assert 1 == found.state.drains.wrong_victims
+
+
+def given_up() -> tuple[Decision, Inputs]:
+    """Return what was decided when two pods of six had not started and four are needed."""
+    inputs = look(6, jobs=loads(1, 1, 1, 1))
+    late = tuple(replace(each, ready=False, was_ready=False) for each in inputs.pods[4:])
+    inputs = replace(inputs, pods=(*inputs.pods[:4], *late), workers=inputs.workers[:4])
+    return decide(SETTLED, inputs, pool(min=4)), inputs
+
+
+def without(inputs: Inputs, uids: set[str], *, after: float) -> Inputs:
+    """Return a look some time later, from which pods and their workers are gone."""
+    now = inputs.now + seconds(after)
+    return replace(
+        inputs,
+        now=now,
+        cluster_at=now,
+        demand=demand(now),
+        deployment=deployment(4, "2"),
+        pods=tuple(each for each in inputs.pods if each.uid not in uids),
+        workers=tuple(each for each in inputs.workers if each.pod_uid not in uids),
+    )
+
+
+def test_a_pod_that_went_in_the_place_of_one_that_started_in_time_is_counted() -> None:
+    """It was given up, became ready before it was deleted, and so a pod at work went."""
+    lowered, inputs = given_up()
+    ready = tuple(replace(each, ready=True, was_ready=True) for each in inputs.pods)
+    found = without(replace(inputs, pods=ready), {"pod-2", "pod-5"}, after=10)
+
+    assert 4 == lowered.scale
+    assert 1 == decide(lowered.state, found, pool(min=4)).state.drains.wrong_victims
+
+
+@pytest.mark.parametrize(
+    ("gone", "expected"),
+    [
+        ({"pod-4", "pod-5"}, 0),  # as it was meant
+        ({"pod-2", "pod-4", "pod-5"}, 0),  # and one was evicted
+        ({"pod-5"}, 0),  # one stays, and nobody went for it
+        ({"pod-2", "pod-3"}, 2),
+        ({"pod-1", "pod-2", "pod-3"}, 2),
+    ],
+)
+def test_only_a_pod_that_went_for_one_that_stayed_is_a_wrong_victim(
+    gone: set[str], expected: int
+) -> None:
+    """Pods go for other reasons, too: as many as stayed count at most, and they count once."""
+    lowered, inputs = given_up()
+    first = decide(lowered.state, without(inputs, gone, after=10), pool(min=4))
+    again = decide(first.state, without(inputs, gone, after=15), pool(min=4))
+
+    assert [expected] * 2 == [each.state.drains.wrong_victims for each in (first, again)]
+
+
+def test_a_pod_that_a_later_lowering_took_is_no_wrong_victim_of_an_earlier_one() -> None:
+    """It was empty: it went for itself."""
+    marked = frozenset({"pod-0"})
+    later = Lowering(at=NOW + seconds(5), drained=frozenset({"pod-1"}))
+    earlier = Lowering(at=NOW, drained=marked, serving=frozenset({"pod-1", "pod-2"}))
+    at = NOW + seconds(10)
+    here = fleet.of(without(look(3), {"pod-1"}, after=10))
+    found = drains.seen(
+        Drains(lowerings=(earlier, later)), here, at, cluster_at=at, failed_at=None
+    )
+
+    assert ((), 0) == (found.lowerings, found.wrong_victims)
 
 
 def test_a_lowering_that_failed_is_made_again() -> None:

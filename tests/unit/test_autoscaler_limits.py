@@ -90,17 +90,67 @@ def test_what_holds_a_raise_back_never_takes_a_pod_away(
         inputs=inputs,
         fleet=fleet.of(inputs),
         raises=raises,
+        start_seconds=30.0,
         config=config,
     )
 
     assert expected == found
 
 
+@pytest.mark.parametrize(
+    ("ages", "here", "expected"),
+    [
+        ((59,), 40, Bounded(60)),
+        ((60,), 40, Bounded(40, (Reason.PODS_UNSCHEDULABLE,))),
+        ((5, 60), 40, Bounded(40, (Reason.PODS_UNSCHEDULABLE,))),
+        ((600,), 0, Bounded(60)),
+    ],
+)
+def test_no_pods_are_added_while_some_find_no_node(
+    ages: tuple[float, ...], here: int, expected: Bounded
+) -> None:
+    """After a start delay and thirty seconds nobody makes room any more; from zero one asks."""
+    waiting = tuple(
+        replace(each, unschedulable=True, ready=False, seen_at=NOW - seconds(age))
+        for each, age in zip(pods(2), ages, strict=False)
+    )
+    inputs = replace(look(40), pods=(*waiting, *pods(40)[2:]))
+    found = raised(
+        60,
+        here=here,
+        inputs=inputs,
+        fleet=fleet.of(inputs),
+        raises=(),
+        start_seconds=30.0,
+        config=pool(),
+    )
+
+    assert expected == found
+
+
+def test_a_pod_that_waited_for_a_node_before_we_looked_counts_from_its_creation() -> None:
+    """A new controller does not begin anew to add pods for which there is no node."""
+    first, *others = pods(4)
+    waiting = replace(first, unschedulable=True, ready=False, was_ready=False)
+    inputs = replace(look(4, demand(work=2000)), pods=(waiting, *others))
+    found = decide(State(), inputs, pool())
+
+    assert (None, Reason.PODS_UNSCHEDULABLE) == (found.scale, found.reason)
+
+
 def test_pods_that_terminate_still_hold_their_connections() -> None:
     """Ten of them are on the way out: their thirty connections are not free yet."""
     leaving = tuple(replace(each, uid=f"old-{each.uid}", terminating=True) for each in pods(10))
     inputs = replace(look(40), pods=(*pods(40), *leaving), connections=150)
-    found = raised(60, here=40, inputs=inputs, fleet=fleet.of(inputs), raises=(), config=pool())
+    found = raised(
+        60,
+        here=40,
+        inputs=inputs,
+        fleet=fleet.of(inputs),
+        raises=(),
+        start_seconds=30.0,
+        config=pool(),
+    )
 
     assert Bounded(40, (Reason.AT_CONNECTIONS,)) == found
 
