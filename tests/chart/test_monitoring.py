@@ -10,7 +10,17 @@ import yaml
 
 from docs.generate.chart import dashboard
 from tests.support import tree
-from tests.support.chart import CHART, EVERYTHING, GIVEN, Object, at, needs_helm, of, render
+from tests.support.chart import (
+    CHART,
+    EVERYTHING,
+    GIVEN,
+    Object,
+    at,
+    needs_helm,
+    of,
+    one,
+    render,
+)
 
 ALERTS = sorted((CHART / "files/alerts").glob("*.yaml"))
 RUNBOOKS = tree.ROOT / "docs/runbooks"
@@ -116,7 +126,7 @@ def test_the_alerts_are_installed_with_namespace_threshold_and_runbook() -> None
 @needs_helm
 def test_the_dashboard_is_where_grafanas_sidecar_looks() -> None:
     """A ConfigMap with the sidecar's label, and the folder as an annotation."""
-    (made,) = of(render(EVERYTHING), "ConfigMap")
+    made = one(render(EVERYTHING), "ConfigMap", "shop-fairlead-dashboard-overview")
 
     assert "1" == at(made, "metadata", "labels", "grafana_dashboard")
     assert "Fairlead" == at(made, "metadata", "annotations", "grafana_folder")

@@ -6,6 +6,12 @@ from tests.support.chart import GIVEN, TRIAL, Object, Refused, needs_helm, rende
 
 pytestmark = [needs_helm]
 
+POOLS: Object = {f"pool{place}": {} for place in range(20)}
+NO_DEPLOYMENT: Object = {
+    "pools": [{"name": "b", "queues": ["*"], "autoscale": {"objective": "5s"}}]
+}
+STORED: Object = {"source": "database", "document": {"version": 1}}
+
 
 def refused(values: Object) -> str:
     """Return what helm says against values that it must not take."""
@@ -39,6 +45,22 @@ def refused(values: Object) -> str:
         ({"workerPools": {"Reports": {}}}, "invalid propertyName 'Reports'"),
         ({"workerPoolDefaults": {"app": "jobs"}}, "'/workerPoolDefaults/app': 'jobs' does not"),
         ({"migrations": {"mode": "init"}}, "'/migrations/mode': value must be one of"),
+        (
+            {"workerPools": {"a": {"autoscale": {"objectiv": "5s"}}}},
+            "'/workerPools/a/autoscale': additional properties 'objectiv'",
+        ),
+        (
+            {"workerPools": {"a": {"autoscale": {"objective": 30}}}},
+            "'/workerPools/a/autoscale/objective': got number, want string",
+        ),
+        (
+            {"workerPools": {"a": {"autoscale": {"schedules": [{"start": "8:00"}]}}}},
+            "'/workerPools/a/autoscale/schedules/0/start': '8:00' does not match",
+        ),
+        (
+            {"policy": {"document": {"queues": [{"match": {"queue": "a"}, "wieght": 2}]}}},
+            "'/policy/document/queues/0': additional properties 'wieght'",
+        ),
         ({"healthPort": 80}, "'/healthPort': minimum: got 80, want 1,024"),
     ],
     ids=str,
@@ -74,6 +96,34 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
                 "metrics": {"service": {"enabled": False}, "serviceMonitor": {"enabled": True}},
             },
             "metrics.serviceMonitor.enabled needs metrics.service.enabled=true",
+        ),
+        (
+            {**GIVEN, "autoscaler": {"replicas": 0}},
+            "autoscaler.replicas=0 would leave every pool at one pod",
+        ),
+        (
+            {**GIVEN, "autoscaler": {"replicas": 0, "enabled": False}},
+            "autoscaler.replicas=0 would leave the policy unread",
+        ),
+        (
+            {**GIVEN, "autoscaler": {"serviceAccount": {"create": False}}},
+            "set autoscaler.serviceAccount.name",
+        ),
+        (
+            {**GIVEN, "policy": STORED},
+            "policy.document is not read with policy.source=database",
+        ),
+        (
+            {**GIVEN, "workerPools": POOLS},
+            "workerPools has 21 pools, and a policy at most 20",
+        ),
+        (
+            {**GIVEN, "workerPools": {"a": {"autoscale": {"min": 11}}}},
+            "workerPools.a.autoscale.min (11) is above its max (10)",
+        ),
+        (
+            {**GIVEN, "policy": {"document": NO_DEPLOYMENT}},
+            "b has autoscale and no Deployment: add workerPools.b",
         ),
         (
             {**GIVEN, "workerPools": {"a": {"graceSeconds": 60}}},

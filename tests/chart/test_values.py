@@ -42,6 +42,7 @@ def test_a_pools_values_are_laid_over_the_defaults() -> None:
     objects = render(
         {
             **GIVEN,
+            "autoscaler": {"enabled": False},
             "workerPoolDefaults": {
                 "podLabels": {"team": "a", "cost": "low"},
                 "tolerations": [{"key": "spot", "operator": "Exists"}],
@@ -59,13 +60,17 @@ def test_a_pools_values_are_laid_over_the_defaults() -> None:
     )
     big = one(objects, "Deployment", "shop-fairlead-worker-big")
 
-    assert 2 == len(of(objects, "Deployment"))
+    assert ["worker-big"] == [
+        name.removeprefix("shop-fairlead-")
+        for each in of(objects, "Deployment")
+        if "worker" in (name := str(at(each, "metadata", "name")))
+    ]
     assert 0 == at(big, "spec", "replicas")
     labels = cast("Object", at(big, "spec", "template", "metadata", "labels"))
     assert {"team": "a", "cost": "high", "fairlead/pool": "big"}.items() <= labels.items()
     assert [{"key": "big", "operator": "Exists"}] == at(big, *POD, "tolerations")
     assert "default" == at(big, *POD, "serviceAccountName")
-    assert ["shop-fairlead-scheduler"] == [
+    assert ["shop-fairlead-autoscaler", "shop-fairlead-scheduler"] == [
         at(each, "metadata", "name") for each in of(objects, "ServiceAccount")
     ]
 
@@ -161,6 +166,7 @@ def test_each_program_has_the_credentials_of_its_role_alone() -> None:
     }
 
     assert {
+        "Deploymentautoscaler": [[{"key": "autoscaler", "path": "url"}]],
         "Deploymentscheduler": [[{"key": "scheduler", "path": "url"}]],
         "Deploymentworker": [[{"key": "worker-url", "path": "url"}]],
         "Jobmigrate": [[{"key": "owner", "path": "url"}]],
@@ -302,5 +308,5 @@ def test_passwords_are_by_chance_where_none_is_given() -> None:
     secret = cast("dict[str, str]", of(objects, "Secret")[0]["stringData"])
     passwords = [value for key, value in secret.items() if key.startswith("password-")]
 
-    assert 5 == len(passwords) == len(set(passwords))
+    assert 6 == len(passwords) == len(set(passwords))
     assert {24} == {len(each) for each in passwords}

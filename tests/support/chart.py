@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import cast
 
@@ -34,6 +33,7 @@ EVERYTHING: Object = {
         "prometheusRule": {"enabled": True},
         "dashboards": {"enabled": True},
     },
+    "autoscaler": {"rbac": {"horizontalPodAutoscalers": True, "resourceQuotas": True}},
 }
 PRODUCTION = cast("Object", yaml.safe_load((CHART / "values-production.yaml").read_text()))
 
@@ -42,11 +42,12 @@ needs_helm = pytest.mark.skipif(
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Refused(Exception):
     """Helm's own words for values that it does not take."""
 
-    said: str
+    def __init__(self, said: str) -> None:
+        super().__init__(said)
+        self.said = said
 
 
 def helm(*arguments: str, values: Mapping[str, Json]) -> str:

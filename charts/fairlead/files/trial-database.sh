@@ -13,7 +13,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
       printf 'create role fairlead_%s nologin;\n\n' "$role"
     done
     # Logins get their passwords below, at every start.
-    for role in scheduler worker enqueue admin; do
+    for role in scheduler worker autoscaler enqueue admin; do
       printf 'create role trial_%s login in role fairlead_%s;\n\n' "$role" "$role"
     done
     printf 'create role trial_owner login in role fairlead_scheduler;\n\n'

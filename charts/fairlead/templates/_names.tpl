@@ -23,6 +23,11 @@
 {{- printf "%s-%s" (include "fairlead.fullname" (first .) | trunc $room | trimSuffix "-") $suffix -}}
 {{- end -}}
 
+{{/* The name of a pool's Deployment: (list context pool). */}}
+{{- define "fairlead.poolDeployment" -}}
+{{- include "fairlead.named" (list (first .) (printf "worker-%s" (last .))) -}}
+{{- end -}}
+
 {{/* What selects pods, and so never changes: (list context component). */}}
 {{- define "fairlead.selector" -}}
 app.kubernetes.io/name: {{ include "fairlead.name" (first .) }}

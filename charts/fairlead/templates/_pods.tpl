@@ -1,6 +1,5 @@
-{{/* What every pod of ours has: (list context). */}}
+{{/* What every pod of ours has. Whether it mounts a token, each says itself. */}}
 {{- define "fairlead.pod" -}}
-automountServiceAccountToken: false
 enableServiceLinks: false
 {{- if not .Values.hostUsers }}
 hostUsers: false
@@ -124,6 +123,44 @@ does not keep a pod from starting: the program says what it waits for, and sees 
     sizeLimit: {{ . }}
     {{- else }} {}
     {{- end }}
+{{- end -}}
+
+{{/* A ServiceAccount that mounts no token by itself: (list context component name values). */}}
+{{- define "fairlead.serviceAccount" -}}
+{{- $ := first . -}}
+{{- $it := last . -}}
+apiVersion: v1
+kind: ServiceAccount
+metadata:
+  name: {{ $it.name | default (index . 2) }}
+  namespace: {{ include "fairlead.namespace" $ }}
+  labels:
+    {{- include "fairlead.labels" (list $ (index . 1)) | nindent 4 }}
+  {{- with merge (deepCopy $it.annotations) $.Values.commonAnnotations }}
+  annotations:
+    {{- tpl (toYaml .) $ | nindent 4 }}
+  {{- end }}
+automountServiceAccountToken: false
+{{- end -}}
+
+{{/* The name of a program's ServiceAccount: (list name values). */}}
+{{- define "fairlead.accountName" -}}
+{{- (last .).name | default (ternary (first .) "default" (last .).create) -}}
+{{- end -}}
+
+{{/* A budget over what these labels select: (list context component name labels values). */}}
+{{- define "fairlead.budget" -}}
+{{- $ := first . -}}
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata:
+  {{- include "fairlead.metadata" (list $ (index . 1) (index . 2)) | nindent 2 }}
+spec:
+  maxUnavailable: {{ (last .).maxUnavailable }}
+  unhealthyPodEvictionPolicy: AlwaysAllow
+  selector:
+    matchLabels:
+      {{- index . 3 | nindent 6 }}
 {{- end -}}
 
 {{- define "fairlead.databaseSecret" -}}

@@ -50,14 +50,51 @@ A pool with its defaults, as JSON: (list context pool). Not merge, to which 0 an
 {{- if and .Values.metrics.serviceMonitor.enabled (not .Values.metrics.service.enabled) -}}
 {{- fail "metrics.serviceMonitor.enabled needs metrics.service.enabled=true, or use metrics.podMonitor.enabled" -}}
 {{- end -}}
-{{- range $name, $over := .Values.workerPools -}}
-{{- if not (kindIs "invalid" $over) -}}
-{{- $pool := include "fairlead.pool" (list $ $over) | fromJson -}}
+{{- include "fairlead.validateAutoscaler" . -}}
+{{- range $name, $pool := include "fairlead.pools" . | fromJson -}}
 {{- $grace := include "fairlead.grace" (list $ $pool) | float64 -}}
 {{- $longest := include "fairlead.longest" (list $ $pool) | float64 -}}
 {{- if and (lt $grace $longest) (not $pool.cutShort) -}}
 {{- fail (printf "workerPools.%s.graceSeconds (%v) is under the longest budget of an attempt (%v s), so a rollout would cut jobs short: raise it, lower workerPools.%s.longestTimeoutSeconds or scheduler.settings.timeoutMaxSeconds, or set workerPools.%s.cutShort=true" $name $grace $longest $name $name) -}}
 {{- end -}}
+{{- include "fairlead.validateScale" (list $ $name $pool) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Refuse pods of a pool that contradict one another: (list context name pool). */}}
+{{- define "fairlead.validateScale" -}}
+{{- $it := (last .).autoscale -}}
+{{- if (first .).Values.autoscaler.enabled -}}
+{{- if not $it.objective -}}
+{{- fail (printf "workerPools.%s.autoscale.objective is missing: say how long a job may wait, such as 30s" (index . 1)) -}}
+{{- end -}}
+{{- if gt ($it.min | default 0 | int) ($it.max | default 10 | int) -}}
+{{- fail (printf "workerPools.%s.autoscale.min (%d) is above its max (%d): lower the one" (index . 1) (int $it.min) ($it.max | default 10 | int)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "fairlead.validateAutoscaler" -}}
+{{- $it := .Values.autoscaler -}}
+{{- if and (not $it.replicas) $it.enabled -}}
+{{- fail "autoscaler.replicas=0 would leave every pool at one pod: set autoscaler.enabled=false, too" -}}
+{{- end -}}
+{{- if and (not $it.replicas) (eq .Values.policy.source "configmap") -}}
+{{- fail "autoscaler.replicas=0 would leave the policy unread: set policy.source=database, too" -}}
+{{- end -}}
+{{- if and $it.replicas $it.rbac.create (not $it.serviceAccount.create) (not $it.serviceAccount.name) -}}
+{{- fail "autoscaler.serviceAccount.create=false would give the autoscaler's rights to the account `default`: set autoscaler.serviceAccount.name" -}}
+{{- end -}}
+{{- if and (ne .Values.policy.source "configmap") .Values.policy.document -}}
+{{- fail "policy.document is not read with policy.source=database: store it with `fairlead policy apply`, or set policy.source=configmap" -}}
+{{- end -}}
+{{- $pools := include "fairlead.pools" . | fromJson -}}
+{{- if gt (len $pools) 20 -}}
+{{- fail (printf "workerPools has %d pools, and a policy at most 20: join some" (len $pools)) -}}
+{{- end -}}
+{{- range .Values.policy.document.pools -}}
+{{- if and .autoscale (not (hasKey $pools .name)) -}}
+{{- fail (printf "policy.document.pools: %s has autoscale and no Deployment: add workerPools.%s, or leave its autoscale out" .name .name) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

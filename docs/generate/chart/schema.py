@@ -1,4 +1,4 @@
-"""The schema of the chart's values, from their file and from the programs' settings.
+"""The schema of the chart's values, from their file, the settings and the policy's models.
 
 Draft 7, which helm 3 and 4 both read. Maps whose keys are known refuse others, so that a field
 that is spelt wrong is named instead of passed over.
@@ -12,6 +12,7 @@ from typing import cast
 from pydantic_settings import BaseSettings
 
 from docs.generate.chart.values import Field, Json
+from fairlead.policy.schema import json_schema
 from fairlead.settings import DatabaseSettings
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_worker.settings import WorkerSettings
@@ -37,9 +38,35 @@ def render(fields: tuple[Field, ...]) -> str:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "Values of the chart fairlead",
         **_object(fields),
-        "definitions": {"imageOverride": _object(image.fields)},
+        "definitions": {"imageOverride": _object(image.fields), **_policy()},
     }
     return json.dumps(schema, indent=2) + "\n"
+
+
+def _policy() -> dict[str, Json]:
+    """Return the schemas of policy documents, of their parts, and of what pools are given."""
+    found = cast("dict[str, Json]", _moved(cast("Json", json_schema())))
+    parts = cast("dict[str, dict[str, Json]]", found.pop("$defs"))
+    own = {key: rule for key, rule in found.items() if key not in {"$schema", "title"}}
+    # Pools are laid over the defaults, so that none has to say everything itself.
+    scale = {key: rule for key, rule in parts["Autoscale"].items() if key != "required"}
+    named: dict[str, Json] = {f"policy{name}": part for name, part in parts.items()}
+    return {"policy": own, "autoscale": scale, **named}
+
+
+def _moved(found: Json) -> Json:
+    """Return a part of a schema whose references lead to where this schema has the parts."""
+    if isinstance(found, list):
+        return [_moved(each) for each in found]
+    if not isinstance(found, dict):
+        return found
+    return {
+        key: f"#/definitions/policy{str(rule).rpartition('/')[2]}"
+        if key == "$ref"
+        else _moved(rule)
+        for key, rule in found.items()
+        if not key.startswith("x-")
+    }
 
 
 def _object(fields: tuple[Field, ...]) -> dict[str, Json]:

@@ -1,0 +1,52 @@
+{{/* Every pool that is not null with its defaults, by name, as JSON. */}}
+{{- define "fairlead.pools" -}}
+{{- $pools := dict -}}
+{{- range $name, $over := .Values.workerPools -}}
+{{- if not (kindIs "invalid" $over) -}}
+{{- $_ := set $pools $name (include "fairlead.pool" (list $ $over) | fromJson) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $pools -}}
+{{- end -}}
+
+{{/*
+A pool as the policy has it: (list context name pool). What a pod runs and connects at once is known
+here, so that the decision need not wait for a first worker to say it.
+*/}}
+{{- define "fairlead.policyPool" -}}
+{{- $it := last . -}}
+{{- $made := dict "name" (index . 1) "queues" ($it.queues | default (list (index . 1))) -}}
+{{- with $it.longestTimeoutSeconds -}}
+{{- $_ := set $made "timeoutMax" (printf "%ds" (int64 .)) -}}
+{{- end -}}
+{{- if (first .).Values.autoscaler.enabled -}}
+{{- $slots := min 10000 (mul $it.concurrency $it.processes) -}}
+{{- $connections := min 100 (add 1 (mul 2 $it.processes)) -}}
+{{- $known := dict "slots" $slots "connectionsPerPod" $connections -}}
+{{- $_ := set $made "autoscale" (mergeOverwrite $known $it.autoscale) -}}
+{{- end -}}
+{{- toJson $made -}}
+{{- end -}}
+
+{{/*
+The policy that these values make. A queue belongs to the first pool that names it, and a map has no
+order: so names go first, patterns next, and the pool of all the rest last.
+*/}}
+{{- define "fairlead.policy" -}}
+{{- $named := list -}}{{- $patterns := list -}}{{- $rest := list -}}
+{{- range $name, $it := include "fairlead.pools" . | fromJson -}}
+{{- $pool := include "fairlead.policyPool" (list $ $name $it) | fromJson -}}
+{{- if has "*" $pool.queues -}}
+{{- $rest = append $rest $pool -}}
+{{- else if regexMatch "[*?]" (join " " $pool.queues) -}}
+{{- $patterns = append $patterns $pool -}}
+{{- else -}}
+{{- $named = append $named $pool -}}
+{{- end -}}
+{{- end -}}
+{{- $document := deepCopy .Values.policy.document -}}
+{{- with concat $named $patterns $rest -}}
+{{- $document = merge $document (dict "pools" .) -}}
+{{- end -}}
+{{- toYaml $document -}}
+{{- end -}}

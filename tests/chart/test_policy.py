@@ -1,0 +1,154 @@
+"""The policy that values make is one that the product reads, and says what the values say."""
+
+from typing import cast
+
+import pytest
+
+from fairlead.policy.doubts import doubts
+from fairlead.policy.models import Policy
+from fairlead.policy.reading import parse
+from tests.support.chart import (
+    EVERYTHING,
+    GIVEN,
+    PRODUCTION,
+    Json,
+    Object,
+    at,
+    needs_helm,
+    one,
+    render,
+)
+
+pytestmark = [needs_helm]
+
+
+def document(values: Object) -> str:
+    """Return the document that the autoscaler finds."""
+    made = one(render(values), "ConfigMap", "shop-fairlead-policy-values")
+    return str(at(made, "data", "policy.yaml"))
+
+
+def pools(policy: Policy) -> dict[str, tuple[str, ...]]:
+    """Return each pool's queues, in the order in which pools are asked."""
+    return {pool.name: pool.queues for pool in policy.pools}
+
+
+@pytest.mark.parametrize("values", [GIVEN, EVERYTHING, PRODUCTION])
+def test_the_product_reads_what_the_values_make(values: Object) -> None:
+    """Nothing is refused, and nothing in it is without effect."""
+    assert () == doubts(parse(document(values)))
+
+
+def test_a_release_without_a_word_on_pools_has_one_for_every_queue() -> None:
+    """It waits at most half a minute, with one to ten pods."""
+    (pool,) = parse(document(GIVEN)).pools
+
+    assert ("default", ("*",)) == (pool.name, pool.queues)
+    assert pool.autoscale is not None
+    assert (30, 1, 10, 50, 3) == (
+        pool.autoscale.objective.total_seconds(),
+        pool.autoscale.min,
+        pool.autoscale.max,
+        pool.autoscale.slots,
+        pool.autoscale.connections_per_pod,
+    )
+
+
+def test_a_pool_is_asked_before_the_one_that_takes_the_rest() -> None:
+    """Names go first, then patterns, then `*`; without a word a pool serves its own name."""
+    made = parse(
+        document(
+            {
+                **GIVEN,
+                "workerPools": {
+                    "a": {"queues": ["*"]},
+                    "b": {"queues": ["mail-*", "x"]},
+                    "c": {},
+                    "d": {"queues": ["mail-fast"]},
+                    "default": None,
+                },
+            }
+        )
+    )
+
+    assert {"c": ("c",), "d": ("mail-fast",), "b": ("mail-*", "x"), "a": ("*",)} == pools(made)
+    assert ["c", "d", "b", "a"] == list(pools(made))
+
+
+def test_what_a_pod_runs_and_connects_follows_from_its_processes() -> None:
+    """Both hold until a worker has said what it has; given values win."""
+    sizes = {"concurrency": 7, "processes": 4, "longestTimeoutSeconds": 90}
+    made = parse(
+        document(
+            {
+                **GIVEN,
+                "workerPools": {
+                    "a": cast("Json", sizes),
+                    "b": {**sizes, "autoscale": {"slots": 5, "connectionsPerPod": 2, "min": 0}},
+                    "default": None,
+                },
+            }
+        )
+    )
+    (a, b) = made.pools
+
+    assert a.autoscale is not None
+    assert b.autoscale is not None
+    assert (28, 9) == (a.autoscale.slots, a.autoscale.connections_per_pod)
+    assert (5, 2, 0) == (b.autoscale.slots, b.autoscale.connections_per_pod, b.autoscale.min)
+    assert a.timeout_max is not None
+    assert 90 == a.timeout_max.total_seconds()
+
+
+def test_a_document_of_values_is_laid_over_the_pools() -> None:
+    """What it says beside pools is kept; pools of its own take the place of all."""
+    rest: Object = {"fairness": {"refresh": "2s"}}
+    own: Object = {**rest, "pools": [{"name": "default", "queues": ["only"]}]}
+
+    both = parse(document({**GIVEN, "policy": {"document": rest}}))
+    assert {"default": ("*",)} == pools(both)
+    assert 2 == both.fairness.refresh.total_seconds()
+    assert {"default": ("only",)} == pools(
+        parse(document({**GIVEN, "policy": {"document": own}}))
+    )
+
+
+def test_without_the_autoscaler_no_pool_has_pods_to_ask_for() -> None:
+    """The scheduler then need not say what they need either."""
+    (pool,) = parse(document({**GIVEN, "autoscaler": {"enabled": False}})).pools
+
+    assert pool.autoscale is None
+
+
+ODD = ("no", "1e3", "0x1", "null", "a: b", "#x", "'", "\u00e4", "~", "12:30:00", "- a", "1_000")
+
+
+def test_numbers_times_and_odd_names_come_through_as_they_are() -> None:
+    """Helm writes YAML 1.1 and the policy is read as 1.2: what either quotes is the same."""
+    schedules: list[Json] = [
+        {"start": start, "end": "07:07", "min": 2} for start in ("00:00", "08:00", "23:59")
+    ]
+    names: list[Json] = list(ODD)
+    rules: list[Json] = [
+        {"match": {"queue": name}, "backlog": {"limit": 1_000_000 - place}}
+        for place, name in enumerate(ODD)
+    ]
+    made = parse(
+        document(
+            {
+                **GIVEN,
+                "workerPools": {
+                    "default": {"autoscale": {"schedules": schedules}, "queues": names}
+                },
+                "policy": {"document": {"queues": rules}},
+            }
+        )
+    )
+
+    assert {"default": ODD} == pools(made)
+    assert [(name, 1_000_000 - place) for place, name in enumerate(ODD)] == [
+        (rule.match.queue, rule.backlog and rule.backlog.limit) for rule in made.queues
+    ]
+    scale = made.pools[0].autoscale
+    assert scale is not None
+    assert ["00:00", "08:00", "23:59"] == [f"{each.start:%H:%M}" for each in scale.schedules]
