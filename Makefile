@@ -31,7 +31,7 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -68,6 +68,13 @@ test-lowest: ## run a part of the tests on the lowest versions that are allowed
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,test]' $$($(PYTHON) -c "$$LOWEST")
 	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(TEST_PROCESSES) tests/unit $(LOWEST_TESTS)
 	rm -rf .venv-lowest
+
+test-kubernetes: setup ## run the tests of the cluster's API with both majors of the client
+	@rm -rf .venv-kubernetes
+	@$(PIP) install --target .venv-kubernetes 'kubernetes>=36.0.3,<37'
+	FAIRLEAD_TEST_KUBERNETES=37 $(PYTEST) tests/api
+	FAIRLEAD_TEST_KUBERNETES=36 PYTHONPATH=.venv-kubernetes $(PYTEST) tests/api
+	@rm -rf .venv-kubernetes
 
 check: setup ## check format, lint, types, import contracts and house rules
 	$(BIN)/ruff format --check .

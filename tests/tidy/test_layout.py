@@ -36,6 +36,7 @@ DECISIONS = (
     "worker/fairlead_worker/outcome",
     "worker/fairlead_worker/pace",
     "autoscaler/fairlead_autoscaler/decide",
+    "autoscaler/fairlead_autoscaler/elector",
 )
 
 

@@ -1,6 +1,6 @@
 """What the controller may ask of Kubernetes and may do there: one protocol, plain values.
 
-Eleven questions and acts, no more than there are rights. `look` and `documents` ask nobody:
+A dozen questions and acts, no more than there are rights. `look` and `documents` ask nobody:
 watches keep their answers at hand. Everything else is one request with a time limit. Where a
 name is asked for, it is that of a Deployment; pools are found by the names that the port was
 made with.
@@ -188,6 +188,10 @@ class KubePort(Protocol):
         Raises:
             NotSyncedError: They have not shown everything once.
         """
+        ...
+
+    def read_documents(self) -> Documents:
+        """Ask for both ConfigMaps: a new leader does so before it stores what a watch says."""
         ...
 
     def scale(self, name: str) -> Scale:

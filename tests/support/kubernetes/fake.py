@@ -152,6 +152,11 @@ class FakeKube:
         """Return the policy's ConfigMaps."""
         return self.policy
 
+    def read_documents(self) -> Documents:
+        """Return the policy's ConfigMaps as they are now."""
+        self._called("read_documents")
+        return self.policy
+
     def scale(self, name: str) -> Scale:
         """Return what a Deployment is asked for."""
         self._called("scale")

@@ -1,0 +1,228 @@
+"""A list and the changes after it, kept at hand by a thread of its own.
+
+A watch that goes silent says nothing about being dead, so each has an end that the server keeps
+to, and a silence after which we do not believe in it. What a mirror shows is as of the last
+line, bookmark or end that the server meant; a watch of pods ends every few seconds for that.
+
+A version that the server has forgotten (410) makes a new list. Anything else that goes wrong
+goes on from where it was, after a rest that doubles.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from random import random
+from threading import Event, Lock
+from typing import Generic, Protocol, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from fairlead_autoscaler.kube import wire
+from fairlead_autoscaler.kube.client import Client, Stream
+from fairlead_autoscaler.kube.port import BusyError, KubeError, UnreachableError
+
+W = TypeVar("W", bound=wire.Part)
+V = TypeVar("V")
+
+_PAGE = 250
+_REST_SECONDS = 0.5
+_REST_SECONDS_MAX = 10.0
+_FAILURES_UNTIL_LIST = 4
+_STORM_SECONDS = 1.0
+"""A watch that ends sooner than this is not begun again at once."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source(Generic[W]):
+    """What to watch."""
+
+    path: str
+    selector: tuple[str, str]
+    """Which of them: a parameter of the query and its value."""
+    page: TypeAdapter[wire.Listed[W]]
+    line: TypeAdapter[wire.Watched[W]]
+    uid: Callable[[W], str]
+    window_seconds: int
+    """After how long the server ends the watch, and we begin the next."""
+    silence_seconds: float
+    """After how long without a word the connection is given up."""
+
+
+@dataclass(slots=True)
+class Mirror(Generic[W, V]):
+    """What a watch has shown. Any thread reads it; one writes it."""
+
+    read: Callable[[W, V | None, float | None], V | None]
+    """Makes a value of an object, what it was before and when it was first seen."""
+    changed: Callable[[], None] = lambda: None
+    as_of: float | None = None
+    """Until when it is known to be complete; None: nothing was shown yet."""
+    _items: dict[str, V] = field(default_factory=dict[str, V])
+    _lock: Lock = field(default_factory=Lock)
+
+    def values(self) -> tuple[V, ...]:
+        """Return all that is there."""
+        with self._lock:
+            return tuple(self._items.values())
+
+    def replace(self, objects: Iterable[tuple[str, W]], *, as_of: float) -> None:
+        """Take a new list for all that there is; what it has no more is gone."""
+        with self._lock:
+            seen_at = None if self.as_of is None else as_of
+            items = {
+                uid: self.read(each, self._items.get(uid), seen_at) for uid, each in objects
+            }
+            self._items = {uid: each for uid, each in items.items() if each is not None}
+            self.as_of = as_of
+        self.changed()
+
+    def put(self, uid: str, each: W, *, as_of: float) -> None:
+        """Take one object as it is now."""
+        with self._lock:
+            value = self.read(each, self._items.get(uid), as_of)
+            if value is None:
+                self._items.pop(uid, None)
+            else:
+                self._items[uid] = value
+            self.as_of = as_of
+        self.changed()
+
+    def remove(self, uid: str, *, as_of: float) -> None:
+        """Take it that an object is gone."""
+        with self._lock:
+            self._items.pop(uid, None)
+            self.as_of = as_of
+        self.changed()
+
+
+class Running(Protocol):
+    """A watch of whatever kind."""
+
+    def run(self) -> None:
+        """Repeat its step until asked to stop."""
+        ...
+
+    def close(self) -> None:
+        """Wake it, as it is to stop."""
+        ...
+
+
+class Watch(Generic[W, V]):
+    """Keeps one mirror: `run` in a thread until `stop` is set and `close` was called."""
+
+    def __init__(
+        self,
+        client: Client,
+        source: Source[W],
+        mirror: Mirror[W, V],
+        *,
+        clock: Callable[[], float],
+        stop: Event,
+        troubled: Callable[[str, KubeError], None],
+    ) -> None:
+        self.mirror = mirror
+        self._client = client
+        self._source = source
+        self._clock = clock
+        self._stop = stop
+        self._troubled = troubled
+        self._version: str | None = None
+        self._failures = 0
+        self._stream: Stream | None = None
+
+    def run(self) -> None:
+        """Repeat the step until asked to stop."""
+        while not self._stop.is_set():
+            self._stop.wait(self.step())
+
+    def close(self) -> None:
+        """Wake whoever waits for the next line; `stop` is set before."""
+        if self._stream is not None:
+            self._stream.interrupt()
+
+    def step(self) -> float:
+        """List, or follow one watch to its end; return how many seconds to rest."""
+        begun = self._clock()
+        try:
+            if self._version is None:
+                self._version = self._list()
+                return 0.0
+            self._version = self._follow(self._version)
+        except (KubeError, ValidationError) as error:
+            return self._failed(error)
+        return 0.0 if self._clock() - begun > _STORM_SECONDS else _REST_SECONDS
+
+    def _failed(self, error: KubeError | ValidationError) -> float:
+        if self._stop.is_set():
+            return 0.0
+        told = error if isinstance(error, KubeError) else KubeError("not what a watch sends")
+        self._troubled(self._source.path, told)
+        passing = isinstance(error, (UnreachableError, BusyError))
+        if not passing or self._failures + 1 >= _FAILURES_UNTIL_LIST:
+            self._version = None
+        rest = min(_REST_SECONDS * (1 << self._failures), _REST_SECONDS_MAX)
+        self._failures = min(self._failures + 1, 8)
+        asked = error.after_seconds if isinstance(error, BusyError) else 0.0
+        return max(asked, rest) * (1 + 0.2 * random())
+
+    def _list(self) -> str:
+        """Read the whole list, page by page, and return the version that it is of."""
+        begun = self._clock()
+        source = self._source
+        query = dict([source.selector], limit=str(_PAGE))
+        objects: list[tuple[str, W]] = []
+        while True:
+            page = source.page.validate_json(self._client.call("GET", source.path, query=query))
+            objects += ((source.uid(each), each) for each in page.items)
+            if not page.metadata.continue_:
+                break
+            query["continue"] = page.metadata.continue_
+        self.mirror.replace(objects, as_of=begun)
+        return page.metadata.resource_version
+
+    def _follow(self, version: str) -> str | None:
+        """Follow a watch to its end; return the last version, None: it is forgotten."""
+        source = self._source
+        query = dict(
+            [source.selector],
+            watch="1",
+            allowWatchBookmarks="true",
+            resourceVersion=version,
+            timeoutSeconds=str(source.window_seconds),
+        )
+        self._stream = self._client.stream(
+            source.path, query, silence_seconds=source.silence_seconds
+        )
+        try:
+            if self._stop.is_set():
+                return version
+            for line in self._stream:
+                at = self._take(line)
+                if at is None:
+                    return None
+                self._version = version = at
+                self._failures = 0
+        finally:
+            self._stream.close()
+        self.mirror.as_of = self._clock()
+        self._failures = 0
+        return version
+
+    def _take(self, line: bytes) -> str | None:
+        """Take a line of the watch, and return the version it leads to; None: forgotten."""
+        now = self._clock()
+        kind = wire.KIND.validate_json(line).type
+        if kind == "ERROR":
+            trouble = wire.ERROR.validate_json(line).object
+            if trouble.code == 410:
+                return None
+            raise UnreachableError(f"the watch ended: {trouble.code} {trouble.message}")
+        version = wire.BOOKMARK.validate_json(line).object.metadata.resource_version
+        if kind == "BOOKMARK":
+            self.mirror.as_of = now
+            return version
+        each = self._source.line.validate_json(line).object
+        if kind == "DELETED":
+            self.mirror.remove(self._source.uid(each), as_of=now)
+        else:
+            self.mirror.put(self._source.uid(each), each, as_of=now)
+        return version

@@ -1,0 +1,140 @@
+"""What an object of the cluster means to the controller."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fairlead.jsontext import Json
+from fairlead_autoscaler.kube import values, wire
+from fairlead_autoscaler.kube.events import cut, moment
+from fairlead_autoscaler.kube.port import FIELD_OWNER
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def stamp(seconds: float) -> str:
+    """Return so many seconds after noon, as objects say it."""
+    return (NOON + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def managed(*entries: tuple[str, float]) -> wire.ManagedMeta:
+    """Return the metadata of a Deployment made at noon, whose replicas these own since then."""
+    fields: list[Json] = [
+        {
+            "manager": who,
+            "operation": "Update",
+            "time": stamp(since),
+            "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        }
+        for who, since in entries
+    ]
+    fields.append({"manager": "kube-controller-manager", "time": stamp(99), "fieldsV1": {}})
+    return wire.ManagedMeta.model_validate(
+        {"name": "d", "creationTimestamp": stamp(0), "managedFields": fields}
+    )
+
+
+@pytest.mark.parametrize(
+    ("entries", "owner"),
+    [
+        ([], None),
+        ([("helm", 0.0)], None),
+        ([(FIELD_OWNER, 30.0)], None),
+        ([("helm", 0.0), (FIELD_OWNER, 30.0)], None),
+        ([(FIELD_OWNER, 30.0), ("kubectl", 60.0)], "kubectl"),
+        ([("kubectl", 60.0)], "kubectl"),
+        ([("a", 60.0), ("b", 61.0)], "b"),
+    ],
+)
+def test_who_else_wrote_replicas_last(
+    entries: list[tuple[str, float]], owner: str | None
+) -> None:
+    """Another writer is seen by its managed fields; who made the Deployment is none."""
+    assert owner == values.owner(managed(*entries))
+
+
+def pod(*, ready: str, since: float, phase: str = "Running", deleted: bool = False) -> wire.Pod:
+    """Return a pod that a kubelet saw at noon, ready or not since then."""
+    metadata: dict[str, Json] = {
+        "name": "p",
+        "uid": "u",
+        "labels": {"fairlead/pool": "default"},
+    }
+    if deleted:
+        metadata["deletionTimestamp"] = stamp(50)
+    condition: Json = {"type": "Ready", "status": ready, "lastTransitionTime": stamp(since)}
+    status: Json = {"phase": phase, "startTime": stamp(0), "conditions": [condition]}
+    return wire.Pod.model_validate({"metadata": metadata, "status": status})
+
+
+@pytest.mark.parametrize(
+    ("ready", "since", "was_ready"),
+    [("True", 3, True), ("False", 0, False), ("False", 1, False), ("False", 7, True)],
+)
+def test_a_controller_that_has_just_begun_knows_who_was_ready(
+    ready: str, since: float, *, was_ready: bool
+) -> None:
+    """A pod that is not ready, and not since its start, has been: it blocks the scale-in."""
+    seen = values.pod(pod(ready=ready, since=since), None, None)
+
+    assert seen is not None
+    assert was_ready == seen.was_ready
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_has_ended_is_no_pod(phase: str) -> None:
+    """An evicted pod stays to be looked at; its ReplicaSet has made another one."""
+    ended = pod(ready="False", since=7, phase=phase)
+
+    assert values.pod(ended, None, None) is None
+
+
+def test_a_pod_that_is_deleted_terminates_until_it_is_gone() -> None:
+    """It counts in the connection budget."""
+    seen = values.pod(pod(ready="False", since=7, phase="Failed", deleted=True), None, 5.0)
+
+    assert seen is not None
+    assert (True, 5.0) == (seen.terminating, seen.seen_at)
+
+
+def test_a_pod_that_waits_for_a_node_is_unschedulable() -> None:
+    """What waits for a node says nothing about how long a pod takes to start."""
+    read = wire.Pod.model_validate(
+        {
+            "metadata": {"name": "p", "labels": None},
+            "status": {
+                "phase": "Pending",
+                "conditions": [
+                    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+                ],
+            },
+        }
+    )
+
+    seen = values.pod(read, None, None)
+
+    assert seen is not None
+    assert seen.unschedulable
+
+
+def test_a_rollout_that_made_no_progress_is_past_its_deadline() -> None:
+    """`RolloutStuck` after the progress deadline."""
+    condition = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    read = wire.Deployment.model_validate(
+        {"metadata": {"name": "d"}, "spec": {}, "status": {"conditions": [condition]}}
+    )
+
+    seen = values.deployment(read, None, None)
+
+    assert (True, 1) == (seen.past_deadline, seen.replicas)
+
+
+def test_a_note_is_cut_at_whole_characters() -> None:
+    """The server refuses more than 1024 bytes."""
+    assert "short" == cut("short")
+    assert 1024 >= len(cut("é" * 600).encode()) > 1000
+
+
+def test_times_have_microseconds_and_end_in_z() -> None:
+    """The server refuses an event whose time has none."""
+    assert "2026-01-01T12:00:00.000000Z" == moment(NOON)
