@@ -8,6 +8,7 @@ from collections.abc import Callable
 from queue import Empty, SimpleQueue
 from typing import TypeVar
 
+from fairlead_scheduler.demanded import PoolDemand, Seen
 from fairlead_scheduler.report import Report
 from fairlead_scheduler.views import Disabled
 
@@ -27,6 +28,13 @@ class Requests:
         self.pools: SimpleQueue[frozenset[str]] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
         self.disabled: SimpleQueue[Disabled] = SimpleQueue()
+        self.demands: SimpleQueue[tuple[PoolDemand, ...]] = SimpleQueue()
+        self.demanded: frozenset[str] = frozenset()
+        """The pools of which it is published what they need."""
+        self.unread: tuple[tuple[str, str, int], ...] = ()
+        """Lanes to be counted for that, each up to a number of jobs."""
+        self.seen: SimpleQueue[Seen] = SimpleQueue()
+        """What was read for it."""
         self.idle = False
         """Whether nothing has stirred for a while."""
         self._call = call
@@ -65,6 +73,17 @@ class Requests:
         """From now on publish reports on these pools only, and forget those on others."""
         self.pools.put(pools)
         self._call("report")
+
+    def demand(self, demands: tuple[PoolDemand, ...]) -> None:
+        """Publish what pools need."""
+        self.demands.put(demands)
+        self._call("demand")
+
+    def demand_of(self, pools: frozenset[str]) -> None:
+        """From now on publish what these pools need, forget others, and read what is needed."""
+        self.demanded = pools
+        self._call("demand")
+        self._call("demand_look")
 
     def policy(self) -> None:
         """Look whether another policy is stored."""

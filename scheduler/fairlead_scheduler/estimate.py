@@ -6,6 +6,10 @@ samples. A producer's `cost_hint` takes the prior's place. A prior far above the
 hurt quiet tenants as much, which is why it is not larger.
 """
 
+from collections.abc import Sequence
+
+_MOMENTS_WINDOW = 1000.0
+
 
 class Mean:
     """A mean of run times in microseconds: plain at first, then exponential over a window."""
@@ -43,6 +47,34 @@ class Mean:
         """Return the mean with the prior counted as that many samples; at least 1."""
         total_us = prior_samples * prior_us + self.total_us
         return max(1, total_us // (prior_samples + self.samples))
+
+
+class Moments:
+    """The mean and the variance of run times, over a window as a mean's."""
+
+    __slots__ = ("_squares", "_total", "samples")
+
+    def __init__(self) -> None:
+        self.samples = 0.0
+        self._total = self._squares = 0.0
+
+    def add(self, runs_us: Sequence[int]) -> None:
+        """Count runs, at the cost of the oldest; one of 0 had not started."""
+        runs = [run_us / 1e6 for run_us in runs_us if run_us > 0]
+        keep = max(0.0, min(1.0, (_MOMENTS_WINDOW - len(runs)) / (self.samples or 1.0)))
+        self.samples = self.samples * keep + len(runs)
+        self._total = self._total * keep + sum(runs)
+        self._squares = self._squares * keep + sum([run * run for run in runs])
+
+    @property
+    def mean(self) -> float:
+        """Seconds; 0 before the first sample."""
+        return self._total / self.samples if self.samples else 0.0
+
+    @property
+    def variance(self) -> float:
+        """Seconds squared, at least 0."""
+        return max(0.0, self._squares / self.samples - self.mean**2) if self.samples else 0.0
 
 
 def prior_us(queue: Mean, first_us: int) -> int:

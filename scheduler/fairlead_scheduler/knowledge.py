@@ -9,6 +9,7 @@ from typing import cast
 
 from fairlead.policy.variables import Workers
 from fairlead_scheduler.capacity import Capacity
+from fairlead_scheduler.estimate import Moments
 from fairlead_scheduler.explain import Answer, Question, answer
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.looks import Look
@@ -249,6 +250,16 @@ class Knowledge:
         """Look at the books of a pool for its fairness report."""
         pool, capacity = order.pool or "", self.capacity
         return order.look(now_us, slots=capacity.slots(pool), free=capacity.free(pool))
+
+    def moments(self, pool: str) -> Moments | None:
+        """Return what is known of the run times of a pool, which are measured from now on.
+
+        None: there is no such pool.
+        """
+        sight = self._see().get(pool)
+        if sight is not None and sight.moments is None:
+            sight.moments = Moments()
+        return None if sight is None else sight.moments
 
     def _take_pauses(self, observed: Observed) -> None:
         queues, tenants = observed.paused_queues or [], observed.paused_tenants or []

@@ -15,6 +15,7 @@ from fairlead import log
 from fairlead_scheduler.alert import Alert
 from fairlead_scheduler.calls import Requests, drain
 from fairlead_scheduler.calm import Calm, tick_share
+from fairlead_scheduler.demanding import Demanding
 from fairlead_scheduler.explain import told
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
@@ -85,6 +86,7 @@ class Loop:
         self._notifying = False
         look_us = int(settings.report_seconds * 1e6)
         self._reporting = Reporting(metrics, requests, look_us)
+        self._demanding = Demanding(requests)
         self._recall_due = self._held_due = self._questions_due = 0.0
         self._look_due = self._stirred_at = self._due
         self._audit_asked = self._due
@@ -130,6 +132,7 @@ class Loop:
         self._ask_sweeps(view)
         self._explain()
         self._reporting.step(self._knowledge, self._now_us)
+        self._demanding.step(self._knowledge, self._now_us, news)
         # 6. Rest.
         return self._rest(view, planned, began=began, stirred=bool(news))
 

@@ -71,6 +71,11 @@ class PoolOrder:
         return self._table
 
     @property
+    def begun_us(self) -> int:
+        """Since when jobs wait that nobody saw arriving."""
+        return self._begun_us
+
+    @property
     def bands(self) -> int:
         """How many bands there are, or were in this term."""
         return len(self._orders)

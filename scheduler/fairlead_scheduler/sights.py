@@ -6,6 +6,7 @@ from dataclasses import replace
 from fairlead_scheduler.capacity import Capacity
 from fairlead_scheduler.crowding import Crowding
 from fairlead_scheduler.depth import Depth
+from fairlead_scheduler.estimate import Moments
 from fairlead_scheduler.explain import Scene
 from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.pools import Size
@@ -26,6 +27,8 @@ class Sight:
         self.pool = order.pool or ""
         self.claims = 0
         """How many rows were claimed between the last two looks."""
+        self.moments: Moments | None = None
+        """Of its run times, for who asks for them; None: nobody does."""
         self._depth = Depth(DepthSettings(ceiling=ceiling))
         self._crowding = Crowding()
         self._throughput = Throughput()
@@ -36,6 +39,9 @@ class Sight:
 
     def looked(self, ended: Sequence[Ended], capacity: Capacity, now_us: int) -> None:
         """Take in what has ended since the last look."""
+        if self.moments is not None:
+            for receipt in ended:
+                self.moments.add(receipt.run_us)
         self._throughput.looked(
             ended,
             now_us,

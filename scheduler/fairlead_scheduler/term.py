@@ -16,6 +16,7 @@ from fairlead.store import Connection
 from fairlead_scheduler.calls import Requests
 from fairlead_scheduler.caps import Caps
 from fairlead_scheduler.chores import Hands
+from fairlead_scheduler.demands import Demands
 from fairlead_scheduler.fire import Schedules
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.leader import Lead
@@ -163,7 +164,8 @@ class Term:
         self._hands.hire("cron", firing, schedules.chores())
         self._hands.hire("surveys", reading, surveys.chores())
         self._hands.hire("upkeep", keeping, (*upkeep.chores(), *shadows.chores()))
-        self._hands.hire("backlog", counting, pressure.chores())
+        demands = Demands(counting, epoch=epoch, requests=self._requests)
+        self._hands.hire("backlog", counting, (*demands.chores(), *pressure.chores()))
 
     def _cap(self, pressure: Pressure, caps: Caps) -> None:
         """Have the lanes that have a backlog limit counted at once."""

@@ -1,0 +1,330 @@
+"""What a pool needs, as if it had its maximum of slots: one count of its lanes.
+
+With no worker there nothing is queued, and a limit of 25 % of no slots is none; so limits are
+taken of the maximum, and what waits is counted in the lanes. A lane counts what its limit, its
+rates, its pauses and holds allow, then its queue's, then the maximum.
+
+Work is what the policy would let run within the objective, not only what it lets start now: a
+lane with a limit of 5 and a long backlog uses 5 slots all the while.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
+
+from fairlead_scheduler import rates
+from fairlead_scheduler.books import UNCLAIMED, Lane, Queue
+from fairlead_scheduler.bounds import PASSING, Bounds
+from fairlead_scheduler.holds import Member, names
+from fairlead_scheduler.ledger import Ledger
+from fairlead_scheduler.streams import LaneHeads
+from fairlead_scheduler.terms import NO_LIMIT
+from fairlead_scheduler.values import NOBODY, Paused
+
+NEVER_US = 1 << 62
+_LANE_US, _BOUNDED_US = 2, 6
+_NO_LENGTHS: Mapping[tuple[str, str], int] = {}
+
+
+class Most(NamedTuple):
+    """What a pool may grow to."""
+
+    slots: int
+    """Of as many pods as there may be."""
+    horizon_us: int
+    """How long a job may wait: rates are taken over so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """What a count has found."""
+
+    at_us: int
+    work_us: int
+    """Slot-microseconds of jobs that may run within the objective and have not started."""
+    jobs: int
+    """How many these are."""
+    slots_useful: int
+    """Slots that what runs and what may run now would take at once."""
+    slots_allowed: int
+    """Slots that the policy would let be busy if every lane had work enough."""
+    oldest_us: int | None
+    """Since when the oldest of these jobs has waited; None: there is none."""
+    unread: tuple[LaneHeads, ...]
+    """Lanes that have more than was at hand and was counted."""
+
+    @property
+    def anything(self) -> bool:
+        """Whether any job may run that has not started."""
+        return self.jobs > 0
+
+
+class Part:
+    """What a lane, a queue or a pool has."""
+
+    __slots__ = ("allowed", "jobs", "oldest_us", "queued", "running", "waiting", "work_us")
+
+    def __init__(self) -> None:
+        self.running = 0
+        self.queued = 0
+        """In `work_queue`, and not claimed."""
+        self.waiting = 0
+        """Not in it, and might be at once."""
+        self.jobs = 0
+        """Queued, or might run within the horizon."""
+        self.work_us = 0
+        """What these take."""
+        self.allowed = 0
+        """Slots that might be busy at once, however much waited."""
+        self.oldest_us = NEVER_US
+
+    def add(self, other: "Part") -> None:
+        """Count another one in."""
+        self.running += other.running
+        self.queued += other.queued
+        self.waiting += other.waiting
+        self.jobs += other.jobs
+        self.work_us += other.work_us
+        self.allowed += other.allowed
+        self.oldest_us = min(self.oldest_us, other.oldest_us)
+
+    def bound(self, member: Member, bounds: Bounds, most: Most, now_us: int) -> None:
+        """Leave what the limit and the rates of a member allow; what runs already, runs on."""
+        running = self.running
+        limit = member.terms.limit_of(most.slots)
+        if len(bounds.members) > 1:
+            limit = max(0, limit - max(0, bounds.in_flight - running - self.queued))
+        self.queued = min(self.queued, max(0, limit - running))
+        self.waiting = min(self.waiting, max(0, limit - running - self.queued))
+        self.allowed = min(self.allowed, limit)
+        if bounds.rates:
+            self._bound_by_rates(member, bounds, most, now_us)
+        if not limit:
+            self._keep(0)
+        elif self.work_us > limit * most.horizon_us:
+            self.work_us = limit * most.horizon_us
+
+    def _bound_by_rates(self, member: Member, bounds: Bounds, most: Most, now_us: int) -> None:
+        usual_us = member.expected_us if isinstance(member, Lane) else member.prior_us
+        mean_us = self.work_us // self.jobs if self.jobs else usual_us
+        go, at_once, sustained = _by_rates(bounds, most, now_us, mean_us=mean_us)
+        self.waiting = min(self.waiting, at_once)
+        self.allowed = min(self.allowed, sustained)
+        self._keep(self.queued + go)
+
+    def _keep(self, jobs: int) -> None:
+        """Leave so many of the jobs, of their mean length."""
+        if jobs < self.jobs:
+            self.work_us = self.work_us * jobs // self.jobs
+            self.jobs = jobs
+        if not self.jobs:
+            self.oldest_us = NEVER_US
+
+
+class Count:
+    """One count of a pool's lanes, of which a tick does some.
+
+    Args:
+        ledgers: The books of its bands.
+        most: What it may grow to.
+        now_us: The database's time.
+        begun_us: Since when jobs wait of which nobody knows since when.
+        paused: What is not dispatched.
+        lengths: How many due jobs, in flight or not, lanes have, as far as they were counted.
+    """
+
+    def __init__(
+        self,
+        ledgers: Sequence[Ledger],
+        most: Most,
+        *,
+        now_us: int,
+        begun_us: int,
+        paused: Paused = NOBODY,
+        lengths: Mapping[tuple[str, str], int] = _NO_LENGTHS,
+    ) -> None:
+        self._most, self._now_us, self._begun_us = most, now_us, begun_us
+        self._paused, self._lengths = paused, lengths
+        self._queues: dict[str, tuple[Part, Queue]] = {}
+        self._together: dict[Bounds, tuple[Part, Lane]] = {}
+        """What lanes have that share their bounds, in several bands."""
+        self._unread: list[LaneHeads] = []
+        self._queued: Counter[Lane] = Counter()
+        self._queued_us: Counter[Lane] = Counter()
+        self._since_us: dict[Lane, int] = {}
+        self._look_at_rows(ledgers)
+        self._prior_samples = ledgers[0].settings.prior_samples
+        every = [queue for ledger in ledgers for queue in ledger.queues.values()]
+        lanes = [lane for queue in every for lane in queue.every()]
+        self._left: Iterator[Lane] = iter(lanes)
+        self._left_together: Iterator[tuple[Part, Lane]] | None = None
+        self.cost_us = len(lanes) * _LANE_US
+        """About how long all of it takes."""
+
+    def go_on(self, lanes: int) -> Needed | None:
+        """Count so many lanes more; None: some are left."""
+        if self._left_together is None:
+            some = list(islice(self._left, lanes))
+            for lane in some:
+                self._take(lane)
+            if len(some) == lanes:
+                return None
+            self._left_together = iter(self._together.values())
+        parts = list(islice(self._left_together, lanes))
+        for part, lane in parts:
+            self._bound(part, lane)
+        return self._end() if len(parts) < lanes else None
+
+    def _bound(self, part: Part, lane: Lane) -> None:
+        """Bound what a lane has, and count it to its queue."""
+        assert lane.bounds is not None
+        part.bound(lane, lane.bounds, self._most, self._now_us)
+        self._queues[lane.queue.name][0].add(part)
+
+    def _look_at_rows(self, ledgers: Sequence[Ledger]) -> None:
+        """Count the rows that wait for a worker, and find since when."""
+        queued, since_us, begun_us = self._queued, self._since_us, self._begun_us
+        for ledger in ledgers:
+            if not ledger.unclaimed:
+                continue
+            for flight in ledger.flights.values():
+                if flight.claimed_us == UNCLAIMED:
+                    lane, head = flight.lane, flight.head
+                    queued[lane] += 1
+                    self._queued_us[lane] += flight.charged_us
+                    seen_us = begun_us if head is None or head[3] is None else head[3]
+                    since_us[lane] = min(seen_us, since_us.get(lane, seen_us))
+
+    def _take(self, lane: Lane) -> None:
+        """Count a lane."""
+        queue, bounds = lane.queue, lane.bounds
+        total = self._queues.get(queue.name)
+        if total is None or total[1].foreign:
+            total = self._queues[queue.name] = (total[0] if total else Part(), queue)
+        if bounds is None:
+            self._take_into(total[0], lane)
+        elif len(bounds.members) > 1:
+            self.cost_us += _BOUNDED_US
+            self._take_into(self._together.setdefault(bounds, (Part(), lane))[0], lane)
+        elif (
+            lane.in_flight
+            or lane.heads.front is not None
+            or (total[0].allowed < self._most.slots)
+        ):
+            self.cost_us += _BOUNDED_US
+            part = Part()
+            self._take_into(part, lane)
+            self._bound(part, lane)
+
+    def _take_into(self, part: Part, lane: Lane) -> None:
+        if lane.queue.foreign or (self._paused and names(self._paused, lane)):
+            part.running += lane.in_flight - self._queued.get(lane, 0)
+            return
+        part.allowed = self._most.slots
+        if lane.in_flight or lane.heads.front is not None:
+            self._take_jobs(lane, part)
+
+    def _take_jobs(self, lane: Lane, part: Part) -> None:
+        queued = self._queued.get(lane, 0) if lane.in_flight else 0
+        part.running += lane.in_flight - queued
+        waiting, heads = 0, lane.heads
+        if heads.front is not None and lane.aged is None and lane.held not in PASSING:
+            waiting = self._waiting(lane, heads)
+        if not (waiting or queued):
+            return
+        part.queued += queued
+        part.waiting += waiting
+        part.jobs += waiting + queued
+        part.work_us += self._queued_us.get(lane, 0) + waiting * self._expected_us(lane)
+        oldest_us = self._since_us[lane] if queued else NEVER_US
+        part.oldest_us = min(part.oldest_us, oldest_us, self._since(lane, waiting))
+
+    def _expected_us(self, lane: Lane) -> int:
+        """Return what the next job of a lane is estimated to take."""
+        hint_us = lane.heads.ready[0][2] if lane.heads.ready else None
+        if hint_us is None:
+            return lane.expected_us
+        return lane.mean.shrunk_us(hint_us, self._prior_samples)
+
+    def _waiting(self, lane: Lane, heads: LaneHeads) -> int:
+        """Return how many jobs wait, as far as that is known."""
+        waiting, more = 0, False
+        for stream in heads.streams:
+            waiting += len(stream.ready)
+            more = more or stream.more
+        if more:
+            self._unread.append(heads)
+            counted = self._lengths.get((heads.queue, heads.tenant), 0)
+            return max(waiting, counted - lane.in_flight)
+        return waiting
+
+    def _since(self, lane: Lane, waiting: int) -> int:
+        """Return since when the first job of a lane has waited for a slot."""
+        if not waiting or not lane.heads.ready:
+            return NEVER_US
+        seen_us = lane.heads.ready[0][3]
+        since_us = self._begun_us if seen_us is None else seen_us
+        return max(since_us, lane.waits_since_us) if lane.bounds is not None else since_us
+
+    def _end(self) -> Needed:
+        most, now_us = self._most, self._now_us
+        pool = Part()
+        for part, queue in self._queues.values():
+            if queue.bounds is not None:
+                part.bound(queue, queue.bounds, most, now_us)
+            pool.add(part)
+        useful = min(most.slots, pool.running + pool.queued + pool.waiting)
+        return Needed(
+            at_us=now_us,
+            work_us=pool.work_us,
+            jobs=pool.jobs,
+            slots_useful=useful,
+            slots_allowed=max(useful, min(most.slots, pool.allowed)),
+            oldest_us=pool.oldest_us if pool.jobs else None,
+            unread=tuple(self._unread),
+        )
+
+
+def _by_rates(bounds: Bounds, most: Most, now_us: int, *, mean_us: int) -> tuple[int, int, int]:
+    """Return how many jobs rates let go within the horizon, and how many slots these take.
+
+    The slots are those that are useful now, and those that could ever be busy at once.
+    """
+    go = at_once = sustained = NO_LIMIT
+    for rate, arrival in zip(bounds.rates, bounds.arrivals, strict=True):
+        reached = max(arrival, now_us * rate.limit)
+        until = (now_us + most.horizon_us) * rate.limit
+        go = min(go, max(0, (until - reached) // rate.per_us + rate.burst))
+        busy = -(-rate.limit * mean_us // rate.per_us)
+        now = max(0, rates.allowed(rate, arrival, now_us))
+        at_once = min(at_once, max(now, busy) if go else 0)
+        sustained = min(sustained, rate.burst + busy)
+    return go, at_once, sustained
+
+
+def saturating(needed: Needed, most: Most, jobs_max: int) -> int:
+    """Return how many jobs more could make a difference; 0: there is enough as it is.
+
+    With work for the maximum of slots all through the objective nothing asks for more.
+
+    Args:
+        needed: What has been found so far.
+        most: What the pool may grow to.
+        jobs_max: What may be counted at most.
+    """
+    lacking_us = most.slots * most.horizon_us - needed.work_us
+    if lacking_us <= 0:
+        return 0
+    mean_us = max(1, needed.work_us // needed.jobs) if needed.jobs else 1
+    return min(jobs_max, -(-lacking_us // mean_us))
+
+
+def wanted_lengths(
+    unread: Collection[LaneHeads], jobs: int
+) -> tuple[tuple[str, str, int], ...]:
+    """Return which lanes to count, each up to a number of jobs of its own."""
+    lanes = dict.fromkeys((each.queue, each.tenant) for each in unread)
+    each = max(1, jobs // max(1, len(lanes)))
+    return tuple((queue, tenant, each) for queue, tenant in islice(lanes, jobs))
