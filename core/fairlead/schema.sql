@@ -1676,6 +1676,18 @@ ALTER TABLE fairlead.policy_versions ALTER COLUMN version ADD GENERATED ALWAYS A
     CACHE 1
 );
 
+CREATE TABLE fairlead.pool_decisions (
+    epoch bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    decision jsonb NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.pool_decisions IS 'How many pods the autoscaler wants each pool to have, and why. It writes a row when that changes, and once a minute while it does not; `fairlead autoscaler explain` shows it.';
+
+COMMENT ON COLUMN fairlead.pool_decisions.at IS 'When it was decided.';
+
 CREATE TABLE fairlead.pool_demand (
     epoch bigint NOT NULL,
     at timestamp with time zone NOT NULL,
@@ -2089,6 +2101,9 @@ ALTER TABLE ONLY fairlead.policy_shadow
 ALTER TABLE ONLY fairlead.policy_versions
     ADD CONSTRAINT policy_versions_pkey PRIMARY KEY (version);
 
+ALTER TABLE ONLY fairlead.pool_decisions
+    ADD CONSTRAINT pool_decisions_pkey PRIMARY KEY (pool);
+
 ALTER TABLE ONLY fairlead.pool_demand
     ADD CONSTRAINT pool_demand_pkey PRIMARY KEY (pool);
 
@@ -2447,6 +2462,10 @@ GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;
 
 GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.pool_decisions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.pool_decisions TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_demand TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_autoscaler;

@@ -20,6 +20,7 @@ COMMANDS = (
     ("fairlead", "version"),
     ("fairlead-worker", "--help"),
     ("fairlead-scheduler", "--help"),
+    ("fairlead-autoscaler", "--help"),
 )
 
 # What a program loads must have its byte code beside it, or each start makes it anew.

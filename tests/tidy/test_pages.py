@@ -19,7 +19,9 @@ from fairlead_worker.settings import parser
 from tests.support import tree
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`((?:fairlead|fairlead-worker|fairlead-scheduler|make) [^`\n]+)`")
+INLINE = re.compile(
+    r"`((?:fairlead|fairlead-worker|fairlead-scheduler|fairlead-autoscaler|make) [^`\n]+)`"
+)
 GROUPS = {"jobs", "policy", "schedules", "trace", "workers"}
 
 

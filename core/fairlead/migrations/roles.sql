@@ -122,6 +122,8 @@ begin
         'grant update on fairlead.leaders to fairlead_autoscaler',
         'grant select on fairlead.pool_demand, fairlead.policy_versions, fairlead.policy_events to fairlead_autoscaler',
         'grant select, insert, update, delete on fairlead.pod_drains to fairlead_autoscaler',
+        'grant select, insert, update on fairlead.pool_decisions to fairlead_autoscaler',
+        'grant select on fairlead.pool_decisions to fairlead_scheduler',
         'grant select, update (policy_source, policy_place) on fairlead.install_options to fairlead_autoscaler',
         'grant execute on function fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_autoscaler',
 

@@ -1,0 +1,112 @@
+"""The hands of the controller: marks in the database, `replicas` in the cluster.
+
+What puts pods back to work is written first, then marks, then `replicas`. The Lease is looked
+at just before each write to the cluster, and the epoch stands in each statement, so that a
+controller that was frozen in between changes nothing of what another one does.
+"""
+
+from fairlead import log
+from fairlead.store import Unreachable
+from fairlead_autoscaler.database import Database, Marks
+from fairlead_autoscaler.decision import Decision
+from fairlead_autoscaler.inputs import Inputs
+from fairlead_autoscaler.kube.port import ConflictError, KubeError, KubePort
+from fairlead_autoscaler.metrics import Metrics
+from fairlead_autoscaler.options import Lead
+
+_log = log.get("autoscaler.actor")
+
+
+class Actor:
+    """Does what was decided for one pool at a time."""
+
+    def __init__(
+        self, port: KubePort, database: Database, lead: Lead, metrics: Metrics
+    ) -> None:
+        self._port = port
+        self._database = database
+        self._lead = lead
+        self._metrics = metrics
+
+    def act(
+        self, pool: str, decision: Decision, inputs: Inputs, *, epoch: int, name: str
+    ) -> bool:
+        """Write what was decided; tell whether all of `replicas` that was to be is written.
+
+        Args:
+            pool: The pool.
+            decision: What was decided.
+            inputs: What it was decided from.
+            epoch: Under which marks are written.
+            name: The pool's Deployment.
+
+        Raises:
+            Deposed: another controller leads.
+        """
+        marked = self._mark(pool, decision, inputs, epoch)
+        if decision.scale is None:
+            return True
+        lowers = decision.scale < inputs.deployment.replicas
+        if lowers and not marked:
+            # A mark that is not renewed lapses, and its pod takes jobs again.
+            return False
+        return self._scale(pool, decision, inputs, name)
+
+    def _mark(self, pool: str, decision: Decision, inputs: Inputs, epoch: int) -> bool:
+        if not inputs.answered:
+            return not decision.drain and not decision.undrain
+        now = inputs.now
+        marked = {
+            each.pod_uid
+            for each in inputs.workers
+            if each.drain_until is not None and each.drain_until > now
+        }
+        fresh = tuple(uid for uid in decision.drain if uid not in marked)
+        try:
+            self._database.unmark(decision.undrain, epoch=epoch)
+            marks = Marks(
+                pool=pool, pods=decision.drain, fresh=fresh, until=decision.drain_until
+            )
+            self._database.mark(marks, epoch=epoch)
+        except Unreachable as error:
+            self._metrics.errors.labels("mark").inc()
+            _log.warning("mark.failed", pool=pool, reason=str(error))
+            return False
+        busy = {each.pod_uid for each in inputs.loads if each.jobs}
+        for uid in fresh:
+            state = "busy" if uid in busy else "idle"
+            self._metrics.actions.victims.labels(pool, state).inc()
+            _log.info("pod.marked", pool=pool, pod_uid=uid, state=state)
+        for uid in decision.undrain:
+            _log.info("pod.unmarked", pool=pool, pod_uid=uid)
+        return True
+
+    def _scale(self, pool: str, decision: Decision, inputs: Inputs, name: str) -> bool:
+        assert decision.scale is not None
+        former = inputs.deployment.replicas
+        if not self._lead.leads():
+            return False
+        try:
+            self._port.apply_scale(
+                name, replicas=decision.scale, version=inputs.deployment.version
+            )
+        except ConflictError as error:
+            self._metrics.actions.conflicts.labels(pool).inc()
+            _log.info("scale.conflict", pool=pool, reason=str(error))
+            return False
+        except KubeError as error:
+            self._metrics.errors.labels("scale").inc()
+            _log.warning("scale.failed", pool=pool, reason=str(error))
+            return False
+        direction = "up" if decision.scale > former else "down"
+        self._metrics.actions.scaled.labels(pool, direction, decision.reason.value).inc()
+        self._metrics.actions.replicas.labels(pool, direction).inc(abs(decision.scale - former))
+        _log.info(
+            "pool.scaled",
+            pool=pool,
+            deployment=name,
+            replicas=decision.scale,
+            former=former,
+            reason=decision.reason.value,
+        )
+        return True

@@ -1,0 +1,205 @@
+"""Observe, decide, act: one step for all pools, every few seconds and whenever a pool wakes.
+
+A step asks the database once and the watches without a request, decides on each pool by the
+same pure function as the simulator, and writes. What fails is left to the next step, which sees
+what has become of it. A crash in the middle leaves marks that lapse by themselves, or a number
+of replicas that was decided on; the next controller takes both over as it finds them.
+"""
+
+from collections.abc import Callable
+from time import monotonic
+
+from fairlead import log
+from fairlead.policy.autoscale import Autoscale
+from fairlead.store import Unreachable
+from fairlead_autoscaler import budget
+from fairlead_autoscaler.actor import Actor
+from fairlead_autoscaler.budget import Budget
+from fairlead_autoscaler.database import Database, Deposed
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import Decision, State
+from fairlead_autoscaler.herald import Herald, News, policy_said
+from fairlead_autoscaler.inputs import Inputs
+from fairlead_autoscaler.kube.port import KubeError, KubePort, NotSyncedError
+from fairlead_autoscaler.metrics import Metrics
+from fairlead_autoscaler.observer import Observer
+from fairlead_autoscaler.options import Lead, Options, Term
+from fairlead_autoscaler.sights import Sight, inputs_of, pools_with_work
+
+_log = log.get("autoscaler")
+
+
+class Controller:
+    """The loop's body.
+
+    Args:
+        port: The cluster.
+        database: Its own session.
+        lead: Whether it may write.
+        options: What else it is to do.
+        metrics: What it measures.
+        clock: The port's, in seconds.
+    """
+
+    def __init__(
+        self,
+        port: KubePort,
+        database: Database,
+        lead: Lead,
+        options: Options,
+        *,
+        metrics: Metrics,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        self._port = port
+        self._lead = lead
+        self._options = options
+        self._metrics = metrics
+        self._observer = Observer(port, database, options, metrics, clock)
+        self._actor = Actor(port, database, lead, metrics)
+        self._herald = Herald(port, database, metrics, clock)
+        self._term: Term | None = None
+
+    @property
+    def at_zero(self) -> bool:
+        """Whether a pool has no pods, so that a job should wake it soon."""
+        try:
+            found = self._port.look().deployments
+        except NotSyncedError:
+            return False
+        return any(
+            found[pool].replicas == 0 for pool in self._observer.configs() if pool in found
+        )
+
+    def step(self) -> None:
+        """Do one step; it returns when there is nothing more to do, whatever failed."""
+        if not self._lead.leads():
+            self._rest()
+            return
+        with self._metrics.reconcile.time():
+            try:
+                term = self._begun()
+                if term is None:
+                    return
+                sight = self._observer.look(at_zero=self.at_zero)
+                if sight is not None:
+                    self._go_through(term, sight)
+            except KubeError as error:
+                self._metrics.errors.labels("observe").inc()
+                _log.warning("cluster.unknown", reason=str(error))
+            except Deposed:
+                _log.warning("lead.deposed")
+                self._rest()
+
+    def _rest(self) -> None:
+        """Show nothing and remember nothing: another controller decides."""
+        if self._term is not None:
+            self._term = None
+            self._metrics.pools.hide()
+            self._metrics.leader.set(0)
+
+    def _begun(self) -> Term | None:
+        """Return the present term, begun now if it is a new one; None: it cannot begin yet."""
+        number = self._lead.term
+        if self._term is None or self._term.number != number:
+            self._rest()
+            try:
+                epoch = self._observer.begin()
+            except Unreachable as error:
+                self._metrics.errors.labels("observe").inc()
+                _log.warning("database.unreachable", reason=str(error))
+                return None
+            self._term = Term(number=number, epoch=epoch)
+            self._herald.begin()
+            self._metrics.leader.set(1)
+            self._metrics.leader_transitions.inc()
+            _log.info("lead.taken", epoch=epoch)
+        return self._term
+
+    def _go_through(self, term: Term, sight: Sight) -> None:
+        """Decide on every pool and do it, those first whose jobs wait for longest."""
+        configs = self._observer.configs()
+        found = sight.cluster.deployments
+        here = {pool: config for pool, config in configs.items() if pool in found}
+        for pool in configs.keys() - here.keys():
+            self._herald.tell_absent(pool, self._options.deployments.get(pool))
+        for gone in term.states.keys() - here.keys():
+            del term.states[gone]
+        shared = self._budget(sight, here)
+        woken = pools_with_work(sight.snapshot.queues, self._observer.policy.pools)
+        for pool in budget.in_order(here, here, sight.snapshot.demand, sight.now):
+            inputs = inputs_of(
+                sight,
+                pool,
+                connections=shared.of(pool),
+                pending=pool in woken,
+                write_failed=pool in term.failed,
+            )
+            decision = decide(term.states.get(pool, State()), inputs, here[pool])
+            self._do(term, pool, decision, inputs, here[pool])
+            shared = shared.taken(pool, _connections(decision, inputs, here[pool]))
+        self._herald.tell_status(self._policy(), frozenset(configs))
+
+    def _do(
+        self, term: Term, pool: str, decision: Decision, inputs: Inputs, config: Autoscale
+    ) -> None:
+        """Write and tell one decision, and remember it."""
+        name = self._options.deployments[pool]
+        former = term.states.get(pool, State())
+        term.states[pool] = decision.state
+        term.failed.discard(pool)
+        written = self._actor.act(pool, decision, inputs, epoch=term.epoch, name=name)
+        if not written:
+            term.failed.add(pool)
+        for seconds in _measured(former, decision.state):
+            self._metrics.actions.pod_start.labels(pool).observe(seconds)
+        news = News(
+            pool=pool,
+            decision=decision,
+            inputs=inputs,
+            config=config,
+            name=name,
+            uid=self._port.look().deployments[pool].uid,
+            written=written,
+        )
+        self._herald.tell(news, epoch=term.epoch)
+
+    def _budget(self, sight: Sight, configs: dict[str, Autoscale]) -> Budget:
+        """Return the connections that there are for pods, and what their pods hold."""
+        reserve = self._observer.policy.capacity.connections_reserve
+        held = {
+            pool: config.connections_per_pod
+            * max(
+                sight.cluster.deployments[pool].replicas,
+                sum(each.pool == pool for each in sight.cluster.pods),
+            )
+            for pool, config in configs.items()
+        }
+        return Budget(max(0, sight.snapshot.connections - reserve), held)
+
+    def _policy(self) -> dict[str, object]:
+        version, followed = self._observer.version, self._observer.followed
+        return policy_said(
+            version=None
+            if version is None
+            else {"version": version.version, "digest": version.digest},
+            source="configmap" if self._options.follows else "database",
+            refused=followed.refused,
+        )
+
+
+def _connections(decision: Decision, inputs: Inputs, config: Autoscale) -> int:
+    """Return what the pool's pods may come to hold by a decision."""
+    asked = inputs.deployment.replicas if decision.scale is None else decision.scale
+    leaving = sum(pod.terminating for pod in inputs.pods)
+    return config.connections_per_pod * (asked + leaving)
+
+
+def _measured(former: State, later: State) -> tuple[float, ...]:
+    """Return the starts that were measured since, in seconds."""
+    before, after = former.starts.seconds, later.starts.seconds
+    for new in range(len(after) + 1):
+        kept = len(after) - new
+        if after[:kept] == before[len(before) - kept :] or kept == 0:
+            return after[kept:]
+    return ()

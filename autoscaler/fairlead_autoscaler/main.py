@@ -1,0 +1,144 @@
+"""The command `fairlead-autoscaler`: settings, logs, health and signals around a controller."""
+
+import argparse
+import secrets
+import signal
+import sys
+import threading
+from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NoReturn
+
+from pydantic import ValidationError
+
+from fairlead import log
+from fairlead.bell import Bell
+from fairlead.health import CannotListen, Health
+from fairlead.service import stopping
+from fairlead.settings import explain
+from fairlead_autoscaler.controller import Controller
+from fairlead_autoscaler.database import Database
+from fairlead_autoscaler.keeper import Keeper
+from fairlead_autoscaler.kube import client
+from fairlead_autoscaler.kube.cluster import Cluster, Names
+from fairlead_autoscaler.kube.port import KubeError
+from fairlead_autoscaler.metrics import Metrics
+from fairlead_autoscaler.options import Options
+from fairlead_autoscaler.service import SchemaTooNew, await_schema, serve
+from fairlead_autoscaler.settings import AutoscalerSettings
+
+_log = log.get("autoscaler.cluster")
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run a controller until SIGTERM or SIGINT; exit 2 with one sentence when it cannot."""
+    parser = _Parser(
+        prog="fairlead-autoscaler",
+        description="Scales pools of workers on Kubernetes, and stores the policy of the "
+        "release's ConfigMaps. Every setting is an environment variable FAIRLEAD_...",
+    )
+    parser.add_argument(
+        "--kubeconfig",
+        help="How to reach the cluster from outside of it; in a pod its account says it.",
+    )
+    given = parser.parse_args(arguments)
+    try:
+        settings = AutoscalerSettings()
+    except ValidationError as error:
+        refuse(explain(error))
+    log.configure(settings.log_format, settings.log_level)
+    try:
+        run(settings, kubeconfig=given.kubeconfig)
+    except (SchemaTooNew, CannotListen, KubeError) as error:
+        refuse(str(error))
+
+
+def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
+    """Run a controller in this process's main thread until it is asked to stop.
+
+    Raises:
+        SchemaTooNew: the schema needs newer code.
+        CannotListen: the health pages' port is taken.
+        KubeError: nothing says where the cluster is.
+    """
+    way, found = client.loaded(kubeconfig)
+    namespace = settings.namespace or found
+    stop, ready, metrics = threading.Event(), threading.Event(), Metrics()
+    with ExitStack() as leaving:
+        bell = Bell()
+        leaving.callback(bell.close)
+        if settings.health_port is not None:
+            pages = Health(
+                ready=lambda: ready.is_set() and not stop.is_set(),
+                registry=metrics.registry,
+                port=settings.health_port,
+                host=settings.health_host,
+            )
+            leaving.enter_context(pages)
+        leaving.enter_context(stopping(stop=stop, again=threading.Event()))
+        former = signal.set_wakeup_fd(bell.signal_descriptor(), warn_on_full_buffer=False)
+        leaving.callback(signal.set_wakeup_fd, former)
+        if not await_schema(settings, stop):
+            return
+        identity = f"{settings.pod_name}_{secrets.token_hex(4)}"
+        cluster = Cluster(
+            way, _names(settings, namespace, identity), changed=bell.ring, troubled=_troubled
+        )
+        cluster.start()
+        leaving.callback(cluster.close)
+        ready.set()
+        database = Database(settings)
+        leaving.callback(database.close)
+        keeper = Keeper(cluster, identity=identity, changed=bell.ring)
+        keeper.start()
+        leaving.callback(keeper.stop)
+        options = _options(settings, namespace, identity)
+        controller = Controller(cluster, database, keeper, options, metrics=metrics)
+        serve(controller, database, tick_seconds=settings.tick_seconds, stop=stop, bell=bell)
+
+
+def refuse(sentence: str) -> NoReturn:
+    """Say what is wrong and exit with 2."""
+    print(f"fairlead: {sentence}", file=sys.stderr)  # noqa: T201 - people read it, not a log
+    raise SystemExit(2)
+
+
+def _names(settings: AutoscalerSettings, namespace: str, identity: str) -> Names:
+    return Names(
+        namespace=namespace,
+        pods=settings.pod_selector,
+        deployments=settings.deployments,
+        policy=settings.policy_configmap,
+        policy_values=settings.policy_values_configmap,
+        status=settings.status_configmap,
+        lease=settings.lease_name,
+        identity=identity,
+    )
+
+
+def _options(settings: AutoscalerSettings, namespace: str, identity: str) -> Options:
+    follows = settings.policy_source == "configmap"
+    place = f"the ConfigMap {settings.policy_configmap} in the namespace {namespace}"
+    return Options(
+        holder=identity,
+        deployments=settings.deployments,
+        enabled=settings.autoscaler_enabled,
+        follows=follows,
+        place=place if follows else "",
+        reads_autoscalers=settings.read_autoscalers,
+        reads_quotas=settings.read_quotas,
+    )
+
+
+def _troubled(path: str, error: KubeError) -> None:
+    _log.warning("watch.broken", path=path, reason=str(error))
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        """Refuse in one sentence, without the usage."""
+        refuse(f"{message}; see fairlead-autoscaler --help")
+
+
+if __name__ == "__main__":
+    main()

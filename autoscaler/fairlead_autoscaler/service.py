@@ -1,0 +1,94 @@
+"""A controller process: waits for the schema, watches, stands for the Lease, and steps."""
+
+import random
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from time import monotonic
+
+import psycopg
+
+from fairlead import log
+from fairlead.bell import Bell
+from fairlead.migrate import schema_state
+from fairlead.reminder import Reminder
+from fairlead.store import Connection, Unreachable, connect, connect_patiently
+from fairlead_autoscaler.controller import Controller
+from fairlead_autoscaler.database import Database
+from fairlead_autoscaler.settings import AutoscalerSettings
+
+_log = log.get("autoscaler")
+_SCHEMA_SECONDS = 1.0
+_AGAIN_SECONDS_MAX = 0.5
+_SPACED_SECONDS = 0.2
+"""Between two steps, however often a pool wakes."""
+
+
+class SchemaTooNew(Exception):
+    """Only newer code can run on this schema; the message is one sentence for people."""
+
+
+def await_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool:
+    """Wait until the database has a schema that this code can work with; False: asked to stop.
+
+    Raises:
+        SchemaTooNew: the schema needs newer code.
+    """
+    reminder = Reminder()
+
+    def waiting(reason: str, _rest_seconds: float = 0.0) -> None:
+        if reminder.due(reason, monotonic()):
+            _log.warning("autoscaler.waiting", reason=reason)
+
+    while not stop.is_set():
+        opened = connect_patiently(lambda: connect(settings, name="autoscaler"), stop, waiting)
+        if opened is None:
+            return False
+        try:
+            with closing(opened):
+                if _fits(opened, stop, waiting):
+                    return True
+        except (psycopg.Error, Unreachable) as error:
+            waiting(" ".join(str(error).split()) or type(error).__name__)
+            stop.wait(random.uniform(0, _AGAIN_SECONDS_MAX))
+    return False
+
+
+def serve(
+    controller: Controller,
+    database: Database,
+    *,
+    tick_seconds: float,
+    stop: threading.Event,
+    bell: Bell,
+) -> None:
+    """Step every tick, and when a pool wakes or the bell rings, until asked to stop.
+
+    Args:
+        controller: What does a step.
+        database: What says that a pool wakes.
+        tick_seconds: The rest between two steps.
+        stop: Set it, and ring the bell, to have this return.
+        bell: Ends a rest.
+    """
+    while not stop.is_set():
+        began = monotonic()
+        controller.step()
+        stop.wait(max(0.0, _SPACED_SECONDS - (monotonic() - began)))
+        if not stop.is_set():
+            rest_seconds = max(0.0, tick_seconds - (monotonic() - began))
+            database.wait(bell, rest_seconds, at_zero=controller.at_zero)
+
+
+def _fits(
+    connection: Connection, stop: threading.Event, waiting: Callable[[str], None]
+) -> bool:
+    while not stop.is_set():
+        state = schema_state(connection)
+        if state.too_new:
+            raise SchemaTooNew(state.sentence())
+        if state.fits:
+            return True
+        waiting(state.sentence())
+        stop.wait(_SCHEMA_SECONDS)
+    return False

@@ -1,0 +1,130 @@
+"""The controller's settings: variables with the prefix `FAIRLEAD_`, checked at start.
+
+The chart gives them; names of objects are the ones that the controller's rights name.
+"""
+
+import socket
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from fairlead.log import LogFormat
+from fairlead.settings import DatabaseSettings
+
+NAME_MAX = 253
+"""What Kubernetes lets a name have."""
+
+
+class AutoscalerSettings(DatabaseSettings):
+    """What `fairlead-autoscaler` works with."""
+
+    namespace: str = Field(
+        default="",
+        max_length=NAME_MAX,
+        description="The namespace of all it works with; empty: the one of its own pod.",
+    )
+    pod_name: str = Field(
+        default_factory=socket.gethostname,
+        min_length=1,
+        max_length=NAME_MAX,
+        description="Its own pod, under whose name it holds the Lease.",
+    )
+    pod_selector: str = Field(
+        default="fairlead/pool",
+        min_length=1,
+        description="Label selector of the workers' pods of this release.",
+    )
+    pool_deployments: str = Field(
+        default="",
+        description="The Deployment of each pool, as `pool=deployment`, separated by commas.",
+    )
+    lease_name: str = Field(
+        default="fairlead-autoscaler",
+        min_length=1,
+        max_length=NAME_MAX,
+        description="The Lease that says which of several controllers works.",
+    )
+    status_configmap: str = Field(
+        default="fairlead-status",
+        min_length=1,
+        max_length=NAME_MAX,
+        description="The ConfigMap that it writes the state of all pools to.",
+    )
+    policy_source: Literal["configmap", "database"] = Field(
+        default="database",
+        description="Where the policy is edited: configmap, from where the controller stores "
+        "it; database, with `fairlead policy apply`.",
+    )
+    policy_configmap: str = Field(
+        default="fairlead-policy",
+        min_length=1,
+        max_length=NAME_MAX,
+        description="The ConfigMap with the policy that people edit.",
+    )
+    policy_values_configmap: str = Field(
+        default="fairlead-policy-values",
+        min_length=1,
+        max_length=NAME_MAX,
+        description="The ConfigMap with the policy that counts while the other has none.",
+    )
+    autoscaler_enabled: bool = Field(
+        default=True,
+        description="false: no pod is marked and no pool scaled; the policy is still stored.",
+    )
+    read_autoscalers: bool = Field(
+        default=False,
+        description="Whether to look for HorizontalPodAutoscalers that target a pool.",
+    )
+    read_quotas: bool = Field(
+        default=False,
+        description="Whether to look how many pods the namespace's quotas have room for.",
+    )
+    tick_seconds: float = Field(
+        default=5.0,
+        ge=0.5,
+        le=60,
+        description="Seconds between two decisions; a pool that wakes is decided on at once.",
+    )
+    health_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65_535,
+        description="TCP port of /livez, /readyz and /metrics; none: they are not served.",
+    )
+    health_host: str = Field(
+        default="", description="Address to serve them on; empty is every address."
+    )
+    log_format: LogFormat = Field(
+        default="auto", description="json, console, or auto: console on a terminal, else json."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least severe lines that are written."
+    )
+
+    @model_validator(mode="after")
+    def _deployments_can_be_read(self) -> "AutoscalerSettings":
+        found = [each.partition("=") for each in _entries(self.pool_deployments)]
+        for pool, equals, deployment in found:
+            if not (pool and equals and deployment):
+                said = f"pool_deployments has {pool + equals!r}: write pool=deployment"
+                raise ValueError(said)
+        for names, what in (
+            ([each[0] for each in found], "pool"),
+            ([each[2] for each in found], "deployment"),
+        ):
+            twice = sorted({each for each in names if names.count(each) > 1})
+            if twice:
+                raise ValueError(
+                    f"pool_deployments names the {what} {twice[0]!r} twice: keep one"
+                )
+        return self
+
+    @property
+    def deployments(self) -> dict[str, str]:
+        """The Deployment of each pool."""
+        parts = (each.partition("=") for each in _entries(self.pool_deployments))
+        return {pool: deployment for pool, _, deployment in parts}
+
+
+def _entries(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]

@@ -1,0 +1,300 @@
+"""The controller's step over a real database and a cluster in memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+import yaml
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead import policy_store
+from fairlead.settings import DatabaseSettings
+from fairlead_autoscaler.controller import Controller
+from fairlead_autoscaler.database import Database
+from fairlead_autoscaler.kube.port import BusyError, KubeError, UnreachableError
+from fairlead_autoscaler.metrics import Metrics
+from fairlead_autoscaler.options import Options
+from tests.support.kubernetes.fake import FakeKube
+from tests.support.logins import LogIn, as_login
+
+POOL = "default"
+DEPLOYMENT = "release-worker-default"
+POLICY = """
+pools:
+  - name: default
+    queues: ["*"]
+    autoscale: {objective: 10s, min: 0, max: 20, slots: 10, stabilization: 0s, keep: 0s}
+"""
+
+
+@dataclass
+class Lead:
+    """A Lease that is ours while the test says so."""
+
+    ours: bool = True
+    term: int = 1
+
+    def leads(self) -> bool:
+        """Tell whether it is."""
+        return self.ours
+
+
+@dataclass
+class Scene:
+    """A controller, its cluster and its database."""
+
+    db: Connection[TupleRow]
+    database: Database
+    kube: FakeKube
+    lead: Lead
+    now: list[float]
+    metrics: Metrics = field(default_factory=Metrics)
+    options: Options = field(
+        default_factory=lambda: Options(holder="me", deployments={POOL: DEPLOYMENT})
+    )
+
+    def __post_init__(self) -> None:
+        """Make the controller."""
+        self.controller = self.another()
+
+    def another(self) -> Controller:
+        """Return one more controller over the same."""
+        return Controller(
+            self.kube,
+            self.database,
+            self.lead,
+            self.options,
+            metrics=self.metrics,
+            clock=lambda: self.now[0],
+        )
+
+    def step(self, times: int = 1) -> None:
+        """Step, five seconds apart."""
+        for _ in range(times):
+            self.now[0] += 5
+            self.controller.step()
+
+    @property
+    def replicas(self) -> int:
+        """What is asked of the Deployment."""
+        return self.kube.deployments[POOL].replicas
+
+    def need(self, *, slots: int, work: float = 0.0) -> None:
+        """Let the scheduler say what the pool needs."""
+        self.db.execute(
+            "INSERT INTO fairlead.pool_demand (pool, epoch, at, became_runnable_total,"
+            " work_slot_seconds, slots_useful, slots_allowed, scheduled_slot_seconds,"
+            " service_mean, service_variance, oldest_runnable_at)"
+            " VALUES (%(pool)s, 1, clock_timestamp(), %(slots)s, %(work)s, %(slots)s, 200,"
+            " '{0,0,0,0}', 1, 0, CASE WHEN %(work)s > 0 THEN clock_timestamp() END)"
+            " ON CONFLICT (pool) DO UPDATE SET at = excluded.at, slots_useful = %(slots)s,"
+            " work_slot_seconds = %(work)s, oldest_runnable_at = excluded.oldest_runnable_at",
+            {"pool": POOL, "slots": slots, "work": work},
+        )
+
+    def start(self) -> None:
+        """Let the pods that are asked for come up, with a worker each."""
+        self.kube.settle(ready=True)
+        for pod in self.kube.pods.values():
+            self.db.execute(
+                "INSERT INTO fairlead.worker_leases (name, pool, slots, slots_full, pod_uid,"
+                " pod_name, lease_until) SELECT %(name)s, %(pool)s, 10, 10, %(uid)s, %(name)s,"
+                " now() + interval '1 hour' WHERE NOT EXISTS (SELECT FROM"
+                " fairlead.worker_leases w WHERE w.pod_uid = %(uid)s)",
+                {"name": pod.name, "pool": POOL, "uid": pod.uid},
+            )
+
+    def marked(self) -> set[str]:
+        """Return the UIDs of marked pods."""
+        rows = self.db.execute(
+            "SELECT pod_uid FROM fairlead.pod_drains WHERE drain_until > now()"
+        )
+        return {str(row[0]) for row in rows}
+
+    def drain(self) -> None:
+        """Let every marked pod be empty and not ready."""
+        self.db.execute("UPDATE fairlead.pod_drains SET drained_at = now()")
+        for pod in list(self.kube.pods.values()):
+            if pod.uid in self.marked():
+                self.kube.set_pod(pod.name, ready=False)
+
+    def status(self) -> dict[str, object]:
+        """Return what the status ConfigMap says of the pool."""
+        said = yaml.safe_load(self.kube.status_data["status"])
+        return dict(said["pools"][POOL])
+
+
+@pytest.fixture
+def scene(db: Connection[TupleRow], database_url: str, log_in: LogIn) -> Iterator[Scene]:
+    """Yield a scene with a policy and a Deployment without pods."""
+    policy_store.store(db, POLICY)
+    user = str(log_in("fairlead_autoscaler").info.user)
+    now = [1000.0]
+    database = Database(DatabaseSettings(database_url=as_login(database_url, user)))
+    kube = FakeKube(clock=lambda: now[0])
+    kube.add_pool(POOL, name=DEPLOYMENT)
+    yield Scene(db, database, kube, Lead(), now)
+    database.close()
+
+
+def test_a_pool_at_zero_gets_the_pods_that_its_work_needs(scene: Scene) -> None:
+    """In one step after the scheduler has said so."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+
+    assert 4 <= scene.replicas <= 20
+    assert ["apply_scale"] == [each for each in scene.kube.calls if each == "apply_scale"]
+
+
+def test_a_job_wakes_a_pool_at_zero_of_which_nobody_says_what_it_needs(scene: Scene) -> None:
+    """The scheduler may be down: one pod is started for a job that is due."""
+    scene.step()
+    assert 0 == scene.replicas
+    scene.db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('k')")
+    scene.step()
+
+    assert 1 == scene.replicas
+    assert "Woken" == scene.status()["reason"]
+
+
+def test_pods_are_emptied_before_they_are_taken_away(scene: Scene) -> None:
+    """Marked first; `replicas` is lowered by those that are empty and not ready."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    scene.start()
+    before = scene.replicas
+    scene.need(slots=0)
+    scene.step(20)
+    scene.need(slots=0)
+    scene.step(2)
+    marked = scene.marked()
+    assert marked
+    assert before == scene.replicas
+    scene.drain()
+    scene.need(slots=0)
+    scene.step()
+
+    assert before - len(marked) == scene.replicas
+
+
+def test_nothing_is_written_without_the_lease(scene: Scene) -> None:
+    """Neither to the cluster nor to the database."""
+    scene.lead.ours = False
+    scene.need(slots=40, work=400.0)
+    scene.step(3)
+
+    assert [] == scene.kube.calls
+    assert [(0,)] == scene.db.execute(
+        "SELECT epoch FROM fairlead.leaders WHERE role = 'autoscaler'"
+    ).fetchall()
+
+
+def test_a_deposed_controller_marks_nothing(scene: Scene) -> None:
+    """Its epoch is not the newest: another one leads, whatever its own clock says."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    scene.start()
+    scene.step()
+    scene.db.execute("UPDATE fairlead.leaders SET epoch = epoch + 1 WHERE role = 'autoscaler'")
+    scene.need(slots=0)
+    scene.step()
+
+    assert set() == scene.marked()
+    assert 0 == scene.metrics.registry.get_sample_value("fairlead_leader")
+
+
+def test_while_the_database_is_away_nothing_is_taken_away(scene: Scene) -> None:
+    """And what is there stays as it is."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    scene.start()
+    before = scene.replicas
+    scene.db.execute("REVOKE USAGE ON SCHEMA fairlead FROM fairlead_autoscaler")
+    scene.step(30)
+    scene.db.execute("GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler")
+
+    assert before == scene.replicas
+    assert set() == scene.marked()
+    assert "DatabaseUnreachable" == scene.status()["reason"]
+
+
+@pytest.mark.parametrize("error", [UnreachableError("no answer"), BusyError("too many")])
+def test_a_write_that_failed_is_made_at_the_next_step(scene: Scene, error: KubeError) -> None:
+    """By what is seen then."""
+    scene.kube.fail("apply_scale", error)
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    assert 0 == scene.replicas
+    scene.need(slots=40, work=400.0)
+    scene.step()
+
+    assert scene.replicas > 0
+
+
+def test_the_status_is_written_when_something_changes(scene: Scene) -> None:
+    """And not at each step."""
+    scene.need(slots=5)
+    scene.step(3)
+    written = scene.kube.calls.count("write_status")
+    for _ in range(10):
+        scene.need(slots=5)
+        scene.step()
+
+    assert written == scene.kube.calls.count("write_status")
+
+
+def test_a_pool_without_a_deployment_is_named(scene: Scene) -> None:
+    """With what to do about it."""
+    policy_store.store(scene.db, POLICY.replace("name: default", "name: reports"))
+    scene.step()
+    said = yaml.safe_load(scene.kube.status_data["status"])["pools"]["reports"]
+
+    assert "'reports' has no Deployment" in said["says"]
+    assert "NoDeployment" == said["conditions"][0]["reason"]
+
+
+def test_what_was_decided_can_be_asked_for_in_the_database(scene: Scene) -> None:
+    """By people who have no rights in the cluster."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    rows = scene.db.execute(
+        "SELECT pool, decision ->> 'reason', decision -> 'pods' ->> 'next'"
+        " FROM fairlead.pool_decisions"
+    ).fetchall()
+
+    assert [(POOL, "BacklogDrain", str(scene.replicas))] == rows
+
+
+def test_the_documents_of_configmaps_are_stored(scene: Scene) -> None:
+    """What people edit goes before what the chart rendered, once it is not empty."""
+    scene.options = Options(
+        holder="me", deployments={POOL: DEPLOYMENT}, follows=True, place="the ConfigMap p"
+    )
+    scene.controller = scene.another()
+    scene.kube.edit(values=POLICY.replace("max: 20", "max: 7"))
+    scene.step()
+    assert {"min": 0, "max": 7, "objectiveSeconds": 10.0} == scene.status()["limits"]
+    scene.kube.edit(live=POLICY.replace("max: 20", "max: 8"))
+    scene.step()
+    assert {"min": 0, "max": 8, "objectiveSeconds": 10.0} == scene.status()["limits"]
+
+    assert [("configmap", "the ConfigMap p")] == scene.db.execute(
+        "SELECT policy_source, policy_place FROM fairlead.install_options"
+    ).fetchall()
+
+
+def test_a_bad_document_changes_nothing_and_is_told(scene: Scene) -> None:
+    """The last good one stays in force, and the status says what is wrong."""
+    scene.options = Options(holder="me", deployments={POOL: DEPLOYMENT}, follows=True)
+    scene.controller = scene.another()
+    scene.kube.edit(values=POLICY)
+    scene.step()
+    stored = policy_store.newest(scene.db)
+    scene.kube.edit(live="pools: 7")
+    scene.step(2)
+    said = yaml.safe_load(scene.kube.status_data["status"])["policy"]
+
+    assert stored == policy_store.newest(scene.db)
+    assert not said["accepted"]
+    assert "pools" in said["refused"]
