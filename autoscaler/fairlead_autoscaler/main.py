@@ -104,12 +104,13 @@ def refuse(sentence: str) -> NoReturn:
 
 
 def _names(settings: AutoscalerSettings, namespace: str, identity: str) -> Names:
+    follows = settings.policy_source == "configmap"
     return Names(
         namespace=namespace,
         pods=settings.pod_selector,
         deployments=settings.deployments,
-        policy=settings.policy_configmap,
-        policy_values=settings.policy_values_configmap,
+        policy=settings.policy_configmap if follows else None,
+        policy_values=settings.policy_values_configmap if follows else None,
         status=settings.status_configmap,
         lease=settings.lease_name,
         identity=identity,

@@ -56,9 +56,9 @@ class Names:
     """The label selector of all workers' pods of the release."""
     deployments: Mapping[str, str]
     """The Deployment of each pool."""
-    policy: str
-    """The ConfigMap that people edit."""
-    policy_values: str
+    policy: str | None = None
+    """The ConfigMap that people edit; None: neither is looked at, and no right to it needed."""
+    policy_values: str | None = None
     """The ConfigMap that the chart renders."""
     status: str
     """The ConfigMap that says how the pools do."""
@@ -115,8 +115,11 @@ class Cluster:
         self._deployments = {
             pool: self._watch_deployment(name) for pool, name in names.deployments.items()
         }
-        self._policy = self._watch_map(names.policy, changed)
-        self._policy_values = self._watch_map(names.policy_values, changed)
+        self._maps_of_policy = {
+            name: self._watch_map(name, changed)
+            for name in (names.policy, names.policy_values)
+            if name is not None
+        }
 
     def start(self) -> None:
         """Begin to watch."""
@@ -147,11 +150,11 @@ class Cluster:
 
     def documents(self) -> Documents:
         """Return the policy's ConfigMaps as the watches know them; no request."""
-        if self._policy.mirror.as_of is None or self._policy_values.mirror.as_of is None:
+        if any(each.mirror.as_of is None for each in self._maps_of_policy.values()):
             raise NotSyncedError("the policy's ConfigMaps are not known yet")
-        live, rendered = self._policy.mirror.values(), self._policy_values.mirror.values()
         return Documents(
-            live=live[0] if live else None, values=rendered[0] if rendered else None
+            live=self._seen_document(self._names.policy),
+            values=self._seen_document(self._names.policy_values),
         )
 
     def read_documents(self) -> Documents:
@@ -272,7 +275,7 @@ class Cluster:
         return self._watch(source, Mirror[wire.ConfigMap, Document](values.document, changed))
 
     def _watches(self) -> tuple[Running, ...]:
-        return (self._pods, *self._deployments.values(), self._policy, self._policy_values)
+        return (self._pods, *self._deployments.values(), *self._maps_of_policy.values())
 
     def _refresh(self, name: str) -> None:
         for pool, each in self._names.deployments.items():
@@ -286,7 +289,13 @@ class Cluster:
                 mirror = self._deployments[pool].mirror
                 mirror.put(read.metadata.uid, read, as_of=self._clock())
 
-    def _read_document(self, name: str) -> Document | None:
+    def _seen_document(self, name: str | None) -> Document | None:
+        found = self._maps_of_policy[name].mirror.values() if name is not None else ()
+        return found[0] if found else None
+
+    def _read_document(self, name: str | None) -> Document | None:
+        if name is None:
+            return None
         try:
             body = self._client.call("GET", f"{self._maps}/{name}")
         except NotFoundError:
