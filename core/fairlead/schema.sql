@@ -2003,6 +2003,7 @@ CREATE TABLE fairlead.worker_leases (
     pod_name text,
     version text DEFAULT ''::text NOT NULL,
     slots_full integer,
+    draining boolean DEFAULT false NOT NULL,
     CONSTRAINT worker_leases_slots_full_is_positive CHECK ((slots_full > 0)),
     CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
 )
@@ -2011,6 +2012,8 @@ WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_thr
 COMMENT ON TABLE fairlead.worker_leases IS 'One row per worker process: its lease, renewed every few seconds. Read it as the view workers.';
 
 COMMENT ON COLUMN fairlead.worker_leases.slots_full IS 'Slots that it has once all of its processes are up; slots are those of the ones that are. Null: it does not say, as a program from before this column.';
+
+COMMENT ON COLUMN fairlead.worker_leases.draining IS 'Its claims are refused. Its renewal sets this when its pod is marked, and takes it back before it claims again.';
 
 ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.worker_leases_id_seq

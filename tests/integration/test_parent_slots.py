@@ -49,6 +49,12 @@ def slots(db: Connection[TupleRow]) -> list[int]:
     return [int(row[0]) for row in rows]
 
 
+def slots_full(db: Connection[TupleRow]) -> list[int]:
+    """Return the slots that every live worker is to have."""
+    query = "SELECT slots_full FROM fairlead.workers WHERE state = 'live'"
+    return [int(row[0]) for row in db.execute(query).fetchall()]
+
+
 def test_a_worker_is_no_capacity_until_its_application_is_loaded(
     gated: Gated, db: Connection[TupleRow]
 ) -> None:
@@ -67,7 +73,10 @@ def test_a_worker_is_no_capacity_until_its_application_is_loaded(
 def test_a_child_that_is_replaced_offers_no_slots_meanwhile(
     gated: Gated, db: Connection[TupleRow]
 ) -> None:
-    """After a child's death its slots are gone until the next one has loaded."""
+    """After a child's death its slots are gone until the next one has loaded.
+
+    What the worker is to have is said all the same: how many pods are needed is counted by it.
+    """
     gated.gate.touch()
     worker = gated.worker()
     until(lambda: slots(db) == [4], what="four slots", seconds=20)
@@ -76,6 +85,7 @@ def test_a_child_that_is_replaced_offers_no_slots_meanwhile(
     worker.kill_child(random.Random(0))
 
     until(lambda: slots(db) == [1], what="the fewest slots that a row may have")
+    assert [4] == slots_full(db)
     gated.gate.touch()
     until(lambda: slots(db) == [4], what="four slots again")
 

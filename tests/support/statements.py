@@ -34,7 +34,7 @@ LARGE = {
 }
 """Tables that may hold more rows than there are processes and queues."""
 
-SMALL = {"leaders", "claim_floors", "paused", "install_options", "over_backlog"}
+SMALL = {"leaders", "claim_floors", "paused", "install_options", "over_backlog", "pod_drains"}
 """Tables of a few rows, which may as well be read whole."""
 
 

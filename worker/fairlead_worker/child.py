@@ -62,6 +62,8 @@ class Child:
         self._control = Control(orders.control_fd)
         self._over: asyncio.Future[None] = self._loop.create_future()
         self._draining = self._claims_stopped = self._said_ready = False
+        self._rest: int | None = None  # which one was asked for last; none after a `Go`
+        self._claims_rest = False
         ledger = Ledger(orders.ledger_fd, orders.concurrency)
         self._slots = Slots(orders.concurrency, ledger)
         self._tally = Tally()
@@ -140,7 +142,11 @@ class Child:
         for message in self._control.messages():
             match message:
                 case wire.Go(worker_id):
+                    self._loop.call_soon_threadsafe(self._begin_rest, None)
                     self._claimer.go(worker_id)
+                case wire.Rest(number) if isinstance(self._claimer, Claimer):
+                    self._loop.call_soon_threadsafe(self._begin_rest, number)
+                    self._claimer.rest(partial(self._claimer_rests, number))
                 case wire.Take(job_id, token) if isinstance(self._claimer, Loner):
                     self._claimer.take((job_id, token))
                 case wire.Roll(number):
@@ -205,13 +211,19 @@ class Child:
 
     def _emptied(self) -> None:
         """Note that all is written; in the finisher's thread."""
-        if self._draining:
+        if self._draining or self._rest is not None:
             self._loop.call_soon_threadsafe(self._finish_if_empty)
         else:
             self._claimer.look()
 
     def _finish_if_empty(self) -> None:
-        if self._draining and self._claims_stopped and not self._slots.held:
+        """Say what waits for the last ending, if nothing is held any more."""
+        if self._slots.held:
+            return
+        if self._claims_rest and self._rest is not None:
+            self._claims_rest = False  # so that it is said once
+            self._control.say(wire.Rested(self._rest))
+        if self._draining and self._claims_stopped:
             self._finish()
 
     def _finish_when_written(self, looks: int) -> None:
@@ -225,6 +237,21 @@ class Child:
     def _finish(self) -> None:
         if not self._over.done():
             self._over.set_result(None)
+
+    # --- a rest, from which a `Go` wakes it up ------------------------------------------------
+
+    def _begin_rest(self, number: int | None) -> None:
+        self._rest, self._claims_rest = number, False
+
+    def _claimer_rests(self, number: int) -> None:
+        """Go on with the rest, in the loop's thread: no claim is under way."""
+        self._loop.call_soon_threadsafe(self._return_rest, number)
+
+    def _return_rest(self, number: int) -> None:
+        if number == self._rest:
+            self._claims_rest = True
+            self._give_back(self._slots.take_unstarted())
+            self._finish_if_empty()
 
     # --- attempts ---------------------------------------------------------------------------
 
@@ -240,6 +267,7 @@ class Child:
         self._slots.lend(attempt)
         self._control.say(wire.Alone(*attempt.key))
         self._slots.settle([attempt])  # not before: a roll call would find that nobody has it
+        self._finish_if_empty()
 
     def _stop_soon(self, attempt: Attempt, why: Stop) -> None:
         """Have an attempt stop; in the finisher's thread."""

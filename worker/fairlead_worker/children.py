@@ -41,6 +41,7 @@ class Child:
     def __init__(self, orders: Orders, *, alone: bool = False) -> None:
         self.ready = False  # it has loaded the application and reached the database
         self.goes = False  # it may claim
+        self.rest: int | None = None  # which one it was told and has not come to
         self.idle = False
         self.cause: Cause | None = None  # why the parent ends it
         self.kill_at: float | None = None

@@ -10,6 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from select import select
 from time import monotonic
 
@@ -80,7 +81,7 @@ class Claimer:
         self._reached, self._stopped = reached, stopped
         self._bell = Bell()
         self._going, self._stop = threading.Event(), threading.Event()
-        self._rolls: deque[int] = deque()
+        self._asked: deque[Callable[[], None]] = deque()
         self._pace = Pace(at=monotonic())
         self._found_at = self._turned_at = 0.0
         self._called = self._hunts = self._said_idle = False
@@ -103,7 +104,15 @@ class Claimer:
 
     def roll(self, number: int) -> None:
         """Have the roll answered between two claims."""
-        self._rolls.append(number)
+        self._ask(partial(self._answer, number))
+
+    def rest(self, rests: Callable[[], None]) -> None:
+        """Claim nothing until the next `go`; call back once no claim is under way."""
+        self._going.clear()
+        self._ask(rests)
+
+    def _ask(self, between_claims: Callable[[], None]) -> None:
+        self._asked.append(between_claims)
         self._bell.ring()
 
     def look(self) -> None:
@@ -140,13 +149,12 @@ class Claimer:
             self._stop.wait(random.uniform(0, _AGAIN_SECONDS))
 
     def _step(self, connection: Connection, notices: Notices) -> None:
-        """Answer roll calls, then claim what there is room for, then rest if that is due."""
-        while self._rolls:
-            tokens = tuple(self._slots.held)
-            self._line.say(wire.Holds(self._rolls.popleft(), tokens))
+        """Do what was asked, then claim what there is room for, then rest if that is due."""
+        while self._asked:
+            self._asked.popleft()()
         count = self._wanted()
         if count == 0:
-            self._rest_for_room()
+            self._rest_for_room(notices)
             return
         called, self._called = self._called, False
         # Whoever calls has put something above the floor; looking below it can wait.
@@ -154,6 +162,9 @@ class Claimer:
         self._hunts = self._hunts or (called and found == 0)  # it may be below the floor
         if found < count and not (self._hunts and self._turn_is_due(monotonic())):
             self._rest_for_news(notices)
+
+    def _answer(self, number: int) -> None:
+        self._line.say(wire.Holds(number, tuple(self._slots.held)))
 
     def _wanted(self) -> int:
         slots = self._slots
@@ -217,8 +228,13 @@ class Claimer:
 
     # --- rests ------------------------------------------------------------------------------
 
-    def _rest_for_room(self) -> None:
+    def _rest_for_room(self, notices: Notices) -> None:
         """Rest until the ready attempts are few enough, or the bell rings."""
+        if (
+            not self._going.is_set()
+        ):  # for how long nobody knows: the server must not wait for us
+            notices.wait(self._bell, _TURN_SECONDS)
+            return
         ahead = self._pace.ahead
         self._slots.wake_claimer_at = max(0, ahead - max(1, ahead // 2))
         if self._wanted() == 0:
@@ -231,7 +247,7 @@ class Claimer:
         quiet_seconds = monotonic() - self._found_at
         seconds = pace.rest_seconds(quiet_seconds=quiet_seconds, listens=self._line.listens)
         until = monotonic() + seconds * random.uniform(0.75, 1.25)
-        while not (self._called or self._stop.is_set() or self._rolls):
+        while not (self._called or self._stop.is_set() or self._asked):
             self._tell_idle()
             left = until - monotonic()
             if left <= 0:

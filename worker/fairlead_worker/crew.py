@@ -42,6 +42,7 @@ class Crew:
         self._log = log.get("worker.crew")
         self.children: tuple[Child, ...] = ()
         self.served = False
+        self._rests = 0
 
     def fill(self, now: float) -> None:
         """Start the children that are missing, unless the last ones died too quickly."""
@@ -66,8 +67,27 @@ class Crew:
         for child in self.children:
             if child.ready and not child.goes:
                 child.goes = self.served = True
+                child.rest = None
                 child.say(wire.Go(worker_id))
                 self._log.info("child.ready", pid=child.pid, worker=worker_id)
+
+    def rest(self) -> None:
+        """Have the children that claim stop it, until `go`. A repeat does nothing."""
+        for child in self.children:
+            if child.goes:
+                self._rests += 1
+                child.goes, child.rest = False, self._rests
+                child.say(wire.Rest(self._rests))
+
+    def rested(self, child: Child, message: wire.Rested) -> None:
+        """Take note that a child holds nothing, unless it may claim again by now."""
+        if child.rest == message.number:
+            child.rest = None
+
+    @property
+    def rests(self) -> bool:
+        """Whether no child claims or holds anything."""
+        return not any(child.goes or child.rest is not None for child in self.children)
 
     @property
     def slots(self) -> int:

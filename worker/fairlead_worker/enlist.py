@@ -95,10 +95,10 @@ class Enlistment:
 
     def _enlist(self, session: Session) -> Reply:
         since, slots = monotonic(), self._lease.slots
-        worker_id = parent_store.register(session, self._orders, self._name, slots)
-        self._lease.hold(worker_id, since, slots)
-        self._registered = worker_id
-        return partial(self._enlisted, worker_id, slots)
+        registered = parent_store.register(session, self._orders, self._name, slots)
+        self._lease.hold(registered, since, slots)
+        self._registered = registered.worker_id
+        return partial(self._enlisted, registered.worker_id, slots)
 
     def _predecessors(self, session: Session) -> tuple[int, ...]:
         if not self._orders.worker_name and not self._orders.pod_uid:

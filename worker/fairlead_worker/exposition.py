@@ -58,7 +58,8 @@ class Exposition(Collector):
         handbacks.tell = self.add
         self.lease_expirations = 0
         self.child_deaths = 0
-        self.draining_since: float | None = None
+        self.stopping_since: float | None = None
+        self.marked_since: float | None = None
         self.registry = new_registry("worker")
         self.registry.register(self)
 
@@ -131,11 +132,12 @@ class Exposition(Collector):
         yield _counter("jobs_interrupted_total", about, ("reason",), reasons)
         about = "Child processes that died, or that were killed for a job that did not stop."
         yield _counter("child_deaths_total", about, (), {(): self.child_deaths})
-        since = self.draining_since
+        since = self.stopping_since if self.marked_since is None else self.marked_since
         draining = 0.0 if since is None else 1.0
         lasted = 0.0 if since is None else monotonic() - since
-        yield _gauge("worker_draining", "Whether it is stopping.", (), {(): draining})
-        about = "How long it has been stopping."
+        about = "Whether it takes no more jobs: it is stopping, or its pod is marked."
+        yield _gauge("worker_draining", about, (), {(): draining})
+        about = "How long it has taken no more jobs."
         yield _gauge("drain_duration_seconds", about, (), {(): lasted})
 
 

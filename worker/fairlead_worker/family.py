@@ -96,6 +96,15 @@ class Family:
             child.end(Fenced(), within_seconds=within_seconds)
         self.solo.give_up()
 
+    def rest(self) -> None:
+        """Have them claim no more, until the crew is told to go. A repeat does nothing."""
+        self.crew.rest()
+
+    @property
+    def rests(self) -> bool:
+        """Whether none of them claims, and nothing is left in any of them."""
+        return self.crew.rests and not self.solo.tokens
+
     def drain(self) -> None:
         """Have them claim no more, and finish what runs."""
         for child in self.children:

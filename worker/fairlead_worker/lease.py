@@ -27,6 +27,7 @@ from fairlead_worker import parent_store
 from fairlead_worker.connecting import tell_waiting
 from fairlead_worker.keys import Key
 from fairlead_worker.orders import Orders
+from fairlead_worker.rest import UNMARKED, Mark
 from fairlead_worker.session import Session
 
 _REST_SECONDS_MAX = 5.0
@@ -101,6 +102,7 @@ class LeaseThread:
         self.beside = 0
         """How many attempts are leased that no slot is taken for."""
         self.standing: Standing = None
+        self.mark = UNMARKED
         self.cancelled: frozenset[int] = frozenset()
         self.renewals = {"renewed": 0, "dead": 0, "failed": 0}
 
@@ -151,15 +153,21 @@ class LeaseThread:
             self.beside = beside
             self._wake.ring()
 
-    def hold(self, worker_id: int, since: float, slots: int) -> None:
+    def hold(self, registered: parent_store.Registered, since: float, slots: int) -> None:
         """Trust the lease of this row, taken with so many slots by an errand since then."""
         self._told_slots = slots
+        self.mark = registered.mark
         self._renew_at = since + self._orders.worker_renew_seconds
-        self._tell(Held(worker_id, self._trust(since)))
+        self._tell(Held(registered.worker_id, self._trust(since)))
 
     def drop(self) -> None:
         """Renew no more: an errand gives the row up."""
+        self.mark = UNMARKED
         self._tell(None)
+
+    def note_drained(self) -> None:
+        """Take note that an errand has written that nothing is held under the mark."""
+        self.mark = Mark(draining=True, drained=True)
 
     # --- the thread -------------------------------------------------------------------------
 
@@ -200,14 +208,14 @@ class LeaseThread:
             slots=self.slots + self.beside,
             running=self._running(),
         )
-        cancelled = parent_store.renew(session, renewal)
-        self.renewals["renewed" if cancelled is not None else "dead"] += 1
-        if cancelled is None:
+        renewed = parent_store.renew(session, renewal)
+        self.renewals["renewed" if renewed is not None else "dead"] += 1
+        if renewed is None:
             self._tell(Dead(standing.worker_id))
             return
         self._renew_at = started + self._orders.worker_renew_seconds
         self._told_slots = renewal.slots
-        self.cancelled = cancelled
+        self.cancelled, self.mark = renewed.cancelled, renewed.mark
         self._tell(Held(standing.worker_id, self._trust(started)))
 
     def _rest(self, session: Session) -> None:
@@ -215,8 +223,10 @@ class LeaseThread:
         held = isinstance(self.standing, Held)
         seconds = self._renew_at - monotonic() if held else _REST_SECONDS_MAX
         told = session.wait(self._wake, max(0.0, seconds))
-        running = {str(job_id) for job_id, _ in self._running()}
-        if running.intersection(told):
+        calls = {str(job_id) for job_id, _ in self._running()}
+        if self._orders.pod_uid is not None:  # its mark has changed
+            calls.add(self._orders.pod_uid)
+        if calls.intersection(told):
             self._renew_at = 0.0
 
     def _connected(self) -> Session | None:

@@ -53,6 +53,8 @@ class Listener:
                     solo.declined(message, monotonic())
                 case wire.Holds():
                     self._rollcall.answered(message, child)
+                case wire.Rested():
+                    self._family.crew.rested(child, message)
                 case wire.Unsure():
                     self._rollcall.plan(monotonic())
                 case _:

@@ -31,6 +31,8 @@ from fairlead_worker.keep import Keep
 from fairlead_worker.lease import Dead, Held, LeaseThread, Unusable
 from fairlead_worker.listener import Listener
 from fairlead_worker.orders import Orders
+from fairlead_worker.pod_drain import PodDrain
+from fairlead_worker.rest import Phase
 from fairlead_worker.rollcall import RollCall
 from fairlead_worker.undertaker import Undertaker
 from fairlead_worker.vigil import Vigil
@@ -66,6 +68,7 @@ class Parent:
         self._enlistment = Enlistment(orders, name, self._lease, self._handbacks.note)
         self._keep = Keep(orders, self._lease, self._solo.waiting)
         self._vigil = Vigil(self._lease)
+        self._pod_drain = PodDrain(self._lease, self._family, self._handbacks)
         self._rollcall = RollCall(self._lease, self._family.claiming, self._orphaned)
         self._exposition = Exposition(
             orders, self._lease, self._handbacks, self._family.entries
@@ -177,7 +180,8 @@ class Parent:
     def _serve(self, now: float) -> None:
         worker_id = self._enlistment.worker_id
         if worker_id is not None:
-            self._crew.go(worker_id)
+            self._pod_drain.advance(now, worker_id)
+            self._exposition.marked_since = self._pod_drain.since
             self._solo.next(now, untouchable=self._keep.under_way)
             self._keep.advance(now)
             self._rollcall.advance(now)
@@ -217,7 +221,7 @@ class Parent:
     def _enter(self, stage: Stage) -> None:
         match stage:
             case Stage.DRAINING:
-                self._exposition.draining_since = monotonic()
+                self._exposition.stopping_since = monotonic()
                 self._family.drain()
             case Stage.RELEASING:
                 self._family.release()
@@ -231,7 +235,8 @@ class Parent:
     # --- what is asked about it -------------------------------------------------------------
 
     def _ready(self) -> bool:
-        return self._crew.served and self._stage == Stage.SERVING
+        serves = self._crew.served and self._stage == Stage.SERVING
+        return serves and self._pod_drain.phase != Phase.DRAINED
 
     def _idle(self) -> bool:
         return self._family.idle and not self._handbacks.pending

@@ -15,6 +15,7 @@ from fairlead.sql import integers, load
 from fairlead_worker.keys import Key, columns
 from fairlead_worker.ledger_view import Ending
 from fairlead_worker.orders import Orders
+from fairlead_worker.rest import Mark
 from fairlead_worker.session import Session
 
 ROOM = "fairlead_worker"
@@ -29,7 +30,23 @@ class Became:
     became: str
 
 
-def register(session: Session, orders: Orders, name: str, slots: int) -> int:
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A worker's new row, and the mark that its pod had already."""
+
+    worker_id: int
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a renewal answers: tokens that run and are to be cancelled, and the mark."""
+
+    cancelled: frozenset[int]
+    mark: Mark
+
+
+def register(session: Session, orders: Orders, name: str, slots: int) -> Registered:
     """Insert this worker's row with a fresh lease, wake the scheduler, and answer its id.
 
     Not idempotent: when the answer is lost, a row stays that nobody renews; it holds no job,
@@ -38,6 +55,7 @@ def register(session: Session, orders: Orders, name: str, slots: int) -> int:
     values = {
         "lease_seconds": orders.worker_lease_seconds,
         "slots": slots,
+        "slots_full": orders.concurrency * orders.processes,
         "name": name,
         "pool": orders.pool,
         "host": gethostname(),
@@ -45,7 +63,8 @@ def register(session: Session, orders: Orders, name: str, slots: int) -> int:
         "pod_name": orders.pod_name,
         "version": version("fairlead"),
     }
-    return _integer(session.rows(load(ROOM, "register"), values)[0][0])
+    worker_id, draining, drained, _ = session.rows(load(ROOM, "register"), values)[0]
+    return Registered(_integer(worker_id), Mark(bool(draining), bool(drained)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +77,8 @@ class Renewal:
     running: tuple[Key, ...]
 
 
-def renew(session: Session, renewal: Renewal) -> frozenset[int] | None:
-    """Prolong the lease; answer the tokens of those running that are to be cancelled.
+def renew(session: Session, renewal: Renewal) -> Renewed | None:
+    """Prolong the lease; claim no more once the pod is marked, and again when it is not.
 
     None: the row is dead, and what it held may run elsewhere by now.
     """
@@ -70,7 +89,17 @@ def renew(session: Session, renewal: Renewal) -> frozenset[int] | None:
         **columns(renewal.running),
     }
     rows = session.rows(load(ROOM, "renew"), values)
-    return frozenset(_integers(rows[0][0])) if rows else None
+    if not rows:
+        return None
+    cancelled, draining, marked, drained = rows[0]
+    over = draining and not marked and session.rows(load(ROOM, "undrain"), values)
+    mark = Mark() if over else Mark(bool(draining), bool(drained))
+    return Renewed(frozenset(_integers(cancelled)), mark)
+
+
+def drained(session: Session, worker_id: int) -> bool:
+    """Write that nothing is left under the pod's mark, if that is so; tell whether it is."""
+    return bool(session.rows(load(ROOM, "drained"), {"worker": worker_id}))
 
 
 def keep(session: Session, waiting: Iterable[Key], lease_seconds: float) -> None:

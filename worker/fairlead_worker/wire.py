@@ -42,9 +42,16 @@ from fairlead_worker.keys import Key
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """The worker has a row and its lease holds: claim under this id."""
+    """The worker has a row and its lease holds: claim under this id, also after a `Rest`."""
 
     worker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Claim no more, return what has not started, go on with what runs, until the next `Go`."""
+
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,13 @@ class Unsure:
 
 
 @dataclass(frozen=True, slots=True)
+class Rested:
+    """Nothing is held and all endings are written, under the `Rest` with this number."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class Draining:
     """No claim is under way and none will be: what is dispatched from now on is for others."""
 
@@ -193,9 +207,9 @@ class Drained:
     """All that can be written is written; the child exits now."""
 
 
-ToChild = Go | Drain | Release | Cancel | Lost | Take | Settled | Roll
+ToChild = Go | Rest | Drain | Release | Cancel | Lost | Take | Settled | Roll
 State = Ready | Idle | Busy | Draining | Drained
-ToParent = State | Growth | Alone | Ended | Declined | Holds | Unsure
+ToParent = State | Growth | Alone | Ended | Declined | Holds | Unsure | Rested
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 Value = None | bool | int | float | str | tuple["Value", ...] | Counted | Spread

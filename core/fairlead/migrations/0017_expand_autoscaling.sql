@@ -71,10 +71,14 @@ create trigger pod_drains_mark_anew before update of drain_until on fairlead.pod
     execute function fairlead._mark_anew();
 
 alter table fairlead.worker_leases
-    add column slots_full integer constraint worker_leases_slots_full_is_positive check (slots_full > 0);
+    add column slots_full integer constraint worker_leases_slots_full_is_positive check (slots_full > 0),
+    add column draining boolean not null default false;
 comment on column fairlead.worker_leases.slots_full is
     'Slots that it has once all of its processes are up; slots are those of the ones that are. Null: it '
     'does not say, as a program from before this column.';
+comment on column fairlead.worker_leases.draining is
+    'Its claims are refused. Its renewal sets this when its pod is marked, and takes it back before it '
+    'claims again.';
 
 alter table fairlead.install_options
     add column policy_source text collate "C" not null default 'database'

@@ -105,6 +105,7 @@ class Store:
         values = {
             "lease_seconds": _LEASE_SECONDS,
             "slots": 1,
+            "slots_full": 1,
             "name": NAME,
             "pool": POOL,
             "host": "",

@@ -1,11 +1,11 @@
 -- claim: lease up to %(limit)s queued jobs of the pool to one worker, in claim order.
--- locks: the worker's live row (for share, so that a death or a drain mark cannot be missed), then
---        work_queue rows in claim order (skip locked).
+-- locks: the worker's live row (for share, so that a death or draining cannot be missed), then work_queue
+--        rows in claim order (skip locked).
 -- index: work_queue_claim_order, from the floor on, which asks for its condition on band; jobs_pkey for
 --        what is returned.
 with me as materialized (
     select w.id from fairlead.worker_leases w
-    where w.id = %(worker)s and w.dead_at is null for share
+    where w.id = %(worker)s and w.dead_at is null and not w.draining for share
 ), picked as materialized (
     select q.place
     from fairlead.claim_floors f cross join lateral (
