@@ -7,7 +7,7 @@ from psycopg.rows import TupleRow
 from fairlead.migrate import migrate
 from fairlead.sql import load
 from tests.integration.conftest import Fairlead
-from tests.support import race
+from tests.support import drains, race
 from tests.support.logins import LogIn, as_login
 
 
@@ -74,6 +74,25 @@ def test_the_schedulers_role_sweeps(db: Connection[TupleRow], log_in: LogIn) -> 
     race.let_lapse(db, me)
     assert (me,) == race.mark_dead(scheduler, epoch=epoch)
     assert (running,) == race.steal(scheduler, epoch=epoch)
+
+
+@pytest.mark.usefixtures("isolation")
+def test_the_autoscalers_role_marks_a_pod_and_the_workers_role_heeds_it(
+    log_in: LogIn,
+) -> None:
+    """The one writes marks and the other what became of them."""
+    autoscaler, worker = log_in("fairlead_autoscaler"), log_in("fairlead_worker")
+    me = drains.register(worker)
+    drains.mark(autoscaler)
+    assert (True, True, False) == drains.renew(worker, me)
+    assert drains.say_drained(worker, me)
+    assert 0 == drains.slots(log_in("fairlead_scheduler"), me)
+    assert drains.drained_at(autoscaler) is not None
+
+    drains.lift(autoscaler)
+
+    assert (True, False, False) == drains.renew(worker, me)
+    assert drains.undrain(worker, me)
 
 
 @pytest.mark.usefixtures("isolation")
