@@ -1719,7 +1719,7 @@ COMMENT ON COLUMN fairlead.pool_demand.slots_useful IS 'Slots that what runs and
 
 COMMENT ON COLUMN fairlead.pool_demand.slots_allowed IS 'Slots that the policy lets the pool''s lanes use together, however many jobs come to wait in them: at most those of its maximum, at least slots_useful.';
 
-COMMENT ON COLUMN fairlead.pool_demand.service_mean IS 'Seconds that a job takes; 0 while none has ended.';
+COMMENT ON COLUMN fairlead.pool_demand.service_mean IS 'Seconds that a job takes; while none has ended, what the policy''s estimator begins with.';
 
 COMMENT ON COLUMN fairlead.pool_demand.service_variance IS 'Seconds squared, between jobs.';
 

@@ -18,13 +18,17 @@ from fairlead_scheduler import rates
 from fairlead_scheduler.books import UNCLAIMED, Lane, Queue
 from fairlead_scheduler.bounds import PASSING, Bounds
 from fairlead_scheduler.holds import Member, names
+from fairlead_scheduler.keys import Keys, Value
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.streams import LaneHeads
 from fairlead_scheduler.terms import NO_LIMIT
 from fairlead_scheduler.values import NOBODY, Paused
 
 NEVER_US = 1 << 62
-_LANE_US, _BOUNDED_US = 2, 6
+_LANE_US, _BOUNDED_US, _HEAD_US = 2, 6, 2
+"""About what these cost, so that a tick does not more than it has time for."""
+_HEADS_MAX = 32
+"""Heads of a lane of which keys are looked at."""
 _NO_LENGTHS: Mapping[tuple[str, str], int] = {}
 
 
@@ -150,6 +154,8 @@ class Count:
         self._queues: dict[str, tuple[Part, Queue]] = {}
         self._together: dict[Bounds, tuple[Part, Lane]] = {}
         """What lanes have that share their bounds, in several bands."""
+        self._taken: dict[str, Counter[Value]] = {}
+        """Jobs of each value of a queue's keys that would start."""
         self._unread: list[LaneHeads] = []
         self._queued: Counter[Lane] = Counter()
         self._queued_us: Counter[Lane] = Counter()
@@ -160,26 +166,28 @@ class Count:
         lanes = [lane for queue in every for lane in queue.every()]
         self._left: Iterator[Lane] = iter(lanes)
         self._left_together: Iterator[tuple[Part, Lane]] | None = None
-        self.cost_us = len(lanes) * _LANE_US
-        """About how long all of it takes."""
+        self.cost_us = 0
+        """About how long it has taken so far."""
 
-    def go_on(self, lanes: int) -> Needed | None:
-        """Count so many lanes more; None: some are left."""
+    def go_on(self, cost_us: int) -> Needed | None:
+        """Count lanes for about so long; None: some are left."""
+        until_us = self.cost_us + cost_us
         if self._left_together is None:
-            some = list(islice(self._left, lanes))
-            for lane in some:
+            for lane in self._left:
                 self._take(lane)
-            if len(some) == lanes:
-                return None
+                if self.cost_us >= until_us:
+                    return None
             self._left_together = iter(self._together.values())
-        parts = list(islice(self._left_together, lanes))
-        for part, lane in parts:
+        for part, lane in self._left_together:
             self._bound(part, lane)
-        return self._end() if len(parts) < lanes else None
+            if self.cost_us >= until_us:
+                return None
+        return self._end()
 
     def _bound(self, part: Part, lane: Lane) -> None:
         """Bound what a lane has, and count it to its queue."""
         assert lane.bounds is not None
+        self.cost_us += _BOUNDED_US
         part.bound(lane, lane.bounds, self._most, self._now_us)
         self._queues[lane.queue.name][0].add(part)
 
@@ -200,20 +208,19 @@ class Count:
     def _take(self, lane: Lane) -> None:
         """Count a lane."""
         queue, bounds = lane.queue, lane.bounds
+        self.cost_us += _LANE_US
         total = self._queues.get(queue.name)
         if total is None or total[1].foreign:
             total = self._queues[queue.name] = (total[0] if total else Part(), queue)
         if bounds is None:
             self._take_into(total[0], lane)
         elif len(bounds.members) > 1:
-            self.cost_us += _BOUNDED_US
             self._take_into(self._together.setdefault(bounds, (Part(), lane))[0], lane)
         elif (
             lane.in_flight
             or lane.heads.front is not None
             or (total[0].allowed < self._most.slots)
         ):
-            self.cost_us += _BOUNDED_US
             part = Part()
             self._take_into(part, lane)
             self._bound(part, lane)
@@ -234,12 +241,36 @@ class Count:
             waiting = self._waiting(lane, heads)
         if not (waiting or queued):
             return
+        work_us, now = waiting * self._expected_us(lane), waiting
+        if waiting and lane.queue.keys is not None and lane.queue.keys.demands:
+            now = self._by_keys(lane, lane.queue.keys, waiting)
+            work_us = min(work_us, now * self._most.horizon_us)
         part.queued += queued
-        part.waiting += waiting
-        part.jobs += waiting + queued
-        part.work_us += self._queued_us.get(lane, 0) + waiting * self._expected_us(lane)
+        part.waiting += now
+        part.jobs += queued + (waiting if now else 0)
+        part.work_us += self._queued_us.get(lane, 0) + work_us
         oldest_us = self._since_us[lane] if queued else NEVER_US
         part.oldest_us = min(part.oldest_us, oldest_us, self._since(lane, waiting))
+
+    def _by_keys(self, lane: Lane, keys: Keys[Lane], waiting: int) -> int:
+        """Return how many of a lane's jobs keys would let start at once.
+
+        Known are the values of some heads. Where one of these has to wait for another job of
+        its value, the heads behind them may as well, and are not counted.
+        """
+        free = held = 0
+        for head in islice(lane.heads.ready, _HEADS_MAX):
+            values = keys.heads.get(head[0])
+            if values is None:
+                continue
+            self.cost_us += _HEAD_US
+            taken = self._taken.setdefault(lane.queue.name, Counter())
+            if any(keys.room(value) <= taken[value] for value in values):
+                held += 1
+            else:
+                free += 1
+                taken.update(values)
+        return free if held else waiting
 
     def _expected_us(self, lane: Lane) -> int:
         """Return what the next job of a lane is estimated to take."""

@@ -20,13 +20,13 @@ _BEGINS_US = 200_000
 """How soon after a count the next one may begin where somebody begins to wait."""
 _AGAIN_US = 4 * _SECOND_US
 """How old what is published may grow while nothing changes."""
-_LANES_AT_ONCE = 250
-"""Lanes that a tick has time for: a millisecond, and less where they have no limits."""
+_TICK_US = 500
+"""What a tick has time for."""
 _DUTY = 100
 """A count takes at most one part in so many of the time."""
 _PERIOD_US_MAX = 8 * _SECOND_US
 """But is made so often, since an old one takes no pod away."""
-_ALL_LANES = 1 << 30
+_ALL_US = 1 << 30
 _COUNTED_MAX = 100_000
 
 
@@ -147,7 +147,7 @@ class Demanding:
                 lengths=self._seen.lengths,
             )
         busy = knowledge.pending or order.in_flight
-        needed = needs.count.go_on(_LANES_AT_ONCE if busy else _ALL_LANES)
+        needed = needs.count.go_on(_TICK_US if busy else _ALL_US)
         if needed is None:
             return None
         needs.period_us = min(_PERIOD_US_MAX, max(_SECOND_US, needs.count.cost_us * _DUTY))

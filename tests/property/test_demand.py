@@ -26,10 +26,10 @@ NAMES = st.sampled_from([("q", None), ("q", "a"), ("q", "b"), ("r", None), ("r",
 LANES = ("q/a", "q/b", "r/a", "r/c")
 
 
-def counted(bench: Bench, most: Most, *, lanes: int = 1000) -> Needed:
-    """Count a pool in steps of so many lanes."""
+def counted(bench: Bench, most: Most, *, step_us: int = 1 << 30) -> Needed:
+    """Count a pool in steps of about this length."""
     count = Count(bench.order.ledgers, most, now_us=bench.now_us, begun_us=0)
-    while (needed := count.go_on(lanes)) is None:
+    while (needed := count.go_on(step_us)) is None:
         pass
     return needed
 
@@ -68,7 +68,7 @@ def test_a_pool_never_needs_more_than_the_policy_and_its_maximum_allow(
     assert (needed.work_us > 0) == needed.anything == (needed.oldest_us is not None)
     longest_us = max((cost_ms * 1000 for _, cost_ms in jobs), default=0)
     assert needed.work_us <= needed.jobs * longest_us
-    assert needed == counted(bench, size, lanes=1)
+    assert needed == counted(bench, size, step_us=1)
 
 
 @given(

@@ -13,6 +13,7 @@ from tests.support.pools import table as parsed
 from tests.support.tables import table
 
 SECOND_US = 1_000_000
+WHOLE = 1 << 30
 MOST = Most(slots=40, horizon_us=30 * SECOND_US)
 BANDS = """
 bands: [{name: first, priorities: {from: 50}}, {name: last, maxWait: 1m}]
@@ -20,12 +21,10 @@ queues: [{match: {queue: q}, tenants: {default: {slots: {limit: 3}}}}]
 """
 
 
-def counted(
-    bench: Bench, most: Most = MOST, *, paused: Paused = NOBODY, lanes: int = 1000
-) -> Needed:
+def counted(bench: Bench, most: Most = MOST, *, paused: Paused = NOBODY) -> Needed:
     """Count a pool that has no worker, after the leader has looked at what there is."""
     bench.order.plan(bench.now_us, 0, 0, bench.heads, paused)
-    return begun(bench, most, paused=paused).go_on(lanes) or pytest.fail("not counted whole")
+    return begun(bench, most, paused=paused).go_on(WHOLE) or pytest.fail("not counted whole")
 
 
 def begun(bench: Bench, most: Most = MOST, *, paused: Paused = NOBODY, **lengths: int) -> Count:
@@ -191,6 +190,33 @@ def test_what_a_key_holds_back_is_not_needed() -> None:
     assert 1 == counted(bench).slots_useful
 
 
+def test_a_key_counts_the_jobs_of_a_lane_that_would_start_together() -> None:
+    """One for each account; what other lanes would start counts as well."""
+    keys = {"q": (Demand("payload.account", 1),)}
+    bench = Bench(table({}, keys=keys))
+    for lane, accounts in (("q/a", "xxyz"), ("q/b", "zzz")):
+        for account in accounts:
+            bench.add(lane, 1000, fields={"payload.account": account})
+    bench.plan(0, slots=0)
+    bench.plan(0, slots=0)
+
+    needed = counted(bench)
+
+    assert (3, 4.0) == (needed.slots_useful, needed.work_us / SECOND_US)
+
+
+def test_jobs_of_different_values_are_counted_all() -> None:
+    """No head at hand waits for another."""
+    keys = {"q": (Demand("payload.account", 1),)}
+    bench = Bench(table({}, keys=keys))
+    for account in range(300):
+        bench.add("q/a", 100, fields={"payload.account": str(account)})
+    bench.plan(0, slots=0)
+    bench.plan(0, slots=0)
+
+    assert 300 == counted(bench, Most(1000, 30 * SECOND_US)).slots_useful
+
+
 def test_lanes_of_all_bands_share_their_limit() -> None:
     """A limit belongs to the tenant of a queue in all bands together."""
     bench = Bench(parsed(BANDS))
@@ -231,9 +257,9 @@ def test_a_count_may_be_made_in_parts() -> None:
     whole = counted(bench)
 
     count = begun(bench)
-    parts = [count.go_on(2) for _ in range(3)]
+    parts = [count.go_on(1) for _ in range(6)]
 
-    assert [None, None, whole] == parts
+    assert [None, None, None, None, None, whole] == parts
 
 
 def test_a_lane_that_was_counted_has_that_many() -> None:
@@ -244,7 +270,7 @@ def test_a_lane_that_was_counted_has_that_many() -> None:
     lane = bench.order.ledgers[0].queues["q"].tenants["a"].heads
     lane.streams[0].note_beyond(1000)
 
-    needed = begun(bench, Most(1000, 30 * SECOND_US), a=500).go_on(10)
+    needed = begun(bench, Most(1000, 30 * SECOND_US), a=500).go_on(WHOLE)
 
     assert needed is not None
     assert ((lane,), 500) == (needed.unread, needed.slots_useful)

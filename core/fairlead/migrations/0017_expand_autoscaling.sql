@@ -35,7 +35,7 @@ comment on column fairlead.pool_demand.slots_useful is
 comment on column fairlead.pool_demand.slots_allowed is
     'Slots that the policy lets the pool''s lanes use together, however many jobs come to wait in them: at '
     'most those of its maximum, at least slots_useful.';
-comment on column fairlead.pool_demand.service_mean is 'Seconds that a job takes; 0 while none has ended.';
+comment on column fairlead.pool_demand.service_mean is 'Seconds that a job takes; while none has ended, what the policy''s estimator begins with.';
 comment on column fairlead.pool_demand.service_variance is 'Seconds squared, between jobs.';
 comment on column fairlead.pool_demand.oldest_runnable_at is
     'Since when the oldest job that may run waits; null: there is none.';
