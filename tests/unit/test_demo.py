@@ -8,9 +8,11 @@ from rich.console import Console
 from fairlead.demo import picture, report, sources
 from fairlead.demo.report import Verdict, Wait
 from fairlead.demo.screen import screen
+from fairlead.demo.sources import Classes
 from fairlead.demo.watch import Reading, Ruling, line, ruled
 
-RULING = Ruling(2, "0123456789ab", "a package with a long name", 0.534)
+RULING = Ruling(2, "0123456789ab", ("a package", "one with a long name"), 1.0)
+CLASSES = Classes("flood", frozenset(), frozenset({"small"}))
 
 
 def reading(
@@ -43,7 +45,7 @@ def test_the_policy_and_what_its_tenant_gets_stand_under_each_progress_line() ->
         for seconds in (0.0, 1.0, 2.0):
             show(reading(seconds=seconds, ruling=RULING))
 
-    said = "policy 2 (0123456789ab): a package with a lon has 53% of the slot-time"
+    said = "policy 2 (0123456789ab): a package + one with a  have 100% of slot-time"
     assert said == ruled(RULING)
     assert 2 == out.getvalue().splitlines().count(f"{'':9}{said}")
     assert 80 >= max(map(len, out.getvalue().splitlines()))
@@ -65,16 +67,16 @@ def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:
     out = StringIO()
     console = Console(file=out, width=80)
     waited = [
-        Wait("measure", "standard library", 12.3, 20.0),
+        Wait("measure", "flood", 12.3, 20.0),
         Wait("remind", "caller-1", 0.2, 3.0),
     ]
 
     console.print(report.counts(Verdict(10, 0, 0, 0, 9, 1, 12_345_678, 40.0, 148, 10)))
-    console.print(report.waiting(waited, {"standard library": 700, "small": 3}))
+    console.print(report.waiting(waited, CLASSES))
 
     said = out.getvalue()
     assert "from when it could run until it started" in said
-    assert "standard library, the largest package" in said
+    assert "flood, the largest package" in said
     assert "reminders, from when they fell due" in said
     assert 80 >= max(map(len, said.splitlines()))
 
@@ -84,7 +86,7 @@ def test_the_result_in_json_says_what_the_tables_say() -> None:
     result = Verdict(10, 0, 1, 0, 9, 1, 12_345_678, 40.0, 148, 10)
     waited = [Wait("measure", "flood", seconds, 20.0) for seconds in (0.5, 1.5, 2.5)]
 
-    said = report.as_json(result, waited, {"flood": 700, "small": 3})
+    said = report.as_json(result, waited, CLASSES)
 
     assert (False, 1, 0) == (said["good"], said["doubled"], said["lost"])
     assert [
@@ -97,14 +99,18 @@ def test_the_result_in_json_says_what_the_tables_say() -> None:
     ] == said["waits"]
 
 
-def test_less_work_keeps_the_skew() -> None:
-    """Every package stays, and the largest stays far ahead of the smallest."""
-    all_of_it, some = sources.find(bytes_max=10**12), sources.find(bytes_max=5_000_000)
+def test_the_packages_with_the_most_files_are_the_flood() -> None:
+    """The others come one by one beside them; long files are left out, and counted."""
+    all_of_it, some = sources.find(file_bytes_max=10**9), sources.find(file_bytes_max=20_000)
+    classes = some.classes
 
-    assert {name for name, _ in all_of_it.packages} == {name for name, _ in some.packages}
-    assert all_of_it.biggest == some.biggest
-    assert len(some.packages[0][1]) > 10 * len(some.packages[-1][1])
     assert all_of_it.files == some.files + some.left_out
+    assert all(path.stat().st_size <= 20_000 for _, paths in some.packages for path in paths)
+    assert (some.packages[0][0], 5) == (classes.largest, len(classes.large))
+    assert {name for name, _ in some.packages} == (
+        {classes.largest} | classes.large | classes.small
+    )
+    assert len(some.flood[-1][1]) >= len(some.small[0][1])
 
 
 def test_the_same_run_gives_the_same_small_picture_without_a_path(tmp_path: Path) -> None:
@@ -112,11 +118,13 @@ def test_the_same_run_gives_the_same_small_picture_without_a_path(tmp_path: Path
     waited = [
         Wait("measure", f"package-{job % 80}", 0.1, job / 100) for job in range(8_000)
     ] + [Wait("measure", "flood", 0.1, job / 100) for job in range(4_000)]
-    totals = {"flood": 4_000, **{f"package-{number}": 50 for number in range(80)}}
+    small = [f"package-{number}" for number in range(80)]
+    totals = {"flood": 4_000, **dict.fromkeys(small, 50)}
+    classes = Classes("flood", frozenset(), frozenset(small))
     first, second = tmp_path / "1.svg", tmp_path / "2.svg"
 
     for path in (first, second):
-        picture.draw(path, waited, totals, [(20.0, "worker-1 killed with SIGKILL")])
+        picture.draw(path, waited, totals, classes, [(20.0, "worker-1 killed with SIGKILL")])
 
     drawn = first.read_text()
     assert drawn == second.read_text()

@@ -25,6 +25,8 @@ from fairlead.settings import DatabaseSettings
 from fairlead.store import connect
 
 _PICTURES = (".svg", ".png")
+_WEIGHED = 2
+"""So many of the largest packages are what the policy's edit is about."""
 
 
 def _drawable(plot: Path) -> Path:
@@ -94,7 +96,7 @@ def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
         stack.callback(lambda: fleet.end(fleet.names(), seconds=10.0))
         scene = Scene(
             folder / "policy.yaml",
-            work.biggest,
+            [name for name, _ in work.flood[:_WEIGHED]],
             url=server.url,
             own=own,
             say=say,
@@ -110,7 +112,7 @@ def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
 
 
 def _about(work: sources.Sources) -> str:
-    left_out = f" ({work.left_out:,} more left out)" if work.left_out else ""
+    left_out = f" ({work.left_out:,} long ones left out)" if work.left_out else ""
     packages = f"{len(work.packages)} packages, one tenant each"
     return f"{work.files:,} Python files of {packages}{left_out}"
 

@@ -12,9 +12,10 @@ import typer
 from rich.console import Console
 
 from fairlead.demo import edited, picture, report
+from fairlead.demo.feed import Feed
 from fairlead.demo.scene import Scene
 from fairlead.demo.screen import Show
-from fairlead.demo.sources import Sources
+from fairlead.demo.sources import Package, Sources
 from fairlead.demo.watch import Reading, read
 from fairlead.dev.fleet import Fleet, Program
 from fairlead.sql import load
@@ -25,13 +26,11 @@ _WORKERS = ("worker-1", "worker-2")
 _SLOTS = 2
 _URGENT = 200
 _REMINDERS = 40
-_EDIT_AT = 0.12
-_BURST_AT = 0.3
-_KILL_WORKER_AT = 0.45
-_KILL_LEADER_AT = 0.6
-_UNSCHEDULE_AT = 0.97
-_APART_SECONDS = 2.5  # so that what is said of each in the picture can be read
+_STEADY_SECONDS = 4.0  # of the flood alone, before the edit
+_APART_SECONDS = 3.0  # so that what is said of each in the picture can be read
 _LOOK_SECONDS = 0.25
+_ARRIVE_SECONDS = 16.0  # the small packages, one by one
+_ARRIVE_SECONDS_MAX = 50.0  # what has not come by then is left out
 _GIVE_UP_SECONDS = 180.0
 
 
@@ -56,35 +55,36 @@ class Course:
     ) -> None:
         self._own = own
         self._fleet = fleet
-        self._totals = {name: len(paths) for name, paths in work.packages}
-        # The large packages come first, all at once; the small ones one by one beside them.
-        small = report.small_tenants(self._totals)
-        self._coming = [package for package in work.packages if package[0] in small]
-        self._flood = [package for package in work.packages if package[0] not in small]
+        self._classes = work.classes
+        self._feed = Feed(work)
         self._chance = chance
         self._scene = scene
         self._began = monotonic()
         self._began_at = datetime.now(UTC)
         self._events: list[tuple[float, str]] = []
         self._drawn: list[tuple[float, str]] = []
-        # What is done when so much of the work has ended; an act that answers False is not
-        # done yet, and comes again.
-        self._acts: tuple[tuple[float, Callable[[Reading], bool]], ...] = (
-            (_EDIT_AT, self._edit),
-            (_EDIT_AT, self._see_in_force),
-            (_EDIT_AT, self._edit_back),
-            (_BURST_AT, self._burst),
-            (_KILL_WORKER_AT, self._kill_worker),
-            (_KILL_LEADER_AT, self._kill_leader),
-            (_UNSCHEDULE_AT, self._unschedule),
+        # What is done one after the other, while somebody leads; an act that answers False is
+        # not done yet, and comes again.
+        self._acts: tuple[Callable[[Reading], bool], ...] = (
+            self._edit,
+            self._see_in_force,
+            self._edit_back,
+            self._burst,
+            self._kill_worker,
+            self._see_taken_back,
+            self._kill_leader,
+            self._unschedule,
         )
+        self._first_ended_seconds: float | None = None
+        self._undone_seconds: float | None = None
+        self._killed = 0
+        self._is_leader_killed = False
         self._acted = 0
 
     def begin(self) -> None:
-        """Insert the flood and the nightly roll-ups, then start the fleet."""
+        """Insert the flood, then start the fleet."""
         self._own.execute(load("fairlead.demo", "create"))
-        self._insert(self._flood)
-        self._own.execute(load("fairlead.demo", "schedule"), {"packages": list(self._totals)})
+        self._insert(self._feed.flood({}, {}))
         for name in _SCHEDULERS:
             self._fleet.start(Program(name, "fairlead_scheduler.main"))
         flags = ("--app", "fairlead.demo.app:tasks", "--concurrency", str(_SLOTS))
@@ -104,7 +104,7 @@ class Course:
                 return True
             if reading.seconds > _GIVE_UP_SECONDS or self._fleet.given_up:
                 return False
-            self._arrive(reading)
+            self._insert_more(reading)
             self._act(reading)
         return False
 
@@ -118,77 +118,100 @@ class Course:
         found = self._scene.effect()
         if as_json:
             typer.echo(
-                json.dumps(report.as_json(result, waited, self._totals, found), indent=2)
+                json.dumps(report.as_json(result, waited, self._classes, found), indent=2)
             )
         else:
             console.print(report.counts(result))
-            console.print(report.waiting(waited, self._totals))
+            console.print(report.waiting(waited, self._classes))
             if found is not None:
                 console.print(edited.table(found))
-        picture.draw(plot, waited, self._totals, self._drawn)
+        picture.draw(plot, waited, self._feed.inserted, self._classes, self._drawn)
         console.print(f"the picture is in {plot}", highlight=False, soft_wrap=True)
         return result.good
 
     def _look(self) -> Reading:
-        return read(
+        reading = read(
             self._own,
             seconds=monotonic() - self._began,
-            coming=sum(len(paths) for _, paths in self._coming),
-            totals=self._totals,
+            coming=self._feed.coming,
+            totals=self._feed.inserted,
             names={self._fleet.pid(name): name for name in self._fleet.names()},
             events=[f"{seconds:5.1f} s  {what}" for seconds, what in self._events],
             ruling=self._scene.look(),
         )
+        self._feed.look(reading.seconds, reading.ended)
+        if reading.ended and self._first_ended_seconds is None:
+            self._first_ended_seconds = reading.seconds
+        return reading
+
+    @property
+    def _is_done(self) -> bool:
+        return self._acted == len(self._acts)
 
     def _is_over(self, reading: Reading) -> bool:
-        left = reading.unfinished + reading.coming
-        return self._acted == len(self._acts) and left == 0
+        return self._is_done and reading.unfinished + reading.coming == 0
 
-    def _arrive(self, reading: Reading) -> None:
-        """Insert the next small package, once the edit has been watched.
+    def _insert_more(self, reading: Reading) -> None:
+        """Keep the flood up until the last death, and insert the next small package.
 
-        What a weight is entitled to would change with each, and with forty of them be so little
-        that a few jobs would hide the effect.
+        The small ones come once the edit has been watched: what a weight is entitled to would
+        change with each, and with forty of them be so little that a few jobs would hide it.
         """
-        if reading.ended and self._coming and self._scene.is_over:
-            self._insert([self._coming.pop(0)])
+        if not reading.ended or self._is_done:
+            return
+        if not self._is_leader_killed:
+            done = {each.name: each.done for each in reading.tenants}
+            self._insert(self._feed.flood(done, self._scene.weights))
+        if self._undone_seconds is not None:
+            since = reading.seconds - self._undone_seconds
+            self._insert(self._feed.small(since / _ARRIVE_SECONDS))
+        if reading.seconds > _ARRIVE_SECONDS_MAX:
+            self._feed.stop()
 
     def _act(self, reading: Reading) -> None:
-        """Do the next act when its share of the jobs has ended and somebody leads."""
-        if self._acted == len(self._acts) or reading.leader not in _SCHEDULERS:
+        """Do the next act while somebody leads."""
+        if self._is_done or reading.leader not in _SCHEDULERS:
             return
-        share, act = self._acts[self._acted]
-        if reading.fraction >= share and act(reading):
+        if self._acts[self._acted](reading):
             self._acted += 1
 
-    def _insert(self, packages: Sequence[tuple[str, tuple[Path, ...]]]) -> None:
+    def _insert(self, packages: Sequence[Package]) -> None:
         pairs = [(name, str(path)) for name, paths in packages for path in paths]
         self._own.execute(
             load("fairlead.demo", "enqueue_files"),
             {"packages": [name for name, _ in pairs], "paths": [path for _, path in pairs]},
         )
 
-    def _edit(self, _reading: Reading) -> bool:
-        self._draw(self._scene.raise_weight(monotonic() - self._began))
+    def _edit(self, reading: Reading) -> bool:
+        """Edit the file once the flood has run for a while."""
+        first = self._first_ended_seconds
+        if first is None or reading.seconds < first + _STEADY_SECONDS:
+            return False
+        self._draw(self._scene.raise_weight())
         return True
 
-    def _see_in_force(self, reading: Reading) -> bool:
+    def _see_in_force(self, _reading: Reading) -> bool:
         """Say when the leader has it in force, if it ever does."""
         edit = self._scene.edit
         if edit is not None and edit.in_force_seconds is not None:
             after = edit.in_force_seconds - edit.saved_seconds
             self._note(f"policy {edit.version} ({edit.digest}) in force after {after:.1f} s")
             return True
-        return self._scene.seen(reading.seconds)
+        return self._scene.seen()
 
     def _edit_back(self, reading: Reading) -> bool:
-        if not self._scene.seen(reading.seconds):
+        """Undo the edit when its effect is known; then the small ones and roll-ups come."""
+        if not self._scene.seen():
             return False
+        self._draw(self._scene.restore_weight())
+        self._undone_seconds = reading.seconds
         found = self._scene.effect()
         said = None if found is None else edited.line(found)
         if said is not None:
             self._note(said)
-        self._draw(self._scene.restore_weight())
+        self._own.execute(
+            load("fairlead.demo", "schedule"), {"packages": list(self._feed.inserted)}
+        )
         return True
 
     def _burst(self, reading: Reading) -> bool:
@@ -202,22 +225,38 @@ class Course:
         return True
 
     def _kill_worker(self, reading: Reading) -> bool:
-        if self._is_soon(reading):
+        """Kill one of those that hold the most jobs."""
+        most = max((each.running for each in reading.workers), default=0)
+        if not most or self._is_soon(reading):
             return False
-        name = self._chance.choice(_WORKERS)
-        self._fleet.kill(name)
-        self._draw(f"{name} killed with SIGKILL")
+        victims = [each for each in reading.workers if each.running == most]
+        victim = self._chance.choice(victims)
+        self._fleet.kill(victim.name)
+        self._killed = victim.id
+        held = "1 job" if most == 1 else f"{most} jobs"
+        self._draw(f"{victim.name} killed with SIGKILL, holding {held}")
         return True
+
+    def _see_taken_back(self, reading: Reading) -> bool:
+        """Wait until what the dead one held is taken back; if it was nothing, kill again."""
+        row = self._own.execute(load("fairlead.demo", "held"), {"worker": self._killed})
+        held, recovered = (int(str(each)) for each in row.fetchone() or (0, 0))
+        if not held and not recovered:
+            self._kill_worker(reading)
+        return recovered > 0
 
     def _kill_leader(self, reading: Reading) -> bool:
         if self._is_soon(reading):
             return False
         self._fleet.kill(reading.leader)
+        self._is_leader_killed = True
         self._draw(f"{reading.leader}, the leader, killed with SIGKILL")
         return True
 
     def _unschedule(self, _reading: Reading) -> bool:
-        """End the roll-ups, which would go on for ever."""
+        """End the roll-ups, which would go on for ever, once the last small package is in."""
+        if not self._feed.is_over:
+            return False
         self._own.execute(load("fairlead.demo", "unschedule"))
         return True
 

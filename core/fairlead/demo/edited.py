@@ -11,7 +11,7 @@ from fairlead.demo.effect import (
     Effect,
     Judged,
 )
-from fairlead.demo.watch import wait
+from fairlead.demo.watch import together, wait
 
 
 def table(found: Effect) -> Table:
@@ -22,13 +22,10 @@ def table(found: Effect) -> Table:
         out.add_column(name, justify="right")
     if found.version is not None:
         out.add_row("policy", f"{found.version} ({found.digest})")
-    out.add_row(f"weight of {found.tenant[:26]}", f"1 → {found.weight:g}")
-    for name, value in (
-        ("share of slot-time before", found.share_before),
-        ("share while in force", found.share_after),
-        ("share it is entitled to", found.share_entitled),
-    ):
-        out.add_row(name, _part(value))
+    out.add_row(f"weight of {together(found.tenants)[:26]}", f"1 → {found.weight:g}")
+    out.add_row("share of slot-time before", _part(found.share_before))
+    out.add_row("share while in force", _part(found.share_after, found.share_give_or_take))
+    out.add_row("share the weight entitles to", _part(found.share_entitled))
     after = found.in_force_after_seconds
     out.add_row(
         "in force after the save",
@@ -38,7 +35,7 @@ def table(found: Effect) -> Table:
     )
     out.add_row(
         f"effect {EFFECT_SECONDS:g} s after the save",
-        _part(found.effect, found.effect_of_one_job),
+        _part(found.effect, found.give_or_take),
         f"≥ {EFFECT_LOWEST:.0%}",
         _verdict(found.effect_judged),
     )
@@ -60,7 +57,7 @@ def as_json(edit: Effect) -> dict[str, object]:
     return {
         **asdict(edit),
         "effect": edit.effect,
-        "effect_of_one_job": edit.effect_of_one_job,
+        "give_or_take": edit.give_or_take,
         "in_force_judged": edit.in_force_judged.value,
         "effect_judged": edit.effect_judged.value,
     }

@@ -1,4 +1,4 @@
-"""What an edit of one tenant's weight led to: shares of slot-time, from who had a slot when.
+"""What an edit of some tenants' weight led to: shares of slot-time, from who had a slot when.
 
 Values in, values out. Times are seconds since the run began.
 """
@@ -6,6 +6,7 @@ Values in, values out. Times are seconds since the run began.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from math import sqrt
 from typing import NamedTuple
 
 IN_FORCE_SECONDS_MAX = 2.0
@@ -14,8 +15,15 @@ EFFECT_SECONDS = 5.0
 """and so long after the save"""
 EFFECT_LOWEST = 0.95
 """at least this part of its effect is to be there."""
-_BEFORE_SECONDS = 2.0
-_WINDOW_SECONDS_LOWEST = 2.0
+_BEFORE_SECONDS = 3.0
+_FIRST_SECONDS = 3.0
+"""The effect is looked at from so long after the save: what came later than the fifth second
+would be missing in it."""
+_SECONDS_LOWEST = 4.0
+_PARTS = 6
+_STUDENT = 2.02
+"""Student's t for so many parts less one: 95 % sure that what is sought is not below the
+interval, and 95 % that it is not above."""
 _SAMPLES = 40
 
 
@@ -29,7 +37,10 @@ class Judged(Enum):
 
 
 class Spell(NamedTuple):
-    """One job's time: when it began to wait, when it had a slot, and when it gave it back."""
+    """One job's time: when it began to wait, when it had a slot, and when it gave it back.
+
+    Of a job that has no slot yet, and of one that still has it, what is to come is infinite.
+    """
 
     tenant: str
     waiting_seconds: float
@@ -38,27 +49,28 @@ class Spell(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """A tenant's weight in a policy file that was saved, and the version that came of it."""
+    """A weight of some tenants in a policy file that was saved, and what came of it."""
 
-    tenant: str
+    tenants: tuple[str, ...]
     weight: float
     saved_seconds: float
     version: int | None = None
     digest: str | None = None
     in_force_seconds: float | None = None
     """When a leader said so; None: none has."""
+    undone_seconds: float | None = None
+    """When the file was saved as it had been."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
     """What became of an edit. None is what there was not the time or the work to see.
 
-    The shares are of slot-time: for two seconds before the save, and from the moment that the
-    edit is in force until five seconds after the save. A single second of it would say little,
-    for a few slots and jobs of up to a second.
+    The shares are of slot-time: for three seconds before the save, and from three seconds
+    after it until it was undone.
     """
 
-    tenant: str
+    tenants: tuple[str, ...]
     weight: float
     version: int | None
     digest: str | None
@@ -66,8 +78,11 @@ class Effect:
     share_before: float | None
     share_after: float | None
     share_entitled: float | None
-    share_of_one_job: float
-    """What one more or one less of the longest jobs makes of the share after."""
+    share_give_or_take: float | None
+    """So far below the share after may the one be that a longer look would find, or so far
+    above; each of them is 95 % sure."""
+    jobs_after: int
+    """How many jobs had a slot in that time."""
 
     @property
     def effect(self) -> float | None:
@@ -78,9 +93,11 @@ class Effect:
         return (self.share_after - self.share_before) / way
 
     @property
-    def effect_of_one_job(self) -> float | None:
-        """How much of the way one more or one less of the longest jobs is."""
-        return None if self._way is None else self.share_of_one_job / self._way
+    def give_or_take(self) -> float | None:
+        """How far from the effect the one may be that a longer look would find."""
+        if self._way is None or self.share_give_or_take is None:
+            return None
+        return self.share_give_or_take / self._way
 
     @property
     def in_force_judged(self) -> Judged:
@@ -92,13 +109,13 @@ class Effect:
 
     @property
     def effect_judged(self) -> Judged:
-        """Whether enough of the effect was there soon enough, as far as jobs can tell."""
-        there, one_job = self.effect, self.effect_of_one_job
-        if there is None or one_job is None:
+        """Whether enough of the effect was there soon enough, as far as a sample can tell."""
+        there, give_or_take = self.effect, self.give_or_take
+        if there is None or give_or_take is None:
             return Judged.UNSEEN
-        if there >= EFFECT_LOWEST:
+        if there - give_or_take >= EFFECT_LOWEST:
             return Judged.MET
-        return Judged.CLOSE if there + one_job >= EFFECT_LOWEST else Judged.MISSED
+        return Judged.CLOSE if there + give_or_take >= EFFECT_LOWEST else Judged.MISSED
 
     @property
     def _way(self) -> float | None:
@@ -108,44 +125,47 @@ class Effect:
         return entitled - before
 
 
-def effect(spells: Sequence[Spell], edit: Edit) -> Effect:
-    """Return what an edit led to."""
+def effect(spells: Sequence[Spell], edit: Edit, now_seconds: float) -> Effect:
+    """Return what an edit has led to by now."""
     saved, in_force = edit.saved_seconds, edit.in_force_seconds
-    last = saved + EFFECT_SECONDS
-    first = last if in_force is None else max(in_force, saved)
-    is_seen = last - first >= _WINDOW_SECONDS_LOWEST
+    first = saved + _FIRST_SECONDS
+    last = now_seconds if edit.undone_seconds is None else edit.undone_seconds
+    is_seen = in_force is not None and last - first >= _SECONDS_LOWEST
     entitled = share_entitled(spells, edit, first, last) if is_seen else None
     return Effect(
-        tenant=edit.tenant,
+        tenants=edit.tenants,
         weight=edit.weight,
         version=edit.version,
         digest=edit.digest,
         in_force_after_seconds=None if in_force is None else max(0.0, in_force - saved),
-        share_before=share(spells, edit.tenant, saved - _BEFORE_SECONDS, saved),
-        share_after=share(spells, edit.tenant, first, last) if entitled else None,
+        share_before=share(spells, edit.tenants, saved - _BEFORE_SECONDS, saved),
+        share_after=share(spells, edit.tenants, first, last) if entitled else None,
         share_entitled=entitled,
-        share_of_one_job=_share_of_one_job(spells, first, last),
+        share_give_or_take=(
+            _give_or_take(spells, edit.tenants, first, last) if entitled else None
+        ),
+        jobs_after=sum(_within(spell, first, last) > 0 for spell in spells),
     )
 
 
 def share(
-    spells: Sequence[Spell], tenant: str, from_seconds: float, until_seconds: float
+    spells: Sequence[Spell], tenants: Sequence[str], from_seconds: float, until_seconds: float
 ) -> float | None:
-    """Return a tenant's part of the slot-time between two moments; None if nobody had any."""
+    """Return tenants' part of the slot-time between two moments; None if nobody had any."""
+    own, whole = _slot_seconds(spells, tenants, from_seconds, until_seconds)
+    return own / whole if whole else None
+
+
+def _slot_seconds(
+    spells: Sequence[Spell], tenants: Sequence[str], from_seconds: float, until_seconds: float
+) -> tuple[float, float]:
+    """Return the slot-time that some tenants had, and what all had together."""
     whole = own = 0.0
     for spell in spells:
         took = _within(spell, from_seconds, until_seconds)
         whole += took
-        own += took * (spell.tenant == tenant)
-    return own / whole if whole else None
-
-
-def _share_of_one_job(
-    spells: Sequence[Spell], from_seconds: float, until_seconds: float
-) -> float:
-    took = [_within(spell, from_seconds, until_seconds) for spell in spells]
-    whole = sum(took)
-    return max(took) / whole if whole else 0.0
+        own += took * (spell.tenant in tenants)
+    return own, whole
 
 
 def _within(spell: Spell, from_seconds: float, until_seconds: float) -> float:
@@ -153,19 +173,40 @@ def _within(spell: Spell, from_seconds: float, until_seconds: float) -> float:
     return max(0.0, min(spell.ended_seconds, until_seconds) - begun)
 
 
+def _give_or_take(
+    spells: Sequence[Spell], tenants: Sequence[str], from_seconds: float, until_seconds: float
+) -> float | None:
+    """Return half the width of the interval about a share, from its parts' shares.
+
+    The batch means of simulation: parts that are long beside a job hardly hang together. What
+    a fair queue owes in one part it gives in the next, so that this is rather too wide.
+    """
+    step = (until_seconds - from_seconds) / _PARTS
+    begins = [from_seconds + index * step for index in range(_PARTS)]
+    parts = [_slot_seconds(spells, tenants, begin, begin + step) for begin in begins]
+    whole = sum(part for _, part in parts)
+    if not whole:
+        return None
+    mean = sum(own for own, _ in parts) / whole
+    squares = sum((own - mean * part) ** 2 for own, part in parts)
+    return _STUDENT * sqrt(_PARTS * squares / (_PARTS - 1)) / whole
+
+
 def share_entitled(
     spells: Sequence[Spell], edit: Edit, from_seconds: float, until_seconds: float
 ) -> float | None:
     """Return what the weight entitles to beside those who have work, each of weight 1.
 
-    None when the tenant itself had nothing waiting at some moment of it.
+    None when one of the tenants itself had nothing waiting at some moment of it.
     """
     step = (until_seconds - from_seconds) / _SAMPLES
     found = 0.0
+    own = edit.weight * len(edit.tenants)
     for sample in range(_SAMPLES):
         now = from_seconds + (sample + 0.5) * step
         there = [s for s in spells if s.waiting_seconds <= now < s.ended_seconds]
-        if not any(s.tenant == edit.tenant and now < s.began_seconds for s in there):
+        waiting = {s.tenant for s in there if now < s.began_seconds}
+        if not waiting.issuperset(edit.tenants):
             return None
-        found += edit.weight / (edit.weight + len({s.tenant for s in there}) - 1)
+        found += own / (own + len({s.tenant for s in there} - set(edit.tenants)))
     return found / _SAMPLES

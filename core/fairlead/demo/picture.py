@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fairlead.demo.report import Wait, large_tenants, largest_tenant, small_tenants
+from fairlead.demo.report import Wait
+from fairlead.demo.sources import Classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +35,7 @@ def draw(
     path: Path,
     waited: Sequence[Wait],
     totals: Mapping[str, int],
+    classes: Classes,
     events: Sequence[tuple[float, str]],
 ) -> None:
     """Draw each tenant's progress over time, and what was killed when, into an SVG or PNG."""
@@ -42,7 +44,7 @@ def draw(
 
     figure = Figure(figsize=(9, 4.5), layout="constrained")
     axes = figure.subplots()
-    small, large = small_tenants(totals), large_tenants(totals)
+    small, large = classes.small, classes.large
     for name, total in totals.items():
         ends = [w.ended_seconds for w in waited if w.tenant == name and w.kind == "measure"]
         pen = _SMALL if name in small else _LARGE if name in large else _LARGEST
@@ -50,13 +52,13 @@ def draw(
     for pen, label in (
         (_SMALL, f"{len(small)} small packages, arriving one by one"),
         (_LARGE, f"{len(large)} large packages, there from the start"),
-        (_LARGEST, f"{largest_tenant(totals)}, the largest package"),
+        (_LARGEST, f"{classes.largest}, the largest package"),
     ):
         axes.plot([], [], color=pen.colour, linewidth=pen.width, label=label)
     for seconds, what in events:
         _draw_event(axes, seconds, what)
     axes.set_xlabel("seconds since the first jobs were inserted")
-    axes.set_ylabel("% of the package's files measured")
+    axes.set_ylabel("% of the tenant's jobs ended")
     axes.set_title("Small tenants finish early beside a flood")
     axes.set_xlim(left=0)
     axes.set_ylim(0, 102)

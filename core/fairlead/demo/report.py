@@ -1,6 +1,6 @@
 """How the demo ends: what the database says happened, as a table and a picture."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -8,11 +8,10 @@ from rich.table import Table
 
 from fairlead.demo import edited
 from fairlead.demo.effect import Effect
+from fairlead.demo.sources import Classes
 from fairlead.demo.watch import wait
 from fairlead.sql import load
 from fairlead.store import Connection
-
-_SMALL_FILES_MAX = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,21 +74,6 @@ def waits(connection: Connection, began: datetime) -> tuple[Wait, ...]:
     )
 
 
-def small_tenants(totals: Mapping[str, int]) -> frozenset[str]:
-    """Return the tenants with few files."""
-    return frozenset(name for name, count in totals.items() if count <= _SMALL_FILES_MAX)
-
-
-def large_tenants(totals: Mapping[str, int]) -> frozenset[str]:
-    """Return the tenants between the small ones and the largest."""
-    return frozenset(totals) - small_tenants(totals) - {largest_tenant(totals)}
-
-
-def largest_tenant(totals: Mapping[str, int]) -> str:
-    """Return the tenant with the most files."""
-    return max(totals, key=lambda name: totals[name])
-
-
 def counts(result: Verdict) -> Table:
     """Lay out what became of the jobs."""
     out = Table(title="What the database says", show_header=False)
@@ -109,13 +93,13 @@ def counts(result: Verdict) -> Table:
     return out
 
 
-def waiting(waited: Sequence[Wait], totals: Mapping[str, int]) -> Table:
+def waiting(waited: Sequence[Wait], classes: Classes) -> Table:
     """Lay out how long the jobs of each class waited for a slot."""
     out = Table(title="How long a job waited, from when it could run until it started")
     out.add_column("jobs of")
     for name in ("jobs", "half under", "99 % under"):
         out.add_column(name, justify="right")
-    for each in _classes(waited, totals):
+    for each in _classes(waited, classes):
         half, most = wait(each.p50_seconds), wait(each.p99_seconds)
         out.add_row(each.jobs_of, f"{each.jobs:,}", half, most)
     return out
@@ -124,15 +108,15 @@ def waiting(waited: Sequence[Wait], totals: Mapping[str, int]) -> Table:
 def as_json(
     result: Verdict,
     waited: Sequence[Wait],
-    totals: Mapping[str, int],
+    classes: Classes,
     edit: Effect | None = None,
 ) -> dict[str, object]:
     """Return what the tables say as one JSON object."""
-    classes = [asdict(each) for each in _classes(waited, totals)]
+    waits = [asdict(each) for each in _classes(waited, classes)]
     return {
         **asdict(result),
         "good": result.good,
-        "waits": classes,
+        "waits": waits,
         "edit": None if edit is None else edited.as_json(edit),
     }
 
@@ -147,19 +131,18 @@ class _Class:
     p99_seconds: float
 
 
-def _classes(waited: Sequence[Wait], totals: Mapping[str, int]) -> Iterator[_Class]:
+def _classes(waited: Sequence[Wait], classes: Classes) -> Iterator[_Class]:
     """Sum up the waits of each class of jobs that there are any of."""
-    small, large = small_tenants(totals), large_tenants(totals)
-    largest = largest_tenant(totals)
+    small, large, largest = classes.small, classes.large, classes.largest
     measured = [each for each in waited if each.kind == "measure"]
-    classes = (
+    found = (
         (f"{len(small)} small packages", [w for w in measured if w.tenant in small]),
         (f"{len(large)} large packages", [w for w in measured if w.tenant in large]),
         (f"{largest}, the largest package", [w for w in measured if w.tenant == largest]),
         ("urgent calls", [w for w in waited if w.kind == "urgent"]),
         ("reminders, from when they fell due", [w for w in waited if w.kind == "remind"]),
     )
-    for name, these in classes:
+    for name, these in found:
         seconds = sorted(w.wait_seconds for w in these)
         if seconds:
             half, most = _quantile(seconds, 0.5), _quantile(seconds, 0.99)

@@ -4,11 +4,11 @@ The file is watched as `fairlead dev --policy FILE` watches it. Everything that 
 edit is read back from the database.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from fairlead.demo.effect import Edit, Effect, Spell, effect, share
+from fairlead.demo.effect import EFFECT_SECONDS, Edit, Effect, Spell, effect, share
 from fairlead.demo.watch import Ruling
 from fairlead.dev.policy import PolicyFile
 from fairlead.sql import load
@@ -17,8 +17,10 @@ from fairlead.store import Connection
 QUEUE = "sources"
 _FACTOR = 10
 _SHOWN_SECONDS = 2.0
-_HELD_SECONDS = 6.0
-_PATIENCE_SECONDS = 15.0
+_BEFORE_SECONDS = 4.0
+_WATCHED_SECONDS_LOWEST = EFFECT_SECONDS + 4.0
+_WATCHED_SECONDS_MAX = 18.0
+_GIVE_OR_TAKE_ENOUGH = 0.025
 
 
 class Scene:
@@ -26,7 +28,7 @@ class Scene:
 
     Args:
         file: where the policy goes.
-        tenant: whose weight is edited; whoever has the most work.
+        tenants: whose weight is edited; they have work until the edit is undone.
         url: the database.
         own: the application's connection.
         say: where the watcher's lines go.
@@ -35,19 +37,18 @@ class Scene:
     def __init__(
         self,
         file: Path,
-        tenant: str,
+        tenants: Sequence[str],
         *,
         url: str,
         own: Connection,
         say: Callable[[str, str], None],
     ) -> None:
         self._file = file
-        self._tenant = tenant
+        self._tenants = tuple(tenants)
         self._own = own
         self._began_at = datetime.now(UTC)
         self._edit: Edit | None = None
         self._version = 0
-        self._restored = False
         self._write(version=1, weight=1)
         self._watcher = PolicyFile(file, url, say)
 
@@ -57,7 +58,7 @@ class Scene:
         self._watcher.look()
 
     def look(self) -> Ruling | None:
-        """Let the file be looked at; say what is in force, and what the tenant gets."""
+        """Let the file be looked at; say what is in force, and what the tenants get."""
         self._watcher.look()
         row = self._own.execute(
             load("fairlead.demo", "policy"), {"began": self._began_at}
@@ -71,32 +72,42 @@ class Scene:
                 version=version, digest=digest, in_force_seconds=in_force
             )
         self._version = version
-        return Ruling(version, digest, self._tenant, self._share_now())
+        return Ruling(version, digest, self._tenants, self._share_now())
 
-    def raise_weight(self, seconds: float) -> str:
-        """Save the file with the tenant's weight times ten; return what was done in words."""
+    def raise_weight(self) -> str:
+        """Save the file with the tenants' weight times ten; return what was done in words."""
         self._write(version=2, weight=_FACTOR)
-        self._edit = Edit(self._tenant, _FACTOR, seconds)
-        return f"policy.yaml saved: {self._tenant} weighs {_FACTOR}, not 1"
+        self._edit = Edit(self._tenants, _FACTOR, self._now())
+        names = " and ".join(self._tenants)
+        weigh = "weighs" if len(self._tenants) == 1 else "weigh"
+        return f"policy.yaml: {names} {weigh} {_FACTOR}"
 
     def restore_weight(self) -> str:
         """Save the file as it was; return what was done in words."""
-        self._write(version=3, weight=1)
-        self._restored = True
-        return f"policy.yaml saved: {self._tenant} weighs 1 again"
-
-    def seen(self, seconds: float) -> bool:
-        """Whether the edit was in force for long enough, or will not be in time."""
         assert self._edit is not None
-        since = self._edit.in_force_seconds
-        if since is not None and seconds >= since + _HELD_SECONDS:
-            return True
-        return seconds >= self._edit.saved_seconds + _PATIENCE_SECONDS
+        self._edit = self._edit._replace(undone_seconds=self._now())
+        self._write(version=3, weight=1)
+        return "policy.yaml: all weigh 1 again"
+
+    def seen(self) -> bool:
+        """Whether the edit was watched for long enough: until its effect is known closely.
+
+        How long that takes is a matter of how long the jobs are; in the end it is enough.
+        """
+        assert self._edit is not None
+        since = self._now() - self._edit.saved_seconds
+        if since < _WATCHED_SECONDS_LOWEST:
+            return False
+        found = self.effect()
+        give_or_take = None if found is None else found.give_or_take
+        is_known = give_or_take is not None and give_or_take <= _GIVE_OR_TAKE_ENOUGH
+        return is_known or since >= _WATCHED_SECONDS_MAX
 
     @property
-    def is_over(self) -> bool:
-        """Whether the file says again what it said at first."""
-        return self._restored
+    def weights(self) -> Mapping[str, float]:
+        """What the file says now."""
+        is_raised = self._edit is not None and self._edit.undone_seconds is None
+        return dict.fromkeys(self._tenants, float(_FACTOR)) if is_raised else {}
 
     @property
     def edit(self) -> Edit | None:
@@ -105,31 +116,41 @@ class Scene:
 
     def effect(self) -> Effect | None:
         """Read what the edit led to; None: the run ended before there was one."""
-        return None if self._edit is None else effect(self._spells(), self._edit)
+        if self._edit is None:
+            return None
+        spells = self._spells(seconds=self._edit.saved_seconds - _BEFORE_SECONDS)
+        return effect(spells, self._edit, self._now())
 
     def _share_now(self) -> float | None:
-        now = (datetime.now(UTC) - self._began_at).total_seconds()
+        now = self._now()
         spells = self._spells(seconds=now - _SHOWN_SECONDS)
-        return share(spells, self._tenant, now - _SHOWN_SECONDS, now)
+        return share(spells, self._tenants, now - _SHOWN_SECONDS, now)
 
-    def _spells(self, *, seconds: float = 0.0) -> list[Spell]:
-        """Read who had a slot of the queue, of jobs that ended after so many seconds."""
+    def _now(self) -> float:
+        """Return the seconds since the run began."""
+        return (datetime.now(UTC) - self._began_at).total_seconds()
+
+    def _spells(self, *, seconds: float) -> list[Spell]:
+        """Read who had a slot of the queue, but for jobs that ended before so many seconds."""
         since = self._began_at + timedelta(seconds=seconds)
         values = {"began": self._began_at, "since": since}
         rows = self._own.execute(load("fairlead.demo", "slots"), values).fetchall()
         return [Spell(str(name), *(float(str(at)) for at in times)) for name, *times in rows]
 
     def _write(self, *, version: int, weight: int) -> None:
-        self._file.write_text(document(self._tenant, version, weight))
+        self._file.write_text(document(self._tenants, version, weight))
 
 
-def document(tenant: str, version: int, weight: int) -> str:
+def document(tenants: Sequence[str], version: int, weight: int) -> str:
     """Return the policy file's text."""
+    overrides = "\n".join(
+        f'        - {{match: {{tenant: "{tenant}"}}, weight: {weight}}}' for tenant in tenants
+    )
     return f"""\
 version: {version}
 queues:
   - match: {{queue: "{QUEUE}"}}
     tenants:
       overrides:
-        - {{match: {{tenant: "{tenant}"}}, weight: {weight}}}
+{overrides}
 """

@@ -8,14 +8,29 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STANDARD_LIBRARY = "standard library"
-_BYTES_MAX = 40_000_000  # half a minute on two idle cores, a minute where they are shared
+_FLOOD_PACKAGES = 6
+_FILE_BYTES_MAX = 32_000
+"""A longer file would hold one of the demo's few slots for a second and more, and hide in what
+it takes what a weight is to show."""
+
+Package = tuple[str, tuple[Path, ...]]
+"""A package's name, which is its tenant's, and its files."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The tenants as the tables and the picture tell them apart."""
+
+    largest: str
+    large: frozenset[str]
+    small: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Files by package, the largest package first, and how many were left out for time."""
+    """Files by package, the largest package first, and how many were too long."""
 
-    packages: tuple[tuple[str, tuple[Path, ...]], ...]
+    packages: tuple[Package, ...]
     left_out: int
 
     @property
@@ -24,17 +39,26 @@ class Sources:
         return sum(len(paths) for _, paths in self.packages)
 
     @property
-    def biggest(self) -> str:
-        """The tenant with the most files."""
-        return self.packages[0][0]
+    def flood(self) -> tuple[Package, ...]:
+        """The packages with the most files, there from the start."""
+        return self.packages[:_FLOOD_PACKAGES]
+
+    @property
+    def small(self) -> tuple[Package, ...]:
+        """The others, which come one by one beside them."""
+        return self.packages[_FLOOD_PACKAGES:]
+
+    @property
+    def classes(self) -> Classes:
+        """Who is of the flood, and who is not."""
+        largest, *large = (name for name, _ in self.flood)
+        return Classes(largest, frozenset(large), frozenset(name for name, _ in self.small))
 
 
-def find(*, bytes_max: int = _BYTES_MAX) -> Sources:
-    """Return the source files of this interpreter and its packages.
-
-    Above `bytes_max` every package but the smallest is thinned evenly, so that the skew stays.
-    """
-    sizes: dict[str, list[tuple[Path, int]]] = {}
+def find(*, file_bytes_max: int = _FILE_BYTES_MAX) -> Sources:
+    """Return the source files of this interpreter and its packages, but for long ones."""
+    found: dict[str, list[Path]] = {}
+    left_out = 0
     paths = sysconfig.get_paths()
     library, site = Path(paths["stdlib"]), Path(paths["purelib"])
     for root in (library, site):
@@ -42,17 +66,13 @@ def find(*, bytes_max: int = _BYTES_MAX) -> Sources:
             parts = path.relative_to(root).parts
             if root == library and "site-packages" in parts:
                 continue
+            if path.stat().st_size > file_bytes_max:
+                left_out += 1
+                continue
             tenant = STANDARD_LIBRARY if root == library else parts[0].removesuffix(".py")
-            sizes.setdefault(tenant, []).append((path, path.stat().st_size))
-    total = sum(size for files in sizes.values() for _, size in files)
-    share = min(1.0, bytes_max / total)
-    kept = {tenant: _thinned(files, share) for tenant, files in sizes.items()}
-    packages = sorted(kept.items(), key=lambda item: (-len(item[1]), item[0]))
-    left_out = sum(map(len, sizes.values())) - sum(map(len, kept.values()))
+            found.setdefault(tenant, []).append(path)
+    packages = sorted(
+        ((name, tuple(files)) for name, files in found.items()),
+        key=lambda package: (-len(package[1]), package[0]),
+    )
     return Sources(tuple(packages), left_out)
-
-
-def _thinned(files: list[tuple[Path, int]], share: float) -> tuple[Path, ...]:
-    """Keep this share of the files, evenly spread; at least five of them."""
-    count = min(len(files), max(5, round(len(files) * share)))
-    return tuple(files[index * len(files) // count][0] for index in range(count))

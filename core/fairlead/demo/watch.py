@@ -35,15 +35,16 @@ class Worker:
     name: str
     slots: int
     running: int
+    id: int
 
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The policy in force, and what the tenant that it is about gets of the slot-time."""
+    """The policy in force, and what the tenants that it is about get of the slot-time."""
 
     version: int
     digest: str
-    tenant: str
+    tenants: tuple[str, ...]
     share: float | None
 
 
@@ -94,7 +95,7 @@ def read(
     done = {str(row[0]): row for row in rows}
     tenants = tuple(_tenant(name, total, done.get(name)) for name, total in totals.items())
     workers = tuple(
-        Worker(str(row[0]), int(str(row[2])), int(str(row[3])))
+        Worker(str(row[0]), int(str(row[2])), int(str(row[3])), int(str(row[4])))
         for row in connection.execute(load("fairlead.demo", "workers")).fetchall()
         if row[1] == "live"
     )
@@ -132,11 +133,17 @@ def line(reading: Reading) -> str:
 
 
 def ruled(ruling: Ruling) -> str:
-    """Say in at most 80 characters which policy is in force, and what its tenant gets."""
+    """Say in at most 80 characters which policy is in force, and what its tenants get."""
     said = f"policy {ruling.version} ({ruling.digest})"
     if ruling.share is None:
         return said
-    return f"{said}: {ruling.tenant[:20]} has {ruling.share:.0%} of the slot-time"
+    names, have = together(ruling.tenants)[:23], "has" if len(ruling.tenants) == 1 else "have"
+    return f"{said}: {names} {have} {ruling.share:.0%} of slot-time"
+
+
+def together(tenants: Sequence[str]) -> str:
+    """Return tenants' names as one word of a line."""
+    return " + ".join(tenants)
 
 
 def draw(reading: Reading) -> RenderableType:
