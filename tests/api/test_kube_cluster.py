@@ -7,8 +7,15 @@ from datetime import UTC, datetime
 import pytest
 
 from fairlead_autoscaler.kube.cluster import Cluster
-from fairlead_autoscaler.kube.port import ConflictError, Event, NotFoundError
+from fairlead_autoscaler.kube.port import (
+    ConflictError,
+    Documents,
+    Event,
+    NotFoundError,
+    UnreachableError,
+)
 from tests.support.kubernetes import api, objects, scenes
+from tests.support.kubernetes.faults import Fault
 from tests.support.kubernetes.objects import Object, part
 from tests.support.waiting import until
 
@@ -148,13 +155,24 @@ def test_an_edit_of_the_policy_is_told_and_shown(server: api.Api) -> None:
         assert ("", "pools: {}\n") == (before.live.text, before.values.text)
         told.clear()
 
-        scenes.edit(server.client(), scenes.NAMES.policy, "pools: {default: {}}\n")
+        scenes.edit(server.client(), scenes.POLICY, "pools: {default: {}}\n")
 
         until(lambda: told, what="the change of the policy")
         live = cluster.documents().live
         assert live is not None
         assert "pools: {default: {}}\n" == live.text
         assert live == cluster.read_documents().live
+
+
+def test_a_policy_that_is_in_no_config_map_is_not_watched(server: api.Api) -> None:
+    """`policy.source: database`: there is no right to the ConfigMaps then."""
+    server.asked.clear()
+    names = replace(scenes.NAMES, policy=None, policy_values=None)
+    with scenes.watching(server.client(), names=names) as cluster:
+        shown, asked = cluster.documents(), cluster.read_documents()
+
+    assert Documents(live=None, values=None) == shown == asked
+    assert "configmaps" not in {each.resource for each in server.rights()}
 
 
 def test_the_status_is_replaced_whole(cluster: Cluster) -> None:
@@ -199,6 +217,19 @@ def test_a_lease_is_written_once_at_each_version(cluster: Cluster) -> None:
         cluster.write_lease(replace(lease, holder="other", duration_seconds=10))
 
     assert "me" == cluster.lease().holder
+
+
+def test_what_is_no_answer_of_an_api_server_is_an_error_of_the_port(
+    server: api.Api, cluster: Cluster
+) -> None:
+    """A proxy's page, say: nobody knows what became of the request."""
+    server.faults.add(Fault(kind="strange", resource="leases"))
+    server.faults.add(Fault(kind="strange", resource="configmaps", verb="get"))
+    server.faults.add(Fault(kind="strange", resource="horizontalpodautoscalers"))
+
+    for ask in (cluster.lease, cluster.status, cluster.autoscalers):
+        with pytest.raises(UnreachableError, match="not an API server"):
+            ask()
 
 
 def test_the_same_event_again_counts_up_the_first(server: api.Api, cluster: Cluster) -> None:

@@ -178,6 +178,7 @@ def test_a_list_of_many_pages_is_whole(server: api.Api) -> None:
         Fault(kind="answer", code=500, verb="list"),
         Fault(kind="answer", code=429, retry_after="1", verb="list"),
         Fault(kind="cut", verb="list"),
+        Fault(kind="strange", verb="list"),
         Fault(kind="answer", code=503, verb="watch"),
         Fault(kind="answer", code=429, retry_after="1", verb="watch"),
         Fault(kind="answer", code=403, verb="watch"),

@@ -167,7 +167,7 @@ class Cluster:
     def scale(self, name: str) -> Scale:
         """Ask what a Deployment is asked for."""
         body = self._client.call("GET", f"{self._apps}/{name}/scale")
-        return values.scale(wire.SCALE.validate_json(body))
+        return values.scale(wire.read(wire.SCALE, body))
 
     def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
         """Ask for so many pods, unless the Deployment is newer than `version`."""
@@ -189,7 +189,7 @@ class Cluster:
             # The watch may be behind by more than a moment: then the next look would fail too.
             self._refresh(name)
             raise
-        return values.scale(wire.SCALE.validate_json(body))
+        return values.scale(wire.read(wire.SCALE, body))
 
     def say(self, event: Event) -> None:
         """Record an event; the same again within six minutes counts up the first."""
@@ -198,7 +198,7 @@ class Cluster:
     def status(self) -> Mapping[str, str]:
         """Ask what the status ConfigMap holds."""
         body = self._client.call("GET", f"{self._maps}/{self._names.status}")
-        return wire.ONE_CONFIG_MAP.validate_json(body).data
+        return wire.read(wire.ONE_CONFIG_MAP, body).data
 
     def write_status(self, data: Mapping[str, str]) -> None:
         """Replace all that we wrote to the status ConfigMap."""
@@ -227,7 +227,7 @@ class Cluster:
         """Ask for the HorizontalPodAutoscalers, by the Deployment that they target."""
         body = self._client.call("GET", self._hpas, query=_LIST)
         found: dict[str, tuple[str, ...]] = {}
-        for each in wire.AUTOSCALERS.validate_json(body).items:
+        for each in wire.read(wire.AUTOSCALERS, body).items:
             target = each.spec.scale_target_ref
             if target.kind == "Deployment":
                 found[target.name] = (*found.get(target.name, ()), each.metadata.name)
@@ -236,7 +236,7 @@ class Cluster:
     def quota_pods(self) -> int | None:
         """Ask how many pods the namespace's quotas would let be added."""
         body = self._client.call("GET", f"{self._core}/resourcequotas", query=_LIST)
-        return values.quota_pods(wire.QUOTAS.validate_json(body).items)
+        return values.quota_pods(wire.read(wire.QUOTAS, body).items)
 
     def _watch(self, source: Source[W], mirror: Mirror[W, V]) -> Watch[W, V]:
         return Watch(
@@ -285,7 +285,7 @@ class Cluster:
                 except KubeError as error:
                     self._troubled(self._apps, error)
                     return
-                read = wire.ONE_DEPLOYMENT.validate_json(body)
+                read = wire.read(wire.ONE_DEPLOYMENT, body)
                 mirror = self._deployments[pool].mirror
                 mirror.put(read.metadata.uid, read, as_of=self._clock())
 
@@ -300,4 +300,4 @@ class Cluster:
             body = self._client.call("GET", f"{self._maps}/{name}")
         except NotFoundError:
             return None
-        return values.document(wire.ONE_CONFIG_MAP.validate_json(body), None, None)
+        return values.document(wire.read(wire.ONE_CONFIG_MAP, body), None, None)

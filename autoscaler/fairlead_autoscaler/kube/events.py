@@ -49,7 +49,7 @@ class Events:
         said = self._said.get(event)
         if said is None or now - said.at > _SAME_WITHIN_SECONDS or not self._again(event, said):
             body = self._client.call("POST", self._path, body=self._new(event))
-            name = wire.EVENT.validate_json(body).metadata.name
+            name = wire.read(wire.EVENT, body).metadata.name
             said = _Said(name, 0, now)
         self._said.pop(event, None)
         self._said[event] = _Said(said.name, said.count + 1, now)

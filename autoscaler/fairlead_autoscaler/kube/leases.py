@@ -62,8 +62,8 @@ class Leases:
         )
 
     def _known(self, body: bytes) -> Lease:
+        read = values.lease(wire.read(wire.LEASE, body))
         whole = cast("dict[str, dict[str, Json]]", json.loads(body))
         self._metadata = {key: each for key, each in whole["metadata"].items() if key in _KEPT}
-        read = values.lease(wire.LEASE.validate_json(body))
         self._version = read.version
         return read

@@ -14,7 +14,7 @@ from random import random
 from threading import Event, Lock
 from typing import Generic, Protocol, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from fairlead_autoscaler.kube import wire
 from fairlead_autoscaler.kube.client import Client, Stream
@@ -147,15 +147,14 @@ class Watch(Generic[W, V]):
                 self._version = self._list()
                 return 0.0
             self._version = self._follow(self._version)
-        except (KubeError, ValidationError) as error:
+        except KubeError as error:
             return self._failed(error)
         return 0.0 if self._clock() - begun > _STORM_SECONDS else _REST_SECONDS
 
-    def _failed(self, error: KubeError | ValidationError) -> float:
+    def _failed(self, error: KubeError) -> float:
         if self._stop.is_set():
             return 0.0
-        told = error if isinstance(error, KubeError) else KubeError("not what a watch sends")
-        self._troubled(self._source.path, told)
+        self._troubled(self._source.path, error)
         passing = isinstance(error, (UnreachableError, BusyError))
         if not passing or self._failures + 1 >= _FAILURES_UNTIL_LIST:
             self._version = None
@@ -171,7 +170,7 @@ class Watch(Generic[W, V]):
         query = dict([source.selector], limit=str(_PAGE))
         objects: list[tuple[str, W]] = []
         while True:
-            page = source.page.validate_json(self._client.call("GET", source.path, query=query))
+            page = wire.read(source.page, self._client.call("GET", source.path, query=query))
             objects += ((source.uid(each), each) for each in page.items)
             if not page.metadata.continue_:
                 break
@@ -210,17 +209,17 @@ class Watch(Generic[W, V]):
     def _take(self, line: bytes) -> str | None:
         """Take a line of the watch, and return the version it leads to; None: forgotten."""
         now = self._clock()
-        kind = wire.KIND.validate_json(line).type
+        kind = wire.read(wire.KIND, line).type
         if kind == "ERROR":
-            trouble = wire.ERROR.validate_json(line).object
+            trouble = wire.read(wire.ERROR, line).object
             if trouble.code == 410:
                 return None
             raise UnreachableError(f"the watch ended: {trouble.code} {trouble.message}")
-        version = wire.BOOKMARK.validate_json(line).object.metadata.resource_version
+        version = wire.read(wire.BOOKMARK, line).object.metadata.resource_version
         if kind == "BOOKMARK":
             self.mirror.as_of = now
             return version
-        each = self._source.line.validate_json(line).object
+        each = wire.read(self._source.line, line).object
         if kind == "DELETED":
             self.mirror.remove(self._source.uid(each), as_of=now)
         else:

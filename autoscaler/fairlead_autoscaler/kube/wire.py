@@ -7,8 +7,17 @@ a pod is ten kilobytes of text, and seven fields of it are wanted.
 from datetime import datetime
 from typing import Annotated, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 from pydantic.alias_generators import to_camel
+
+from fairlead_autoscaler.kube.port import UnreachableError
 
 
 def _nothing_is_empty(value: object) -> object:
@@ -249,3 +258,18 @@ ONE_CONFIG_MAP = TypeAdapter(ConfigMap)
 ONE_DEPLOYMENT = TypeAdapter(Deployment)
 AUTOSCALERS = TypeAdapter(Listed[Autoscaler])
 QUOTAS = TypeAdapter(Listed[Quota])
+
+R = TypeVar("R")
+
+
+def read(adapter: TypeAdapter[R], body: bytes) -> R:
+    """Return what an answer says.
+
+    Raises:
+        UnreachableError: It says nothing of that kind: something else than an API server
+            answered, and nobody knows what became of the request.
+    """
+    try:
+        return adapter.validate_json(body)
+    except ValidationError as error:
+        raise UnreachableError(f"not an API server's answer: {error.title}") from error

@@ -122,7 +122,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _broken(self, fault: Fault | None) -> bool:
         """Do what keeps a request from being carried out; tell whether that was all."""
-        if fault is None or fault.kind in {"lost", "trickle", "cut"}:
+        if fault is None or fault.kind in {"lost", "trickle", "cut", "strange"}:
             return False
         if fault.kind == "hang":
             self._hang()
@@ -145,6 +145,8 @@ class _Handler(BaseHTTPRequestHandler):
         if fault is not None and fault.kind == "lost":
             self._hang()
             return
+        if fault is not None and fault.kind == "strange":
+            raw, fault = b"<html>It works!</html>", None
         self.send_response(201 if method == "POST" else 200)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(raw)))

@@ -6,7 +6,7 @@ from typing import Literal
 
 from tests.support.kubernetes.rights import Right
 
-Kind = Literal["answer", "lost", "hang", "trickle", "cut"]
+Kind = Literal["answer", "lost", "hang", "trickle", "cut", "strange"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -15,7 +15,7 @@ class Fault:
 
     `answer`: refused with `code`. `lost`: carried out, and its answer never sent. `hang`: never
     carried out nor answered. `trickle`: answered a byte at a time. `cut`: the connection is
-    closed in the middle of the answer.
+    closed in the middle of the answer. `strange`: answered as by something else.
     """
 
     kind: Kind

@@ -21,13 +21,15 @@ EVENTS = f"/apis/events.k8s.io/v1/namespaces/{NAMESPACE}/events"
 HPAS = f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers"
 
 WORKERS = "release-worker-default"
+POLICY = "release-policy"
+POLICY_VALUES = "release-policy-values"
 
 NAMES = Names(
     namespace=NAMESPACE,
     pods=",".join(f"{key}={value}" for key, value in SELECTOR.items()),
     deployments={"default": WORKERS},
-    policy="release-policy",
-    policy_values="release-policy-values",
+    policy=POLICY,
+    policy_values=POLICY_VALUES,
     status="release-status",
     lease="release-autoscaler",
     identity="autoscaler-0",
@@ -38,8 +40,8 @@ def install(admin: Client, *, replicas: int | None = 0) -> None:
     """Create what the chart renders: the Deployment, the ConfigMaps and the empty Lease."""
     made: list[tuple[str, Object]] = [
         (DEPLOYMENTS, objects.deployment(WORKERS, "default", replicas=replicas)),
-        (MAPS, objects.config_map(NAMES.policy)),
-        (MAPS, objects.config_map(NAMES.policy_values, {"policy.yaml": "pools: {}\n"})),
+        (MAPS, objects.config_map(POLICY)),
+        (MAPS, objects.config_map(POLICY_VALUES, {"policy.yaml": "pools: {}\n"})),
         (MAPS, objects.config_map(NAMES.status)),
         (LEASES, objects.lease(NAMES.lease)),
     ]
@@ -49,10 +51,10 @@ def install(admin: Client, *, replicas: int | None = 0) -> None:
 
 @contextmanager
 def watching(
-    client: Client, *, changed: Callable[[], None] = lambda: None
+    client: Client, *, names: Names = NAMES, changed: Callable[[], None] = lambda: None
 ) -> Generator[Cluster]:
     """Watch while inside, from when everything was shown once."""
-    cluster = Cluster(client, NAMES, changed=changed)
+    cluster = Cluster(client, names, changed=changed)
     cluster.start()
     try:
         until(lambda: synced(cluster), what="the first list of everything", seconds=20)

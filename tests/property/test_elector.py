@@ -1,0 +1,118 @@
+"""Never two who write: whatever is lost, late, frozen, killed or slow, on any clocks."""
+
+from random import Random
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from tests.support.kubernetes.election import World
+
+SHARES = st.sampled_from([0.0, 0.1, 0.5])
+RATES = st.floats(0.8, 1.25)
+SECONDS = st.floats(0.01, 20.0)
+TAKE_OVER_SECONDS_MAX = 12.2
+
+
+class Elections(RuleBasedStateMachine):
+    """Candidates come, go, freeze and are cut off; the world checks after each event."""
+
+    @initialize(seed=st.integers(0, 2**32), rates=st.lists(RATES, min_size=2, max_size=3))
+    def begin(self, seed: int, rates: list[float]) -> None:
+        """Begin with some candidates, each with its own clock."""
+        self.world = World(random=Random(seed))
+        for rate in rates:
+            self.world.join(rate=rate)
+
+    @rule(seconds=SECONDS)
+    def time_goes_by(self, seconds: float) -> None:
+        """Let everything happen that happens meanwhile."""
+        self.world.advance(seconds)
+
+    @rule(lost=SHARES, unanswered=SHARES, late=st.sampled_from([0.0, 2.0, 15.0]))
+    def the_network_changes(self, lost: float, unanswered: float, late: float) -> None:
+        """Let requests get lost, answers get lost, and requests arrive late."""
+        self.world.lost, self.world.unanswered = lost, unanswered
+        self.world.late_seconds = late
+
+    @rule(seconds=SECONDS)
+    def the_server_is_down(self, seconds: float) -> None:
+        """Let the server carry nothing out."""
+        self.world.down_until = self.world.now + seconds
+
+    @rule(place=st.integers(0, 2), seconds=SECONDS)
+    def one_freezes(self, place: int, seconds: float) -> None:
+        """Stop a process for a while; the leader as soon as any other."""
+        if self.world.candidates:
+            self.world.candidates[place % len(self.world.candidates)].freeze(seconds)
+
+    @rule(rate=RATES)
+    def the_leader_dies(self, rate: float) -> None:
+        """Kill whoever leads; another process takes its place."""
+        if leader := self.world.leader():
+            leader.kill()
+            self.world.join(rate=rate)
+
+    @rule(rate=RATES)
+    def the_leader_leaves(self, rate: float) -> None:
+        """Let whoever leads stop in order; another process takes its place."""
+        if leader := self.world.leader():
+            leader.leave()
+            self.world.join(rate=rate)
+
+    @invariant()
+    def one_writes(self) -> None:
+        """At most one trusts the Lease."""
+        if hasattr(self, "world"):
+            self.world.check()
+
+    def teardown(self) -> None:
+        """However it went, somebody leads soon after all faults are over."""
+        if not hasattr(self, "world"):
+            return
+        world = self.world
+        world.lost = world.unanswered = world.late_seconds = 0.0
+        world.down_until = 0.0
+        for each in world.candidates:
+            each.frozen_until = 0.0
+        world.advance_until(lambda: world.leader() is not None, seconds=60)
+        assert world.leader() is not None
+
+
+Elections.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestElections = Elections.TestCase
+
+
+def taken_over(world: World, fault: str) -> float:
+    """Let whoever leads fall, and return how long it took until another one led."""
+    world.advance_until(lambda: world.leader() is not None, seconds=60)
+    world.advance(world.random.uniform(20, 25))
+    leader = world.leader()
+    assert leader is not None
+    if fault == "frozen":
+        leader.freeze(20)
+    elif fault == "killed":
+        leader.kill()
+    else:
+        leader.leave()
+    if fault != "frozen":
+        world.join()
+    return world.advance_until(
+        lambda: (now := world.leader()) is not None and now is not leader, seconds=60
+    )
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_thousand_leaders_fall_and_none_is_missed_for_long(seed: int) -> None:
+    """Take-over <= 12.2 s after a crash or a freeze, <= 3 s after an orderly stop."""
+    world = World(random=Random(seed))
+    for _ in range(2):
+        world.join()
+    slowest = {"killed": 0.0, "frozen": 0.0, "left": 0.0}
+    for _ in range(200):
+        fault = world.random.choice(sorted(slowest))
+        slowest[fault] = max(slowest[fault], taken_over(world, fault))
+
+    assert max(slowest["killed"], slowest["frozen"]) <= TAKE_OVER_SECONDS_MAX, slowest
+    assert slowest["left"] <= 3, slowest
