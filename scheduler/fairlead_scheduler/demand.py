@@ -150,7 +150,7 @@ class Count:
         lengths: Mapping[tuple[str, str], int] = _NO_LENGTHS,
     ) -> None:
         self._most, self._now_us, self._begun_us = most, now_us, begun_us
-        self._paused, self._lengths = paused, lengths
+        self._paused, self._lengths = paused, dict(lengths)
         self._queues: dict[str, tuple[Part, Queue]] = {}
         self._together: dict[Bounds, tuple[Part, Lane]] = {}
         """What lanes have that share their bounds, in several bands."""
@@ -287,7 +287,8 @@ class Count:
             more = more or stream.more
         if more:
             self._unread.append(heads)
-            counted = self._lengths.get((heads.queue, heads.tenant), 0)
+            # It is over all bands, so that one of them takes it.
+            counted = self._lengths.pop((heads.queue, heads.tenant), 0)
             return max(waiting, counted - lane.in_flight)
         return waiting
 

@@ -276,6 +276,28 @@ def test_a_lane_that_was_counted_has_that_many() -> None:
     assert ((lane,), 500) == (needed.unread, needed.slots_useful)
 
 
+def test_what_was_counted_of_a_tenant_counts_in_one_band() -> None:
+    """A length is over all bands; the others have what is at hand."""
+    bench = Bench(parsed(BANDS))
+    bench.add("r/b", 100, rank=-60)
+    bench.add("r/b", 100)
+    bench.plan(0)
+    for ledger in bench.order.ledgers:
+        ledger.queues["r"].tenants["b"].heads.streams[0].note_beyond(1000)
+
+    count = Count(
+        bench.order.ledgers,
+        Most(1000, 30 * SECOND_US),
+        now_us=bench.now_us,
+        begun_us=0,
+        lengths={("r", "b"): 500},
+    )
+    needed = count.go_on(WHOLE)
+
+    assert needed is not None
+    assert 501 == needed.slots_useful
+
+
 def test_lanes_are_counted_up_to_what_saturates_the_maximum() -> None:
     """With work for all slots throughout the objective nothing asks for more."""
     bench = Bench()
