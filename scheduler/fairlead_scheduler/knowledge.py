@@ -17,6 +17,7 @@ from fairlead_scheduler.marks import ReceiptMark
 from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.pools import Pools
 from fairlead_scheduler.rates import Used
+from fairlead_scheduler.scans import Scans
 from fairlead_scheduler.sights import Sight
 from fairlead_scheduler.tail import Probe, Tail
 from fairlead_scheduler.terms import Table
@@ -90,6 +91,7 @@ class Knowledge:
         self._receipts = ReceiptMark()
         self._receipts_us = 0
         self._wants: tuple[Want, ...] = ()
+        self._scans = Scans(self.heads)
         self._probe: Probe | None = None
         self._now_us = queued.now_us
         self.lagging = False
@@ -105,6 +107,11 @@ class Knowledge:
     def pending(self) -> bool:
         """Whether there is something that could be dispatched."""
         return self.heads.total > 0 or bool(self._wants)
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to take in or to plan than one look had time for."""
+        return self._scans.behind or self.heads.behind or self.order.behind
 
     def workers(self, pool: str | None) -> Workers:
         """Return the slots of a pool's live workers, as rules may ask for them; None: none."""
@@ -164,15 +171,13 @@ class Knowledge:
         self.order.learn(view.texts)
         for item in news:
             self._take_news(item, now_us)
+        self._scans.take()
 
     def survey(self, lanes: Lanes) -> None:
-        """Take a scan of all lanes, the first of which is made at the take-over.
-
-        A stream's first job shows what was missed before the cursor, its last what lies beyond.
-        """
-        self.heads.swept(lanes.first())
-        self.heads.missed(lanes.last())
-        self.heads.surveyed()
+        """Take a scan of all lanes at once: the first one, which is made at the take-over."""
+        self._scans.add(lanes)
+        while self._scans.behind:
+            self._scans.take()
 
     def plan(self, now_us: int) -> tuple[Plan, ...]:
         """Decide what to dispatch now, pool by pool, and count it as dispatched."""
@@ -345,7 +350,7 @@ class Knowledge:
             case Ruled(table):
                 self.order.apply(table, now_us)
             case Surveyed(lanes):
-                self.survey(lanes)
+                self._scans.add(lanes)
             case Audited(queued):
                 self.order.reconcile(queued.rows(), queued.now_us, self.heads)
                 self.capacity.audited(_holders(queued), self.order.in_flight)

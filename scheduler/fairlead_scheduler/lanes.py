@@ -20,6 +20,8 @@ from fairlead_scheduler.values import AnyHead, Found, HeadsSettings, Stream, Wan
 _AHEAD_MAX = 200_000
 """Rows that refills may deliver before the tail reaches them. Beyond that the tail delivers
 some a second time, and dispatch refuses them."""
+_CHANGED_AT_ONCE = 1000
+"""Lanes that a plan has time to look at anew: a new one takes several microseconds."""
 
 
 class Heads:
@@ -48,6 +50,7 @@ class Heads:
         self._lanes: dict[tuple[str, str, int], LaneHeads] = {}
         self._place_of: Callable[[str, int], int] | None = None
         self._changed: list[LaneHeads] = []
+        self._behind = False
         self._dry: dict[StreamHeads, None] = {}
         self._low: dict[StreamHeads, None] = {}
         self._watched: set[LaneHeads] = set()
@@ -61,6 +64,11 @@ class Heads:
     def total(self) -> int:
         """How many heads are held."""
         return self._total
+
+    @property
+    def behind(self) -> bool:
+        """Whether the last plan had no time for all lanes that had changed."""
+        return self._behind
 
     @property
     def streams(self) -> int:
@@ -208,9 +216,13 @@ class Heads:
         self.missed((Found(job_id, seq, *stream, hint_us, seen_us),))
 
     def take_changed(self) -> list[LaneHeads]:
-        """Return the lanes that may have got or lost work since the last call."""
-        changed = self._changed
-        self._changed = []
+        """Return the lanes that may have got or lost work, no more than a plan has time for.
+
+        The others come first the next time.
+        """
+        changed = self._changed[:_CHANGED_AT_ONCE]
+        self._changed = self._changed[_CHANGED_AT_ONCE:]
+        self._behind = bool(self._changed)
         for lane in changed:
             lane.changed = False
         if self._watched:

@@ -146,14 +146,15 @@ class Loop:
         """Tell whether only new jobs could be news: nothing waits or runs, nobody called."""
         knowledge, calm = self._knowledge, self._calm
         still = calm.resting and calm.quiet and now < self._look_due and self._news.empty()
-        known = knowledge.pending or knowledge.order.in_flight
+        known = knowledge.pending or knowledge.order.in_flight or knowledge.behind
         return still and knowledge.tail.settled and not known
 
     def _is_still(self, view: View, news: Sequence[News]) -> bool:
         """Tell whether nothing is known that a plan could be about, so it need not be made."""
         seen = view.observed.ids or view.receipts or view.fills or view.found or view.workers
         knowledge = self._knowledge
-        return not (seen or news or knowledge.pending or knowledge.order.in_flight)
+        known = knowledge.pending or knowledge.order.in_flight or knowledge.behind
+        return not (seen or news or known)
 
     def _dispatch(self) -> int:
         """See which rules hold now, plan, and apply the plans; wake workers that may rest.
@@ -295,7 +296,8 @@ class Loop:
         share = tick_share(jobs=planned, free=self._knowledge.free)
         seconds = self._settings.tick_seconds * share
         knowledge = self._knowledge
-        if knowledge.lagging or knowledge.order.awaits_values or not view.probed_all:
+        awaits = knowledge.lagging or knowledge.behind or knowledge.order.awaits_values
+        if awaits or not view.probed_all:
             seconds = 0.0
         elif not knowledge.order.awaits_verdicts:
             seconds = self._calm_seconds(seconds)

@@ -21,11 +21,12 @@ from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
 from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.order import NEVER, OUT
+from fairlead_scheduler.pauses import Pauses
 from fairlead_scheduler.picks import Picks
 from fairlead_scheduler.shared import Shared
 from fairlead_scheduler.streams import NEVER_AGES, LaneHeads
 from fairlead_scheduler.terms import Table
-from fairlead_scheduler.values import NOBODY, Paused, QueueRow
+from fairlead_scheduler.values import Paused, QueueRow
 
 _REFRESH_US = 10
 """How much longer it takes until the next refresh for each job in flight. One costs a
@@ -44,7 +45,7 @@ class FairOrder:
         self._flights: dict[int, Flight] = {}
         self._ledger = Ledger(table, self._flights, shared, band=band)
         self._lanes: dict[LaneHeads, Lane] = {}
-        self._paused = NOBODY
+        self._pauses = Pauses()
         self._touched: set[int] | None = None
         self._asked: tuple[traits.Asked, ...] = ()
         self._refreshed_us = 0
@@ -130,6 +131,11 @@ class FairOrder:
             free=free,
             mean_us=self.mean_us,
         )
+
+    @property
+    def behind(self) -> bool:
+        """Whether the next plan is to let lanes wait for service for which one had no time."""
+        return self._pauses.behind
 
     @property
     def awaits_values(self) -> bool:
@@ -260,7 +266,7 @@ class FairOrder:
         self._lanes.clear()
         self._ledger = Ledger(table, self._flights, shared, band=self.band)
         self._ledger.now_us = now_us
-        self._paused = NOBODY
+        self._pauses = Pauses()
         self._touched = None
         self._asked = ()
         recovery.adopt(self._ledger, rows, now_us, floor)
@@ -287,11 +293,8 @@ class FairOrder:
     def arrive(self, changed: Iterable[LaneHeads], paused: Paused) -> list[Queue]:
         """Let lanes with new heads wait for service; returns the queues that they join."""
         ledger = self._ledger
-        arrived: list[Queue] = []
-        if paused != self._paused:
-            self._paused = paused
-            for queue in ledger.queues.values():
-                arrived += [queue for lane in queue.every() if self.admit(lane)]
+        heeded = self._pauses.heed(paused, ledger.queues)
+        arrived = [lane.queue for lane in heeded if self.admit(lane)]
         for heads in changed:
             lane = self._lanes.get(heads)
             if lane is None:
@@ -362,7 +365,7 @@ class FairOrder:
             if lane.active:
                 ledger.rest(lane)
             return False
-        paused = self._paused and names(self._paused, lane)
+        paused = self._pauses.name(lane)
         if paused or ledger.shared.name is None:
             ledger.hold(lane, PAUSED if paused else POOL)
             return False

@@ -189,6 +189,11 @@ class PoolOrder:
         return looked(self.ledgers, now_us, slots=slots, free=free)
 
     @property
+    def behind(self) -> bool:
+        """Whether the next plan is to let lanes wait for service for which one had no time."""
+        return any(order.behind for order in self._orders)
+
+    @property
     def awaits_values(self) -> bool:
         """Whether the last plan left something to be dispatched once its traits are read."""
         return any(order.awaits_values for order in self._orders)

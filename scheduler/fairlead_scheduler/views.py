@@ -3,7 +3,7 @@
 A list is one column of many rows, which costs a tenth of as many rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
@@ -12,6 +12,9 @@ from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.tail import Probe
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Found, QueueRow, Want
+
+_LANES_AT_ONCE = 500
+"""Ten thousand would hold up a dispatch for longer than a tick."""
 
 
 class Observed(NamedTuple):
@@ -83,6 +86,21 @@ class Lanes(NamedTuple):
     since_us: list[int]
     last_ids: list[int]
     last_seqs: list[int]
+
+    def parts(self) -> "Iterator[Lanes]":
+        """Yield them some at a time, as many as a look has time for."""
+        for begin in range(0, len(self.ids or ()), _LANES_AT_ONCE):
+            part = slice(begin, begin + _LANES_AT_ONCE)
+            yield Lanes(
+                self.ids[part] if self.ids else None,
+                self.seqs[part],
+                self.queues[part],
+                self.tenants[part],
+                self.ranks[part],
+                self.since_us[part],
+                self.last_ids[part],
+                self.last_seqs[part],
+            )
 
     def first(self) -> list[Found]:
         """Return the first job of each stream, as the heads take it."""

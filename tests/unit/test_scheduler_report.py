@@ -361,6 +361,8 @@ def test_a_look_waits_until_there_is_time_for_every_lane() -> None:
     bench = Reported(TWO)
     for number in range(3000):
         bench.add(f"q/t{number}x", 1000)
+    for _plan in range(3):
+        bench.plan(0)
     bench.dispatch(20)
     for _tick in range(3000 // 250 + 1):
         assert bench.step() is None

@@ -1,0 +1,127 @@
+"""Ten thousand lanes at once: each look and each plan takes as many as it has time for."""
+
+from fairlead_scheduler.knowledge import Knowledge
+from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.values import Found
+from fairlead_scheduler.views import Lanes, News, Observed, Queued, Surveyed, View, Worker
+from tests.support.fair_bench import Bench
+
+_US = 1_000_000
+
+
+def knowing() -> Knowledge:
+    """Return what a leader knows of an empty database."""
+    queued = Queued(_US, None, [], None, [], [], [], [], [], [], [])
+    return Knowledge(
+        pool="default",
+        queued=queued,
+        newest_id=10_000,
+        queued_max=1000,
+        round_us=10_000,
+        tail_max=1000,
+    )
+
+
+def scan(count: int) -> Lanes:
+    """Return a scan that finds one job in each of so many lanes."""
+    ids = list(range(1, count + 1))
+    names = [f"t{number}" for number in ids]
+    return Lanes(ids, ids, ["q"] * count, names, [0] * count, [_US] * count, ids, ids)
+
+
+def look(knowledge: Knowledge, *news: News) -> None:
+    """Let the leader look once, and plan."""
+    knowledge.ask(_US, workers=False)
+    observed = Observed(_US, 1, 1, None, None, None, None, [], [], [], [], None, None)
+    view = View(
+        observed=observed,
+        receipts=[],
+        fills=[],
+        found=[],
+        probed_all=True,
+        workers=[Worker(1, 10)],
+    )
+    knowledge.learn(view, news)
+    knowledge.plan(_US)
+
+
+def test_a_survey_is_taken_in_over_several_looks() -> None:
+    """No look is longer than a tick, however many lanes there are."""
+    knowledge = knowing()
+    known: list[tuple[int, bool]] = []
+    look(knowledge, Surveyed(scan(1200)))
+    known.append((knowledge.heads.streams, knowledge.behind))
+    for _ in range(3):
+        look(knowledge)
+        known.append((knowledge.heads.streams, knowledge.behind))
+
+    assert [(500, True), (1000, True), (1200, True), (1200, False)] == known
+
+
+def test_two_surveys_are_taken_in_one_after_the_other() -> None:
+    """A survey that comes early does not take the place of the rest of the one before."""
+    knowledge = knowing()
+    look(knowledge, Surveyed(scan(600)), Surveyed(scan(700)))
+    for _ in range(2):
+        look(knowledge)
+    assert 600 == knowledge.heads.streams
+    for _ in range(3):
+        look(knowledge)
+
+    assert (700, False) == (knowledge.heads.streams, knowledge.behind)
+
+
+def test_a_plan_looks_at_some_of_the_lanes_that_have_changed() -> None:
+    """Those that have waited longest; the others have their turn in the next plans."""
+    heads = Heads()
+    heads.surveyed()
+    heads.discovered([Found(n, n, "q", f"t{n}", 0, None, None) for n in range(1, 1501)])
+    assert not heads.behind
+
+    first = heads.take_changed()
+    assert (1000, True) == (len(first), heads.behind)
+    second = heads.take_changed()
+    assert (500, False) == (len(second), heads.behind)
+    assert [f"t{n}" for n in range(1, 1501)] == [lane.tenant for lane in first + second]
+
+
+def test_a_pause_holds_all_lanes_at_once_and_lets_them_go_on_some_at_a_time() -> None:
+    """No new dispatch from the next tick; who may go on waits for a few plans at most."""
+    bench = Bench()
+    for number in range(1500):
+        bench.add(f"q/t{number}-", 10)
+    bench.plan(0)
+    bench.plan(0)
+    assert () == bench.plan(paused="q")
+    assert not bench.order.behind
+
+    first = bench.plan()
+    assert (1000, True) == (len(first), bench.order.behind)
+    second = bench.plan()
+    assert (500, False) == (len(second), bench.order.behind)
+
+
+def test_a_pause_that_comes_back_before_its_lanes_went_on_holds_them() -> None:
+    """What was resumed and is paused again is not dispatched, whatever had no time yet."""
+    bench = Bench()
+    for number in range(1500):
+        bench.add(f"q/t{number}-", 10)
+    bench.plan(0)
+    bench.plan(0)
+    bench.plan(paused="q")
+    bench.plan(0)
+
+    assert () == bench.plan(paused="q")
+    assert () == bench.plan(paused="q")
+
+
+def test_a_pause_of_one_tenant_holds_nobody_else() -> None:
+    """Only those are looked at whose pause begins or is over."""
+    bench = Bench()
+    bench.add("q/a", 10, 10)
+    bench.add("q/b", 10, 10)
+    bench.plan(0)
+    paused = bench.plan(paused="q/a")
+    assert "b1 b2" == bench.claim_order(paused)
+
+    assert "a1 a2" == bench.claim_order(bench.plan())
