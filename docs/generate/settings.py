@@ -21,6 +21,7 @@ _TITLES = {
     "DatabaseSettings": "Every program",
     "SchedulerSettings": "The scheduler",
     "WorkerSettings": "The worker",
+    "AutoscalerSettings": "The autoscaler",
 }
 _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 

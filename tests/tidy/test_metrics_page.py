@@ -5,8 +5,13 @@ import re
 import pytest
 from prometheus_client import CollectorRegistry
 
+from fairlead_autoscaler import metrics as autoscaling
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import State
+from fairlead_autoscaler.reasons import Reason
 from fairlead_scheduler.metrics import STATES, Measured, Metrics
 from fairlead_worker import tally
+from tests.support import autoscaling as looks
 from tests.support import tree
 from tests.support.pages import worker_page
 from tests.support.reports import report, share
@@ -75,8 +80,29 @@ def busy_worker() -> CollectorRegistry:
         return page.registry
 
 
+def busy_autoscaler() -> CollectorRegistry:
+    """Return a registry with a sample of every series."""
+    metrics = autoscaling.Metrics()
+    look, config = looks.look(1, looks.demand(work=1000)), looks.pool(max=1)
+    decision = decide(State(), look, config)
+    assert Reason.AT_MAX in decision.limited
+    metrics.pools.show("default", decision, look, config)
+    metrics.actions.scaled.labels("default", "up", "AtMax").inc()
+    metrics.actions.replicas.labels("default", "up").inc()
+    metrics.actions.victims.labels("default", "idle").inc()
+    metrics.actions.conflicts.labels("default").inc()
+    metrics.actions.pod_start.labels("default").observe(1)
+    metrics.errors.labels("observe").inc()
+    return metrics.registry
+
+
 @pytest.mark.parametrize(
-    ("program", "registry"), [("Worker", busy_worker()), ("Scheduler", busy_scheduler())]
+    ("program", "registry"),
+    [
+        ("Worker", busy_worker()),
+        ("Scheduler", busy_scheduler()),
+        ("Autoscaler", busy_autoscaler()),
+    ],
 )
 def test_the_page_of_metrics_is_complete(program: str, registry: CollectorRegistry) -> None:
     """Each series has a row with its type and labels; each row has a series."""

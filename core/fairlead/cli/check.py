@@ -93,7 +93,8 @@ def _settings(environment: Mapping[str, str]) -> "Iterable[Finding]":
 def services() -> "tuple[type[BaseSettings], ...]":
     """Return the settings of every program."""
     from fairlead.settings import DatabaseSettings
+    from fairlead_autoscaler.settings import AutoscalerSettings
     from fairlead_scheduler.settings import SchedulerSettings
     from fairlead_worker.settings import WorkerSettings
 
-    return (DatabaseSettings, SchedulerSettings, WorkerSettings)
+    return (DatabaseSettings, SchedulerSettings, WorkerSettings, AutoscalerSettings)

@@ -103,6 +103,7 @@ def apply(
     """Store a policy; the scheduler follows it within 2 seconds."""
     document, found = _read_to_store(file, author)
     with session() as connection:
+        _may_store(connection)
         stored = _store(connection, document, author=author, reason=reason)
     _say(stored, _warn(found), as_json=as_json)
 
@@ -224,6 +225,7 @@ def rollback(
 
     why = f"rollback to version {version}" + (f": {reason}" if reason else "")
     with session() as connection:
+        _may_store(connection)
         document = str(_version(connection, version)["document"])
         try:
             stored = _store(connection, document, author=author, reason=why)
@@ -316,6 +318,21 @@ def _store(
     from fairlead.policy_store import store
 
     return store(connection, document, author=author or _user(), reason=reason)
+
+
+def _may_store(connection: "Connection") -> None:
+    """See that the policy is edited in the database.
+
+    Raises:
+        Problem: it comes from ConfigMaps, whose next change would go over what is stored.
+    """
+    (row,) = ask(connection, "policy_source")
+    if row["source"] == "configmap":
+        place = row["place"] or "the release's ConfigMap of the policy"
+        raise Problem(
+            f"the policy is edited in {place}, from where the autoscaler stores it: "
+            "edit `policy.yaml` there, or give the release `policy.source=database`"
+        )
 
 
 def _user() -> str | None:

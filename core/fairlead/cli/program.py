@@ -16,6 +16,7 @@ import typer
 from typer.exceptions import TyperException
 
 from fairlead.cli import (
+    autoscaler,
     check,
     enqueue,
     explain,
@@ -73,6 +74,7 @@ app.add_typer(schedules.app, name="schedules")
 simulate.add_to(policy.app)
 app.add_typer(policy.app, name="policy")
 app.add_typer(workers.app, name="workers")
+app.add_typer(autoscaler.app, name="autoscaler")
 app.add_typer(trace.app, name="trace")
 top.add_to(app)
 check.add_to(app)
