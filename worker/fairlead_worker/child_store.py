@@ -53,15 +53,14 @@ class Claimable(NamedTuple):
     """What an idle worker sees."""
 
     found: bool
-    """Whether a claim would find something there."""
+    """Whether a claim would find something, from the floor on."""
     turn_due: bool
     """Whether it is anybody's turn to claim below it."""
 
 
-def look(connection: Connection, pool: str, *, below_floor: bool) -> Claimable:
+def look(connection: Connection, pool: str) -> Claimable:
     """Look whether there is something to claim; a third of a claim's cost."""
-    values = {"pool": pool, "below_floor": below_floor}
-    seen = connection.execute(load("fairlead_worker", "claimable"), values).fetchone()
+    seen = connection.execute(load("fairlead_worker", "claimable"), {"pool": pool}).fetchone()
     return Claimable(*map(bool, seen or (False, False)))
 
 
