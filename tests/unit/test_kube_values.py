@@ -17,14 +17,17 @@ def stamp(seconds: float) -> str:
     return (NOON + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def managed(*entries: tuple[str, float]) -> wire.ManagedMeta:
-    """Return the metadata of a Deployment made at noon, whose replicas these own since then."""
+def managed(*entries: tuple[str, float | None]) -> wire.ManagedMeta:
+    """Return the metadata of a Deployment made at noon, whose replicas these own since then.
+
+    None: by its scale, which has no time.
+    """
     fields: list[Json] = [
         {
             "manager": who,
             "operation": "Update",
-            "time": stamp(since),
             "fieldsV1": {"f:spec": {"f:replicas": {}}},
+            **({"subresource": "scale"} if since is None else {"time": stamp(since)}),
         }
         for who, since in entries
     ]
@@ -39,15 +42,17 @@ def managed(*entries: tuple[str, float]) -> wire.ManagedMeta:
     [
         ([], None),
         ([("helm", 0.0)], None),
-        ([(FIELD_OWNER, 30.0)], None),
-        ([("helm", 0.0), (FIELD_OWNER, 30.0)], None),
-        ([(FIELD_OWNER, 30.0), ("kubectl", 60.0)], "kubectl"),
+        ([(FIELD_OWNER, None)], None),
+        ([("helm", 0.0), (FIELD_OWNER, None)], None),
+        ([("helm", 60.0), (FIELD_OWNER, None)], None),
         ([("kubectl", 60.0)], "kubectl"),
+        ([("intruder", None)], "intruder"),
+        ([("helm", 90.0), ("intruder", None)], "intruder"),
         ([("a", 60.0), ("b", 61.0)], "b"),
     ],
 )
 def test_who_else_wrote_replicas_last(
-    entries: list[tuple[str, float]], owner: str | None
+    entries: list[tuple[str, float | None]], owner: str | None
 ) -> None:
     """Another writer is seen by its managed fields; who made the Deployment is none."""
     assert owner == values.owner(managed(*entries))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from fairlead.jsontext import Json
 
-Method = Literal["GET", "POST", "PUT", "PATCH"]
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 APPLY = "application/apply-patch+yaml"
 """Server-side apply; JSON is YAML."""

@@ -76,13 +76,17 @@ def deployment(
 def owner(metadata: wire.ManagedMeta) -> str | None:
     """Return who but us wrote `replicas` last; None: we did, or nobody.
 
-    Whoever made the object may own the number that the server filled in: that is no writer.
+    While we are among those who own the field its value is ours: another one takes it from us.
+    Whoever made the object may own the number that the server filled in, and is no writer. A
+    write through the scale is recorded without its time.
     """
     created = metadata.creation_timestamp or _LONG_AGO
     owners = [each for each in metadata.managed_fields if each.has_replicas]
-    ours = max((_since(each) for each in owners if each.by == FIELD_OWNER), default=created)
-    others = [each for each in owners if each.by != FIELD_OWNER and _since(each) > ours]
-    return max(others, key=_since).by if others else None
+    if any(each.by == FIELD_OWNER for each in owners):
+        return None
+    writers = [each for each in owners if each.subresource == "scale" or _since(each) > created]
+    last = max(writers, key=lambda each: (each.subresource, _since(each)), default=None)
+    return last.by if last is not None else None
 
 
 def document(

@@ -49,6 +49,7 @@ class Managed(Part):
     """Who manages which fields, and since when."""
 
     by: str = Field(default="", alias="manager")
+    subresource: str = ""
     time: datetime | None = None
     fields_v1: Fields | None = Field(default=None, alias="fieldsV1")
 

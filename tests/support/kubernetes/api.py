@@ -20,7 +20,7 @@ from fairlead.jsontext import Json
 from fairlead_autoscaler.kube import client, config
 from tests.support.kubernetes import rights
 from tests.support.kubernetes.faults import Fault, Faults
-from tests.support.kubernetes.objects import Object, now, part
+from tests.support.kubernetes.objects import Object, part
 from tests.support.kubernetes.store import Change, RefusalError, Store, merged, selects
 
 _MICROS = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$")
@@ -287,7 +287,6 @@ def _own(found: Object, owner: str, *, applied: bool) -> None:
         "manager": owner,
         "operation": "Apply",
         "subresource": "scale",
-        "time": now(),
         "fieldsV1": {"f:spec": {"f:replicas": {}}},
     }
     part(found, "metadata")["managedFields"] = [entry] if applied else []

@@ -46,7 +46,7 @@ def install(admin: Client, *, replicas: int | None = 0) -> None:
         (LEASES, objects.lease(NAMES.lease)),
     ]
     for path, each in made:
-        admin.call("POST", path, body=each)
+        admin.call("POST", path, query={"fieldManager": "helm"}, body=each)
 
 
 @contextmanager
