@@ -214,6 +214,32 @@ def test_a_child_that_is_killed_under_a_mark_leaves_nothing_behind(
     assert fleet.verdict().clean, fleet.verdict()
 
 
+def test_jobs_that_run_alone_end_under_a_mark_and_those_that_wait_for_it_go_back(
+    database_url: str, db: Connection[TupleRow], tmp_path: Path
+) -> None:
+    """They are the parent's: a child that has handed them over does not know of them."""
+    one = {"FAIRLEAD_POD_UID": POD, "FAIRLEAD_LONE_PROCESSES": "1"}
+    with programs.fleet(database_url, tmp_path, one) as fleet:
+        podded(fleet, concurrency=2)
+        held = fleet.insert("held", 0, 2)
+        db.execute("UPDATE fairlead.jobs SET suspect = true")
+        dispatch_all(db)
+        fleet.await_starts(held, 1)
+        until(lambda: len(running(db)) == 2, what="one that runs and one that waits")
+
+        mark(db)
+
+        until(lambda: len(running(db)) == 1, what="one that runs on")
+        while_it_runs = drained_at(db)
+        fleet.release()
+        await_drained(db)
+        assert while_it_runs is None
+        assert 1 == len(fleet.ended()) == len(fleet.unfinished())
+        lift(db)
+        fleet.wait_until_done(20)
+        assert fleet.verdict().clean, fleet.verdict()
+
+
 def test_a_container_that_restarts_in_a_marked_pod_stays_empty(
     fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
