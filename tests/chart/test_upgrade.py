@@ -4,13 +4,12 @@ import json
 import os
 import secrets
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
 
 import pytest
 
-from tests.support import real_api
 from tests.support.chart import CHART, EVERYTHING, GIVEN, HELM, Json, Object, at, needs_helm
 from tests.support.real_api import Api, needs_api_server
 
@@ -96,13 +95,6 @@ class Release:
     def replicas(self) -> Json:
         """Return how many pods the pool is to have."""
         return self.get(POOL, "spec", "replicas")
-
-
-@pytest.fixture(scope="module")
-def api() -> Iterator[Api]:
-    """Run an API server for these tests."""
-    with real_api.running() as started:
-        yield started
 
 
 @pytest.fixture

@@ -76,9 +76,8 @@ def render(values: Mapping[str, Json], *flags: str) -> tuple[Object, ...]:
 
 @cache
 def _rendered(values: str, flags: tuple[str, ...]) -> tuple[Object, ...]:
-    release = ("template", "shop", str(CHART), "--namespace", "work", *flags)
-    text = helm(*release, values=json.loads(values))
-    return tuple(cast("Object", each) for each in yaml.safe_load_all(text) if each)
+    made = text(json.loads(values), *flags)
+    return tuple(cast("Object", each) for each in yaml.safe_load_all(made) if each)
 
 
 def at(found: Json, *path: str | int) -> Json:
@@ -91,6 +90,11 @@ def at(found: Json, *path: str | int) -> Json:
         else:
             return None
     return found
+
+
+def text(values: Mapping[str, Json], *flags: str) -> str:
+    """Return what helm writes for a release `shop` in the namespace `work`."""
+    return helm("template", "shop", str(CHART), "--namespace", "work", *flags, values=values)
 
 
 def one(objects: tuple[Object, ...], kind: str, name: str) -> Object:
