@@ -137,6 +137,10 @@ def test_it_is_told_every_name_so_that_it_need_not_list() -> None:
     for pool, name in pairs.items():
         made = one(objects, "Deployment", name)
         assert pool == at(made, "spec", "template", "metadata", "labels", "fairlead/pool")
+        labels = cast("Object", at(made, "spec", "template", "metadata", "labels"))
+        for wanted in given["FAIRLEAD_POD_SELECTOR"].split(","):
+            key, equals, value = wanted.partition("=")
+            assert labels[key] == value or not equals
     assert one(objects, "Lease", given["FAIRLEAD_LEASE_NAME"])
     for variable in ("STATUS_CONFIGMAP", "POLICY_CONFIGMAP", "POLICY_VALUES_CONFIGMAP"):
         assert one(objects, "ConfigMap", given[f"FAIRLEAD_{variable}"])

@@ -4,9 +4,11 @@ from typing import cast
 
 import pytest
 
+from fairlead_autoscaler.settings import AutoscalerSettings
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_worker.settings import WorkerSettings
 from tests.support.chart import (
+    EVERYTHING,
     GIVEN,
     TRIAL,
     Json,
@@ -125,6 +127,39 @@ def test_the_programs_take_the_variables_that_the_chart_gives_them(
             assert (100_000, 0.005) == (read.queued_max, read.tick_seconds)
         if isinstance(read, WorkerSettings):
             assert (2.5, "default") == (read.overrun_grace_seconds, read.pool)
+
+
+def test_the_autoscaler_takes_the_variables_that_the_chart_gives_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every FAIRLEAD_ variable is one of its settings, with a value that passes."""
+    values: Object = {
+        **EVERYTHING,
+        "autoscaler": {
+            "rbac": {"horizontalPodAutoscalers": True, "resourceQuotas": True},
+            "settings": {"tickSeconds": 2.5},
+        },
+        "settings": {"logLevel": "debug"},
+    }
+    made = environment(one(render(values), "Deployment", "shop-fairlead-autoscaler"))
+    for variable, value in made.items():
+        monkeypatch.setenv(variable, value)
+    read = AutoscalerSettings()
+
+    known = {f"FAIRLEAD_{field.upper()}" for field in AutoscalerSettings.model_fields}
+    assert set(made) <= known
+    assert (2.5, "debug", 8080, "configmap") == (
+        read.tick_seconds,
+        read.log_level,
+        read.health_port,
+        read.policy_source,
+    )
+    assert (True, True, True) == (
+        read.autoscaler_enabled,
+        read.read_autoscalers,
+        read.read_quotas,
+    )
+    assert "default=shop-fairlead-worker-default" == read.pool_deployments
 
 
 def test_a_program_has_shared_settings_its_pools_and_the_defaults() -> None:

@@ -125,4 +125,6 @@ def environment(deployment: Object) -> dict[str, str]:
     listed = cast(
         "list[Object]", at(deployment, "spec", "template", "spec", "containers", 0, "env")
     )
+    names = [str(each["name"]) for each in listed]
+    assert len(names) == len(set(names)), f"{names}: one name has one value"
     return {str(each["name"]): str(each.get("value", "pod")) for each in listed}

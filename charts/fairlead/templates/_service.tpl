@@ -53,7 +53,7 @@ spec:
             {{- with last . }}
             {{- . | nindent 12 }}
             {{- end }}
-            {{- include "fairlead.settings" (list $.Values.settings ($it.settings | default dict)) | nindent 12 }}
+            {{- include "fairlead.settings" (list $.Values.settings $it.settings) | nindent 12 }}
             {{- with $it.env }}
             {{- tpl (toYaml .) $ | nindent 12 }}
             {{- end }}

@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings
 from docs.generate.chart.values import Field, Json
 from fairlead.policy.schema import json_schema
 from fairlead.settings import DatabaseSettings
+from fairlead_autoscaler.settings import AutoscalerSettings
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_worker.settings import WorkerSettings
 
@@ -25,7 +26,9 @@ _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 _OWN = {
     *("database_url", "database_url_file", "database_direct", "health_port", "health_host"),
     *("app", "pool", "concurrency", "processes", "grace_seconds", "until_empty"),
-    *("pod_name", "pod_uid", "worker_name"),
+    *("pod_name", "pod_uid", "worker_name", "namespace", "pod_selector", "pool_deployments"),
+    *("lease_name", "status_configmap", "policy_configmap", "policy_values_configmap"),
+    *("policy_source", "autoscaler_enabled", "read_autoscalers", "read_quotas"),
 }
 # Both programs read them, so that they are given once for both.
 _SHARED = ("worker_lease_seconds", "metrics_kind_allowlist", "log_format", "log_level")
@@ -102,6 +105,7 @@ def _settings(whose: str) -> Iterator[tuple[str, Json]]:
     classes: Mapping[str, type[BaseSettings]] = {
         "shared": SchedulerSettings,
         "scheduler": SchedulerSettings,
+        "autoscaler": AutoscalerSettings,
         "worker": WorkerSettings,
     }
     shared = {*DatabaseSettings.model_fields, *_SHARED}
