@@ -83,7 +83,7 @@ def note_refusal(
 
 
 def newest(connection: Connection) -> Version | None:
-    """Read the version that is in force; None: no policy was ever stored."""
+    """Read the version that was stored last; None: no policy was ever stored."""
     with connection.cursor(row_factory=class_row(Version)) as cursor:
         cursor.execute(sql.load(_PACKAGE, "newest_policy"))
         return cursor.fetchone()

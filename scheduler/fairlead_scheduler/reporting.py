@@ -13,7 +13,7 @@ class Reporting:
 
     A pool that the policy names no more is reported on until nothing has run there for a
     window; then its last report goes as well, and so do those of a former leader on pools that
-    this one does not know.
+    this one does not know or has nothing to say of.
 
     Args:
         metrics: What shows them on the page.
@@ -28,7 +28,11 @@ class Reporting:
         self._reporters: dict[str, Reporter] = {}
         self._said: dict[str, bool] = {}
         """Whether a pool's last report had anything to say."""
+        self._spoken: set[str] = set()
+        """Pools of which this leader has said anything."""
         self._pools: frozenset[str] = frozenset()
+        self._published: frozenset[str] | None = None
+        """Pools whose reports stand: a former leader's on the others are forgotten."""
 
     def step(self, knowledge: Knowledge, now_us: int) -> None:
         """Go on for a moment, and have published what is finished.
@@ -45,6 +49,8 @@ class Reporting:
             if report is None:
                 continue
             said, self._said[pool] = self._said.get(pool, False), bool(report.tenants)
+            if report.tenants:
+                self._spoken.add(pool)
             self._begin(knowledge)
             if pool in self._pools:
                 self._metrics.fairness.show(pool, report)
@@ -61,4 +67,10 @@ class Reporting:
             for ended in self._pools - pools:
                 self._metrics.end_pool(ended)
             self._pools = pools
-            self._requests.report_on(pools)
+        # Of a pool that was not looked at yet, nobody knows better than the former leader.
+        published = frozenset(
+            pool for pool in pools if pool in self._spoken or pool not in self._said
+        )
+        if published != self._published:
+            self._published = published
+            self._requests.report_on(published)

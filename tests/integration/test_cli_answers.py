@@ -70,6 +70,25 @@ def test_queues_say_which_pool_serves_them(
     ]
 
 
+def test_a_policy_of_a_newer_leader_hides_no_queue(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """How its pools say what they serve is not known to this program."""
+    db.execute(
+        "WITH stored AS ("
+        " INSERT INTO fairlead.policy_versions (digest, author, document)"
+        " VALUES ('0123456789ab', 'newer', 'pools: [{name: all, serves: {queue: m}}]')"
+        " RETURNING version)"
+        " INSERT INTO fairlead.policy_events (version, event, epoch)"
+        " SELECT version, 'in_force', 1 FROM stored"
+    )
+    db.execute("INSERT INTO fairlead.jobs (kind) VALUES ('k')")
+
+    (found,) = json.loads(fairlead("queues", "--json"))
+
+    assert ("default", False) == (found["queue"], "pool" in found)
+
+
 def test_who_may_not_read_the_policy_sees_the_queues(
     fairlead: Fairlead,
     db: Connection[TupleRow],

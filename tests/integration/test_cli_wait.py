@@ -2,13 +2,16 @@
 
 import re
 import time
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
+from fairlead.cli.problem import Failure
 from fairlead.cli.program import run
+from fairlead.cli.waiting import succeeded
 from tests.chaos.fleet import Fleet
 from tests.integration.conftest import Fairlead
 
@@ -21,6 +24,14 @@ def test_enqueue_waits_until_the_job_has_succeeded(fairlead: Fairlead, fleet: Fl
     said = fairlead("enqueue", "hello", "--tenant", "acme", "--wait", "30s")
 
     assert re.fullmatch(r"job \d+ succeeded\n", said)
+
+
+def test_a_job_that_is_deleted_while_it_is_waited_for_is_said_to_be_gone(
+    db: Connection[TupleRow],
+) -> None:
+    """Its history may be kept for less time than somebody waits."""
+    with pytest.raises(Failure, match="job 77 is gone"):
+        succeeded(db, 77, within=timedelta(seconds=30))
 
 
 def test_enqueue_says_why_the_job_it_waited_for_failed(

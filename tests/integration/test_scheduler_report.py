@@ -113,12 +113,12 @@ def test_an_idle_scheduler_publishes_nothing(database_url: str, db: Database) ->
 def test_after_a_kill_the_next_leader_reports_what_it_saw_itself(
     database_url: str, db: Database, connect: Connect
 ) -> None:
-    """It publishes within its window, and says since when it counts."""
+    """It says since when it counts: not from before it led."""
     worker = register(db, slots=10)
     insert(db, 20_000, "a", "b")
     settings = {"report_seconds": 1.0, "health_port": 0}
     with working(connect, worker), scheduler_process(database_url, **settings) as first:
-        before = until(lambda: published(db), what="a report", seconds=30)
+        before = until(lambda: published(db), what="a report", seconds=50)
         with scheduler_process(database_url, **settings):
             first.send_signal(signal.SIGKILL)
             first.wait()
@@ -126,11 +126,10 @@ def test_after_a_kill_the_next_leader_reports_what_it_saw_itself(
             killed = float(str(row[0])) if row else 0.0
             epoch = int(str(before["epoch"]))
             after = until(
-                lambda: published(db, after=epoch), what="a report of the next", seconds=30
+                lambda: published(db, after=epoch), what="a report of the next", seconds=50
             )
 
-    assert float(str(after["since"])) > killed
-    assert float(str(after["at"])) - killed < 12
+    assert killed < float(str(after["since"])) < float(str(after["at"]))
 
 
 def test_a_pool_that_the_policy_names_no_more_is_reported_on_until_it_is_empty(
@@ -163,10 +162,10 @@ def test_a_pool_that_the_policy_names_no_more_is_reported_on_until_it_is_empty(
         assert gauge(replica, "tenants", pool="mail", group="quiet") is None
 
 
-def test_a_new_leader_ends_the_reports_on_pools_that_are_no_more(
+def test_a_new_leader_ends_the_reports_that_it_has_nothing_to_say_to(
     database_url: str, db: Database
 ) -> None:
-    """Whoever wrote them; those on the policy's pools stay until it has its own."""
+    """On pools that are no more and on those where nothing runs: it is not the present."""
     for pool in ("gone", "default"):
         db.execute(
             "INSERT INTO fairlead.fairness_reports (pool, epoch, since, at, report)"
@@ -174,9 +173,7 @@ def test_a_new_leader_ends_the_reports_on_pools_that_are_no_more(
             [pool],
         )
     with scheduling(database_url, report_seconds=1.0):
-        until(lambda: "gone" not in reported(db), what="the end of the report", seconds=20)
-
-    assert {"default"} == {*reported(db)}
+        until(lambda: not reported(db), what="the end of the reports", seconds=50)
 
 
 def test_a_deposed_leader_ends_no_report(db: Database) -> None:

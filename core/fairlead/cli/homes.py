@@ -26,23 +26,28 @@ def placed(connection: "Connection", queues: Sequence[Row]) -> list[Row]:
 
 
 def _in_force(connection: "Connection") -> Pools:
-    from psycopg.errors import InsufficientPrivilege
-
-    try:
-        found = ask(connection, "in_force")
-    except InsufficientPrivilege:
+    # Asked first, for a refusal would be an error in the server's log at every look.
+    (allowed,) = ask(connection, "may_read_policy")
+    if not allowed["may"]:
         return ()
+    found = ask(connection, "in_force")
     document = str(found[0]["document"]) if found else ""
     return _pools(document) if "pools" in document else ()
 
 
 @lru_cache(maxsize=1)
 def _pools(document: str) -> Pools:
-    """Return the pools of a document, which a leader has read: nothing of it is checked."""
+    """Return the pools of a document that a leader has read.
+
+    The leader may be newer than this program: of pools that say their queues otherwise than
+    this one knows, nothing is known.
+    """
     from fairlead.policy.document import read
 
     value = cast("dict[str, list[dict[str, object]]]", read(document).value)
     pools = value.get("pools") or []
+    if not all({"name", "queues"} <= pool.keys() for pool in pools):
+        return ()
     return tuple(
         (str(pool["name"]), tuple(map(str, cast("list[object]", pool["queues"]))))
         for pool in pools

@@ -55,7 +55,7 @@ def sentences(pools: Sequence[Row]) -> Iterator[str]:
     for pool in pools:
         led = "" if pool["led"] else "; no scheduler leads"
         if pool["pool"] is None:
-            yield f"no shares yet: the leader reports them every 5 s while jobs run{led}"
+            yield f"no shares yet: the leader reports every few seconds while jobs run{led}"
             return
         at, since, now = (cast("datetime", pool[name]) for name in ("at", "since", "now"))
         jain = ""

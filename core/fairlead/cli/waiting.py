@@ -63,7 +63,10 @@ def succeeded(connection: "Connection", job_id: int, *, within: timedelta) -> Ro
     """
     until = time.monotonic() + within.total_seconds()
     while True:
-        (job,) = ask(connection, "show_job", {"id": job_id})
+        found = ask(connection, "show_job", {"id": job_id})
+        if not found:
+            raise Failure(f"job {job_id} is gone: what was kept of it was deleted meanwhile")
+        (job,) = found
         state = str(job["state"])
         if state == "succeeded":
             return job

@@ -1,4 +1,4 @@
--- newest_policy: the policy document that is in force.
+-- newest_policy: the policy document that was stored last, which a leader puts in force unless it refuses it.
 -- locks: none
 -- index: policy_versions_pkey
 select v.version, v.digest, v.document

@@ -1,4 +1,4 @@
--- in_force: the policy document that is in force.
+-- in_force: the policy document that is in force: the last one of which a leader has said so.
 -- locks: none
 -- index: policy_versions_pkey, policy_events_once
 select v.document from fairlead.policy_versions v
