@@ -7,15 +7,25 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead.job import Claimed
-from fairlead.sql import load
+from fairlead.sql import integers, load
 from fairlead_worker import child_store, wire
 from fairlead_worker.ledger import ASYNC, THREAD
+from tests.conftest import Connect
+from tests.support import race
 from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
 _CLAIMED = "SELECT count(worker) FROM fairlead.work_queue"
 _LEFT = "SELECT count(*) FROM fairlead.jobs"
+_LOOKED_SINCE = """
+    SELECT true FROM pg_stat_activity
+    WHERE datname = current_database() AND application_name = 'fairlead worker claims'
+      AND query LIKE '%%: claimable */%%' AND state_change > %s + interval '1 second'
+"""
+_LOOKS = """
+    SELECT coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'claim_floors'
+"""
 
 
 def number(db: Connection[TupleRow], query: LiteralString) -> int:
@@ -23,6 +33,16 @@ def number(db: Connection[TupleRow], query: LiteralString) -> int:
     row = db.execute(query).fetchone()
     assert row is not None
     return int(row[0])
+
+
+def call_in_vain(db: Connection[TupleRow]) -> None:
+    """Call everybody, and wait until somebody has looked more than a second later."""
+    (called_at,) = db.execute("SELECT clock_timestamp()").fetchall()[0]
+    db.execute("NOTIFY fairlead_work")
+    until(
+        lambda: db.execute(_LOOKED_SINCE, [called_at]).fetchone(),
+        what="a look more than a second after the call",
+    )
 
 
 def test_a_claim_and_a_lone_start_answer_the_columns_that_a_job_is_read_by(
@@ -46,7 +66,7 @@ def test_an_idle_child_looks_without_a_mark_on_the_disk(db: Connection[TupleRow]
 
     def look() -> None:
         with db.transaction():
-            before = child_store.look(db, "default").found
+            before = child_store.look(db, "default", below_floor=False).found
             (unmarked,) = db.execute(
                 "SELECT pg_current_xact_id_if_assigned() IS NULL"
             ).fetchall()
@@ -153,6 +173,55 @@ def test_a_row_below_the_floor_is_claimed_within_moments(
     db.execute("NOTIFY fairlead_work")
 
     until(lambda: number(db, _LEFT) == 0, what="the end of the job")
+
+
+def test_a_look_below_the_floor_sees_what_lies_there(db: Connection[TupleRow]) -> None:
+    """Only who looks there sees it, so that a claim there is for a row that there is."""
+    insert_many(db, "echo", 1)
+    db.execute("UPDATE fairlead.work_queue SET vtag = 5")
+    db.execute("UPDATE fairlead.claim_floors SET vtag = 1000000")
+
+    seen = [child_store.look(db, "default", below_floor=below).found for below in (False, True)]
+
+    assert [False, True] == seen
+
+
+def test_who_is_called_in_vain_looks_a_few_times_and_rests(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Others have had the turn below the floor; it asks again in a second, not at once."""
+    running.hears(wire.Idle)
+    # As if others took each turn.
+    db.execute("UPDATE fairlead.claim_floors SET full_claim_at = now() + interval '1 hour'")
+    before = number(db, _LOOKS)
+
+    for _ in range(2):  # the server counts with a second's delay
+        call_in_vain(db)
+
+    assert number(db, _LOOKS) - before < 20
+
+
+def test_a_row_that_comes_back_calls_idle_workers(
+    connect: Connect, db: Connection[TupleRow]
+) -> None:
+    """No leader need live to call for it; one that is scheduled or stale calls nobody."""
+    listener = connect()
+    listener.execute("LISTEN fairlead_work")
+    lease = race.run_one(db)
+    values = {
+        "ids": integers([lease.job]),
+        "tokens": integers([lease.token]),
+        "ended_as": ["returned"],
+        "errors": [None],
+        "delays": [None],
+    }
+    hand_back = load("fairlead_worker", "hand_back")
+
+    (first,) = db.execute(hand_back, values).fetchall()
+    (again,) = db.execute(hand_back, values).fetchall()
+
+    assert ("queued", "stale") == (first[2], again[2])
+    assert [""] == [each.payload for each in listener.notifies(timeout=0.2)]
 
 
 def test_a_child_says_when_it_has_nothing_to_do(

@@ -35,6 +35,7 @@ DECISIONS = (
     "worker/fairlead_worker/drain",
     "worker/fairlead_worker/outcome",
     "worker/fairlead_worker/pace",
+    "worker/fairlead_worker/turns",
     "autoscaler/fairlead_autoscaler/decide",
     "autoscaler/fairlead_autoscaler/elector",
 )

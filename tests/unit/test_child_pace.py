@@ -70,11 +70,11 @@ def test_room_for_few_is_left_until_it_is_worth_a_claim() -> None:
 
 @pytest.mark.parametrize(
     ("quiet_seconds", "listening", "polling"),
-    [(0, 0.005, 0.005), (0.3, 0.3, 0.3), (60, 4.0, 0.5)],
+    [(0, 0.005, 0.005), (0.3, 0.3, 0.3), (60, 12.0, 0.5)],
 )
 def test_a_rest_grows_with_the_silence(
     quiet_seconds: float, listening: float, polling: float
 ) -> None:
-    """An idle process asks at most once in 4 s, or in 0.5 s where it cannot listen."""
+    """An idle process asks at most once in 12 s, or in 0.5 s where it cannot listen."""
     assert listening == rest_seconds(quiet_seconds=quiet_seconds, listens=True)
     assert polling == rest_seconds(quiet_seconds=quiet_seconds, listens=False)

@@ -53,14 +53,15 @@ class Claimable(NamedTuple):
     """What an idle worker sees."""
 
     found: bool
-    """Whether a claim would find something, from the floor on."""
+    """Whether a claim would find something there."""
     turn_due: bool
     """Whether it is anybody's turn to claim below it."""
 
 
-def look(connection: Connection, pool: str) -> Claimable:
+def look(connection: Connection, pool: str, *, below_floor: bool) -> Claimable:
     """Look whether there is something to claim; a third of a claim's cost."""
-    seen = connection.execute(load("fairlead_worker", "claimable"), {"pool": pool}).fetchone()
+    values = {"pool": pool, "below_floor": below_floor}
+    seen = connection.execute(load("fairlead_worker", "claimable"), values).fetchone()
     return Claimable(*map(bool, seen or (False, False)))
 
 

@@ -23,18 +23,17 @@ from fairlead.notices import Notices
 from fairlead.reminder import Reminder
 from fairlead.store import Connection
 from fairlead_worker import child_store, pace, wire
-from fairlead_worker.child_store import Claimable, Claiming
+from fairlead_worker.child_store import Claiming
 from fairlead_worker.connecting import sessions, tell_waiting
 from fairlead_worker.intake import Intake
 from fairlead_worker.pace import Pace
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
+from fairlead_worker.turns import Turns
 
 _LISTEN = b"listen fairlead_work"
-_TURN_SECONDS = 1.0
-_IDLE_TURN_SECONDS = 4.0
-_LOOK_SECONDS = 1.0
-_ANYTHING = Claimable(found=True, turn_due=True)
+_ROOM_SECONDS = 1.0
+_HUNT_JITTER_SECONDS = 0.25
 _HELD_MAX = 5000
 _AGAIN_SECONDS = 0.5
 _NOBODY = 0  # until there is an id, nothing is claimed
@@ -83,8 +82,8 @@ class Claimer:
         self._going, self._stop = threading.Event(), threading.Event()
         self._asked: deque[Callable[[], None]] = deque()
         self._pace = Pace(at=monotonic())
-        self._found_at = self._turned_at = 0.0
-        self._called = self._hunts = self._said_idle = False
+        self._turns = Turns()
+        self._called = self._said_idle = False
         self._log, self._reminder = log.get("worker.claim"), Reminder()
         self._waits = tell_waiting(self._log, self._reminder)
         slots.wake_claimer = self._wake
@@ -159,8 +158,9 @@ class Claimer:
         called, self._called = self._called, False
         # Whoever calls has put something above the floor; looking below it can wait.
         found = self._claim(connection, count, called=called)
-        self._hunts = self._hunts or (called and found == 0)  # it may be below the floor
-        if found < count and not (self._hunts and self._turn_is_due(monotonic())):
+        if called and found == 0:
+            self._turns = self._turns.missed(monotonic())  # it may be below the floor
+        if found < count and not self._turns.hunts_at(monotonic()):
             self._rest_for_news(notices)
 
     def _answer(self, number: int) -> None:
@@ -176,47 +176,36 @@ class Claimer:
         )
 
     def _claim(self, connection: Connection, count: int, *, called: bool) -> int:
-        began = monotonic()
-        seen = _ANYTHING if called else self._look(connection, began)
-        turn = seen.turn_due and not called and self._turn_is_due(began)
-        below_floor = turn and self._take_turn(connection, began)
-        if not (seen.found or below_floor):
-            return 0
+        began, below_floor = monotonic(), False
+        if not called and self._turns.quiet_at(began):
+            found, below_floor = self._look(connection, began)
+            if not found:
+                return 0
         rows = child_store.claim(connection, self._who, limit=count, below_floor=below_floor)
         now = monotonic()
         self._tally.observe("claim_duration_seconds", now - began)
         if not rows:
             self._tally.count("claim_empty_total")
             return 0
-        self._found_at = now
+        self._turns = self._turns.found(now)
         self._tally.observe("claim_batch_size", len(rows))
         self._accept(connection, rows)
         return len(rows)
 
-    def _look(self, connection: Connection, now: float) -> Claimable:
-        """Look before a claim that comes after a silence.
+    def _look(self, connection: Connection, now: float) -> tuple[bool, bool]:
+        """Look before a claim that comes after a silence, below the floor when it is our turn.
 
-        An idle fleet's claims would keep PostgreSQL's disk busy for nothing.
+        An idle fleet's claims would keep PostgreSQL's disk busy for nothing. Answers whether
+        there is something, and whether to claim below the floor.
         """
-        if now - self._found_at < _LOOK_SECONDS:
-            return _ANYTHING
-        return child_store.look(connection, self._who.pool)
-
-    def _turn_is_due(self, now: float) -> bool:
-        """Look below the floor once a second; in a silence that nothing broke, more rarely.
-
-        Not while work flows: then the leader dispatches, and lowers the floor to what it knows
-        to be unclaimed. Under an open snapshot the walk below it passes every dead entry.
-        """
-        quiet_seconds = now - self._found_at
-        if quiet_seconds < _TURN_SECONDS:
-            return False
-        silent = quiet_seconds > _IDLE_TURN_SECONDS and not self._hunts
-        return now - self._turned_at >= (_IDLE_TURN_SECONDS if silent else _TURN_SECONDS)
-
-    def _take_turn(self, connection: Connection, now: float) -> bool:
-        self._turned_at, self._hunts = now, False
-        return child_store.take_turn(connection, self._who.pool)
+        pool = self._who.pool
+        seen = child_store.look(connection, pool, below_floor=False)
+        if not self._turns.due_at(now):
+            return seen.found, False
+        ours = seen.turn_due and child_store.take_turn(connection, pool)
+        self._turns = self._turns.asked(now, ours=ours)
+        below = ours and child_store.look(connection, pool, below_floor=True).found
+        return seen.found or below, ours
 
     def _accept(self, connection: Connection, rows: list[Claimed]) -> None:
         if self._said_idle:
@@ -233,20 +222,23 @@ class Claimer:
         if (
             not self._going.is_set()
         ):  # for how long nobody knows: the server must not wait for us
-            notices.wait(self._bell, _TURN_SECONDS)
+            notices.wait(self._bell, _ROOM_SECONDS)
             return
         ahead = self._pace.ahead
         self._slots.wake_claimer_at = max(0, ahead - max(1, ahead // 2))
         if self._wanted() == 0:
-            select([self._bell], [], [], _TURN_SECONDS)
+            select([self._bell], [], [], _ROOM_SECONDS)
         self._slots.wake_claimer_at = -1
         self._bell.hush()
 
     def _rest_for_news(self, notices: Notices) -> None:
         """Rest until somebody calls this worker, a roll is called, or the rest is over."""
-        quiet_seconds = monotonic() - self._found_at
+        began, turns = monotonic(), self._turns
+        quiet_seconds = began - turns.found_at
         seconds = pace.rest_seconds(quiet_seconds=quiet_seconds, listens=self._line.listens)
-        until = monotonic() + seconds * random.uniform(0.75, 1.25)
+        until = began + seconds * random.uniform(0.75, 1.25)
+        if turns.hunts:
+            until = min(until, turns.next_at + random.uniform(0, _HUNT_JITTER_SECONDS))
         while not (self._called or self._stop.is_set() or self._asked):
             self._tell_idle()
             left = until - monotonic()
