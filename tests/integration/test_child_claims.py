@@ -205,9 +205,9 @@ def test_a_row_that_comes_back_calls_idle_workers(
     connect: Connect, db: Connection[TupleRow]
 ) -> None:
     """No leader need live to call for it; one that is scheduled or stale calls nobody."""
+    lease = race.run_one(db)
     listener = connect()
     listener.execute("LISTEN fairlead_work")
-    lease = race.run_one(db)
     values = {
         "ids": integers([lease.job]),
         "tokens": integers([lease.token]),

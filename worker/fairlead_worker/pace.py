@@ -15,8 +15,8 @@ _BRISK = 50.0
 """Endings a second, from which on one in five finds another within four milliseconds."""
 REST_SECONDS_LOWEST = 0.005
 REST_SECONDS_MAX = 12.0
-"""While rows wait, the leader calls everybody at least every two seconds, and who hands rows back
-calls too. For what nobody calls for it is, with its jitter, what a lost lease takes."""
+"""While rows wait, the leader calls everybody at least every two seconds, and who hands rows
+back calls too. For what nobody calls for it is, with its jitter, what a lost lease takes."""
 REST_SECONDS_MAX_WITHOUT_LISTEN = 0.5
 _SAMPLE_SECONDS = 0.01
 _WEIGHT = 0.4
