@@ -69,7 +69,7 @@ def test_jobs_that_run_alone_run_side_by_side_and_hold_no_slot_while_they_wait(
     until(lambda: waits_slotless(db) == 8, what="a row that tells of what waits")
     pids = [each.pid for each in starts(fleet, alone)]
     fleet.release()
-    fleet.wait_until_done(30)
+    fleet.wait_until_done(60)
 
     assert 4 == len(pids) == len({*pids})
     assert {"succeeded"} == {each.outcome for each in fleet.ended()}
@@ -103,7 +103,7 @@ def test_a_poison_job_ends_and_its_neighbours_are_not_punished(
     before = insert_crashed(fleet, db, "nap", 1, 5)
     (poison,) = insert_crashed(fleet, db, "poison", 0)
     after = insert_crashed(fleet, db, "nap", 1, 5)
-    fleet.wait_until_done(30)
+    fleet.wait_until_done(60)
 
     outcomes = {each.job: each.outcome for each in fleet.ended()}
     assert {poison: "failed", **dict.fromkeys(before + after, "succeeded")} == outcomes

@@ -1,14 +1,8 @@
--- hand_back: end attempts that were cut short, and call idle workers for those that may be claimed again;
---            answers what became of each: locked ones are to be asked for again. A repeat answers stale.
+-- hand_back: end attempts that were cut short; answers what became of each: locked ones are to be
+--            asked for again. A repeat answers stale.
 -- locks: jobs rows by id, then work_queue rows by job id (both skip locked).
 -- index: jobs_pkey, work_queue_pkey
-with ended as materialized (
-    select e.job_id, e.token, e.became
-    from fairlead._end_attempts(
-        %(ids)s::bigint[], %(tokens)s::bigint[], %(ended_as)s::text[], %(errors)s::text[],
-        %(delays)s::interval[], true) e
-), called as materialized (
-    select pg_notify('fairlead_work', '') from (
-        select from ended e where e.became = 'queued' limit 1) q
-)
-select e.job_id, e.token, e.became from ended e left join called c on true
+select e.job_id, e.token, e.became
+from fairlead._end_attempts(
+    %(ids)s::bigint[], %(tokens)s::bigint[], %(ended_as)s::text[], %(errors)s::text[],
+    %(delays)s::interval[], true) e
