@@ -14,7 +14,13 @@ from fairlead.policy.autoscale import Autoscale
 from fairlead.store import Unreachable
 from fairlead_autoscaler import source
 from fairlead_autoscaler.database import Database
-from fairlead_autoscaler.kube.port import Document, ForbiddenError, KubeError, KubePort
+from fairlead_autoscaler.kube.port import (
+    Document,
+    Event,
+    ForbiddenError,
+    KubeError,
+    KubePort,
+)
 from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Options
 from fairlead_autoscaler.sights import Clock, Sight
@@ -137,6 +143,24 @@ class Observer:
             self._metrics.policy.stored_at.set(time())
         else:
             self._metrics.errors.labels("policy").inc()
+            self._tell_refused(document, self.followed.refused)
+
+    def _tell_refused(self, document: Document, sentence: str) -> None:
+        """Record an event beside the ConfigMap, where whoever edits it looks."""
+        event = Event(
+            kind="ConfigMap",
+            name=document.name,
+            uid=document.uid,
+            type="Warning",
+            reason="PolicyRefused",
+            action="Store",
+            note=f"{sentence}; what was stored last stays in force",
+        )
+        try:
+            self._port.say(event)
+        except KubeError as error:
+            self._metrics.errors.labels("tell").inc()
+            _log.warning("event.not_recorded", configmap=document.name, reason=str(error))
 
     def _read_policy(self, snapshot: Snapshot) -> None:
         """Go by the newest policy; one that this program cannot read changes nothing."""

@@ -296,5 +296,8 @@ def test_a_bad_document_changes_nothing_and_is_told(scene: Scene) -> None:
     said = yaml.safe_load(scene.kube.status_data["status"])["policy"]
 
     assert stored == policy_store.newest(scene.db)
+    assert [("ConfigMap", "PolicyRefused")] == [
+        (each.kind, each.reason) for each in scene.kube.events if each.kind == "ConfigMap"
+    ]
     assert not said["accepted"]
     assert "pools" in said["refused"]
