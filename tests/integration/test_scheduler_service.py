@@ -75,7 +75,9 @@ def test_it_waits_for_the_schema_and_leads_once_it_is_there(bare_url: str) -> No
         until(lambda: get(port, "/readyz")[0] == 200, what="being ready")
 
         waited = [event for event in events(process) if event["event"] == "scheduler.waiting"]
-    assert ["run `fairlead migrate`" in str(event["reason"]) for event in waited] == [True]
+    # It may look between two migrations, and says then that some are missing.
+    assert waited
+    assert all("run `fairlead migrate`" in str(event["reason"]) for event in waited)
 
 
 def test_it_waits_for_a_database_that_cannot_be_reached() -> None:
