@@ -149,6 +149,9 @@ def grown(drains: Drains, here: Place, pods: int) -> Move:
     """Return how to come to more pods, or to stay: put pods back to work, then add the rest."""
     back = freed(here.marked, pods - here.staying)
     added = max(0, pods - here.staying - len(back))
+    if pods >= here.replicas:
+        # Nor is a mark renewed of a pod whose container starts again: it would inherit it.
+        back = tuple(each.uid for each in drains.marked if each.uid not in drains.leaving)
     return _moved(_unmarked(drains, back), here, here.replicas + added)
 
 

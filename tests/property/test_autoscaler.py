@@ -138,6 +138,7 @@ def stories(draw: st.DrawFn) -> tuple[State, Inputs, Autoscale]:
 def lowers(inputs: Inputs, decision: Decision) -> bool:
     """Tell whether a decision takes capacity away, now or in a moment."""
     marked = {each.uid for each in fleet.of(inputs).members if each.is_marked(inputs.now)}
+    marked |= decision.state.drains.leaving
     fewer = decision.scale is not None and decision.scale < inputs.deployment.replicas
     return fewer or not set(decision.drain) <= marked
 

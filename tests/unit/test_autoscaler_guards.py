@@ -169,6 +169,20 @@ def test_pods_on_their_way_out_are_put_back_to_work_when_the_word_is_stale() -> 
     assert (decision.drain, (), None) == (found.undrain, found.drain, found.scale)
 
 
+def test_the_mark_of_a_pod_whose_container_starts_again_is_not_renewed_either() -> None:
+    """It would inherit the mark, and take no jobs while nobody knows what is needed."""
+    cluster = Cluster(pool(), look(2), State())
+    while not (decision := cluster.tick(demand(work=1), jobs=loads(1, 1))).drain:
+        assert cluster.inputs.now < NOW + seconds(300)
+    away = tuple(each for each in cluster.inputs.workers if each.pod_uid not in decision.drain)
+    stale = demand(cluster.inputs.now - seconds(20))
+    found = decide(
+        cluster.state, replace(cluster.inputs, demand=stale, workers=away), cluster.config
+    )
+
+    assert ((), ()) == (found.drain, found.state.drains.marked)
+
+
 def test_pods_on_their_way_out_stay_there_while_another_one_is_not_ready() -> None:
     """But nothing is lowered: the other one would be deleted first."""
     cluster = Cluster(pool(min=1), look(3), State())
