@@ -60,7 +60,7 @@ def decide(state: State, inputs: Inputs, config: Autoscale) -> Decision:
     guarded = guards(inputs, look.fleet, state.standing, look.known.stale_seconds, config)
     # 3. How many pods are needed, and how many were of late?
     sought = goal(look.known, inputs, look.fleet, config)
-    state = _remembered(state, look, sought.pods)
+    state = _remembered(state, look, sought.lasting)
     # 4. What is done about it?
     step = _step(state, look, sought, guarded)
     # 5. What is written, and what is said?
@@ -141,7 +141,9 @@ def _step(state: State, look: _Look, sought: Goal, guarded: Guards) -> _Step:
         surplus = sought.pods < pods or guarded.taking is Reason.DEMAND_STALE
         reason = guarded.taking if surplus else sought.reason
         return _Step(move=drains.grown(state.drains, place, pods), pods=pods, reason=reason)
-    recent = sought.pods if sought.empty else min(most(state.points), sought.cap)
+    recent = sought.pods
+    if not sought.empty:
+        recent = max(min(most(state.points), sought.cap), sought.soon)
     return _taken(state, look, sought, recent)
 
 

@@ -38,6 +38,10 @@ class Goal:
     """What the pool needs now, whatever it needed a moment ago."""
 
     pods: int
+    lasting: int
+    """Those of them that may be needed again a moment after they are not."""
+    soon: int
+    """Pods that are kept where they are there already."""
     reason: Reason
     limited: tuple[Reason, ...] = ()
     term: Term | None = None
@@ -62,6 +66,8 @@ def goal(known: Known, inputs: Inputs, fleet: Fleet, config: Autoscale) -> Goal:
     bounded = limits.capped(max(sought.pods, lowest), config, scheduled)
     return Goal(
         pods=bounded.pods,
+        lasting=limits.capped(max(sought.lasting, lowest), config, scheduled).pods,
+        soon=limits.capped(sought.soon, config, scheduled).pods,
         reason=lifted if above else sought.reason,
         limited=bounded.limited,
         term=Term.FLOOR if above else sought.term,
@@ -81,8 +87,9 @@ def is_empty(demand: Demand, fleet: Fleet, start_seconds: float) -> bool:
 def _blind(known: Known, inputs: Inputs) -> Goal:
     """Return what there is, for want of knowledge: one pod where there is none but a job."""
     if known.replicas == 0 and inputs.pending:
-        return Goal(pods=1, reason=Reason.WOKEN)
-    return Goal(pods=known.replicas, reason=Reason.DEMAND_STALE)
+        return Goal(pods=1, lasting=1, soon=1, reason=Reason.WOKEN)
+    here = known.replicas
+    return Goal(pods=here, lasting=here, soon=here, reason=Reason.DEMAND_STALE)
 
 
 def _seeing(
@@ -93,6 +100,8 @@ def _seeing(
     situation = Situation(
         now=inputs.now,
         arrival_rate=rate,
+        due_jobs=known.rates.due_jobs if known.rates else 0.0,
+        rising=known.rates is not None and known.rates.rising,
         start_seconds=known.start_seconds,
         serving_slots=fleet.serving_slots(inputs.now),
         running=fleet.running,
@@ -102,10 +111,20 @@ def _seeing(
     if known.empty_since is not None and _is_over(known, inputs.now, config):
         pods = pods_for(config.warm_slots, slots_per_pod)
         reason = Reason.RUNNING_WORK if pods else Reason.EMPTY
-        return Goal(pods=pods, reason=reason, term=Term.RUNNING, wanted=asked, empty=True)
+        return Goal(
+            pods=pods,
+            lasting=pods,
+            soon=0,
+            reason=reason,
+            term=Term.RUNNING,
+            wanted=asked,
+            empty=True,
+        )
     least = 1 if known.replicas > 0 or known.empty_since is None else 0
     return Goal(
         pods=max(least, pods_for(asked.slots, slots_per_pod)),
+        lasting=max(least, pods_for(asked.lasting, slots_per_pod)),
+        soon=pods_for(asked.soon, slots_per_pod),
         reason=OF_TERM[asked.term],
         term=asked.term,
         wanted=asked,

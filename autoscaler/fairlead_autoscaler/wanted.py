@@ -7,12 +7,15 @@
 | scheduled | the load, and what falls due within a start delay, over 70 % of the objective |
 | running | what runs, and what is kept warm above it |
 
-What waits, runs and falls due can use no more slots than the policy lets be busy at once.
+Jobs that are there, or fall due, bound drain and scheduled: one that takes an hour can use one
+slot, however much work that is. They bound steady, too, with its headroom above them, for a
+rate is known worse than what it has led to; but not while the rate rises by more than chance:
+then what is there says too little, and only what the policy would let be busy at once does.
 """
 
 from dataclasses import dataclass
 from datetime import datetime
-from math import ceil
+from math import ceil, inf
 
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.erlang import slots_needed
@@ -23,6 +26,10 @@ from fairlead_autoscaler.reasons import Term
 TICK_SECONDS = 5.0
 OBJECTIVE_SHARE = 0.7
 """Of the objective that is planned with: the rest is for what was estimated wrongly."""
+SCHEDULED_SHARE = 0.4
+"""The same for what falls due: all of it waits at once, and the last of it the longest."""
+SOON_SECONDS = 60.0
+"""What falls due so soon keeps pods that are there: to start them anew takes nearly as long."""
 LATE_SHARE = 0.01
 DRAIN_SECONDS_LEAST = 2 * TICK_SECONDS
 """A backlog is never to be gone sooner: what is late already need not be met at any price."""
@@ -35,6 +42,10 @@ class Situation:
     now: datetime
     arrival_rate: float
     """Jobs a second, as expected for when a pod that is asked for now has started."""
+    due_jobs: float
+    """Jobs that fell due of late and may not have ended yet."""
+    rising: bool
+    """Whether the rate rises by more than chance."""
     start_seconds: float
     serving_slots: int
     running: int
@@ -50,19 +61,24 @@ class Wanted:
     drain: float = 0.0
     scheduled: float = 0.0
     running: float = 0.0
-    useful: float = 0.0
-    """What bounds them: slots that could be busy, and headroom for what is not there yet."""
+    due_running: float = 0.0
+    """Of the slots that run, those whose jobs had been known to fall due, at most."""
+    soon: float = 0.0
+    """What is kept, and not added, for what falls due before long or did a moment ago."""
+    useful: float = inf
+    """What bounds drain and scheduled: slots that the jobs that are there, or fall due, use."""
+    allowed: float = inf
+    """What bounds steady."""
 
     def of(self, term: Term) -> float:
         """Return what a term asks for, bounded; 0 of the floor, which asks for pods."""
         asked = {
-            Term.STEADY: self.steady,
-            Term.DRAIN: self.drain,
-            Term.SCHEDULED: self.scheduled,
+            Term.STEADY: min(self.steady, self.allowed),
+            Term.DRAIN: min(self.drain, self.useful),
+            Term.SCHEDULED: min(self.scheduled, self.useful),
             Term.RUNNING: self.running,
         }
-        bound = max(self.useful, self.running)
-        return min(asked.get(term, 0.0), bound)
+        return asked.get(term, 0.0)
 
     @property
     def term(self) -> Term:
@@ -74,19 +90,41 @@ class Wanted:
         """What the pool needs."""
         return self.of(self.term)
 
+    @property
+    def lasting(self) -> float:
+        """What it may need again a moment later, because it was guessed and not known.
+
+        What falls due, and what runs of it, is needed once; the rest came by itself, and more
+        of it may.
+        """
+        return max(self.of(Term.STEADY), self.of(Term.DRAIN), self.running - self.due_running)
+
 
 def wanted(demand: Demand, situation: Situation, config: Autoscale) -> Wanted:
     """Return what each term asks for."""
-    target_seconds = OBJECTIVE_SHARE * config.objective.total_seconds()
+    objective = config.objective.total_seconds()
     load = min(situation.arrival_rate * demand.service_mean, float(situation.slots_max))
-    steady = _steady(demand, situation, load=load, target_seconds=target_seconds)
-    due = due_within(demand, situation.start_seconds + TICK_SECONDS) / target_seconds
+    steady = _steady(demand, situation, load=load, wait_seconds=OBJECTIVE_SHARE * objective)
+    ahead = situation.start_seconds + TICK_SECONDS
+    due = due_within(demand, ahead)
+    mean = demand.service_mean or 1.0
+    soon = due_within(demand, max(SOON_SECONDS, ahead))
     return Wanted(
         steady=float(steady),
         drain=_drain(demand, situation, load=load, config=config),
-        scheduled=load + due if due > 0 else 0.0,
+        scheduled=_scheduled(due, load=load, objective=objective),
         running=float(config.warm_slots + situation.running),
-        useful=demand.slots_useful + (steady - load) + due,
+        due_running=situation.due_jobs,
+        soon=min(
+            max(_scheduled(soon, load=load, objective=objective), load + situation.due_jobs),
+            demand.slots_useful + soon / mean,
+        ),
+        useful=demand.slots_useful + due / mean,
+        allowed=float(
+            demand.slots_allowed
+            if situation.rising
+            else min(demand.slots_allowed, demand.slots_useful + steady - load)
+        ),
     )
 
 
@@ -108,16 +146,21 @@ def oldest_wait_seconds(demand: Demand, now: datetime) -> float:
     return 0.0 if since is None else max(0.0, (now - since).total_seconds())
 
 
-def _steady(demand: Demand, situation: Situation, *, load: float, target_seconds: float) -> int:
+def _steady(demand: Demand, situation: Situation, *, load: float, wait_seconds: float) -> int:
     # Arrivals are taken to be random: the squared coefficient of variation between them is 1.
     spread = (1 + spread_of(demand.service_mean, demand.service_variance)) / 2
     return slots_needed(
         load,
-        wait_seconds=target_seconds,
+        wait_seconds=wait_seconds,
         service_seconds=max(demand.service_mean * spread, 1e-6),
         late_share=LATE_SHARE,
         most=situation.slots_max,
     )
+
+
+def _scheduled(due: float, *, load: float, objective: float) -> float:
+    """Return what does work that falls due at once in a share of the objective."""
+    return load + due / (SCHEDULED_SHARE * objective) if due > 0 else 0.0
 
 
 def _drain(demand: Demand, situation: Situation, *, load: float, config: Autoscale) -> float:

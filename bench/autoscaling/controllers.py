@@ -3,12 +3,16 @@
 | name | signal | every |
 |---|---|---|
 | fairlead | what the scheduler would publish | 5 s, and at once from zero |
+| hpa | jobs that wait and run, per pod; never below 1 | 15 s |
 | keda | jobs that wait, or that wait and run, per pod; two loops | its poll, 15 s from 1 on |
+| scaledjob | jobs that wait; a Kubernetes Job for each batch of a pod's slots | its poll |
+| arc | jobs that wait and run; a runner for each batch, which is told at once | 1 s |
 | kpa | jobs that wait and run, averaged over 60 s and 6 s | 2 s |
 | static | none: as many pods as the highest rate needs | never |
 | oracle | the rate that will be there when a pod has started | 5 s |
 
-KEDA's second loop is a HorizontalPodAutoscaler. Nobody but fairlead chooses which pods go.
+KEDA's second loop is a HorizontalPodAutoscaler. Nobody but fairlead chooses which pods go; who
+makes pods for one batch each lets them end by themselves.
 """
 
 from __future__ import annotations
@@ -20,7 +24,10 @@ from math import ceil
 from typing import Protocol
 
 from bench.autoscaling.fleet import Fleet
+from bench.autoscaling.workload import Scene, Workload
 from fairlead_autoscaler.erlang import slots_needed
+
+HPA_SECONDS = 15.0
 
 
 class Controller(Protocol):
@@ -45,6 +52,27 @@ def hpa_replicas(value: float, target: float, replicas: int, *, tolerance: float
 
 
 @dataclass(slots=True)
+class Loop:
+    """The loop of a HorizontalPodAutoscaler with one external metric."""
+
+    pods_max: int
+    target: float
+    stabilization: float = 300.0
+    wanted: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
+
+    def scale(self, fleet: Fleet, value: int) -> None:
+        """Go up by the larger of four pods and twice as many, down to the window's most."""
+        here = fleet.replicas
+        want = max(1, hpa_replicas(value, self.target, here))
+        self.wanted.append((fleet.now, want))
+        while self.wanted[0][0] < fleet.now - self.stabilization:
+            self.wanted.popleft()
+        if want < here:
+            want = min(here, max(each for _, each in self.wanted))
+        fleet.scale(min(want, max(here + 4, 2 * here), self.pods_max))
+
+
+@dataclass(slots=True)
 class Keda:
     """A ScaledObject: one loop between zero and one, and a HorizontalPodAutoscaler above.
 
@@ -52,21 +80,19 @@ class Keda:
     four pods and twice as many in 15 s, down to the most of the stabilization window.
     """
 
-    pods_max: int
-    target: float
+    loop: Loop
     in_system: bool
     """Whether what runs counts, as the formula of Airflow's chart has it."""
-    stabilization: float = 300.0
     poll: float = 30.0
     cooldown: float = 300.0
-    every: float = 15.0
+    every: float = 5.0
     wakes: bool = False
-    wanted: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
     polled: float = -1e9
+    scaled: float = -1e9
     active: float = 0.0
 
     def tick(self, fleet: Fleet) -> None:
-        """Run the loop that is due: the first one at zero, else both."""
+        """Run the loops that are due: the first one at zero, else both."""
         value = len(fleet.queue) + (fleet.running if self.in_system else 0)
         if value > 0:
             self.active = fleet.now
@@ -78,18 +104,72 @@ class Keda:
             if fleet.replicas > 0 and fleet.now - self.active >= self.cooldown:
                 fleet.scale(0)
                 return
-        if fleet.replicas > 0:
-            self._scale(fleet, value)
+        if fleet.replicas > 0 and fleet.now - self.scaled >= HPA_SECONDS:
+            self.scaled = fleet.now
+            self.loop.scale(fleet, value)
 
-    def _scale(self, fleet: Fleet, value: int) -> None:
-        here = fleet.replicas
-        want = max(1, hpa_replicas(value, self.target, here))
-        self.wanted.append((fleet.now, want))
-        while self.wanted[0][0] < fleet.now - self.stabilization:
-            self.wanted.popleft()
-        if want < here:
-            want = min(here, max(each for _, each in self.wanted))
-        fleet.scale(min(want, max(here + 4, 2 * here), self.pods_max))
+
+@dataclass(slots=True)
+class Hpa:
+    """A HorizontalPodAutoscaler alone, on what waits and runs, with its defaults."""
+
+    loop: Loop
+    every: float = HPA_SECONDS
+    wakes: bool = False
+
+    def tick(self, fleet: Fleet) -> None:
+        """Look, and scale; it knows no zero."""
+        value = len(fleet.queue) + fleet.running
+        if fleet.replicas == 0:
+            fleet.scale(1)
+        self.loop.scale(fleet, value)
+
+
+@dataclass(slots=True)
+class ScaledJob:
+    """KEDA's ScaledJob: by each poll as many Kubernetes Jobs as its strategy says.
+
+    | strategy | Jobs made |
+    |---|---|
+    | default | what is wanted without those that have not ended |
+    | accurate | what is wanted without those that have not started, up to the maximum |
+    | eager | what is wanted, up to the maximum without those that have not ended |
+    """
+
+    pods_max: int
+    slots: int
+    strategy: str
+    every: float = 5.0
+    wakes: bool = False
+
+    def tick(self, fleet: Fleet) -> None:
+        """Make Jobs for what waits."""
+        there = fleet.living
+        pending = sum(pod.ready_at > fleet.now for pod in there)
+        want = min(self.pods_max, ceil(len(fleet.queue) / self.slots))
+        room = self.pods_max - len(there)
+        if self.strategy == "default":
+            made = want - len(there)
+        elif self.strategy == "accurate":
+            made = room if want + len(there) > self.pods_max else want - pending
+        else:
+            made = min(room, want)
+        fleet.launch(made, self.slots)
+
+
+@dataclass(slots=True)
+class Arc:
+    """GitHub's scale set of runners: as many as jobs are assigned; each ends by itself."""
+
+    pods_max: int
+    slots: int
+    every: float = 1.0
+    wakes: bool = True
+
+    def tick(self, fleet: Fleet) -> None:
+        """Have as many runners as what waits and runs fills."""
+        want = ceil((len(fleet.queue) + fleet.running) / self.slots)
+        fleet.launch(min(want, self.pods_max) - len(fleet.living), self.slots)
 
 
 @dataclass(slots=True)
@@ -188,3 +268,10 @@ def pods_needed(fleet: Fleet, arriving: tuple[float, float]) -> int:
         most=most,
     )
     return ceil(slots / scene.slots)
+
+
+def begun(scene: Scene, workload: Workload, seed: int) -> Fleet:
+    """Return a fleet that has from the beginning what the first rate needs."""
+    fleet = Fleet(scene, workload, seed, pods=0)
+    fleet.begin(pods_needed(fleet, (workload.rates[0], workload.service[0])))
+    return fleet

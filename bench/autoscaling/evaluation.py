@@ -1,39 +1,38 @@
-"""Every controller on every workload, and what its targets make of it."""
+"""Every controller on every workload, and what the targets make of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
-from random import Random
 from statistics import mean
 
 from bench.autoscaling.controllers import (
+    Arc,
     Controller,
+    Hpa,
     Keda,
     Kpa,
+    Loop,
+    ScaledJob,
+    begun,
     oracle,
-    pods_needed,
     static,
 )
 from bench.autoscaling.fairlead import Fairlead
 from bench.autoscaling.fleet import Fleet
+from bench.autoscaling.interval import Interval, interval
+from bench.autoscaling.keda import LATE_MOST, Setting
 from bench.autoscaling.run import Figures, run
-from bench.autoscaling.workload import Curve, Scene, Workload, draw
+from bench.autoscaling.workload import Curve, Scene, draw
 
-FAIRLEAD, KPA = "fairlead", "kpa"
-LATE_MOST = 0.001
-_KEDA = [
-    (in_system, per_pod, window)
-    for in_system, per_pods in ((True, (2.0, 2.8, 4.0)), (False, (8.0,)))
-    for per_pod in per_pods
-    for window in (120.0, 300.0)
-]
-_DRAWS = 2000
+FAIRLEAD, KPA, KEDA = "fairlead", "kpa", "keda, its best"
+STEADY_LOADS = ("step", "ramp", "diurnal")
 
 Runs = Mapping[tuple[str, str], tuple[Figures, ...]]
 """By workload and controller, one for each seed."""
 Make = Callable[[Fleet], Controller]
+Of = Callable[[Sequence[int]], float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,185 +41,204 @@ class Row:
 
     target: str
     what: str
-    aim: str
-    measured: str
-    met: bool
+    most: float
+    measured: Interval
+    by_upper_end: bool = False
+    """Whether the upper end of the interval is held against it, and not the figure."""
+
+    @property
+    def met(self) -> bool:
+        """Whether the target was reached."""
+        found = self.measured.high if self.by_upper_end else self.measured.figure
+        return found <= self.most
 
 
-def contenders(scene: Scene) -> dict[str, Make]:
-    """Return every controller by name, KEDA with each of its settings, polled every 5 s."""
+def contenders(scene: Scene, setting: Setting) -> dict[str, Make]:
+    """Return every controller by name.
+
+    Args:
+        scene: The fleet.
+        setting: KEDA's best for the workload.
+    """
+    most, slots = scene.pods_max, scene.slots
     made: dict[str, Make] = {
         FAIRLEAD: Fairlead,
-        KPA: lambda _fleet: Kpa(scene.pods_max, scene.slots),
+        KPA: lambda _fleet: Kpa(most, slots),
+        KEDA: lambda _fleet: setting.controller(scene),
+        "keda, as in Airflow's chart": lambda _fleet: Keda(
+            Loop(most, float(slots)), in_system=True
+        ),
+        "hpa": lambda _fleet: Hpa(Loop(most, 0.7 * slots)),
+        "arc": lambda _fleet: Arc(most, slots),
         "static": static,
         "oracle": oracle,
     }
-    for in_system, per_pod, window in _KEDA:
-        signal = "in-system" if in_system else "pending"
-        name = f"keda {signal} {per_pod:g} {window:g}s"
-        made[name] = _keda(scene, per_pod=per_pod, in_system=in_system, window=window)
+    for strategy in ("default", "accurate", "eager"):
+        made[f"scaledjob {strategy}"] = _scaled_job(scene, strategy)
     return made
 
 
-def _keda(scene: Scene, *, per_pod: float, in_system: bool, window: float) -> Make:
-    return lambda _fleet: Keda(
-        scene.pods_max, per_pod, in_system, stabilization=window, poll=5.0
-    )
+def _scaled_job(scene: Scene, strategy: str) -> Make:
+    return lambda _fleet: ScaledJob(scene.pods_max, scene.slots, strategy)
 
 
 def evaluate(
-    scene: Scene, curves: Mapping[str, Curve], seeds: Sequence[int], say: Callable[[str], None]
-) -> Runs:
-    """Run all of them; each plays the same jobs."""
+    scene: Scene,
+    curves: Mapping[str, Curve],
+    settings: Mapping[str, Setting],
+    seeds: Iterable[int],
+    only: Sequence[str] = (),
+) -> Iterator[tuple[str, str, Figures]]:
+    """Run them, seed by seed; each plays the same jobs.
+
+    Args:
+        scene: The fleet.
+        curves: The workloads.
+        settings: KEDA's best for each.
+        seeds: What to draw them from.
+        only: The controllers to run; empty: every one.
+    """
+    for seed in seeds:
+        for name, curve in curves.items():
+            drawn = draw(name, curve, scene, seed)
+            for contender, make in contenders(scene, settings[name]).items():
+                if not only or contender in only:
+                    fleet = begun(scene, drawn, seed)
+                    yield name, contender, run(fleet, make(fleet))
+
+
+def collected(played: Iterable[tuple[str, str, Figures]]) -> Runs:
+    """Return what was run, by workload and controller."""
     runs: dict[tuple[str, str], tuple[Figures, ...]] = {}
-    for name, curve in curves.items():
-        drawn = [draw(name, curve, scene, seed) for seed in seeds]
-        for contender, make in contenders(scene).items():
-            fleets = [begun(scene, each, seed) for each, seed in zip(drawn, seeds, strict=True)]
-            runs[name, contender] = tuple(run(fleet, make(fleet)) for fleet in fleets)
-        say(f"{name}: played")
+    for name, contender, figures in played:
+        runs[name, contender] = (*runs.get((name, contender), ()), figures)
     return runs
 
 
-def begun(scene: Scene, workload: Workload, seed: int) -> Fleet:
-    """Return a fleet that has from the beginning what the first rate needs."""
-    fleet = Fleet(scene, workload, seed, pods=0)
-    fleet.begin(pods_needed(fleet, (workload.rates[0], workload.service[0])))
-    return fleet
-
-
-def outage(scene: Scene, curve: Curve, seed: int) -> Row:
-    """Return what a database that is away for ten minutes does to a pool on a ramp."""
-    begin, end = 600.0, 1200.0
-    fleet = begun(scene, draw("ramp", curve, scene, seed), seed)
-    run(fleet, Fairlead(fleet, outage=(begin, end)))
-    during = sum(begin <= at < end for at in fleet.outcome.writes)
-    after = min((at - end for at in fleet.outcome.writes if at >= end), default=float("inf"))
-    return Row(
-        "T6",
-        "writes while the database is away for 10 min; first one after it",
-        "0; within 10 s",
-        f"{during}; {after:.0f} s",
-        during == 0 and after <= 10,
-    )
-
-
 def rows(runs: Runs, scene: Scene) -> list[Row]:
-    """Return the targets."""
+    """Return the targets that some of the workloads speak of."""
     names = list(dict.fromkeys(name for name, _ in runs))
     short = [name for name in names if name != "long"]
     plain = [name for name in short if name != "scheduled"]
     return [
         *_late(runs, short),
         *_cost(runs, plain),
-        *_special(runs, scene),
+        *_scheduled(runs, scene),
+        *_long(runs, names),
         *_calm(runs, names),
     ]
 
 
-def cheapest_keda(runs: Runs, name: str) -> float | None:
-    """Return the pod-hours of the cheapest setting with next to no late jobs, if any."""
-    fit = [
-        _mean(found, "pod_hours")
-        for (of, contender), found in runs.items()
-        if of == name and "keda" in contender and _mean(found, "late_share") <= LATE_MOST
+def fit_for_keda(runs: Runs, plain: Sequence[str]) -> list[str]:
+    """Return the workloads on which KEDA's best setting has next to no late jobs."""
+    return [
+        name
+        for name in plain
+        if (name, KEDA) in runs and _mean(runs[name, KEDA], "late_share") <= LATE_MOST
     ]
-    return min(fit, default=None)
 
 
-def _late(runs: Runs, short: list[str]) -> list[Row]:
-    upper = {name: _upper([each.late_share for each in runs[name, FAIRLEAD]]) for name in short}
-    worst = max(upper, key=upper.__getitem__)
+def _late(runs: Runs, short: Sequence[str]) -> list[Row]:
+    found = {name: interval(*_percent(runs[name, FAIRLEAD], "late_share")) for name in short}
+    worst = max(found, key=lambda name: (found[name].high, name))
+    what = f"late jobs, %, worst workload ({worst})"
+    return [Row("T1", what, 100 * LATE_MOST, found[worst], by_upper_end=True)]
+
+
+def _cost(runs: Runs, plain: Sequence[str]) -> list[Row]:
+    places = _places(runs)
+    ratio = {name: _ratio(runs, name, KPA, "pod_hours") for name in plain}
+    worst = max(plain, key=lambda name: ratio[name](places))
+    found = [
+        Row("T2", "pod-hours against KPA, geometric mean", 0.87, _geo(places, ratio.values())),
+        Row("T2", f"the same, worst ({worst})", 1.05, interval(places, ratio[worst])),
+    ]
+    fit = fit_for_keda(runs, plain)
+    if fit:
+        against = [_ratio(runs, name, KEDA, "pod_hours") for name in fit]
+        what = f"against KEDA's best ({len(fit)} of {len(plain)} workloads)"
+        found.append(Row("T2", what, 0.75, _geo(places, against)))
+    return found
+
+
+def _scheduled(runs: Runs, scene: Scene) -> list[Row]:
+    if ("scheduled", FAIRLEAD) not in runs:
+        return []
+    due, places = runs["scheduled", FAIRLEAD], _places(runs)
+
+    def wait(drawn: Sequence[int]) -> float:
+        return mean(due[place].wait_p99 for place in drawn) / scene.objective
+
+    hours = _ratio(runs, "scheduled", KPA, "pod_hours")
     return [
         Row(
-            "T1",
-            "late jobs, worst workload, upper end of the 95 % interval",
-            "<= 0.1 %",
-            f"{100 * upper[worst]:.2f} % ({worst})",
-            upper[worst] <= LATE_MOST,
-        )
-    ]
-
-
-def _cost(runs: Runs, plain: list[str]) -> list[Row]:
-    ours = {name: _mean(runs[name, FAIRLEAD], "pod_hours") for name in plain}
-    kpa = {name: ours[name] / _mean(runs[name, KPA], "pod_hours") for name in plain}
-    keda = {
-        name: ours[name] / hours
-        for name in plain
-        if (hours := cheapest_keda(runs, name)) is not None
-    }
-    worst = max(kpa, key=kpa.__getitem__)
-    among = f"{len(keda)} of {len(plain)} workloads"
-    return [
-        _most("T2", "pod-hours against KPA, geometric mean", 0.87, _geometric(kpa.values())),
-        _most("T2", f"the same, worst ({worst})", 1.05, kpa[worst]),
-        _most("T2", f"against the cheapest KEDA ({among})", 0.75, _geometric(keda.values())),
-    ]
-
-
-def _special(runs: Runs, scene: Scene) -> list[Row]:
-    due, kpa = runs["scheduled", FAIRLEAD], runs["scheduled", KPA]
-    long, long_kpa = runs["long", FAIRLEAD], runs["long", KPA]
-    stopped = sum(
-        each.interrupted
-        for (_, contender), found in runs.items()
-        if contender == FAIRLEAD
-        for each in found
-    )
-    wait = _mean(due, "wait_p99") / scene.objective
-    return [
-        _most("T3", "scheduled bursts: late jobs, %", 0.0, 100 * _mean(due, "late_share")),
-        _most("T3", "their p99 wait, of the objective", 0.5, wait),
-        _most("T3", "their pod-hours against KPA", 0.65, _ratio(due, kpa, "pod_hours")),
-        _most("T4", "jobs interrupted by scale-in, all workloads", 0, stopped),
-        _most(
-            "T4", "long jobs: pod-hours against KPA", 1.1, _ratio(long, long_kpa, "pod_hours")
+            "T3", "scheduled bursts: late jobs, %", 0.0, interval(*_percent(due, "late_share"))
         ),
+        Row("T3", "their p99 wait, of the objective", 0.5, interval(places, wait)),
+        Row("T3", "their pod-hours against KPA", 0.65, interval(places, hours)),
     ]
 
 
-def _calm(runs: Runs, names: list[str]) -> list[Row]:
-    under = {name: 100 * _mean(runs[name, FAIRLEAD], "under") for name in names}
-    steady = [name for name in ("step", "ramp", "diurnal") if name in names]
-    calm = {name: value for name, value in under.items() if name in steady}
-    over = max(100 * _mean(runs[name, FAIRLEAD], "over") for name in steady)
-    totals = {
-        (what, contender): sum(_mean(runs[name, contender], what) for name in names)
-        for what in ("actions", "flips")
-        for contender in (FAIRLEAD, KPA)
-    }
-    actions, flips = (
-        totals[what, FAIRLEAD] / max(1.0, totals[what, KPA]) for what in ("actions", "flips")
-    )
-    return [
-        _most("T5", "under-provisioned, steady loads, worst, %", 2.0, max(calm.values())),
-        _most("T5", "under-provisioned, bursty, %", 6.0, under.get("bursty", 0.0)),
-        _most("T5", "over-provisioned, steady loads, worst, %", 40.0, over),
-        _most("T5", "changes of replicas against KPA", 0.4, actions),
-        _most("T5", "changes of direction against KPA", 0.4, flips),
-    ]
+def _long(runs: Runs, names: Sequence[str]) -> list[Row]:
+    stopped = float(sum(each.interrupted for name in names for each in runs[name, FAIRLEAD]))
+    what = "jobs interrupted by scale-in, all workloads"
+    found = [Row("T4", what, 0, Interval(stopped, stopped, stopped))]
+    if "long" in names:
+        hours = interval(_places(runs), _ratio(runs, "long", KPA, "pod_hours"))
+        found.append(Row("T4", "long jobs: pod-hours against KPA", 1.1, hours))
+    return found
 
 
-def _most(target: str, what: str, aim: float, measured: float) -> Row:
-    return Row(target, what, f"<= {aim:g}", f"{measured:.2f}", measured <= aim)
+def _calm(runs: Runs, names: Sequence[str]) -> list[Row]:
+    found: list[Row] = []
+    for what, said, most in (("under", "under", 2.0), ("over", "over", 40.0)):
+        for name in (each for each in STEADY_LOADS if each in names):
+            share = interval(*_percent(runs[name, FAIRLEAD], what))
+            found.append(Row("T5", f"{said}-provisioned, {name}, %", most, share))
+    if "bursty" in names:
+        share = interval(*_percent(runs["bursty", FAIRLEAD], "under"))
+        found.append(Row("T5", "under-provisioned, bursty, %", 6.0, share))
+    for what, said in (("actions", "replicas"), ("flips", "direction")):
+        found.append(
+            Row("T5", f"changes of {said} against KPA", 0.4, _total(runs, names, what))
+        )
+    return found
+
+
+def _total(runs: Runs, names: Sequence[str], what: str) -> Interval:
+    def ratio(drawn: Sequence[int]) -> float:
+        ours, kpas = (
+            sum(_sum(runs[name, contender], what, drawn) for name in names)
+            for contender in (FAIRLEAD, KPA)
+        )
+        return ours / max(1.0, kpas)
+
+    return interval(_places(runs), ratio)
+
+
+def _ratio(runs: Runs, name: str, other: str, what: str) -> Of:
+    def ratio(drawn: Sequence[int]) -> float:
+        return _sum(runs[name, FAIRLEAD], what, drawn) / _sum(runs[name, other], what, drawn)
+
+    return ratio
+
+
+def _geo(places: Sequence[int], ratios: Iterable[Of]) -> Interval:
+    of = tuple(ratios)
+    return interval(places, lambda drawn: exp(mean(log(each(drawn)) for each in of)))
+
+
+def _percent(found: Sequence[Figures], what: str) -> tuple[range, Of]:
+    return range(len(found)), lambda drawn: 100 * _sum(found, what, drawn) / len(drawn)
+
+
+def _sum(found: Sequence[Figures], what: str, drawn: Sequence[int]) -> float:
+    return sum(float(getattr(found[place], what)) for place in drawn)
 
 
 def _mean(found: Sequence[Figures], what: str) -> float:
     return mean(float(getattr(each, what)) for each in found)
 
 
-def _ratio(ours: Sequence[Figures], others: Sequence[Figures], what: str) -> float:
-    return _mean(ours, what) / _mean(others, what)
-
-
-def _geometric(values: Iterable[float]) -> float:
-    logarithms = [log(each) for each in values]
-    return exp(mean(logarithms)) if logarithms else float("inf")
-
-
-def _upper(values: Sequence[float]) -> float:
-    """Return the upper end of the mean's 95 % interval, by drawing from the seeds anew."""
-    dice = Random("interval")
-    means = sorted(mean(dice.choices(values, k=len(values))) for _ in range(_DRAWS))
-    return means[int(0.975 * _DRAWS)]
+def _places(runs: Runs) -> range:
+    return range(min(len(found) for found in runs.values()))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from math import inf
+from random import Random
 
 from bench.autoscaling.fleet import Fleet, Pod
 from fairlead.policy.autoscale import Autoscale
@@ -21,6 +25,24 @@ from fairlead_autoscaler.inputs import (
 from fairlead_autoscaler.inputs import Pod as Seen
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
+SILENCE_SECONDS = 12.2
+"""How long nobody leads after a leader was killed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faults:
+    """What goes wrong in a run."""
+
+    outage: tuple[float, float] = (0.0, 0.0)
+    """When the database is away."""
+    lag: float = 0.0
+    """How old the scheduler's word is when it is read."""
+    lost: float = 0.0
+    """The share of looks at which there is no newer word than at the one before."""
+    restarts: float = inf
+    """How often the autoscaler starts anew and remembers nothing, after a silence."""
+    hand_offs: float = inf
+    """How often the scheduler's leader is another one, which counts anew, after a silence."""
 
 
 class Fairlead:
@@ -30,7 +52,7 @@ class Fairlead:
     wakes = True
 
     def __init__(
-        self, fleet: Fleet, *, look_ahead: bool = True, outage: tuple[float, float] = (0, 0)
+        self, fleet: Fleet, *, look_ahead: bool = True, faults: Faults | None = None
     ) -> None:
         scene = fleet.scene
         self._config = Autoscale.model_validate(
@@ -42,15 +64,25 @@ class Fairlead:
             }
         )
         self._scheduled = [job.due for job in fleet.jobs if job.scheduled and look_ahead]
-        self._outage = outage
+        self._faults = faults or Faults()
+        self._dice = Random(f"faults {fleet.workload.name}")
         self._state = State()
+        self._began = 0.0
+        self._said: deque[Demand] = deque()
         self._last: Demand | None = None
 
     def tick(self, fleet: Fleet) -> None:
         """Look, decide, and do what was decided."""
-        answered = not self._outage[0] <= fleet.now < self._outage[1]
-        if answered:
-            self._last = self._demand(fleet)
+        faults, now = self._faults, fleet.now
+        if now % faults.restarts < min(SILENCE_SECONDS, now):
+            self._state, self._began = State(), now
+            return
+        answered = not faults.outage[0] <= now < faults.outage[1]
+        if answered and now % faults.hand_offs >= min(SILENCE_SECONDS, now):
+            self._said.append(self._demand(fleet))
+        if answered and self._dice.random() >= faults.lost:
+            while self._said and self._said[0].at <= _at(now - faults.lag):
+                self._last = self._said.popleft()
         decision = decide(self._state, self._inputs(fleet, answered=answered), self._config)
         self._state = decision.state
         until = (decision.drain_until - BEGUN).total_seconds()
@@ -76,7 +108,7 @@ class Fairlead:
                 status_replicas=fleet.replicas,
                 updated_replicas=fleet.replicas,
             ),
-            pods=tuple(_seen(pod, fleet.now) for pod in pods),
+            pods=tuple(_seen(pod, fleet.now, self._began) for pod in pods),
             workers=tuple(_worker(pod, fleet) for pod in pods if pod.ready_at <= fleet.now),
             loads=tuple(self._load(pod, fleet) for pod in pods if pod.running),
         )
@@ -101,13 +133,13 @@ class Fairlead:
         mean = fleet.service_mean
         begin = bisect_right(self._scheduled, fleet.now)
         due = tuple(
-            (bisect_left(self._scheduled, fleet.now + within) - begin) * mean
+            (bisect_right(self._scheduled, fleet.now + within) - begin) * mean
             for within in SCHEDULED_WITHIN_SECONDS
         )
         oldest = fleet.jobs[fleet.queue[0]].due if fleet.queue else None
         return Demand(
             pool="default",
-            epoch=1,
+            epoch=int(fleet.now // self._faults.hand_offs),
             at=_at(fleet.now),
             became_runnable_total=fleet.arrived,
             work_slot_seconds=len(fleet.queue) * mean,
@@ -124,15 +156,16 @@ def _at(seconds: float) -> datetime:
     return BEGUN + timedelta(seconds=seconds)
 
 
-def _seen(pod: Pod, now: float) -> Seen:
+def _seen(pod: Pod, now: float, began: float) -> Seen:
     started = pod.ready_at <= now
     return Seen(
         uid=pod.uid,
         created_at=_at(pod.created),
-        seen_at=_at(pod.created),
+        seen_at=_at(pod.created) if pod.created > began else None,
         ready=started and pod.drained_at is None,
         was_ready=started,
         terminating=pod.deleted_at is not None,
+        unschedulable=pod.node_at > now,
     )
 
 

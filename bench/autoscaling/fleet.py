@@ -3,6 +3,9 @@
 The ReplicaSet deletes as the real one does: first what has not started, then what is not
 ready, then the youngest. A deleted pod takes no more jobs; what it still runs when its grace is
 over is interrupted and begins anew. There is no latency of the database and no scheduler in it.
+
+A pod that is launched for some jobs, as by who makes a Kubernetes Job of each batch, takes so
+many in its life and ends by itself. Some pods may have to wait for a node first.
 """
 
 from __future__ import annotations
@@ -25,6 +28,10 @@ class Pod:
     ready_at: float
     running: dict[int, float] = field(default_factory=dict[int, float])
     """When each job was started, by its place."""
+    takes: int | None = None
+    """How many jobs it takes before it ends by itself; None: any number."""
+    node_at: float = 0.0
+    """When it has a node."""
     drain_until: float = 0.0
     drained_at: float | None = None
     deleted_at: float | None = None
@@ -43,6 +50,8 @@ class Outcome:
     wasted_seconds: float = 0.0
     samples: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     """Pods that were needed and pods that served, every five seconds."""
+    first_waits: list[float] = field(default_factory=list[float])
+    """Waits of the jobs that came when there was no pod and nothing waited."""
 
 
 class Fleet:
@@ -61,6 +70,7 @@ class Fleet:
         self._events: list[tuple[float, int, str, str]] = []
         self._number = 0
         self._first_started: set[int] = set()
+        self._from_zero: set[int] = set()
         self.begin(pods)
 
     @property
@@ -94,6 +104,8 @@ class Fleet:
                 break
             self._pass(at)
             if due <= event:
+                if not self.pods and not self.queue:
+                    self._from_zero.add(self.arrived)
                 self.queue.append(self.arrived)
                 self.arrived += 1
                 self._take()
@@ -114,6 +126,21 @@ class Fleet:
             self._create(started=False)
         for pod in sorted(living, key=self._deleted_first)[: max(0, len(living) - replicas)]:
             self._delete(pod)
+
+    def launch(self, pods: int, takes: int) -> None:
+        """Make so many pods more, each for so many jobs; those of the beginning end, too."""
+        for pod in self.living:
+            if pod.takes is None:
+                pod.takes = takes
+                self._leave(pod)
+        if pods <= 0:
+            self.replicas = len(self.living)
+            return
+        self.outcome.writes.append(self.now)
+        for _ in range(pods):
+            self._create(started=False, takes=takes)
+        self.replicas = len(self.living)
+        self.outcome.scales.append(self.replicas)
 
     def mark(self, uid: str, until: float) -> None:
         """Have a pod take no more jobs until then; a time that is over: have it take them."""
@@ -138,11 +165,20 @@ class Fleet:
         self._number += 1
         heappush(self._events, (at, self._number, kind, name))
 
-    def _create(self, *, started: bool) -> None:
+    def _create(self, *, started: bool, takes: int | None = None) -> None:
         self._number += 1
-        delay = self._dice.lognormvariate(log(self.scene.start_median), self.scene.start_sigma)
-        ready = self.now if started else self.now + delay
-        pod = Pod(uid=f"pod-{self._number}", created=self.now, ready_at=ready)
+        scene, node = self.scene, 0.0
+        delay = self._dice.lognormvariate(log(scene.start_median), scene.start_sigma)
+        if scene.node_share and self._dice.random() < scene.node_share:
+            node = scene.node_seconds * self._dice.uniform(0.5, 1.5)
+        ready = self.now if started else self.now + node + delay
+        pod = Pod(
+            uid=f"pod-{self._number}",
+            created=self.now,
+            ready_at=ready,
+            takes=takes,
+            node_at=self.now if started else self.now + node,
+        )
         self.pods[pod.uid] = pod
         self._push(ready, "ready", pod.uid)
 
@@ -163,6 +199,8 @@ class Fleet:
         elif kind == "kill" and name in self.pods:
             self._kill(self.pods.pop(name))
         self._take()
+        if kind == "ready" and name in self.pods:
+            self._leave(self.pods[name])
 
     def _end(self, uid: str, place: int) -> None:
         pod = self.pods.get(uid)
@@ -173,6 +211,14 @@ class Fleet:
         self._note_empty(pod)
         if pod.deleted_at is not None and not pod.running:
             del self.pods[pod.uid]
+        elif not pod.takes or not self.queue:
+            self._leave(pod)
+
+    def _leave(self, pod: Pod) -> None:
+        """Have a pod end that was launched for some jobs and has none."""
+        if pod.takes is not None and not pod.running:
+            del self.pods[pod.uid]
+            self.replicas = len(self.living)
 
     def _learn(self, seconds: float) -> None:
         """Keep the mean and the variance of what ended, as the scheduler would: by weight."""
@@ -201,19 +247,24 @@ class Fleet:
             and pod.deleted_at is None
             and pod.drain_until <= self.now
             and len(pod.running) < self.scene.slots
+            and pod.takes != 0
         ]
         while self.queue and able:
             chosen = self._dice.randrange(len(able))
             pod = able[chosen]
             self._start(pod, self.queue.popleft())
-            if len(pod.running) == self.scene.slots:
+            if len(pod.running) == self.scene.slots or pod.takes == 0:
                 able[chosen] = able[-1]
                 able.pop()
 
     def _start(self, pod: Pod, place: int) -> None:
         pod.running[place] = self.now
         pod.drained_at = None
+        if pod.takes is not None:
+            pod.takes -= 1
         self._push(self.now + self.jobs[place].seconds, "ended", f"{pod.uid} {place}")
         if place not in self._first_started:
             self._first_started.add(place)
             self.outcome.waits.append(self.now - self.jobs[place].due)
+            if place in self._from_zero:
+                self.outcome.first_waits.append(self.now - self.jobs[place].due)

@@ -20,7 +20,12 @@ class Figures:
     """Shares between 0 and 1, waits in seconds."""
 
     late_share: float
+    wait_p50: float
+    wait_p95: float
     wait_p99: float
+    wait_max: float
+    first_wait: float
+    """Of the jobs that came when there was no pod: the longest; 0: there were none."""
     pod_hours: float
     actions: int
     flips: int
@@ -30,6 +35,11 @@ class Figures:
     """What was missing of the pods that were needed, on average over time."""
     over: float
     """What there was too much, as a share of what was needed, on average over time."""
+    under_time: float
+    over_time: float
+    """The shares of time in which pods were missing, and in which there were too many."""
+    instability: float
+    """The share of samples from one to the next of which need and pods moved differently."""
 
 
 def run(fleet: Fleet, controller: Controller) -> Figures:
@@ -59,10 +69,15 @@ def figures(fleet: Fleet) -> Figures:
     unserved = [fleet.now - fleet.jobs[place].due for place in fleet.queue]
     waits = sorted([*outcome.waits, *unserved])
     under, over = _shares(outcome)
+    samples = outcome.samples or [(0, 0)]
     steps = [b - a for a, b in pairwise(outcome.scales)]
     return Figures(
         late_share=sum(wait > objective for wait in waits) / max(1, len(waits)),
+        wait_p50=percentile(waits, 0.5) if waits else 0.0,
+        wait_p95=percentile(waits, 0.95) if waits else 0.0,
         wait_p99=percentile(waits, 0.99) if waits else 0.0,
+        wait_max=max(waits, default=0.0),
+        first_wait=max(outcome.first_waits, default=0.0),
         pod_hours=outcome.pod_seconds / 3600,
         actions=len(outcome.scales),
         flips=sum(a * b < 0 for a, b in pairwise(steps)),
@@ -70,6 +85,9 @@ def figures(fleet: Fleet) -> Figures:
         wasted_seconds=outcome.wasted_seconds,
         under=under,
         over=over,
+        under_time=sum(there < need for need, there in samples) / len(samples),
+        over_time=sum(there > need for need, there in samples) / len(samples),
+        instability=_instability(samples),
     )
 
 
@@ -88,3 +106,16 @@ def _shares(outcome: Outcome) -> tuple[float, float]:
     under = sum(max(need - there, 0) / need for need, there in needed)
     over = sum(max(there - need, 0) / need for need, there in needed)
     return under / len(needed), over / len(needed)
+
+
+def _instability(samples: list[tuple[int, int]]) -> float:
+    """Return SPEC's instability: how often what is there moves otherwise than the need."""
+    moves = [
+        (_sign(later[0] - former[0]), _sign(later[1] - former[1]))
+        for former, later in pairwise(samples)
+    ]
+    return sum(need != there for need, there in moves) / max(1, len(moves))
+
+
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)

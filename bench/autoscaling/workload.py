@@ -47,6 +47,9 @@ class Scene(BaseModel):
     objective: float
     pods_max: int
     grace: float
+    node_share: float = 0.0
+    """Of pods that must wait for a node, and for how long on average."""
+    node_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

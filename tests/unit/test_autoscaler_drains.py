@@ -364,3 +364,16 @@ def test_a_mark_keeps_its_age_when_it_is_renewed() -> None:
         cluster.tick(demand(), jobs=loads(1, 1))
 
     assert (Since("pod-0", NOW),) == cluster.state.drains.marked
+
+
+def test_pods_that_a_burst_needed_go_with_its_jobs_and_not_a_minute_later() -> None:
+    """It had been known to come, and is not to come again."""
+    cluster = Cluster(pool(min=2), look(10), SETTLED)
+    cluster.tick(demand(due=[480] * 4))
+    kept = [
+        len(cluster.tick(demand(total=60, useful=left), jobs=loads(*[left // 10] * 10)).drain)
+        for left in (40, 30, 10)
+    ]
+    gone = cluster.tick(demand(total=60, useful=0))
+
+    assert ([0, 2, 4], 8) == (kept, len(gone.drain))

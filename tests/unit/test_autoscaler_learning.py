@@ -50,7 +50,52 @@ def test_a_counter_that_begins_anew_is_no_arrival(epoch: int, total: int) -> Non
 
     found = rates.learned(former, row, 0)
 
-    assert (former.quick, former.slow, total) == (found.quick, found.slow, found.total)
+    assert (former.quick, former.slow, row) == (found.quick, found.slow, found.row)
+
+
+def test_what_was_known_to_fall_due_is_no_arrival() -> None:
+    """Two hundred jobs that fell due at once do not mean that forty a second come."""
+    first = rates.learned(None, demand(NOW, due=[1600.0] * 4), 0)
+    found = rates.learned(first, demand(NOW + seconds(5), total=200), 0)
+    more = rates.learned(first, demand(NOW + seconds(5), total=220), 0)
+
+    assert (0.0, 0.0, False) == (found.quick, found.slow, found.rising)
+    assert 40 * 0.0274 == pytest.approx(found.planned, rel=1e-2)
+    assert (0.885, True) == (round(more.quick, 3), more.rising)
+
+
+def test_a_flow_of_work_that_falls_due_is_a_load_like_any_other() -> None:
+    """Two jobs a second, all of them delayed: they are expected at that rate."""
+    known = rates.learned(None, demand(NOW, due=[80, 320, 960, 2880]), 0)
+    for tick in range(1, 200):
+        row = demand(NOW + tick * seconds(5), total=10 * tick, due=[80, 320, 960, 2880])
+        known = rates.learned(known, row, 0)
+
+    assert (0.0, False, 2.0) == (known.quick, known.rising, round(known.ahead(30), 1))
+
+
+def test_what_fell_due_is_remembered_while_it_may_be_there() -> None:
+    """No longer than anything is there, and for about a minute."""
+    first = rates.learned(None, demand(NOW, due=[1600.0] * 4), 0)
+    rows = [(5, 200), (20, 80), (80, 80)]
+    seen: list[float] = []
+    for at, useful in rows:
+        first = rates.learned(first, demand(NOW + seconds(at), total=200, useful=useful), 0)
+        seen.append(round(first.due_jobs, 1))
+
+    assert [200.0, 80.0, 29.4] == seen
+
+
+def test_what_fell_due_and_became_runnable_a_moment_later_is_no_arrival_either() -> None:
+    """It is expected with the next row, and not for ever."""
+    first = rates.learned(None, demand(NOW, due=[1600.0] * 4), 0)
+    none = rates.learned(first, demand(NOW + seconds(5)), 0)
+    late = rates.learned(none, demand(NOW + seconds(10), total=200), 0)
+    waits = rates.learned(none, demand(NOW + seconds(10)), 0)
+    other = rates.learned(waits, demand(NOW + seconds(15), total=200), 0)
+
+    assert (200.0, 0.0, 0.0) == (none.owed, late.quick, waits.owed)
+    assert other.quick > 8
 
 
 @pytest.mark.parametrize(
@@ -66,7 +111,7 @@ def test_only_a_rise_that_is_no_accident_is_carried_on(
     quick: float, slow: float, expected: float
 ) -> None:
     """Arrivals at random rise by themselves; what rises more will have risen further."""
-    found = Rates(quick=quick, slow=slow, epoch=1, total=0, at=NOW)
+    found = Rates(quick=quick, slow=slow, row=FIRST)
 
     assert expected == found.ahead(20)
 

@@ -16,7 +16,14 @@ from fairlead_autoscaler.wanted import (
 from tests.support.autoscaling import NOW, demand, pool, seconds
 
 AT_REST = Situation(
-    now=NOW, arrival_rate=0.0, start_seconds=10.0, serving_slots=10, running=0, slots_max=1000
+    now=NOW,
+    arrival_rate=0.0,
+    due_jobs=0.0,
+    rising=False,
+    start_seconds=10.0,
+    serving_slots=10,
+    running=0,
+    slots_max=1000,
 )
 
 
@@ -101,7 +108,23 @@ def test_work_that_falls_due_has_its_pods_before_it_does() -> None:
     """Work due within a start delay and a tick is planned for as if it waited already."""
     found = wanted(demand(due=(0, 420, 420, 420)), AT_REST, pool())
 
-    assert (Term.SCHEDULED, 13.33) == (found.term, round(found.slots, 2))
+    assert (Term.SCHEDULED, 23.33) == (found.term, round(found.slots, 2))
+
+
+def test_what_fell_due_is_needed_once() -> None:
+    """While it is there a slot is kept for each job; it is nothing that comes again."""
+    situation = replace(AT_REST, running=60, due_jobs=50.0)
+    found = wanted(demand(useful=90), situation, pool())
+
+    assert (60.0, 50.0, 10.0) == (found.slots, found.soon, found.lasting)
+
+
+def test_what_falls_due_within_a_minute_keeps_what_is_there() -> None:
+    """It is not added yet: a pod starts in ten seconds."""
+    found = wanted(demand(due=(0, 0, 480, 480), useful=0), AT_REST, pool())
+    far = wanted(demand(due=(0, 0, 0, 480), useful=0), AT_REST, pool())
+
+    assert (0.0, 40.0, 0.0) == (found.scheduled, found.soon, far.soon)
 
 
 def test_no_term_takes_a_slot_from_what_runs() -> None:
@@ -118,12 +141,37 @@ def test_slots_that_the_policy_leaves_idle_are_not_asked_for() -> None:
     assert (5.0, True) == (found.slots, found.drain > 100)
 
 
-def test_headroom_and_scheduled_work_come_above_what_is_useful_now() -> None:
-    """The row counts jobs that may run now; these two are for jobs that are not there yet."""
-    idle = wanted(demand(useful=0), replace(AT_REST, arrival_rate=2.0), pool())
-    due = wanted(demand(useful=0, due=(210, 210, 210, 210)), AT_REST, pool())
+def test_one_long_job_is_no_reason_for_more_than_one_slot() -> None:
+    """It is an hour of work, and nobody else can help with it."""
+    waits = wanted(demand(work=3600, useful=1, mean=3600.0), AT_REST, pool())
+    due = wanted(demand(due=[3600] * 4, useful=0, mean=3600.0), AT_REST, pool())
 
-    assert (2.0, 10.0) == (idle.slots, due.slots)
+    assert (1.0, 1.0) == (waits.slots, due.slots)
+    assert min(waits.drain, due.scheduled) > 100
+
+
+@pytest.mark.parametrize(
+    ("rising", "useful", "allowed", "expected"),
+    [
+        (False, 0, 1000, 2.0),  # the headroom alone
+        (False, 10, 1000, 12.0),
+        (False, 100, 1000, 18.0),
+        (False, 100, 5, 5.0),
+        (True, 0, 1000, 18.0),
+        (True, 0, 5, 5.0),
+    ],
+)
+def test_headroom_comes_above_what_is_there_unless_the_rate_rises(
+    rising: bool,  # noqa: FBT001 - a column of the table
+    useful: int,
+    allowed: int,
+    expected: float,
+) -> None:
+    """Two jobs a second of eight seconds each; the policy's word bounds both."""
+    row = replace(demand(useful=useful), slots_allowed=allowed)
+    situation = replace(AT_REST, arrival_rate=2.0, rising=rising)
+
+    assert expected == wanted(row, situation, pool()).slots
 
 
 def test_nothing_asks_for_more_slots_than_the_pool_may_have() -> None:

@@ -2,10 +2,21 @@
 
 import pytest
 
-from bench.autoscaling.controllers import Keda, Kpa, hpa_replicas
-from bench.autoscaling.evaluation import begun, outage
-from bench.autoscaling.fairlead import Fairlead
+from bench.autoscaling import quick
+from bench.autoscaling.controllers import (
+    Arc,
+    Hpa,
+    Keda,
+    Kpa,
+    Loop,
+    ScaledJob,
+    begun,
+    hpa_replicas,
+)
+from bench.autoscaling.fairlead import Fairlead, Faults
 from bench.autoscaling.fleet import Fleet
+from bench.autoscaling.hardships import outage
+from bench.autoscaling.interval import interval
 from bench.autoscaling.run import run
 from bench.autoscaling.workload import Job, Scene, Workload, draw, load
 
@@ -45,7 +56,7 @@ def test_an_hpa_keeps_what_is_within_its_tolerance(
 def test_keda_goes_from_zero_to_one_and_only_then_further() -> None:
     """The first loop knows no more; the second one doubles what there is, or adds four."""
     played = fleet(*[(0.0, 100.0)] * 80, pods=0)
-    controller = Keda(60, 4.0, in_system=True)
+    controller = Keda(Loop(60, 4.0), in_system=True)
     seen: list[int] = []
     for tick in range(4):
         played.advance(tick * 15.0)
@@ -139,4 +150,110 @@ def test_fairlead_interrupts_no_job() -> None:
 
 def test_nothing_is_written_while_the_database_is_away() -> None:
     """And the first write after it comes with the second look at the latest."""
-    assert outage(SCENE, CURVES["ramp"], 5).met
+    assert all(each.met for each in outage(SCENE, CURVES["ramp"], 5))
+
+
+def test_an_hpa_alone_knows_no_zero() -> None:
+    """And it keeps for five minutes what was needed."""
+    played = fleet(*[(0.0, 20.0)] * 20, pods=1)
+    controller = Hpa(Loop(60, 2.0))
+    seen: list[int] = []
+    for tick in range(27):
+        played.advance(tick * 15.0)
+        controller.tick(played)
+        seen.append(played.replicas)
+
+    assert ([5, 10, 10], 10, 1) == (seen[:3], seen[20], seen[-1])
+
+
+@pytest.mark.parametrize(
+    ("strategy", "waiting", "expected"),
+    [
+        ("default", 12, 0),  # three are wanted, and three have not ended
+        ("default", 20, 2),
+        ("accurate", 12, 2),  # one of the three has not started
+        ("accurate", 36, 3),  # no more than the maximum
+        ("eager", 12, 3),
+        ("eager", 4, 1),
+    ],
+)
+def test_a_scaled_job_makes_what_its_strategy_says(
+    strategy: str, waiting: int, expected: int
+) -> None:
+    """Of six Jobs at most, two run and one starts; each takes four jobs."""
+    played = fleet(*[(0.0, 250.0)] * 8, *[(100.0, 250.0)] * waiting, pods=0)
+    played.launch(2, 4)
+    played.advance(90.0)
+    played.launch(1, 4)
+    played.advance(100.0)
+    before = len(played.living)
+    ScaledJob(6, 4, strategy).tick(played)
+
+    assert (3, expected) == (before, len(played.living) - before)
+
+
+def test_a_pod_for_one_batch_ends_by_itself() -> None:
+    """After its jobs, and at once when there are none for it."""
+    played = fleet(*[(0.0, 20.0)] * 4, (200.0, 5.0), pods=0)
+    controller = Arc(60, 4)
+    controller.tick(played)
+    played.advance(0.0)
+    controller.tick(played)
+    asked = played.replicas
+    played.launch(1, 4)
+    played.advance(150.0)
+
+    assert (1, 0, 4) == (asked, len(played.living), played.finished)
+
+
+def test_pods_of_the_beginning_end_by_themselves_where_pods_do() -> None:
+    """Nobody takes any away there: they would stay for ever."""
+    played = fleet((0.0, 20.0), pods=5)
+    played.advance(10.0)
+    ScaledJob(60, 4, "default").tick(played)
+    played.advance(30.0)
+
+    assert [] == played.living
+
+
+def test_a_pod_may_have_to_wait_for_a_node() -> None:
+    """It starts only then, and is seen waiting."""
+    scene = SHORT.model_copy(update={"node_share": 1.0, "node_seconds": 60.0})
+    played = fleet(pods=1, scene=scene)
+    played.scale(2)
+    first, second = played.living
+
+    assert (0.0, True) == (first.ready_at, second.node_at >= 30.0)
+    assert second.ready_at > second.node_at
+
+
+def test_what_goes_wrong_with_the_words_interrupts_no_job() -> None:
+    """They are lost, late, from another leader, or nobody remembers them."""
+    scene = SCENE.model_copy(update={"seconds": 900.0})
+    faults = Faults(lag=10.0, lost=0.3, restarts=200.0, hand_offs=250.0)
+    played = begun(scene, draw("spike", CURVES["bursty"], scene, 5), 5)
+    found = run(played, Fairlead(played, faults=faults))
+
+    assert (0, True) == (found.interrupted, found.actions > 5)
+    assert found.late_share < 0.05
+
+
+def test_the_quick_form_keeps_its_lines() -> None:
+    """A change that makes the decision worse is noticed with the tests."""
+    assert [] == [
+        (row.target, row.what, row.measured.figure)
+        for row in quick.rows(SCENE, CURVES)
+        if not row.met
+    ]
+
+
+def test_an_interval_holds_the_figure_and_is_the_same_again() -> None:
+    """It is drawn from the seeds that were played."""
+    values = [1.0, 2.0, 3.0, 4.0, 10.0]
+    found = [
+        interval(range(5), lambda drawn: sum(values[place] for place in drawn) / len(drawn))
+        for _ in range(2)
+    ]
+
+    assert found[0] == found[1]
+    assert (4.0, True) == (found[0].figure, 1.0 < found[0].low < 4.0 < found[0].high < 10.0)
