@@ -70,6 +70,13 @@ class Bounds:
                 room = min(room, rates.allowed(rate, arrival, now_us))
         return room
 
+    def spares(self, jobs: int) -> bool:
+        """Whether so many jobs leave room still, and there is no rate to count them."""
+        room = self.limit - jobs
+        for member in self.members:
+            room -= member.in_flight
+        return room > 0 and not self.rates
+
     @property
     def reason(self) -> int:
         """What holds back where there is no room: only a rule makes a limit of 0."""

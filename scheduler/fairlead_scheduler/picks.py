@@ -234,7 +234,9 @@ class Picks:
             bounds, chosen = lane.bounds, None
             if keys is not None and chooses(lane, keys):
                 chosen = keys
-            if bounds is None and free and chosen is None:
+            # Far from its limit a lane costs what it costs without.
+            plain = bounds is None or bounds.spares(jobs_max - len(self.jobs))
+            if plain and free and chosen is None:
                 self._turn(lane, jobs_max, rival)
             elif not self._careful_turn(lane, jobs_max, rival):
                 heappop(heap)
@@ -242,7 +244,8 @@ class Picks:
             heads = lane.heads
             if len(heads.ready) <= heads.refill_at and self._low(lane, heap):
                 continue
-            if (bounds and ledger.bar(lane)) or (chosen and choices.stuck(lane, chosen)):
+            barred = not plain and ledger.bar(lane)
+            if barred or (chosen and choices.stuck(lane, chosen)):
                 heappop(heap)
                 continue
             # As `Level.put` makes it, with one heap operation instead of two in the hot loop.

@@ -27,6 +27,31 @@ def test_a_lane_at_its_limit_waits_until_one_of_its_jobs_ends() -> None:
     assert "a3" == bench.claim_order(bench.plan())
 
 
+def test_a_lane_that_a_plan_brings_to_its_limit_is_held_back_by_then() -> None:
+    """Blocked lanes are counted from the decision on, though the plan was over with it."""
+    bench = Bench(table({("q", "a"): Terms(limit=2), ("q", "b"): Terms(limit=3)}))
+    bench.add("q/a", 100, 100, 100)
+    bench.plan(2)
+    assert {"limit": 1} == held(bench)
+
+    bench.add("q/b", 100, 100, 100)
+    bench.plan(2)
+
+    assert {"limit": 1} == held(bench)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3, 7, 8, 9, 30])
+def test_a_limit_holds_however_far_it_is_from_a_plans_end(limit: int) -> None:
+    """Turns of several jobs, and lanes with more room than a plan has, end at the limit too."""
+    bench = Bench(table({("q", "a"): Terms(limit=limit)}), turn_us=MS)
+    bench.add("q/a", *[1] * 40)
+    planned = 0
+    for room in (1, 2, 5, 1, 40, 40):
+        planned += len(bench.plan(room, slots=100))
+
+    assert limit == planned
+
+
 def test_a_queue_at_its_limit_waits_whichever_lane_is_next() -> None:
     """A queue's limit is over all its tenants, and these go on sharing it."""
     bench = Bench(table({("q", None): Terms(limit=2)}))
