@@ -31,10 +31,10 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e constraints clean
 
 help: ## print this help
-	@grep -hE '^[a-z-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
 
 setup: $(READY) ## create .venv with every pinned dependency (again only when they change)
 
@@ -123,6 +123,9 @@ chart: setup ## lint, test and package the Helm chart into dist (wants helm)
 	helm lint --strict charts/fairlead --values charts/fairlead/values-production.yaml
 	$(PYTEST) tests/chart
 	helm package charts/fairlead --destination dist
+
+e2e: setup ## run the tests on a real cluster: the one that KUBECONFIG names, else one of kind's
+	+@IMAGE=$(IMAGE) IMAGE_BASE=$(IMAGE_BASE) PYTHON=$(BIN)/python MAKE=$(MAKE) tests/cluster/run
 
 constraints: ## pin the newest allowed versions anew
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins

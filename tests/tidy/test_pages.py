@@ -48,7 +48,7 @@ def help_of(*words: str) -> str | None:
 
 def targets() -> set[str]:
     """Return make's targets."""
-    return set(re.findall(r"^([a-z-]+):", tree.text(Path("Makefile")), re.MULTILINE))
+    return set(re.findall(r"^([a-z0-9-]+):", tree.text(Path("Makefile")), re.MULTILINE))
 
 
 def unknown(line: str) -> tuple[str, ...]:

@@ -1,0 +1,281 @@
+"""A release from an empty namespace to its end: jobs run, pods come and go, all is whole.
+
+The tests go on with one release, in the order in which they stand here.
+"""
+
+from datetime import datetime, timedelta
+from time import monotonic
+from typing import cast
+
+import pytest
+import yaml
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.cluster.conftest import VALUES
+from tests.support import cluster, jobs
+from tests.support.chart import Json, Object, at
+from tests.support.cluster import NAMED, POOL, RELEASE, Release
+from tests.support.sightings import Record, is_ready, was_ready
+from tests.support.waiting import until
+
+if why := cluster.missing():
+    pytest.skip(why, allow_module_level=True)
+
+pytestmark = pytest.mark.timeout(400)
+
+OBJECTIVE_SECONDS = 30.0
+"""That of the pool in the values."""
+
+EDITED_MAX = 5
+"""Pods of the pool once the policy was edited; the values say 6."""
+
+INSERT = """
+    INSERT INTO fairlead.jobs (kind, tenant) SELECT 'hello', 'psql' FROM generate_series(1, 20)
+"""
+GREETED = """
+    SELECT count(*), max(attempt), min(result->>'said') FROM fairlead.job_history
+    WHERE tenant = 'psql' AND outcome = 'succeeded'
+"""
+IN_FORCE = "SELECT at FROM fairlead.policy_events WHERE event = 'in_force' AND at > %s"
+NEWEST = "SELECT version, document FROM fairlead.policy_versions ORDER BY version DESC LIMIT 1"
+ATTEMPT = "SELECT attempt FROM fairlead.job_status WHERE id = %s"
+CUT_SHORT = """
+    SELECT ended_as, count(*) FROM fairlead.attempt_errors GROUP BY ended_as
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def before(release: Release) -> set[str]:
+    """Install the release that the tests go on with; return what was there before."""
+    found = objects(release)
+    release.install(VALUES)
+    return found
+
+
+def at_zero(release: Release) -> None:
+    """Wait until the pool has no pod any more, not even one that is going."""
+    until(
+        lambda: (
+            not [
+                each
+                for each in release.pods("worker")
+                if at(each, "metadata", "labels", "fairlead/pool") == "default"
+            ]
+        ),
+        what="the end of the pool's last pod",
+        seconds=120,
+    )
+
+
+def test_what_psql_inserts_runs(release: Release, db: Connection[TupleRow]) -> None:
+    """`helm install`, and jobs that are inserted by psql run."""
+    words = ("psql", "-h/tmp", "-Upostgres", "-dfairlead", "-c", INSERT)
+    release.kubectl("exec", f"{NAMED}-trial-database-0", "--", *words)
+
+    until(
+        lambda: (20, 1, "hello, psql") == db.execute(GREETED).fetchone(),
+        what="the end of 20 jobs",
+        seconds=60,
+    )
+
+
+def test_helm_test_passes(release: Release) -> None:
+    """`helm test` enqueues a job, asks for metrics, and sees who holds the Lease."""
+    said = release.helm("test", RELEASE, "--logs")
+
+    assert "Succeeded" in said
+
+
+def test_a_live_policy_is_in_force_within_two_seconds_and_restarts_nothing(
+    release: Release, db: Connection[TupleRow], figures: dict[str, float]
+) -> None:
+    """An edit of the policy is effective within 2 s, without rolling a pod."""
+    edited = document(release)
+    cast("Object", at(edited, "pools", 0, "autoscale"))["max"] = EDITED_MAX
+    before = uids(release)
+
+    release.edit_policy(yaml.safe_dump(edited))
+    written = (db.execute("SELECT clock_timestamp()").fetchone() or (None,))[0]
+    assert isinstance(written, datetime)
+
+    at_once = until(
+        lambda: db.execute(IN_FORCE, [written - timedelta(seconds=1)]).fetchone(),
+        what="the edited policy in force",
+        seconds=10,
+    )
+    seconds = (at_once[0] - written).total_seconds()
+    figures["policy: edit to in force"] = seconds
+    assert seconds <= 2.0
+    assert before == uids(release)
+
+
+def test_a_bad_policy_is_refused_and_the_status_says_why(
+    release: Release, db: Connection[TupleRow]
+) -> None:
+    """A bad policy is refused, which is seen in the status; the one before stays in force."""
+    good = str(at(release.got("configmap", f"{NAMED}-policy"), "data", "policy.yaml"))
+    newest = db.execute(NEWEST).fetchone()
+
+    release.edit_policy(good.replace("30s", "soon"))
+
+    until(
+        lambda: "soon" in str(at(release.status(), "policy", "refused")),
+        what="the refusal in the status",
+        seconds=20,
+    )
+    assert at(release.status(), "policy", "accepted") is False
+    assert newest == db.execute(NEWEST).fetchone()
+    release.edit_policy(good)
+    until(
+        lambda: at(release.status(), "policy", "accepted"),
+        what="the good policy in the status",
+        seconds=20,
+    )
+
+
+def test_load_adds_pods_and_its_jobs_start_within_the_objective(
+    db: Connection[TupleRow], record: Record
+) -> None:
+    """Load adds pods, and no job waits for longer than the objective says."""
+    load = jobs.inserted(db, 60, seconds=4)
+
+    ended = load.await_end()
+
+    assert ended.attempts == 1
+    assert ended.longest_wait_seconds <= OBJECTIVE_SECONDS
+    assert max(count for _, count in record.scales()) > 1
+    assert max(count for _, count in record.scales()) <= EDITED_MAX
+
+
+def test_without_load_drained_pods_go_until_none_is_left(
+    release: Release, db: Connection[TupleRow], record: Record
+) -> None:
+    """When load is gone pods are removed, down to zero, each after it reported not ready."""
+    long = jobs.inserted(db, 5, seconds=15)
+
+    at_zero(release)
+
+    gone = [each for each in record.told_to_go() if was_ready(record, each.uid)]
+    assert gone
+    assert [] == [each.name for each in gone if is_ready(each.object)]
+    assert (5, 1) == (long.ended().succeeded, long.ended().attempts)
+    assert 0 == record.scales()[-1][1]
+    assert [] == db.execute(CUT_SHORT).fetchall()
+
+
+def test_from_zero_a_pod_is_asked_for_within_a_second_of_the_commit(
+    release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
+) -> None:
+    """From zero in at most 1 s after the commit."""
+    assert 0 == release.replicas()
+    job = jobs.inserted(db, 1, seconds=0)
+    committed = monotonic()
+
+    job.await_end(seconds=60)
+    started = monotonic() - committed
+
+    asked = next(when for when, count in record.scales() if count == 1) - committed
+    figures["from zero: commit to the write of /scale"] = asked
+    figures["from zero: commit to the job's end"] = started
+    assert asked <= 1.0
+
+
+def test_scale_in_rollout_and_upgrade_cut_no_job_short(
+    release: Release, db: Connection[TupleRow]
+) -> None:
+    """Jobs that run through scale-in, a new image and an upgrade: 0 interrupted, 0 lost."""
+    at_zero(release)
+    long = jobs.inserted(db, 10, seconds=20)
+    short = jobs.inserted(db, 60, seconds=1)
+    long.await_running(10)
+    short.await_end()
+
+    release.upgrade({**VALUES, "image": cluster.image(cluster.NEXT_IMAGE)})
+
+    ended = long.await_end()
+    assert (10, 1) == (ended.succeeded, ended.attempts)
+    assert {} == long.cut_short() == short.cut_short()
+    assert {cluster.NEXT_IMAGE} == images(release, "worker") | images(release, "scheduler")
+    assert EDITED_MAX == edited_max(release, db)
+    at_zero(release)
+    assert {"fairlead-autoscaler"} == scaled_by(release)
+
+
+def test_a_rollback_brings_the_old_image_and_keeps_the_live_policy(
+    release: Release, db: Connection[TupleRow]
+) -> None:
+    """What a rollout cuts short after its grace is released without using an attempt."""
+    job = jobs.inserted(db, 1, seconds=120, queue="brief")
+    job.await_running(1)
+
+    release.helm("rollback", RELEASE, "1", "--wait", "--timeout=150s")
+
+    until(job.cut_short, what="the end of the grace", seconds=30)
+    job.await_running(1)
+    assert {"released": 1} == job.cut_short()
+    assert (1,) == db.execute(ATTEMPT, [job.ids[0]]).fetchone()
+    until(
+        lambda: {cluster.IMAGE} == images(release, "worker") | images(release, "scheduler"),
+        what="the end of the newer pods",
+        seconds=60,
+    )
+    assert EDITED_MAX == edited_max(release, db)
+
+
+def test_uninstall_leaves_what_its_notes_say(release: Release, before: set[str]) -> None:
+    """`helm uninstall` leaves only what its notes say: with the trial database, nothing."""
+    notes = release.helm("get", "notes", RELEASE)
+
+    release.helm("uninstall", RELEASE, "--wait", "--timeout=100s")
+
+    assert "What `helm uninstall` leaves: nothing;" in notes
+    until(
+        lambda: before == objects(release),
+        what=f"the end of {', '.join(sorted(objects(release) - before))}",
+        seconds=60,
+    )
+
+
+def objects(release: Release) -> set[str]:
+    """Return every object in the namespace but for events."""
+    listed = ("api-resources", "--verbs=list", "--namespaced", "--output=name")
+    kinds = [each for each in release.kubectl(*listed).split() if "events" not in each]
+    return set(release.kubectl("get", ",".join(kinds), "--output=name").split())
+
+
+def uids(release: Release) -> set[str]:
+    """Return the worker pods that there are."""
+    return {str(at(each, "metadata", "uid")) for each in release.pods("worker")}
+
+
+def images(release: Release, component: str) -> set[str]:
+    """Return which images the pods of a component run."""
+    return {str(at(each, "spec", "containers", 0, "image")) for each in release.pods(component)}
+
+
+def document(release: Release) -> Object:
+    """Return the policy that the chart made from the values."""
+    text = at(release.got("configmap", f"{NAMED}-policy-values"), "data", "policy.yaml")
+    return cast("Object", yaml.safe_load(str(text)))
+
+
+def edited_max(release: Release, db: Connection[TupleRow]) -> Json:
+    """Return the pool's highest number of pods, if cluster and database agree on it."""
+    live = str(at(release.got("configmap", f"{NAMED}-policy"), "data", "policy.yaml"))
+    stored = (db.execute(NEWEST).fetchone() or (0, ""))[1]
+    asked = ("pools", 0, "autoscale", "max")
+    found = at(yaml.safe_load(live), *asked)
+    assert found == at(yaml.safe_load(stored), *asked)
+    return found
+
+
+def scaled_by(release: Release) -> set[str]:
+    """Return who wrote how many pods the pool is to have, as the API server noted it."""
+    shown = release.got("deployment", POOL, "--show-managed-fields")
+    fields = cast("list[Object]", at(shown, "metadata", "managedFields"))
+    return {
+        str(each["manager"])
+        for each in fields
+        if at(each, "fieldsV1", "f:spec", "f:replicas") is not None
+    }

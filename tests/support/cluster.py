@@ -1,0 +1,195 @@
+"""A real cluster, by way of kubectl and helm: a release of the chart in its own namespace."""
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import cast
+
+import yaml
+
+from tests.support.chart import CHART, Json, Object, at
+
+KUBECONFIG = os.environ.get("FAIRLEAD_TEST_KUBECONFIG", "")
+"""Which cluster the tests may fill; a person's own KUBECONFIG is never taken by chance."""
+
+IMAGE = os.environ.get("FAIRLEAD_TEST_IMAGE", "")
+NEXT_IMAGE = os.environ.get("FAIRLEAD_TEST_NEXT_IMAGE", "")
+"""The same image under another tag, to roll out."""
+
+DATABASE_IMAGE = os.environ.get("FAIRLEAD_TEST_DATABASE_IMAGE", "")
+NODE_ADDRESS = os.environ.get("FAIRLEAD_TEST_NODE_ADDRESS", "")
+"""This machine as pods reach it: a PostgreSQL for them listens there. Empty: they cannot."""
+
+RELEASE = "shop"
+NAMED = f"{RELEASE}-fairlead"
+"""What the names of the release's objects begin with."""
+
+POOL = f"{NAMED}-worker-default"
+AUTOSCALER = f"{NAMED}-autoscaler"
+
+_RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+_LITTLE: Object = {"requests": {"cpu": "20m", "memory": "64Mi"}}
+# Each helm command waits itself, so this is for one that hangs.
+_HELM_SECONDS = 200.0
+_LOG_LINES = 40
+
+
+class CommandFailed(Exception):
+    """What kubectl or helm said when it failed."""
+
+
+def missing() -> str | None:
+    """Return why there is no cluster to test on, or None where there is one."""
+    if not KUBECONFIG:
+        return "FAIRLEAD_TEST_KUBECONFIG names no cluster: `make e2e` finds one and says so"
+    lacking = [name for name in ("kubectl", "helm") if shutil.which(name) is None]
+    if lacking:
+        return f"{' and '.join(lacking)} not installed"
+    if not (IMAGE and NEXT_IMAGE and DATABASE_IMAGE):
+        return "the images for the cluster are not named: `make e2e` builds and loads them"
+    return None
+
+
+def image(address: str) -> Object:
+    """Return an image's address as the chart's values have it."""
+    repository, _, tag = address.rpartition(":")
+    return {"registry": "", "repository": repository, "tag": tag}
+
+
+def values(pools: Object) -> Object:
+    """Return values for a release with these pools that fits on a small node."""
+    return {
+        "image": image(IMAGE),
+        "scheduler": {"resources": _LITTLE},
+        "autoscaler": {"resources": _LITTLE},
+        "migrations": {"resources": _LITTLE},
+        "workerPoolDefaults": {"resources": _LITTLE},
+        "workerPools": pools,
+    }
+
+
+def run(*words: str, given: str | None = None, seconds: float = 60.0) -> str:
+    """Run kubectl or helm on the tests' cluster and return what it prints.
+
+    Raises:
+        CommandFailed: It says no.
+    """
+    done = subprocess.run(
+        ["/usr/bin/env", f"KUBECONFIG={KUBECONFIG}", *words],
+        check=False,
+        capture_output=True,
+        text=True,
+        input=given,
+        timeout=seconds,
+    )
+    if done.returncode:
+        raise CommandFailed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
+    return done.stdout
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release of the chart in a namespace, and what is done with it there."""
+
+    namespace: str
+
+    def kubectl(self, *words: str, given: str | None = None, seconds: float = 60.0) -> str:
+        """Run kubectl in the namespace and return what it prints."""
+        return run(
+            "kubectl", f"--namespace={self.namespace}", *words, given=given, seconds=seconds
+        )
+
+    def helm(self, *words: str, values: Mapping[str, Json] | None = None) -> str:
+        """Run helm in the namespace and return what it prints."""
+        with_values = () if values is None else ("--values=-",)
+        given = None if values is None else json.dumps(values)
+        return run(
+            "helm",
+            f"--namespace={self.namespace}",
+            *words,
+            *with_values,
+            given=given,
+            seconds=_HELM_SECONDS,
+        )
+
+    def install(self, values: Object, *, waits: bool = True) -> None:
+        """Install the chart; with `waits` until its pods are ready and the schema is there."""
+        words = ("--wait", "--wait-for-jobs", "--timeout=150s") if waits else ()
+        self.helm("install", RELEASE, str(CHART), *words, values=values)
+
+    def upgrade(self, values: Object) -> None:
+        """Upgrade to these values and wait until the new pods are ready."""
+        words = ("--wait", "--wait-for-jobs", "--timeout=150s")
+        self.helm("upgrade", RELEASE, str(CHART), *words, values=values)
+
+    def got(self, *words: str) -> Object:
+        """Return what `kubectl get` shows."""
+        return cast("Object", json.loads(self.kubectl("get", *words, "--output=json")))
+
+    def pods(self, component: str) -> tuple[Object, ...]:
+        """Return the pods of a component, ending ones too."""
+        found = self.got("pods", f"--selector=app.kubernetes.io/component={component}")
+        return tuple(cast("list[Object]", found["items"]))
+
+    def replicas(self, deployment: str = POOL) -> int:
+        """Return how many pods a Deployment is asked for."""
+        return cast("int", at(self.got("deployment", deployment), "spec", "replicas"))
+
+    def leader(self) -> str:
+        """Return the autoscaler's pod that holds the Lease; empty: nobody does."""
+        return str(at(self.got("lease", AUTOSCALER), "spec", "holderIdentity") or "")
+
+    def status(self) -> Object:
+        """Return what the autoscaler says in its ConfigMap; empty before it says anything."""
+        data = at(self.got("configmap", f"{NAMED}-status"), "data", "status")
+        return cast("Object", yaml.safe_load(data)) if isinstance(data, str) else {}
+
+    def edit_policy(self, document: str) -> None:
+        """Write a live policy as a person would."""
+        self.kubectl(
+            "patch",
+            "configmap",
+            f"{NAMED}-policy",
+            "--type=merge",
+            f"--patch={json.dumps({'data': {'policy.yaml': document}})}",
+        )
+
+    def told(self) -> str:
+        """Return what there is to know when a test failed: objects, events and logs."""
+        words = ("--ignore-not-found", "--output=wide")
+        found = [self.kubectl("get", "pods,deployments,jobs", *words)]
+        found.append(self.kubectl("get", "events", "--sort-by=.lastTimestamp")[-6000:])
+        for component in ("autoscaler", "scheduler", "worker", "migrate", "trial-database"):
+            label = f"--selector=app.kubernetes.io/component={component}"
+            logs = ("logs", label, "--prefix", f"--tail={_LOG_LINES}", "--all-containers")
+            try:
+                found.append(self.kubectl(*logs))
+            except CommandFailed as error:
+                found.append(str(error))
+        return "\n".join(found)
+
+
+@contextmanager
+def empty_namespace() -> Generator[Release]:
+    """Make a namespace under the restricted profile; its end takes all that is in it."""
+    name = f"fairlead-test-{secrets.token_hex(4)}"
+    made = {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": name, "labels": _RESTRICTED},
+    }
+    run("kubectl", "create", "--filename=-", given=json.dumps(made))
+    try:
+        yield Release(name)
+    finally:
+        # What works to the end of its grace would keep the namespace for an hour.
+        words = ("--all", "--grace-period=0", "--force")
+        ours = ("kubectl", f"--namespace={name}")
+        run("kubectl", "delete", "namespace", name, "--wait=false")
+        run(*ours, "delete", "deployments,statefulsets,jobs", "--all", "--wait=false")
+        run(*ours, "delete", "pods", *words, "--wait=false")
