@@ -142,7 +142,8 @@ class Release:
 
     def leader(self) -> str:
         """Return the autoscaler's pod that holds the Lease; empty: nobody does."""
-        return str(at(self.got("lease", AUTOSCALER), "spec", "holderIdentity") or "")
+        holder = str(at(self.got("lease", AUTOSCALER), "spec", "holderIdentity") or "")
+        return holder.partition("_")[0]
 
     def status(self) -> Object:
         """Return what the autoscaler says in its ConfigMap; empty before it says anything."""
