@@ -1,0 +1,125 @@
+"""The autoscaler's rights, held against what it asks a real API server for."""
+
+import json
+from collections.abc import Iterator
+from typing import cast
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.cluster.conftest import VALUES as TRIAL
+from tests.support import cluster, jobs
+from tests.support.chart import Object, at
+from tests.support.cluster import AUTOSCALER, NAMED, Release
+from tests.support.kubernetes.recorder import Noted, recording
+from tests.support.kubernetes.rights import Right
+from tests.support.waiting import until
+
+if why := cluster.missing():
+    pytest.skip(why, allow_module_level=True)
+if not cluster.NODE_ADDRESS:
+    pytest.skip("NODE_ADDRESS is empty: pods reach no proxy here", allow_module_level=True)
+
+pytestmark = pytest.mark.timeout(400)
+
+CONFIG = ("kubectl", "config", "view", "--minify", "--output=json")
+ADOPT = ("fairlead", "autoscaler", "adopt", "--kubeconfig=/etc/way/config")
+NAMED_ONES = {"configmaps", "deployments", "deployments/scale", "leases"}
+TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+
+def values(noted: Noted, namespace: str) -> Object:
+    """Return values with which the autoscaler goes by way of the proxy, with every right."""
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [
+            {
+                "name": "proxy",
+                "cluster": {"server": f"http://{cluster.NODE_ADDRESS}:{noted.port}"},
+            }
+        ],
+        "users": [{"name": "pod", "user": {"tokenFile": TOKEN}}],
+        "contexts": [
+            {
+                "name": "proxy",
+                "context": {"cluster": "proxy", "user": "pod", "namespace": namespace},
+            }
+        ],
+        "current-context": "proxy",
+    }
+    way: Object = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "way"},
+        "data": {"config": json.dumps(config)},
+    }
+    autoscaler = cast("Object", TRIAL["autoscaler"])
+    return {
+        **TRIAL,
+        "extraObjects": [way],
+        "autoscaler": {
+            **autoscaler,
+            "replicas": 1,
+            "rbac": {"horizontalPodAutoscalers": True, "resourceQuotas": True},
+            "extraArgs": ["--kubeconfig=/etc/way/config"],
+            "volumes": [{"name": "way", "configMap": {"name": "way"}}],
+            "volumeMounts": [{"name": "way", "mountPath": "/etc/way", "readOnly": True}],
+        },
+    }
+
+
+@pytest.fixture(scope="module")
+def noted(release: Release) -> Iterator[Noted]:
+    """Yield what the autoscaler asks for, once it is installed and asks by way of a proxy."""
+    shown = cast("Object", json.loads(cluster.run(*CONFIG)))
+    server = str(at(shown, "clusters", 0, "cluster", "server"))
+    with recording(server, authority(release), address=cluster.NODE_ADDRESS) as made:
+        release.install(values(made, release.namespace))
+        yield made
+
+
+def authority(release: Release) -> str:
+    """Return the certificate of the cluster's authority, which every namespace has."""
+    return str(at(release.got("configmap", "kube-root-ca.crt"), "data", "ca.crt"))
+
+
+def granted(release: Release) -> set[Right]:
+    """Return what the release's Role grants, right by right."""
+    rules = cast("list[dict[str, list[str]]]", release.got("role", AUTOSCALER)["rules"])
+    return {
+        Right(verb, group, resource, name)
+        for rule in rules
+        for verb in rule["verbs"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for name in rule.get("resourceNames", [""])
+    }
+
+
+def test_what_is_granted_is_used_and_what_is_used_is_granted(
+    release: Release, noted: Noted, db: Connection[TupleRow]
+) -> None:
+    """The Role has no right that is not used, and nothing is asked for that it has not."""
+    jobs.inserted(db, 30, seconds=2).await_end()
+    jobs.inserted(db, 1, seconds=0, queue="brief").await_end()
+    values_policy = release.got("configmap", f"{NAMED}-policy-values")
+    release.edit_policy(str(at(values_policy, "data", "policy.yaml")).replace("30s", "soon"))
+    until(
+        lambda: at(release.status(), "policy", "accepted") is False,
+        what="the refusal in the status",
+        seconds=30,
+    )
+    release.kubectl("exec", f"deployment/{AUTOSCALER}", "--", *ADOPT)
+    until(lambda: release.replicas() == 0, what="an empty pool", seconds=120)
+
+    asked = {each if each.resource in NAMED_ONES else unnamed(each) for each in noted.used}
+    assert set() == noted.refused
+    assert set() == noted.other
+    assert granted(release) == asked
+
+
+def unnamed(right: Right) -> Right:
+    """Return the right without the object's name, as the Role grants it for any."""
+    return Right(right.verb, right.group, right.resource, "")
