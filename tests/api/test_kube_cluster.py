@@ -175,14 +175,13 @@ def test_a_policy_that_is_in_no_config_map_is_not_watched(server: api.Api) -> No
     assert "configmaps" not in {each.resource for each in server.rights()}
 
 
-def test_the_status_is_replaced_whole(cluster: Cluster) -> None:
+def test_the_status_is_replaced_whole(server: api.Api, cluster: Cluster) -> None:
     """The status ConfigMap is rendered empty; what we wrote last is what it holds."""
-    assert {} == cluster.status()
     cluster.write_status({"status.yaml": "a", "old": "b"})
 
     cluster.write_status({"status.yaml": "c"})
 
-    assert {"status.yaml": "c"} == cluster.status()
+    assert {"status.yaml": "c"} == server.store.get(scenes.MAPS, scenes.NAMES.status)["data"]
 
 
 def test_a_lease_keeps_what_the_chart_gave_it(server: api.Api, cluster: Cluster) -> None:
@@ -227,7 +226,7 @@ def test_what_is_no_answer_of_an_api_server_is_an_error_of_the_port(
     server.faults.add(Fault(kind="strange", resource="configmaps", verb="get"))
     server.faults.add(Fault(kind="strange", resource="horizontalpodautoscalers"))
 
-    for ask in (cluster.lease, cluster.status, cluster.autoscalers):
+    for ask in (cluster.lease, cluster.autoscalers):
         with pytest.raises(UnreachableError, match="not an API server"):
             ask()
 

@@ -176,12 +176,13 @@ def test_an_edit_of_the_policy_is_shown(admin: Client, cluster: Cluster) -> None
     assert cluster.documents() == cluster.read_documents()
 
 
-def test_the_status_is_replaced_whole(cluster: Cluster) -> None:
+def test_the_status_is_replaced_whole(admin: Client, cluster: Cluster) -> None:
     """By server-side apply: what we no longer say is gone."""
     cluster.write_status({"a": "1", "b": "2"})
     cluster.write_status({"a": "3"})
 
-    assert {"a": "3"} == cluster.status()
+    held = json.loads(admin.call("GET", f"{scenes.MAPS}/{scenes.NAMES.status}"))
+    assert {"a": "3"} == held["data"]
 
 
 def test_the_lease_is_taken_renewed_and_released(admin: Client, cluster: Cluster) -> None:

@@ -50,7 +50,7 @@ def allowed(*, optional: bool) -> set[str]:
     lines = """
         get list watch: configmaps policy
         get list watch: configmaps policy-values
-        get patch: configmaps status
+        patch: configmaps status
         get list watch: apps/deployments worker-default
         get patch: apps/deployments/scale worker-default
         list watch: pods *

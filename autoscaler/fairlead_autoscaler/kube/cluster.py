@@ -195,11 +195,6 @@ class Cluster:
         """Record an event; the same again within six minutes counts up the first."""
         self._events.say(event, now=self._clock())
 
-    def status(self) -> Mapping[str, str]:
-        """Ask what the status ConfigMap holds."""
-        body = self._client.call("GET", f"{self._maps}/{self._names.status}")
-        return wire.read(wire.ONE_CONFIG_MAP, body).data
-
     def write_status(self, data: Mapping[str, str]) -> None:
         """Replace all that we wrote to the status ConfigMap."""
         self._client.call(

@@ -213,10 +213,6 @@ class KubePort(Protocol):
         """Record an event; the same again within six minutes counts up the first."""
         ...
 
-    def status(self) -> Mapping[str, str]:
-        """Ask what the status ConfigMap holds; empty at first."""
-        ...
-
     def write_status(self, data: Mapping[str, str]) -> None:
         """Replace all that we wrote to the status ConfigMap; the same twice is once."""
         ...

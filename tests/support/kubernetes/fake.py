@@ -180,11 +180,6 @@ class FakeKube:
         self._called("say")
         self.events.append(event)
 
-    def status(self) -> Mapping[str, str]:
-        """Return what the status ConfigMap holds."""
-        self._called("status")
-        return dict(self.status_data)
-
     def write_status(self, data: Mapping[str, str]) -> None:
         """Replace what the status ConfigMap holds."""
         self._called("write_status")
