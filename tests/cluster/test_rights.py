@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import cast
 
 import pytest
+import yaml
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -26,6 +27,14 @@ pytestmark = pytest.mark.timeout(400)
 CONFIG = ("kubectl", "config", "view", "--minify", "--output=json")
 ADOPT = ("fairlead", "autoscaler", "adopt", "--kubeconfig=/etc/way/config")
 NAMED_ONES = {"configmaps", "deployments", "deployments/scale", "leases"}
+POOLS = ("default", "reports")
+SMALL: Object = {
+    "objective": "20s",
+    "min": 0,
+    "max": 2,
+    "stabilization": "10s",
+    "keep": "10s",
+}
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
 
@@ -58,6 +67,7 @@ def values(noted: Noted, namespace: str) -> Object:
     autoscaler = cast("Object", TRIAL["autoscaler"])
     return {
         **TRIAL,
+        "workerPools": {pool: {"autoscale": SMALL} for pool in POOLS},
         "extraObjects": [way],
         "autoscaler": {
             **autoscaler,
@@ -102,22 +112,37 @@ def test_what_is_granted_is_used_and_what_is_used_is_granted(
     release: Release, noted: Noted, db: Connection[TupleRow]
 ) -> None:
     """The Role has no right that is not used, and nothing is asked for that it has not."""
-    jobs.inserted(db, 30, seconds=2).await_end()
-    jobs.inserted(db, 1, seconds=0, queue="brief").await_end()
-    values_policy = release.got("configmap", f"{NAMED}-policy-values")
-    release.edit_policy(str(at(values_policy, "data", "policy.yaml")).replace("30s", "soon"))
-    until(
-        lambda: at(release.status(), "policy", "accepted") is False,
-        what="the refusal in the status",
-        seconds=30,
-    )
+    scales = "/apis/apps/v1/namespaces/{}/deployments/{}-worker-{}/scale"
+    noted.stale |= {scales.format(release.namespace, NAMED, pool) for pool in POOLS}
+    for pool in POOLS:
+        jobs.inserted(db, 20, seconds=1, queue=pool).await_end()
+    for paused in (True, False, True, False):
+        pause(release, paused=paused)
     release.kubectl("exec", f"deployment/{AUTOSCALER}", "--", *ADOPT)
-    until(lambda: release.replicas() == 0, what="an empty pool", seconds=120)
+    until(
+        lambda: not any(release.replicas(f"{NAMED}-worker-{pool}") for pool in POOLS),
+        what="empty pools",
+        seconds=120,
+    )
 
     asked = {each if each.resource in NAMED_ONES else unnamed(each) for each in noted.used}
-    assert set() == noted.refused
+    assert set() == noted.refused | noted.stale
     assert set() == noted.other
     assert granted(release) == asked
+
+
+def pause(release: Release, *, paused: bool) -> None:
+    """Pause the pools by a live policy, or go on; wait until the autoscaler says so."""
+    values_policy = release.got("configmap", f"{NAMED}-policy-values")
+    edited = cast("Object", yaml.safe_load(str(at(values_policy, "data", "policy.yaml"))))
+    for pool in cast("list[Object]", edited["pools"]):
+        cast("Object", pool["autoscale"])["pause"] = paused
+    release.edit_policy(yaml.safe_dump(edited))
+    until(
+        lambda: (at(release.status(), "pools", "default", "reason") == "Paused") == paused,
+        what=f"a pool that is {'paused' if paused else 'not paused'} in the status",
+        seconds=30,
+    )
 
 
 def unnamed(right: Right) -> Right:

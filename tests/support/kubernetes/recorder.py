@@ -3,6 +3,7 @@
 It speaks plain HTTP to who asks and hands on who that is: what the server refuses is refused.
 """
 
+import json
 import ssl
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -26,6 +27,8 @@ class Noted:
     port: int
     used: set[Right] = field(default_factory=set[Right])
     refused: set[Right] = field(default_factory=set[Right])
+    stale: set[str] = field(default_factory=set[str])
+    """Paths whose next request is answered as one that was made against an old version."""
     other: set[str] = field(default_factory=set[str])
     """Requests for what is in no namespace."""
 
@@ -90,6 +93,10 @@ class _Handler(BaseHTTPRequestHandler):
     def _hand_on(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length) if length else None
+        if self.path.partition("?")[0] in self.noted.stale:
+            self.noted.stale.remove(self.path.partition("?")[0])
+            self._conflict()
+            return
         headers = {name: self.headers[name] for name in _PASSED_ON if self.headers[name]}
         connection = self.reached()
         try:
@@ -101,6 +108,16 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         finally:
             connection.close()
+
+    def _conflict(self) -> None:
+        """Answer as the server does when somebody else was quicker."""
+        said = {"kind": "Status", "apiVersion": "v1", "code": 409, "reason": "Conflict"}
+        raw = json.dumps(said).encode()
+        self.send_response(409)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(raw)))
+        self.end_headers()
+        self.wfile.write(raw)
 
     def _note(self, status: int) -> None:
         try:
