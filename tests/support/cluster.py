@@ -160,10 +160,23 @@ class Release:
             f"--patch={json.dumps({'data': {'policy.yaml': document}})}",
         )
 
+    def kept_by(self) -> tuple[str, ...]:
+        """Return who owns which field of the pool, as the API server noted it."""
+        try:
+            shown = self.got("deployment", POOL, "--show-managed-fields")
+        except CommandFailed as error:
+            return (str(error),)
+        fields = cast("list[Object]", at(shown, "metadata", "managedFields"))
+        return tuple(
+            f"{each.get('manager')} {each.get('operation')} {each.get('subresource', '')} "
+            f"{at(each, 'fieldsV1', 'f:spec')}"
+            for each in fields
+        )
+
     def told(self) -> str:
         """Return what there is to know when a test failed: objects, events and logs."""
         words = ("--ignore-not-found", "--output=wide")
-        found = [self.kubectl("get", "pods,deployments,jobs", *words)]
+        found = [self.kubectl("get", "all", *words), *self.kept_by()]
         found.append(self.kubectl("get", "events", "--sort-by=.lastTimestamp")[-6000:])
         for component in ("autoscaler", "scheduler", "worker", "migrate", "trial-database"):
             label = f"--selector=app.kubernetes.io/component={component}"
