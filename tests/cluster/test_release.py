@@ -226,14 +226,15 @@ def test_a_rollback_brings_the_old_image_and_keeps_the_live_policy(
 
 
 def test_uninstall_leaves_what_its_notes_say(release: Release, before: set[str]) -> None:
-    """`helm uninstall` leaves only what its notes say: with the trial database, nothing."""
+    """`helm uninstall` leaves only what its notes say: the pod of `helm test`."""
     notes = release.helm("get", "notes", RELEASE)
 
     release.helm("uninstall", RELEASE, "--wait", "--timeout=100s")
 
     assert "What `helm uninstall` leaves: nothing;" in notes
+    assert f"delete pod {NAMED}-test" in notes
     until(
-        lambda: before == objects(release),
+        lambda: before | {f"pod/{NAMED}-test"} == objects(release),
         what="the end of every object of the release",
         seconds=60,
     )
