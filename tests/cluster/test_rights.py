@@ -118,12 +118,12 @@ def test_what_is_granted_is_used_and_what_is_used_is_granted(
         jobs.inserted(db, 20, seconds=1, queue=pool).await_end()
     for paused in (True, False, True, False):
         pause(release, paused=paused)
-    release.kubectl("exec", f"deployment/{AUTOSCALER}", "--", *ADOPT)
     until(
         lambda: not any(release.replicas(f"{NAMED}-worker-{pool}") for pool in POOLS),
         what="empty pools",
         seconds=120,
     )
+    release.kubectl("exec", f"deployment/{AUTOSCALER}", "--", *ADOPT)
 
     asked = {each if each.resource in NAMED_ONES else unnamed(each) for each in noted.used}
     assert set() == noted.refused | noted.stale

@@ -28,7 +28,7 @@ class Noted:
     used: set[Right] = field(default_factory=set[Right])
     refused: set[Right] = field(default_factory=set[Right])
     stale: set[str] = field(default_factory=set[str])
-    """Paths whose next request is answered as one that was made against an old version."""
+    """Paths whose next patch is answered as one that was made against an old version."""
     other: set[str] = field(default_factory=set[str])
     """Requests for what is in no namespace."""
 
@@ -93,8 +93,9 @@ class _Handler(BaseHTTPRequestHandler):
     def _hand_on(self) -> None:
         length = int(self.headers.get("Content-Length") or 0)
         body = self.rfile.read(length) if length else None
-        if self.path.partition("?")[0] in self.noted.stale:
-            self.noted.stale.remove(self.path.partition("?")[0])
+        path = self.path.partition("?")[0]
+        if self.command == "PATCH" and path in self.noted.stale:
+            self.noted.stale.remove(path)
             self._conflict()
             return
         headers = {name: self.headers[name] for name in _PASSED_ON if self.headers[name]}
