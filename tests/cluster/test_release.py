@@ -187,7 +187,6 @@ def test_scale_in_rollout_and_upgrade_cut_no_job_short(
     release: Release, db: Connection[TupleRow]
 ) -> None:
     """Jobs that run through scale-in, a new image and an upgrade: 0 interrupted, 0 lost."""
-    at_zero(release)
     long = jobs.inserted(db, 10, seconds=20)
     short = jobs.inserted(db, 60, seconds=1)
     long.await_running(10)
@@ -198,9 +197,8 @@ def test_scale_in_rollout_and_upgrade_cut_no_job_short(
     ended = long.await_end()
     assert (10, 1) == (ended.succeeded, ended.attempts)
     assert {} == long.cut_short() == short.cut_short()
-    assert {cluster.NEXT_IMAGE} == images(release, "worker") | images(release, "scheduler")
+    await_image(release, cluster.NEXT_IMAGE)
     assert EDITED_MAX == edited_max(release, db)
-    at_zero(release)
     assert {"fairlead-autoscaler"} == scaled_by(release)
 
 
@@ -217,11 +215,7 @@ def test_a_rollback_brings_the_old_image_and_keeps_the_live_policy(
     job.await_running(1)
     assert {"released": 1} == job.cut_short()
     assert (1,) == db.execute(ATTEMPT, [job.ids[0]]).fetchone()
-    until(
-        lambda: {cluster.IMAGE} == images(release, "worker") | images(release, "scheduler"),
-        what="the end of the newer pods",
-        seconds=60,
-    )
+    await_image(release, cluster.IMAGE)
     assert EDITED_MAX == edited_max(release, db)
 
 
@@ -252,9 +246,17 @@ def uids(release: Release) -> set[str]:
     return {str(at(each, "metadata", "uid")) for each in release.pods("worker")}
 
 
-def images(release: Release, component: str) -> set[str]:
-    """Return which images the pods of a component run."""
-    return {str(at(each, "spec", "containers", 0, "image")) for each in release.pods(component)}
+def await_image(release: Release, image: str) -> None:
+    """Wait until no pod of workers and schedulers runs another image."""
+    until(
+        lambda: all(
+            at(pod, "spec", "containers", 0, "image") == image
+            for component in ("worker", "scheduler")
+            for pod in release.pods(component)
+        ),
+        what=f"the end of pods of another image than {image}",
+        seconds=60,
+    )
 
 
 def document(release: Release) -> Object:
