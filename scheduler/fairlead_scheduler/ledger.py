@@ -187,6 +187,17 @@ class Ledger:
         self.hold(lane, RESERVE)
         return True
 
+    def unpark(self) -> list[Lane]:
+        """Let lanes go for whose next jobs there is room among the long ones: admit them."""
+        found: list[Lane] = []
+        if self.longs is not None and self.root.parked and self.longs.room > 0:
+            room = self.longs.room
+            for queue in self.parked.next_queues(room):
+                found += self.parked.next_lanes(queue, room, self.virtual_in(queue))
+        for lane in found:
+            self.let(lane)
+        return found
+
     def aged(self, lane: Lane) -> int:
         """Return how many of a lane's next jobs may go here that come from another band."""
         aging = self.aging

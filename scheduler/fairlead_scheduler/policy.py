@@ -19,7 +19,6 @@ from fairlead_scheduler.holds import Member, names
 from fairlead_scheduler.keys import Trait
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.ledger import Ledger
-from fairlead_scheduler.longs import LongJobs
 from fairlead_scheduler.order import NEVER, OUT
 from fairlead_scheduler.pauses import Pauses
 from fairlead_scheduler.picks import Picks
@@ -183,14 +182,19 @@ class FairOrder:
         that have `begun` to wait and overtake what is queued.
         """
         ledger = self._ledger
-        slots = ledger.slots
-        if ledger.longs is not None:
-            self._unpark(ledger.longs, slots)
+        slots, longs = ledger.slots, ledger.longs
+        if longs is not None:
+            longs.resize(slots)
+            self._unpark()
         picks = Picks(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         if ledger.reserving:
             picks.reserve(depth + past - ledger.unclaimed)
         reserved = len(picks.jobs)
         picks.fill(depth - ledger.unclaimed)
+        while longs is not None and depth > ledger.unclaimed and self._unpark():
+            # Who was let go may be held by something else, and not have used the room:
+            # others of its queue may have used up a rate.
+            picks.fill(depth - ledger.unclaimed)
         within = len(picks.jobs) - min(reserved, max(0, ledger.unclaimed - depth))
         picks.overtake(dict.fromkeys(begun), depth + past - ledger.unclaimed)
         lowest = ledger.fronts.lowest_tag()
@@ -345,16 +349,15 @@ class FairOrder:
                 begun += () if member.in_flight else (member,)
         return begun
 
-    def _unpark(self, longs: LongJobs, slots: int) -> None:
-        """Let lanes of long jobs wait for service for whose next ones there is room."""
-        ledger = self._ledger
-        longs.resize(slots)
-        if ledger.root.parked and longs.room > 0:
-            for queue in ledger.parked.next_queues(longs.room):
-                virtual = ledger.virtual_in(queue)
-                for lane in ledger.parked.next_lanes(queue, longs.room, virtual):
-                    ledger.let(lane)
-                    self.admit(lane)
+    def _unpark(self) -> bool:
+        """Let lanes of long jobs wait for service for whose next ones there is room.
+
+        Whether any of them may go, as far as its queue is concerned.
+        """
+        lanes = self._ledger.unpark()
+        for lane in lanes:
+            self.admit(lane)
+        return any(lane.queue.held == FREE for lane in lanes)
 
     def admit(self, lane: Lane) -> bool:
         """Let a lane wait for service, or rest; says whether it has begun to wait."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fairlead_scheduler.rates import Rate
@@ -188,6 +188,19 @@ def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
 
 @settings(max_examples=40)
 @given(loads, st.integers(2, 12), depths, policies, st.integers(0, 50), st.integers(0, 4))
+@example(
+    [
+        Load(("q", "a"), (500 * MS,), 1, 2 * SECOND),
+        Load(("q", "c"), (50 * MS,), 1, 100 * MS),
+        Load(("r", "a"), (300 * MS,), 4, 2 * SECOND),
+        Load(("q", "b"), (1 * SECOND,), 1, 2 * SECOND),
+    ],
+    3,
+    0,
+    {("q", None): Terms(rates=(Rate(1, 100 * MS, 1),))},
+    40,
+    0,
+)
 def test_slots_are_kept_from_long_jobs_and_from_nobody_else(
     lanes: list[Load], slots: int, depth: int, policy: Policy, percent: int, lowest: int
 ) -> None:

@@ -1,6 +1,6 @@
 """Reserves of queues and tenants, and slots that are kept for short jobs, one by one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import pytest
@@ -26,6 +26,12 @@ def keeping(short: ShortSettings | None = KEPT) -> Bench:
     settings = FairSettings(turn_us=0, short=short)
     bench.order.apply(replace(Table(digest="kept"), settings=settings), 0)
     return bench
+
+
+def bind(bench: Bench, terms: Mapping[tuple[str, str | None], Terms]) -> None:
+    """Put these terms in force; slots are kept for short jobs still."""
+    settings = FairSettings(turn_us=0, short=KEPT)
+    bench.order.apply(replace(table(terms), digest="bound", settings=settings), bench.now_us)
 
 
 def one_by_one(bench: Bench, plans: int) -> str:
@@ -157,9 +163,7 @@ def test_long_jobs_go_on_when_one_of_them_ends() -> None:
 def test_what_a_rate_holds_does_not_take_the_place_of_a_long_job_that_may_go() -> None:
     """Work conservation: who waits for long jobs to end and may go goes then."""
     bench = keeping()
-    rated = table({("q", None): Terms(rates=(Rate(1, 60 * SECOND, 1),))})
-    settings = FairSettings(turn_us=0, short=KEPT)
-    bench.order.apply(replace(rated, digest="rated", settings=settings), 0)
+    bind(bench, {("q", None): Terms(rates=(Rate(1, 60 * SECOND, 1),))})
     bench.add("r/c", *[LONG_MS] * 9)
     first = bench.plan(slots=5)
     bench.add("q/a", *[LONG_MS] * 9)
@@ -168,6 +172,40 @@ def test_what_a_rate_holds_does_not_take_the_place_of_a_long_job_that_may_go() -
     assert "b1" == bench.claim_order(bench.plan(slots=5))
 
     assert "c5" == ending(bench, first, 1)
+
+
+@pytest.mark.parametrize("terms", [Terms(limit=1), Terms(rates=(Rate(1, SECOND, 1),))])
+def test_a_long_job_goes_in_place_of_one_that_others_of_its_queue_leave_no_room(
+    terms: Terms,
+) -> None:
+    """Work conservation: at once, for a leader that sleeps may not plan again for long."""
+    bench = keeping()
+    bind(bench, {("q", None): terms})
+    bench.add("q/b", SHORT_MS)
+    bench.run(bench.plan(slots=5), 1000)
+    bench.add("r/c", *[LONG_MS] * 9)
+    first = bench.plan(slots=5)
+    bench.add("q/a", LONG_MS)
+    assert (4, ()) == (len(first), bench.plan(slots=5))
+    bench.add("q/b", SHORT_MS)
+
+    assert "b2 c5" == ending(bench, first, 1)
+
+
+def test_lanes_whose_limits_came_down_while_they_waited_keep_no_long_job_waiting() -> None:
+    """Work conservation: however many of them would have been next."""
+    bench = keeping()
+    bench.add("q/a", LONG_MS // 2)
+    bench.add("q/b", LONG_MS // 2)
+    bench.plan(slots=5)
+    bench.add("r/c", *[LONG_MS] * 9)
+    first = bench.plan(slots=5)
+    bench.add("q/a", LONG_MS)
+    bench.add("q/b", LONG_MS)
+    assert (2, ()) == (len(first), bench.plan(slots=5))
+    bind(bench, {("q", "a"): Terms(limit=1), ("q", "b"): Terms(limit=1)})
+
+    assert "c3" == ending(bench, first, 1)
 
 
 def test_a_lane_is_long_by_its_mean() -> None:
@@ -308,9 +346,7 @@ def ending(bench: Bench, first: Sequence[Planned], plans: int) -> str:
 def full_of_long(reserve: int | None = None) -> tuple[Bench, tuple[Planned, ...]]:
     """Return a bench where `a` has all slots for long jobs, and `b` is ahead and has none."""
     bench = keeping()
-    settings = FairSettings(turn_us=0, short=KEPT)
-    given = table({("q", "b"): Terms(reserve=reserve)})
-    bench.order.apply(replace(given, digest="r", settings=settings), bench.now_us)
+    bind(bench, {("q", "b"): Terms(reserve=reserve)})
     bench.add("q/b", 4 * LONG_MS)
     (job,) = bench.plan(1)
     bench.add("q/a", *[LONG_MS] * 30)
@@ -326,9 +362,7 @@ def full_of_long(reserve: int | None = None) -> tuple[Bench, tuple[Planned, ...]
 def test_a_lane_that_waits_for_long_jobs_to_end_goes_on_under_another_weight() -> None:
     """An edit, or a rule that changes its weight while it waits, does not forget it."""
     bench, first = full_of_long()
-    heavy = table({("q", "b"): Terms(weight=4)})
-    settings = FairSettings(turn_us=0, short=KEPT)
-    bench.order.apply(replace(heavy, digest="h", settings=settings), bench.now_us)
+    bind(bench, {("q", "b"): Terms(weight=4)})
 
     assert "b2" in ending(bench, first, 4)
 
