@@ -5,7 +5,9 @@ import pytest
 from fairlead.cli.program import run
 
 
-@pytest.mark.parametrize("group", [(), ("jobs",), ("policy",), ("schedules",), ("workers",)])
+@pytest.mark.parametrize(
+    "group", [(), ("autoscaler",), ("jobs",), ("policy",), ("schedules",), ("workers",)]
+)
 def test_a_list_of_commands_says_of_each_a_whole_sentence(
     group: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -95,7 +95,7 @@ def tenants(
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
     as_json: show.AsJson = False,
 ) -> None:
-    """Show the tenants with most work and what each had of the slots.
+    """Show the tenants with most work and what slots each had.
 
     A `+` says that counting stopped there. Shares are of the last minute. A lag is in
     slot-seconds: below zero, a tenant had less than it was entitled to.
