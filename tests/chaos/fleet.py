@@ -97,8 +97,9 @@ class Program:
             self.thaw()
 
     def kill_child(self, chance: random.Random) -> None:
-        """End one of its children with SIGKILL."""
-        os.kill(chance.choice(processes.children(self.pid)), signal.SIGKILL)
+        """End one of its children with SIGKILL, the next one if none lives just now."""
+        found = until(lambda: processes.children(self.pid), what="a child", seconds=30)
+        os.kill(chance.choice(found), signal.SIGKILL)
 
     def kill_grandchild(self, chance: random.Random) -> bool:
         """End one of the processes that handlers have for themselves; tell if there was one."""

@@ -71,7 +71,6 @@ class Misfortunes:
     def kill_a_child(self) -> None:
         """End a child with SIGKILL; its parent starts another."""
         worker = self._chance.choice(self._workers)
-        until(lambda: len(worker.family()) > 1, what="a child", seconds=30)
         with suppress(ProcessLookupError):  # it died by itself, a moment ago
             worker.kill_child(self._chance)
 
