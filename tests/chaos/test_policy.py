@@ -169,7 +169,7 @@ def test_no_limit_is_exceeded_while_workers_and_leaders_fail(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(LONG_SECONDS + 300)
+@pytest.mark.timeout(LONG_SECONDS + 700)
 def test_no_limit_is_exceeded_whatever_fails(
     own_fleet: Fleet, own_server: Server, chance: random.Random
 ) -> None:
@@ -185,7 +185,8 @@ def test_no_limit_is_exceeded_whatever_fails(
         reign.edit()
         misfortunes.happen()
 
-    own_fleet.wait_until_done(120)
+    # The last policy may let one job run at a time, of a hundred that take a second or more.
+    own_fleet.wait_until_done(500)
     misfortunes.stop_all()
 
     print(report(own_fleet, misfortunes))  # noqa: T201 - a person wants to know
