@@ -62,7 +62,7 @@ def explain(
     *,
     as_json: show.AsJson = False,
 ) -> None:
-    """Say why a pool has as many pods as it has: what asks for them, and what bounds them."""
+    """Say why a pool has as many pods as it has."""
     with session() as connection:
         found = ask(connection, "pool_decisions", {"pool": pool})
         others = ask(connection, "pool_decisions", {"pool": None})
@@ -83,9 +83,9 @@ def adopt(
         str | None, typer.Option(help="How to reach the cluster; in a pod nothing is needed.")
     ] = None,
 ) -> None:
-    """Take over the number of pods of every pool as it is, so that an upgrade keeps it.
+    """Take over the number of pods of every pool as it is.
 
-    It is run once before `autoscaler.enabled=true` on a release that rendered `replicas`. A
+    An upgrade keeps it then. It is run once before `autoscaler.enabled=true` on a release that rendered `replicas`. A
     repeat changes nothing.
     """
     from pydantic import ValidationError
