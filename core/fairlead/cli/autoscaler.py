@@ -85,8 +85,8 @@ def adopt(
 ) -> None:
     """Take over the number of pods of every pool as it is.
 
-    An upgrade keeps it then. It is run once before `autoscaler.enabled=true` on a release that rendered `replicas`. A
-    repeat changes nothing.
+    An upgrade keeps it then. It is run once before `autoscaler.enabled=true` on a release
+    that rendered `replicas`. A repeat changes nothing.
     """
     from pydantic import ValidationError
 
