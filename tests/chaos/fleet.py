@@ -99,7 +99,7 @@ class Program:
     def kill_child(self, chance: random.Random) -> None:
         """End one of its children with SIGKILL, the next one if none lives just now."""
         found = until(lambda: processes.children(self.pid), what="a child", seconds=30)
-        os.kill(chance.choice(found), signal.SIGKILL)
+        send(signal.SIGKILL, [chance.choice(found)])
 
     def kill_grandchild(self, chance: random.Random) -> bool:
         """End one of the processes that handlers have for themselves; tell if there was one."""
@@ -257,9 +257,8 @@ class Fleet:
     def ended(self) -> tuple[Ended, ...]:
         """Return how jobs ended, as the database has it."""
         with self.connect() as connection:
-            rows = connection.execute(
-                "SELECT id, token, outcome FROM fairlead.job_history"
-            ).fetchall()
+            found = connection.execute("SELECT id, token, outcome FROM fairlead.job_history")
+            rows = found.fetchall()
         return tuple(Ended(int(row[0]), row[1], str(row[2])) for row in rows)
 
     def verdict(self) -> Verdict:
