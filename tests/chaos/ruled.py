@@ -76,6 +76,10 @@ class Allowed:
     weight: float
 
 
+EASE = Allowed(of_queue=1000, of_tenant=1000, of_account=1000, weight=1.0)
+"""More than there are slots."""
+
+
 class Dispatch(NamedTuple):
     """One job's dispatch; what was in flight counts it and those of the same statement."""
 

@@ -45,7 +45,13 @@ class Reign:
 
     def edit(self) -> None:
         """Store another version."""
-        allowed = ruled.drawn(self._chance)
+        self._store(ruled.drawn(self._chance))
+
+    def ease(self) -> None:
+        """Store one that holds nobody back but the rate, so that what is left may end."""
+        self._store(ruled.EASE)
+
+    def _store(self, allowed: Allowed) -> None:
         with self._fleet.connect() as db:
             stored = policy_store.store(db, ruled.document(allowed), reason="chaos")
         self._versions[stored.version] = allowed
@@ -169,7 +175,7 @@ def test_no_limit_is_exceeded_while_workers_and_leaders_fail(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(LONG_SECONDS + 700)
+@pytest.mark.timeout(LONG_SECONDS + 400)
 def test_no_limit_is_exceeded_whatever_fails(
     own_fleet: Fleet, own_server: Server, chance: random.Random
 ) -> None:
@@ -185,8 +191,9 @@ def test_no_limit_is_exceeded_whatever_fails(
         reign.edit()
         misfortunes.happen()
 
-    # The last policy may let one job run at a time, of a hundred that take a second or more.
-    own_fleet.wait_until_done(500)
+    # Each round has left seconds of work for the few slots that the policies allow.
+    reign.ease()
+    own_fleet.wait_until_done(200)
     misfortunes.stop_all()
 
     print(report(own_fleet, misfortunes))  # noqa: T201 - a person wants to know
