@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench import steps
 from bench.floors.bare import Bare, lead
 from bench.probe import FOLDER_VARIABLE
@@ -11,6 +13,8 @@ from tests.conftest import Connect
 from tests.support.children import register
 from tests.support.race import Database, claim
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 _INSERT = "INSERT INTO fairlead.jobs (tenant, kind) VALUES (%s, 'noop') RETURNING id"
 _QUEUED = "SELECT job_id, queue, tenant FROM fairlead.work_queue ORDER BY vtag"

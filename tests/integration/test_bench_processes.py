@@ -4,7 +4,11 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from bench.processes import adopting_orphans, start, tree_cpu_seconds, wait_until
+
+pytestmark = pytest.mark.any_server
 
 _BURN = """
 import pathlib, signal, sys, time

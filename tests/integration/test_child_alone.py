@@ -1,11 +1,14 @@
 """A child hands over what must run alone, and another one runs what it is given."""
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker import wire
 from tests.support.children import child, ending, endings, lone_child, register
 from tests.support.dispatching import dispatch_all, insert
+
+pytestmark = pytest.mark.any_server
 
 _LEASE = """
     UPDATE fairlead.work_queue SET worker = %s, token = nextval('fairlead.tokens'),

@@ -9,6 +9,8 @@ from psycopg.rows import TupleRow
 from tests.integration.test_child_outcomes import ends
 from tests.support.dispatching import insert
 
+pytestmark = pytest.mark.any_server
+
 
 @pytest.mark.usefixtures("running")
 def test_a_process_is_started_in_the_folder_of_its_worker(db: Connection[TupleRow]) -> None:

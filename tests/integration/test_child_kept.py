@@ -4,6 +4,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier
@@ -11,6 +12,8 @@ from psycopg.sql import SQL, Identifier
 from tests.support.children import RunningChild
 from tests.support.dispatching import insert
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 _ENDINGS = "fairlead worker endings"
 

@@ -3,12 +3,15 @@
 from pathlib import Path
 
 import psycopg
+import pytest
 
 from fairlead.dev.postgres import Server
 from fairlead_worker import wire
 from tests.support.children import child, register
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 
 def test_a_child_outlives_the_death_of_the_server(own_server: Server, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """A child rests under its pod's mark, and can be woken up again."""
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -7,6 +8,8 @@ from fairlead_worker import wire
 from tests.support.children import RunningChild, child, ending, endings, register
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 _CLAIMED = "SELECT count(worker) FROM fairlead.work_queue"
 

@@ -10,6 +10,8 @@ from tests.support.children import RunningChild
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 _STATUS = "SELECT state, error FROM fairlead.job_status WHERE id = %s"
 
 

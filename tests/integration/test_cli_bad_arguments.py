@@ -6,6 +6,8 @@ import pytest
 
 from tests.integration.conftest import Fairlead
 
+pytestmark = pytest.mark.any_server
+
 BAD_COMMANDS = [
     (["zz"], "No such command 'zz'"),
     (["jobs", "list", "--limit", "0"], "'--limit'"),

@@ -5,6 +5,7 @@ import signal
 from contextlib import closing
 
 import psycopg
+import pytest
 
 from fairlead.dev import processes
 from fairlead.dev.binaries import PostgresError
@@ -12,6 +13,8 @@ from fairlead.dev.lasting import Lasting
 from fairlead.dev.postgres import Server
 from tests.support.dev import running_dev
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 ENDED = "SELECT count(*) FROM fairlead.job_history WHERE outcome = 'succeeded'"
 

@@ -14,6 +14,8 @@ from fairlead.dev.postgres import Server
 from tests.support.dev import running_dev
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 STORED = "SELECT author, reason, document FROM fairlead.policy_versions ORDER BY version"
 
 

@@ -17,6 +17,8 @@ from tests.support.dispatching import dispatch_all
 from tests.support.logins import as_login, login
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 EXAMPLES = tree.ROOT / "examples"
 _CONFIRMED = "SELECT customer, confirmed_at IS NOT NULL FROM {} ORDER BY id"
 

@@ -14,6 +14,8 @@ from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 _INSERT = "INSERT INTO fairlead.jobs (tenant, kind, payload) VALUES ('acme', %s, %s::jsonb)"
 _STATUS = "SELECT state, result, split_part(error, chr(10), 1) FROM fairlead.job_status"
 _OPEN = "SELECT count(*) FROM fairlead.work_queue"

@@ -12,6 +12,8 @@ from psycopg.rows import TupleRow
 from tests.support import tree
 from tests.support.logins import as_login, login
 
+pytestmark = pytest.mark.any_server
+
 _JOBS = "SELECT kind, tenant, queue, priority, max_attempts FROM fairlead.jobs ORDER BY id"
 
 

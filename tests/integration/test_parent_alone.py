@@ -1,5 +1,6 @@
 """Jobs that run alone share a few processes, one at a time in each, and hold up no others."""
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -7,6 +8,8 @@ from tests.chaos.fleet import Fleet
 from tests.chaos.history import Event
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 ONE_PROCESS = {"FAIRLEAD_LONE_PROCESSES": "1"}
 

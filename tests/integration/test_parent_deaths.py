@@ -4,6 +4,7 @@ import os
 import signal
 from pathlib import Path
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -11,6 +12,8 @@ from fairlead.dev import processes
 from tests.chaos.fleet import Fleet, Program, fleet
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 
 def test_what_ran_in_a_child_that_died_has_crashed_and_runs_alone_next(

@@ -16,6 +16,8 @@ from tests.support.drains import POD, drained_at, lift, mark
 from tests.support.health import listening_port, page
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 
 @pytest.fixture
 def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:

@@ -2,6 +2,7 @@
 
 import random
 
+import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
@@ -9,6 +10,8 @@ from tests.chaos.fleet import Fleet, Program
 from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
 from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
 
 
 def shown(worker: Program) -> dict[str, float]:

@@ -14,6 +14,8 @@ from tests.support.dispatching import dispatch_all
 from tests.support.health import listening_port, page
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 
 @dataclass(frozen=True, slots=True)
 class Gated:

@@ -17,6 +17,8 @@ from tests.support.health import listening_port, page
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 MEMORY_KIB_MAX = 45 * 1024
 _LOOKS = """
 SELECT query_start FROM pg_stat_activity

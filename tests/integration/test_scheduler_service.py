@@ -16,6 +16,8 @@ from tests.support.race import Database, insert_one, places
 from tests.support.schedulers import led, scheduler_process, scheduling
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 
 @pytest.fixture
 def bare_url(server: Server) -> Iterator[str]:

@@ -13,6 +13,8 @@ from psycopg.rows import TupleRow
 
 from tests.support import tree
 
+pytestmark = pytest.mark.any_server
+
 PAGE = Path("docs/how-to/test-handlers.md")
 
 _BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)

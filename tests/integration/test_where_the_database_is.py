@@ -15,6 +15,8 @@ from tests.integration.conftest import Fairlead
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.any_server
+
 _LEADS = "SELECT FROM fairlead.leaders WHERE lease_until > now()"
 _WORKS = "SELECT FROM fairlead.workers WHERE state = 'live'"
 
