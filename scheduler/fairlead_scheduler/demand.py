@@ -165,7 +165,7 @@ class Count:
         every = [queue for ledger in ledgers for queue in ledger.queues.values()]
         lanes = [lane for queue in every for lane in queue.every()]
         self._left: Iterator[Lane] = iter(lanes)
-        self._left_together: Iterator[tuple[Part, Lane]] | None = None
+        self._left_together: Iterator[tuple[Bounds, tuple[Part, Lane]]] | None = None
         self.cost_us = 0
         """About how long it has taken so far."""
 
@@ -177,18 +177,18 @@ class Count:
                 self._take(lane)
                 if self.cost_us >= until_us:
                     return None
-            self._left_together = iter(self._together.values())
-        for part, lane in self._left_together:
-            self._bound(part, lane)
+            self._left_together = iter(self._together.items())
+        for bounds, (part, lane) in self._left_together:
+            # A rule may have given the lane others since, or none.
+            self._bound(part, lane, bounds)
             if self.cost_us >= until_us:
                 return None
         return self._end()
 
-    def _bound(self, part: Part, lane: Lane) -> None:
+    def _bound(self, part: Part, lane: Lane, bounds: Bounds) -> None:
         """Bound what a lane has, and count it to its queue."""
-        assert lane.bounds is not None
         self.cost_us += _BOUNDED_US
-        part.bound(lane, lane.bounds, self._most, self._now_us)
+        part.bound(lane, bounds, self._most, self._now_us)
         self._queues[lane.queue.name][0].add(part)
 
     def _look_at_rows(self, ledgers: Sequence[Ledger]) -> None:
@@ -223,18 +223,18 @@ class Count:
         ):
             part = Part()
             self._take_into(part, lane)
-            self._bound(part, lane)
+            self._bound(part, lane, bounds)
 
     def _take_into(self, part: Part, lane: Lane) -> None:
         if lane.queue.foreign or (self._paused and names(self._paused, lane)):
-            part.running += lane.in_flight - self._queued.get(lane, 0)
+            part.running += lane.in_flight - self._queued_of(lane)
             return
         part.allowed = self._most.slots
         if lane.in_flight or lane.heads.front is not None:
             self._take_jobs(lane, part)
 
     def _take_jobs(self, lane: Lane, part: Part) -> None:
-        queued = self._queued.get(lane, 0) if lane.in_flight else 0
+        queued = self._queued_of(lane)
         part.running += lane.in_flight - queued
         waiting, heads = 0, lane.heads
         if heads.front is not None and lane.aged is None and lane.held not in PASSING:
@@ -251,6 +251,10 @@ class Count:
         part.work_us += self._queued_us.get(lane, 0) + work_us
         oldest_us = self._since_us[lane] if queued else NEVER_US
         part.oldest_us = min(part.oldest_us, oldest_us, self._since(lane, waiting))
+
+    def _queued_of(self, lane: Lane) -> int:
+        """Return how many rows of a lane wait for a worker; some may have ended since."""
+        return min(lane.in_flight, self._queued.get(lane, 0))
 
     def _by_keys(self, lane: Lane, keys: Keys[Lane], waiting: int) -> int:
         """Return how many of a lane's jobs keys would let start at once.

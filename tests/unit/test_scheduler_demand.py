@@ -262,6 +262,38 @@ def test_a_count_may_be_made_in_parts() -> None:
     assert [None, None, None, None, None, whole] == parts
 
 
+def test_a_limit_that_ends_while_it_is_counted_disturbs_no_count() -> None:
+    """A rule is over, or another policy comes, between two parts of a count."""
+    bench = Bench(parsed(BANDS))
+    bench.add("q/a", *[100] * 5, rank=-60)
+    bench.add("q/a", *[100] * 5)
+    bench.plan(0)
+    count = begun(bench)
+    parts = [count.go_on(1) for _ in range(2)]
+
+    bench.order.apply(parsed(BANDS.partition("queues")[0]), bench.now_us)
+    bench.plan(0)
+    needed = count.go_on(WHOLE)
+
+    assert [None, None] == parts
+    assert needed is not None
+    assert 10 == needed.slots_useful
+
+
+def test_rows_that_are_recalled_while_they_are_counted_run_nowhere() -> None:
+    """What a pause takes back between two parts of a count is not less than nothing."""
+    bench = Bench()
+    bench.add("q/a", *[100] * 3)
+    ids = [job.id for job in bench.plan()]
+    count = begun(bench, paused=frozenset({("q", None)}))
+
+    bench.order.recalled(ids, bench.heads)
+    needed = count.go_on(WHOLE)
+
+    assert needed is not None
+    assert (0, 0) == (needed.slots_useful, needed.slots_allowed)
+
+
 def test_a_lane_that_was_counted_has_that_many() -> None:
     """Heads are only what is at hand; what is in flight is counted with the lane."""
     bench = Bench()
