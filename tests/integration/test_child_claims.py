@@ -14,7 +14,7 @@ from tests.conftest import Connect
 from tests.support import race
 from tests.support.children import RunningChild, child, register
 from tests.support.dispatching import dispatch_all, insert, insert_many
-from tests.support.waiting import until
+from tests.support.waiting import told, until
 
 _CLAIMED = "SELECT count(worker) FROM fairlead.work_queue"
 _LEFT = "SELECT count(*) FROM fairlead.jobs"
@@ -26,6 +26,11 @@ _LOOKED_SINCE = """
 _LOOKS = """
     SELECT coalesce(idx_scan, 0) FROM pg_stat_user_tables WHERE relname = 'claim_floors'
 """
+
+_MORE_THAN_A_SOCKET_HOLDS = """
+    SELECT pg_notify('fairlead_work', repeat('1', 7000) || n) FROM generate_series(1, 3000) n
+"""
+_HEARD_OUT = "SELECT pg_notification_queue_usage() = 0"
 
 
 def number(db: Connection[TupleRow], query: LiteralString) -> int:
@@ -221,7 +226,7 @@ def test_a_row_that_comes_back_calls_idle_workers(
     (again,) = db.execute(hand_back, values).fetchall()
 
     assert ("queued", "stale") == (first[2], again[2])
-    assert [""] == [each.payload for each in listener.notifies(timeout=0.2)]
+    assert [""] == told(listener, db, "fairlead_work")
 
 
 def test_a_child_says_when_it_has_nothing_to_do(
@@ -251,6 +256,19 @@ def test_a_call_that_names_this_worker_among_others_wakes_it(
     db.execute("SELECT pg_notify('fairlead_work', '99999,' || id) FROM fairlead.worker_leases")
 
     until(lambda: number(db, _LEFT) == 0, what="the end of the job", seconds=1.5)
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_child_without_room_hears_what_the_server_has_to_say(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Jobs may run for hours; a session that is not heard keeps the server's snapshot open."""
+    insert_many(db, "waits", 4)
+    running.runs(4)
+
+    db.execute(_MORE_THAN_A_SOCKET_HOLDS)
+
+    until(lambda: db.execute(_HEARD_OUT).fetchone() == (True,), what="news that are all heard")
 
 
 def test_a_dead_worker_claims_nothing(database_url: str, db: Connection[TupleRow]) -> None:

@@ -8,7 +8,7 @@ from fairlead.policy import PolicyRefused, digest, hash_of, parse
 from fairlead.policy_store import Stored, newest, store
 from tests.conftest import Background, Connect
 from tests.support.logins import LogIn
-from tests.support.waiting import blocked
+from tests.support.waiting import blocked, told
 
 ONE = "version: 1\n"
 TWO = "version: 2\n"
@@ -119,9 +119,7 @@ def test_storing_wakes_the_scheduler(db: Connection[TupleRow], connect: Connect)
     store(db, ONE)
     store(db, ONE)
 
-    notes = listener.notifies(timeout=5, stop_after=1)
-    assert ["fairlead_scheduler"] == [each.channel for each in notes]
-    assert [] == list(listener.notifies(timeout=0.2))
+    assert ["policy"] == told(listener, db, "fairlead_scheduler")
 
 
 @pytest.mark.parametrize(

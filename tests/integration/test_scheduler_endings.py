@@ -13,7 +13,7 @@ from fairlead_scheduler.store import Store
 from tests.conftest import Connect
 from tests.support.race import Database, Lease, answer, claim, end, finish, register, run_one
 from tests.support.schedulers import led, scheduling
-from tests.support.waiting import until
+from tests.support.waiting import told, until
 
 ONE = "queues: [{match: {queue: default}, slots: {limit: 1}}]"
 ROUNDS = 20
@@ -46,17 +46,6 @@ def heed(connect: Connect) -> Database:
     return session
 
 
-def heard(listener: Database, db: Database) -> list[str]:
-    """Return what was told up to now, without waiting for more."""
-    db.execute("NOTIFY fairlead_scheduler, 'last'")
-    told: list[str] = []
-    for notice in listener.notifies(timeout=10):
-        if notice.payload == "last":
-            return told
-        told.append(notice.payload)
-    raise AssertionError("the notification was not heard")
-
-
 def insert(db: Database, count: int) -> None:
     """Insert jobs of one queue."""
     db.execute(
@@ -77,11 +66,11 @@ def test_an_ending_notifies_a_leader_that_asks(
     """Whoever writes it: a worker, or a handler in its own transaction."""
     heed(connect)
     lease = run_one(db)
-    heard(listener, db)
+    told(listener, db, "fairlead_scheduler")
 
     ends(db, lease)
 
-    assert ["ended"] == heard(listener, db)
+    assert ["ended"] == told(listener, db, "fairlead_scheduler")
 
 
 @pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
@@ -92,11 +81,11 @@ def test_an_ending_notifies_nobody_who_does_not_ask(
     leader = heed(connect)
     leader.execute(load("fairlead_scheduler", "ignore_endings"))
     lease = run_one(db)
-    heard(listener, db)
+    told(listener, db, "fairlead_scheduler")
 
     ends(db, lease)
 
-    assert [] == heard(listener, db)
+    assert [] == told(listener, db, "fairlead_scheduler")
 
 
 def test_a_claim_notifies_nobody(db: Database, connect: Connect, listener: Database) -> None:
@@ -104,7 +93,7 @@ def test_a_claim_notifies_nobody(db: Database, connect: Connect, listener: Datab
     heed(connect)
     run_one(db)
 
-    assert "ended" not in heard(listener, db)
+    assert "ended" not in told(listener, db, "fairlead_scheduler")
 
 
 def test_an_ending_that_is_not_committed_notifies_nobody(
@@ -114,13 +103,13 @@ def test_an_ending_that_is_not_committed_notifies_nobody(
     heed(connect)
     lease = run_one(db)
     handler = connect(autocommit=False)
-    heard(listener, db)
+    told(listener, db, "fairlead_scheduler")
     answer(handler, "complete(%s, %s)", lease.job, lease.token)
 
-    before = heard(listener, db)
+    before = told(listener, db, "fairlead_scheduler")
     handler.commit()
 
-    assert ([], ["ended"]) == (before, heard(listener, db))
+    assert ([], ["ended"]) == (before, told(listener, db, "fairlead_scheduler"))
 
 
 @pytest.mark.parametrize("frozen", [False, True], ids=["alone", "beside a frozen leader"])

@@ -36,6 +36,19 @@ def until(condition: Callable[[], T | None], *, what: str, seconds: float = 10.0
         pause = min(2 * pause, _LAST_POLL_SECONDS)
 
 
+def told(
+    listener: Connection[TupleRow], teller: Connection[TupleRow], channel: str
+) -> list[str]:
+    """Return what was told on a channel up to now, without waiting for more."""
+    teller.execute("SELECT pg_notify(%s, 'last')", [channel])
+    payloads: list[str] = []
+    for notice in listener.notifies(timeout=10):
+        if (notice.channel, notice.payload) == (channel, "last"):
+            return payloads
+        payloads.append(notice.payload)
+    raise AssertionError(f"what was told last on {channel} was not heard")
+
+
 def blocked(observer: Connection[TupleRow], pid: int, *, seconds: float = 10.0) -> None:
     """Wait until the backend waits for a lock; the observer must be another connection."""
     until(

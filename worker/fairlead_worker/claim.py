@@ -218,18 +218,19 @@ class Claimer:
     # --- rests ------------------------------------------------------------------------------
 
     def _rest_for_room(self, notices: Notices) -> None:
-        """Rest until the ready attempts are few enough, or the bell rings."""
-        if (
-            not self._going.is_set()
-        ):  # for how long nobody knows: the server must not wait for us
-            notices.wait(self._bell, _ROOM_SECONDS)
-            return
+        """Rest until the ready attempts are few enough, or the bell rings.
+
+        What was told meanwhile is read, though the next claim sees what it was about: that may
+        be in hours, and a server that is not heard out keeps its snapshot open until it is.
+        """
         ahead = self._pace.ahead
         self._slots.wake_claimer_at = max(0, ahead - max(1, ahead // 2))
         if self._wanted() == 0:
             select([self._bell], [], [], _ROOM_SECONDS)
         self._slots.wake_claimer_at = -1
         self._bell.hush()
+        while notices.take():  # a part at a time
+            continue
 
     def _rest_for_news(self, notices: Notices) -> None:
         """Rest until somebody calls this worker, a roll is called, or the rest is over."""
