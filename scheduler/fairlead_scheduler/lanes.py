@@ -210,6 +210,17 @@ class Heads:
                 self._offer_refill(stream)
                 self._note_changed(stream.lane)
 
+    def reached(self, rows: Iterable[Found]) -> None:
+        """Take the last pending row of each stream, as such a scan finds it.
+
+        One beyond the cursor is left to the refill; whoever is before it, is known or is found
+        by its stream's first row.
+        """
+        for _, seq, queue, tenant, rank, _, _ in rows:
+            stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if seq > stream.cursor:
+                self._note_beyond(stream, seq)
+
     def put_back(self, stream: Stream, head: AnyHead) -> None:
         """Put a head back that was taken and not dispatched. A repeat changes nothing."""
         job_id, seq, hint_us, seen_us = head

@@ -11,6 +11,7 @@ class Scans:
     """What has not been taken in of scans, the first of them first.
 
     A stream's first job shows what was missed before the cursor, its last what lies beyond.
+    Both only say where to read again: a job may have been dispatched since, and have ended.
 
     Args:
         heads: What takes them in.
@@ -39,4 +40,4 @@ class Scans:
             self._heads.surveyed()
         else:
             self._heads.swept(lanes.first())
-            self._heads.missed(lanes.last())
+            self._heads.reached(lanes.last())

@@ -2,6 +2,7 @@
 
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.lanes import Heads
+from fairlead_scheduler.scans import Scans
 from fairlead_scheduler.values import Found
 from fairlead_scheduler.views import Lanes, News, Observed, Queued, Surveyed, View, Worker
 from tests.support.fair_bench import Bench
@@ -69,6 +70,25 @@ def test_two_surveys_are_taken_in_one_after_the_other() -> None:
         look(knowledge)
 
     assert (700, False) == (knowledge.heads.streams, knowledge.behind)
+
+
+def test_a_job_that_ended_before_its_lane_was_taken_in_is_no_head() -> None:
+    """A survey is old when its last lanes come: what it saw is read again, not believed."""
+    heads = Heads()
+    heads.surveyed()
+    heads.discovered([Found(n, n, "q", f"t{n}", 0, None, None) for n in range(1, 601)])
+    *_, lane = heads.take_changed()
+    scans = Scans(heads)
+    scans.add(scan(600))
+    scans.take()
+
+    lane.ready.popleft()
+    heads.taken(1)
+    while scans.behind:
+        scans.take()
+
+    assert ("t600", 599, 0) == (lane.tenant, heads.total, len(lane.ready))
+    assert [("q", "t600", 0)] == [want.stream for want in heads.wants(1000)]
 
 
 def test_a_plan_looks_at_some_of_the_lanes_that_have_changed() -> None:
