@@ -27,6 +27,8 @@ class Requests:
         self.reports: SimpleQueue[tuple[str, Report]] = SimpleQueue()
         self.pools: SimpleQueue[frozenset[str]] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
+        self.promoted_us = 0
+        """Below this instant nothing is left to fall due, but for what is committed late."""
         self.disabled: SimpleQueue[Disabled] = SimpleQueue()
         self.demands: SimpleQueue[tuple[PoolDemand, ...]] = SimpleQueue()
         self.demanded: frozenset[str] = frozenset()

@@ -99,6 +99,7 @@ class Demands:
 
     def _due(self) -> dict[str, dict[int, int]]:
         values = {
+            "from_us": self._requests.promoted_us,
             "span_seconds": DUE_SPAN_SECONDS,
             "within_seconds": WITHIN_SECONDS[-1],
             "limit": _DUE_MAX,

@@ -63,6 +63,11 @@ class LowWater:
         self._looked_us = 0
         self._full_pass_us = 0
 
+    @property
+    def reached_us(self) -> int:
+        """Below this instant nothing is known to be left."""
+        return self._mark_us
+
     def begin(self) -> int:
         """Return the instant to scan from now."""
         if self._looked_us - self._full_pass_us >= _FULL_PASS_US:

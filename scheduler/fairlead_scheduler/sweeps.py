@@ -132,6 +132,7 @@ class Sweeps:
         count = len(due.ids or ())
         full = count >= limit
         self._due.looked(from_us, due.now_us, reached_us=due.reached_us if full else None)
+        self._requests.promoted_us = self._due.reached_us
         if due.ids is not None:
             columns = (due.ids, due.seqs, due.queues, due.tenants, due.ranks)
             hints = due.hints_us or repeat(None)

@@ -1,6 +1,7 @@
 """The leader publishes what each pool needs that has `autoscale` in the policy."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import datetime
 from queue import SimpleQueue
 from typing import NamedTuple
@@ -9,14 +10,20 @@ import psycopg
 import pytest
 from psycopg.rows import class_row
 
+from fairlead.bell import Bell
 from fairlead.policy_store import store
 from fairlead_scheduler.calls import Requests
 from fairlead_scheduler.demanded import PoolDemand
 from fairlead_scheduler.demands import Demands
+from fairlead_scheduler.metrics import Metrics
+from fairlead_scheduler.session import connect_leader
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.sweeps import Sweeps
+from fairlead_scheduler.views import News
 from tests.support.logins import LogIn
 from tests.support.race import Database, lead, register
 from tests.support.schedulers import scheduling
-from tests.support.waiting import until
+from tests.support.waiting import told, until
 
 POLICY = """
 version: %s
@@ -148,6 +155,46 @@ def test_what_falls_due_soon_is_said(database_url: str, db: Database) -> None:
     assert [0.0, 0.0, 0.0, pytest.approx(0.3)] == row.scheduled_slot_seconds
 
 
+def test_what_falls_due_is_looked_for_from_where_promotion_has_come(db: Database) -> None:
+    """Each scan for what is due begins at its own low-water mark."""
+    demanded, requests = publishing(db, lead(db), "big")
+    for job, seconds in zip(insert(db, 2, "b"), (10, 60), strict=True):
+        db.execute(
+            "UPDATE fairlead.jobs SET run_at = now() + %s * interval '1 s' WHERE id = %s",
+            [seconds, job],
+        )
+    demanded.look()
+    at_first = requests.seen.get_nowait().due
+
+    (row,) = db.execute("SELECT extract(epoch FROM now() + interval '30 s')").fetchall()
+    requests.promoted_us = int(row[0] * 1_000_000)
+    demanded.look()
+
+    assert [1, 1] == sorted(at_first["b"].values())
+    assert [1] == [*requests.seen.get_nowait().due["b"].values()]
+
+
+def test_promotion_says_how_far_it_has_come(database_url: str, db: Database) -> None:
+    """A little before its last look: what is below that was promoted."""
+    requests = Requests(SimpleQueue[str]().put)
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    before = requests.promoted_us
+    session = connect_leader(settings, name="sweeps")
+    with closing(session), closing(Bell()) as bell:
+        Sweeps(
+            session,
+            settings,
+            epoch=lead(db),
+            requests=requests,
+            news=SimpleQueue[News](),
+            bell=bell,
+            metrics=Metrics(),
+        ).promote()
+
+    (row,) = db.execute("SELECT extract(epoch FROM now())").fetchall()
+    assert 0 == before < requests.promoted_us < row[0] * 1_000_000
+
+
 def test_a_pool_without_it_has_no_row_and_one_that_loses_it_loses_its_row(
     database_url: str, db: Database
 ) -> None:
@@ -188,7 +235,7 @@ def test_a_deposed_leader_publishes_nothing(
 
     assert ["big", "other"] == [row.pool for row in before]
     assert before == demands(db)
-    assert [] == list(called.notifies(timeout=0.1))
+    assert [] == told(called, db, "fairlead_autoscaler")
 
 
 def test_the_newest_count_is_published_and_a_call_is_not_lost(
@@ -202,7 +249,7 @@ def test_the_newest_count_is_published_and_a_call_is_not_lost(
     demanded.publish()
 
     assert [("big", 2)] == [(row.pool, row.slots_useful) for row in demands(db)]
-    assert ["big"] == [note.payload for note in called.notifies(timeout=5, stop_after=1)]
+    assert ["big"] == told(called, db, "fairlead_autoscaler")
 
 
 def test_the_schedulers_role_reads_and_publishes(db: Database, log_in: LogIn) -> None:
