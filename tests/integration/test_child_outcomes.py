@@ -55,6 +55,7 @@ def test_functions_run_in_threads_and_in_processes_of_their_own(
         ("exit", "SystemExit: 3"),
         ("interrupt", "KeyboardInterrupt"),
         ("cancelled", "CancelledError"),
+        ("closed", "GeneratorExit"),
         ("retry", "Retry: busy"),
     ],
 )

@@ -76,6 +76,7 @@ async def raises(job: Job) -> None:
         "exit": SystemExit(3),
         "interrupt": KeyboardInterrupt(),
         "cancelled": asyncio.CancelledError(),
+        "closed": GeneratorExit(),
     }
     await asyncio.sleep(0)
     raise errors[str(job.payload)]

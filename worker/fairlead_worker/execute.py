@@ -122,9 +122,9 @@ class Executor:
                 value = await run(Job(attempt.row, attempt))
                 if value is not None:
                     attempt.ending = outcome.of_value(value)
-            except GeneratorExit:  # the loop was closed under it
-                raise
-            except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+            except BaseException as error:  # a handler may raise whatever it likes
+                if isinstance(error, GeneratorExit) and not self._loop.is_running():
+                    raise  # it is closed with the loop
                 attempt.ending = _of_error(error, attempt)
         self._over(attempt)
         if attempt.task is not None:  # it waited, so nobody goes on in its slot but us
