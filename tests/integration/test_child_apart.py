@@ -24,14 +24,14 @@ def test_a_process_is_started_in_the_folder_of_its_worker(db: Connection[TupleRo
 
 
 @pytest.mark.usefixtures("running")
-def test_a_process_that_cannot_be_started_fails_its_attempt_and_no_other(
+def test_a_process_that_cannot_be_started_costs_neither_an_attempt_nor_a_slot(
     db: Connection[TupleRow],
 ) -> None:
-    """A machine that starts none costs an attempt that comes again, and no slot."""
+    """It is the machine's fault and not the job's, which comes again a little later."""
     python = ends(db, insert(db, "misplaces", "/nowhere/python"))[1]
     refused = [ends(db, insert(db, "where_apart")) for _ in range(3)]
     assert "succeeded" == ends(db, insert(db, "misplaces", python))[0]
 
     error = "no process could be started for its handler: No such file or directory"
-    assert [("scheduled", None, error, 1)] * 3 == refused
+    assert [("scheduled", None, error, 0)] * 3 == refused
     assert "succeeded" == ends(db, insert(db, "where_apart"))[0]

@@ -28,6 +28,8 @@ STOP_SECONDS = 2.0
 """How long a handler that was told to stop may take until its process is killed."""
 START_SECONDS = 60.0
 """How long a process may take to load the application."""
+REST_SECONDS = 5.0
+"""How long a job rests for which none could be started; it is not to blame for that."""
 _LOOK_SECONDS = 0.05
 
 
@@ -122,12 +124,13 @@ class Apart:
         """Run one attempt and give it its ending; block until then.
 
         `begin` notes the start once there is a process, so that loading the application in a
-        new one takes nothing from the attempt's time; it says whether to go on.
+        new one takes nothing from the attempt's time; it says whether to go on. Where none can
+        be started the job comes again a little later, and no attempt is used up.
         """
         process = self._take()
         if isinstance(process, str):
             why = f"no process could be started for its handler: {process}"
-            attempt.ending = HandedBack("failed", why)
+            attempt.ending = HandedBack("snoozed", why, REST_SECONDS)
         elif begin():
             self._run_in(process, attempt)
         else:
