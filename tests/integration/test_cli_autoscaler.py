@@ -1,12 +1,15 @@
 """`fairlead autoscaler` says why; `fairlead policy apply` says where the policy is edited."""
 
 import json
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
+from rich.console import Console
 
+from fairlead.cli import top
 from fairlead.cli.autoscaler import adopt_all
 from fairlead_autoscaler import told
 from fairlead_autoscaler.decide import decide
@@ -47,6 +50,25 @@ def test_it_explains_a_pool(fairlead: Fairlead, db: Connection[TupleRow]) -> Non
         "default" == json.loads(fairlead("autoscaler", "explain", "default", "--json"))["pool"]
     )
     assert "are default" in fairlead("autoscaler", "explain", "mail", code=1)
+
+
+def test_top_says_of_each_pool_how_many_pods_it_has_and_why(
+    db: Connection[TupleRow],
+) -> None:
+    """A line a pool, which says so when nobody decides any more."""
+    decided(db, "default")
+    decided(db, "mail")
+    db.execute(
+        "UPDATE fairlead.pool_decisions SET at = now() - interval '1 h' WHERE pool = 'mail'"
+    )
+    drawn = StringIO()
+    sight = top.look(db)
+
+    Console(file=drawn, width=100).print(top.picture(sight, sight, width=100))
+
+    said = [line.rstrip() for line in drawn.getvalue().splitlines() if line[:5] == "pool "]
+    assert "pool default: 1 pod, AtMax: max is reached" == said[0]
+    assert "pool mail: 1 pod, AtMax: max is reached (decided 1 h ago" in said[1]
 
 
 @pytest.mark.parametrize("words", [("apply", "FILE"), ("rollback", "1")])

@@ -1,12 +1,11 @@
 """`fairlead autoscaler`: why a pool has as many pods as it has; and take over their number."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead.cli import show, words
+from fairlead.cli import pods, show, words
 from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, ask, session
 
@@ -23,17 +22,9 @@ _NONE = (
 )
 
 
-def _decision(row: Row) -> Mapping[str, object]:
-    return cast("Mapping[str, object]", row["decision"])
-
-
 def _pods(row: Row, which: str) -> str:
-    pods = cast("Mapping[str, int]", _decision(row).get("pods", {}))
-    return str(pods.get(which, "-"))
-
-
-def _since(row: Row) -> str:
-    return words.since(cast("datetime", row["at"]), now=cast("datetime", row["now"]))
+    found = pods.count(row, which)
+    return "-" if found is None else str(found)
 
 
 COLUMNS = (
@@ -41,9 +32,9 @@ COLUMNS = (
     show.Column("pods", lambda row: _pods(row, "next"), right=True),
     show.Column("ready", lambda row: _pods(row, "ready"), right=True),
     show.Column("draining", lambda row: _pods(row, "draining"), right=True),
-    show.Column("decided", _since, right=True),
-    show.Column("reason", lambda row: str(_decision(row)["reason"])),
-    show.Column("that is", lambda row: str(_decision(row)["says"])),
+    show.Column("decided", pods.since, right=True),
+    show.Column("reason", lambda row: str(pods.decision(row)["reason"])),
+    show.Column("that is", lambda row: str(pods.decision(row)["says"])),
 )
 
 
@@ -112,8 +103,8 @@ def adopt_all(port: "KubePort", deployments: Mapping[str, str]) -> None:
     for pool, name in deployments.items():
         seen = port.scale(name)
         port.apply_scale(name, replicas=seen.replicas, version=seen.version)
-        pods = "1 pod" if seen.replicas == 1 else f"{words.count(seen.replicas)} pods"
-        typer.echo(words.printable(f"{pool}: {name} keeps its {pods}"))
+        kept = "1 pod" if seen.replicas == 1 else f"{words.count(seen.replicas)} pods"
+        typer.echo(words.printable(f"{pool}: {name} keeps its {kept}"))
 
 
 def _cluster(namespace: str, kubeconfig: str | None) -> "KubePort":
@@ -134,16 +125,16 @@ def _cluster(namespace: str, kubeconfig: str | None) -> "KubePort":
 
 def _told(row: Row) -> Row:
     """Return a decision as lines for people."""
-    decision = _decision(row)
-    pods = cast("Mapping[str, int]", decision.get("pods", {}))
+    decision = pods.decision(row)
+    counts = cast("Mapping[str, int]", decision.get("pods", {}))
     limits = cast("Mapping[str, float]", decision.get("limits", {}))
     slots = cast("Mapping[str, float]", decision.get("slots", {}))
     estimates = cast("Mapping[str, float]", decision.get("estimates", {}))
     conditions = cast("list[Mapping[str, str]]", decision.get("conditions", []))
     return {
         "pool": row["pool"],
-        "decided": f"{_since(row)} ago",
-        "pods": ", ".join(f"{count} {name}" for name, count in pods.items() if count),
+        "decided": f"{pods.since(row)} ago",
+        "pods": ", ".join(f"{count} {name}" for name, count in counts.items() if count),
         "why": f"{decision['reason']}: {decision['says']}",
         "bounds": ", ".join(f"{name} {_short(value)}" for name, value in limits.items()),
         "slots asked for": ", ".join(f"{term} {_short(ask)}" for term, ask in slots.items()),

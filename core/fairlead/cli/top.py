@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead.cli import shares, show, words
+from fairlead.cli import pods, shares, show, words
 from fairlead.cli.queues import columns, read
 from fairlead.cli.session import Row, ask, session
 from fairlead.cli.workers import COLUMNS as WORKER_COLUMNS
@@ -32,6 +32,8 @@ class Sight:
     pools: tuple[Row, ...]
     """What the tenants' shares are of."""
     workers: tuple[Row, ...]
+    decisions: tuple[Row, ...]
+    """How many pods each pool that is scaled has, and why."""
     counters: Row
 
 
@@ -50,7 +52,7 @@ def top(
     ] = None,
     as_json: show.AsJson = False,
 ) -> None:
-    """Watch queues, tenants, workers and rates. Without a terminal: one line a look.
+    """Watch queues, tenants, pools, workers and rates. Without a terminal: one line a look.
 
     With --json it looks once, unless --count says how often.
     """
@@ -99,6 +101,7 @@ def look(connection: "Connection") -> Sight:
         tuple(ask(connection, "served", {"limit": _ROWS_MAX})),
         tuple(ask(connection, "shares")),
         tuple(ask(connection, "workers", {"all": False})),
+        tuple(ask(connection, "pool_decisions", {"pool": None})),
         ask(connection, "counters")[0],
     )
 
@@ -164,7 +167,7 @@ def picture(before: Sight, after: Sight, *, width: int) -> "RenderableType":
         Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),
         Text("\n".join(shares.sentences(after.pools))),
         show.table(after.tenants, shares.COLUMNS, width=width),
-        Text(),
+        Text("\n".join(["", *pods.sentences(after.decisions)])),
         show.table(after.workers[:_ROWS_MAX], WORKER_COLUMNS, width=width),
         Text(f"and {hidden[1]} more workers" if hidden[1] > 0 else ""),
     )
@@ -181,6 +184,7 @@ def _as_json(before: Sight, after: Sight) -> dict[str, object]:
         "queues": after.queues,
         "tenants": after.tenants,
         "workers": after.workers,
+        "pool_decisions": after.decisions,
         "counters": after.counters,
         "rates": known,
     }
