@@ -57,7 +57,7 @@ class Controller:
         self._metrics = metrics
         self._observer = Observer(port, database, options, metrics, clock)
         self._actor = Actor(port, database, lead, metrics)
-        self._herald = Herald(port, database, metrics, clock)
+        self._herald = Herald(port, database, metrics, clock, options.again_seconds)
         self._term: Term | None = None
 
     @property

@@ -23,7 +23,7 @@ from fairlead_autoscaler.words import SENTENCES
 
 _log = log.get("autoscaler.herald")
 AGAIN_SECONDS = 60.0
-"""How old what is written of a pool may be while nothing changes."""
+"""How old what is written of a pool may be while nothing changes, unless it is said."""
 STATUS_KEY = "status"
 EVENT_SCALED, EVENT_TOLD = "Scale", "Observe"
 
@@ -51,6 +51,7 @@ class Herald:
     database: Database
     metrics: Metrics
     clock: Callable[[], float]
+    again_seconds: float = AGAIN_SECONDS
     _said: dict[str, Said] = field(default_factory=dict[str, Said])
     _noted_at: dict[str, float] = field(default_factory=dict[str, float])
     _policy: Said = field(default_factory=dict[str, object])
@@ -79,7 +80,7 @@ class Herald:
         if news.decision.changed and (news.written or news.decision.scale is None):
             self._event(news)
         noted_at = self._noted_at.get(news.pool)
-        if changed or noted_at is None or self.clock() - noted_at >= AGAIN_SECONDS:
+        if changed or noted_at is None or self.clock() - noted_at >= self.again_seconds:
             self._note(news, said, epoch)
 
     def tell_absent(self, pool: str, deployment: str | None) -> None:

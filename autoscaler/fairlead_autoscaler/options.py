@@ -34,6 +34,8 @@ class Options:
     """Whether the policy comes from ConfigMaps."""
     place: str = ""
     """Where it is edited, for people."""
+    again_seconds: float = 60.0
+    """How old the decision in the database may be while nothing changes."""
     reads_autoscalers: bool = False
     reads_quotas: bool = False
 

@@ -3,21 +3,24 @@
 import logging
 import os
 import sys
-from typing import Literal
+from typing import Literal, TextIO
 
 import structlog
 
 LogFormat = Literal["auto", "json", "console"]
 
 
-def configure(log_format: LogFormat = "auto", level: str = "info") -> None:
-    """Send every log line of this process to standard error.
+def configure(
+    log_format: LogFormat = "auto", level: str = "info", *, to: TextIO | None = None
+) -> None:
+    """Send every log line of this process to standard error, or to another stream.
 
     `auto` is console on a terminal and JSON elsewhere. Lines for people are coloured on a
     terminal, or where FORCE_COLOR says that whoever reads them shows them on one. Calling it
     again replaces the choice.
     """
-    terminal = sys.stderr.isatty()
+    stream = to or sys.stderr
+    terminal = stream.isatty()
     as_json = log_format == "json" or (log_format == "auto" and not terminal)
     colours = terminal or bool(os.environ.get("FORCE_COLOR"))
     renderer: structlog.types.Processor = (
@@ -40,7 +43,7 @@ def configure(log_format: LogFormat = "auto", level: str = "info") -> None:
         wrapper_class=structlog.make_filtering_bound_logger(
             logging.getLevelNamesMapping()[level.upper()]
         ),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.PrintLoggerFactory(stream),
         cache_logger_on_first_use=False,
     )
 

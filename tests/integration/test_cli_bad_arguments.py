@@ -44,6 +44,8 @@ BAD_COMMANDS = [
     (["top", "--every", "0"], "'--every'"),
     (["dev"], "Missing option '--app'"),
     (["dev", "--app", "shop:tasks", "--port", "70000"], "'--port'"),
+    (["dev", "--app", "shop:tasks", "--workers", "6:1"], "'6:1' must be from 0 to 32"),
+    (["dev", "--app", "shop:tasks", "--workers", "2", "--objective", "5s"], "MIN:MAX"),
     (["demo", "--plot", "picture.txt"], "'picture.txt' must end with .svg or .png"),
     (["demo", "--plot", "/nowhere/picture.svg"], "is in a folder that is not there"),
 ]

@@ -1,7 +1,7 @@
 """The controller's step over a real database and a cluster in memory."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 import yaml
@@ -176,6 +176,24 @@ def test_pods_are_emptied_before_they_are_taken_away(scene: Scene) -> None:
     scene.step()
 
     assert before - len(marked) == scene.replicas
+
+
+def test_what_was_decided_is_written_anew_as_often_as_it_is_to_be_read(scene: Scene) -> None:
+    """On one machine somebody watches; on a cluster once a minute is enough."""
+    noted = "SELECT at FROM fairlead.pool_decisions"
+    scene.need(slots=0)
+    scene.step()
+    seldom = scene.db.execute(noted).fetchall()
+    scene.step()
+    assert seldom == scene.db.execute(noted).fetchall()
+
+    scene.options = replace(scene.options, again_seconds=1.0)
+    scene.controller = scene.another()
+    scene.step()
+    often = scene.db.execute(noted).fetchall()
+    scene.step()
+
+    assert often != scene.db.execute(noted).fetchall()
 
 
 def test_nothing_is_written_without_the_lease(scene: Scene) -> None:

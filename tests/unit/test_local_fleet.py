@@ -51,6 +51,25 @@ def test_what_is_meant_for_one_program_does_not_reach_a_fleet(
     assert (True, ["['FAIRLEAD_DATABASE_URL']"]) == (ended, said)
 
 
+def test_a_dismissed_program_is_not_started_again(tmp_path: Path) -> None:
+    """One that dies is, and so is one that is asked to stop without being dismissed."""
+    (tmp_path / "waits.py").write_text(WAIT)
+    said: list[str] = []
+    fleet = Fleet(environment={}, say=lambda name, _line: said.append(name), folder=tmp_path)
+    for name in ("stays", "goes"):
+        fleet.start(Program(name, "waits"))
+    until(lambda: len(said) == 2, what="two programs", seconds=30)
+
+    fleet.dismiss("goes")
+    fleet.ask(["stays"])
+    until(lambda: fleet.wait(["stays", "goes"], seconds=0), what="their end", seconds=30)
+    there = fleet.names()
+    fleet.revive()
+
+    assert (("stays", "goes"), ("stays",)) == (there, fleet.names())
+    fleet.end(fleet.names(), seconds=5)
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells of a parent's death")
 def test_a_fleet_does_not_outlive_its_owner(tmp_path: Path) -> None:
     """Programs of a killed `fairlead dev` would work on beside those of the next one."""

@@ -1,30 +1,37 @@
 """`fairlead dev`: the whole fleet on one machine, until Ctrl-C."""
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.markup import escape
 
-from fairlead.dev import account
+from fairlead import log
+from fairlead.dev import account, scaling
 from fairlead.dev.binaries import PostgresError
-from fairlead.dev.fleet import Fleet, Program
+from fairlead.dev.fleet import Fleet, Program, Say
 from fairlead.dev.lasting import Lasting
+from fairlead.dev.pods import LocalPods
 from fairlead.dev.policy import PolicyFile
 from fairlead.dev.postgres import Server
+from fairlead.dev.size import POOL, Size, autoscale_of, size
 from fairlead.dev.terminal import Terminal
 from fairlead.migrate import migrate
 from fairlead.policy import PolicyRefused
+from fairlead.policy.autoscale import Autoscale
 from fairlead.policy_file import read
 from fairlead.service import stopping
 from fairlead.settings import DatabaseSettings
 from fairlead.store import connect
 
 _WATCH_SECONDS = 0.2
+_WORKERS = 2
+_OBJECTIVE = "10s"
 _SERVER = {"max_connections": "200", "log_checkpoints": "off"}
 
 
@@ -34,6 +41,7 @@ class Shape:
 
     app: str
     workers: int
+    """At first, where they are scaled."""
     concurrency: int
     processes: int
     grace_seconds: int
@@ -79,9 +87,27 @@ PolicyOption = Annotated[
 ]
 
 
-def dev(
+Workers = Annotated[
+    Size | None,
+    typer.Option(
+        parser=size,
+        metavar="N|MIN:MAX",
+        help="Worker processes, 2 by default: so many, or as many between two bounds as the "
+        "jobs need. MIN:MAX writes `autoscale` of the pool default into the policy; not "
+        "given, the workers are scaled if the policy says so.",
+    ),
+]
+Objective = Annotated[
+    str | None,
+    typer.Option(help="With MIN:MAX: how long a job may wait, 10s by default."),
+]
+
+
+def dev(  # noqa: PLR0913 - each is an option of the command
+    *,
     app: App,
-    workers: Annotated[int, typer.Option(min=1, max=32, help="Worker processes.")] = 2,
+    workers: Workers = None,
+    objective: Objective = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Slots of each child process.")] = 10,
     processes: Annotated[int, typer.Option(min=1, help="Child processes of each worker.")] = 1,
     grace_seconds: Annotated[
@@ -95,7 +121,7 @@ def dev(
 ) -> None:
     """Run PostgreSQL, a scheduler and workers on this machine until Ctrl-C."""
     terminal = Terminal()
-    shape = Shape(app, workers, concurrency, processes, grace_seconds)
+    asked = _asked(workers, objective, slots=concurrency * processes, policy=policy)
     folder = data_dir or account.state_dir() / "dev" / "postgres"
     stop, again = threading.Event(), threading.Event()
     try:
@@ -104,22 +130,31 @@ def dev(
             terminal.say(f"[dim]starting PostgreSQL in {escape(str(folder))}[/]")
             server = stack.enter_context(Server(folder, port=port, settings=_SERVER))
             install(server.url)
+            bounds = _bounds(server.url, workers, asked, policy)
+            number = bounds.min if bounds else workers.least if workers else _WORKERS
+            shape = Shape(app, number, concurrency, processes, grace_seconds)
             say = terminal.of_program
             fleet = Fleet(
                 environment=_environment(server.url, coloured=terminal.coloured),
                 say=say,
                 folder=Path.cwd(),
             )
-            terminal.say(_welcome(server.url))
+            terminal.say(_welcome(server.url, bounds))
             watched = () if policy is None else (PolicyFile(policy, server.url, say).look,)
             try:
-                _run(fleet, shape, (Lasting(server, say).revive, *watched), stop)
+                with _scaled(fleet, shape, server.url, bounds, say) as scale:
+                    first = programs(shape, scaled=bounds is not None)
+                    _run(fleet, first, (Lasting(server, say).revive, *watched, *scale), stop)
             finally:
                 _end(fleet, shape, again)
             terminal.say("[dim]stopped; the data stays for the next time[/]")
-    except PostgresError as error:
+    except (PostgresError, PolicyRefused) as error:
         terminal.refuse(str(error))
         raise typer.Exit(2) from None
+    _refuse_given_up(fleet, terminal)
+
+
+def _refuse_given_up(fleet: Fleet, terminal: Terminal) -> None:
     if fleet.given_up:
         terminal.refuse(
             f"{', '.join(fleet.given_up)} did not stay up; "
@@ -134,31 +169,84 @@ def install(url: str) -> None:
         migrate(own)
 
 
-def programs(shape: Shape) -> tuple[Program, ...]:
-    """Return the fleet's programs: one scheduler, and the workers under lasting names."""
+def programs(shape: Shape, *, scaled: bool) -> tuple[Program, ...]:
+    """Return the fleet's programs: one scheduler, and the workers under lasting names.
+
+    Workers that are scaled are started by what scales them.
+    """
+    names = () if scaled else (f"worker-{number}" for number in range(1, shape.workers + 1))
+    return (
+        Program("scheduler", "fairlead_scheduler.main"),
+        *(_worker(shape, name, {}) for name in names),
+    )
+
+
+def _worker(shape: Shape, name: str, environment: Mapping[str, str]) -> Program:
+    """Return the program of one worker."""
     flags = (
         *("--app", shape.app),
         *("--concurrency", str(shape.concurrency)),
         *("--processes", str(shape.processes)),
         *("--grace-seconds", str(shape.grace_seconds)),
     )
-    return (
-        Program("scheduler", "fairlead_scheduler.main"),
-        *(
-            Program(name, "fairlead_worker.main", (*flags, "--name", name))
-            for name in (f"worker-{number}" for number in range(1, shape.workers + 1))
-        ),
-    )
+    return Program(name, "fairlead_worker.main", (*flags, "--name", name), environment)
+
+
+def _asked(
+    workers: Size | None, objective: str | None, *, slots: int, policy: Path | None
+) -> Mapping[str, object] | None:
+    """Return what the options say of scaling, None if they do not; refuse what is at odds."""
+    if workers is None or workers.is_fixed:
+        if objective is not None:
+            raise typer.BadParameter("--objective needs --workers MIN:MAX")
+        return None
+    if policy is not None:
+        said = f"--workers {workers} writes a policy, and so does --policy"
+        raise typer.BadParameter(f"{said}: put `autoscale` into the file, or leave one out")
+    return autoscale_of(workers, objective=objective or _OBJECTIVE, slots=slots)
+
+
+def _bounds(
+    url: str,
+    workers: Size | None,
+    asked: Mapping[str, object] | None,
+    policy: Path | None,
+) -> Autoscale | None:
+    """Return how the workers are scaled, with what was asked for stored; None: they are not."""
+    if asked is not None:
+        scaling.write_policy(url, asked, reason=f"--workers {workers}")
+    elif workers is not None:
+        return None
+    return scaling.of_policy(read(policy)[1]) if policy else scaling.in_force(url)
+
+
+@contextmanager
+def _scaled(
+    fleet: Fleet, shape: Shape, url: str, bounds: Autoscale | None, say: Say
+) -> Generator[tuple[Callable[[], None], ...]]:
+    """Have the workers scaled if there are bounds; yield what is to be called for that."""
+    if bounds is None:
+        yield ()
+        return
+    log.configure("console", to=scaling.Lines("autoscaler", say))
+    with closing(scaling.Rows(url)) as serving:
+        make = partial(_worker, shape)
+        pods = LocalPods(fleet, make, serving, pool=POOL, replicas=shape.workers)
+        with scaling.Scaling(pods, url) as scales:
+            yield (scales.look,)
 
 
 def _run(
-    fleet: Fleet, shape: Shape, watched: Sequence[Callable[[], None]], stop: threading.Event
+    fleet: Fleet,
+    first: Sequence[Program],
+    watched: Sequence[Callable[[], None]],
+    stop: threading.Event,
 ) -> None:
     """Keep the fleet and what it needs up until asked to stop, or something stays down."""
+    for program in first:
+        fleet.start(program)
     for look in watched:
         look()
-    for program in programs(shape):
-        fleet.start(program)
     while not stop.wait(_WATCH_SECONDS) and not fleet.given_up:
         for look in watched:
             look()
@@ -191,10 +279,17 @@ def _environment(url: str, *, coloured: bool) -> Mapping[str, str]:
     }
 
 
-def _welcome(url: str) -> str:
+def _welcome(url: str, bounds: Autoscale | None) -> str:
+    scaled = (
+        f"The workers are scaled from {bounds.min} to {bounds.max} by the policy: "
+        "`fairlead autoscaler` says why.\n"
+        if bounds
+        else ""
+    )
     return (
         f"[bold]Fairlead runs.[/] In another terminal:\n"
         f"  export FAIRLEAD_DATABASE_URL={url}\n"
         "  fairlead enqueue KIND '{}'    fairlead jobs list    fairlead top\n"
+        f"{scaled}"
         "Ctrl-C stops everything."
     )

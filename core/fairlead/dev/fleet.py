@@ -40,6 +40,7 @@ class _Running:
     reader: threading.Thread
     started_seconds: float
     quick_deaths: int = 0
+    dismissed: bool = False
 
 
 class Fleet:
@@ -85,11 +86,16 @@ class Fleet:
         return self._running[name].process.pid
 
     def names(self) -> Sequence[str]:
-        """Return the names of the programs that are meant to run."""
+        """Return the names of the programs that are meant to run, or have not ended yet."""
         return tuple(self._running)
 
+    def dismiss(self, name: str) -> None:
+        """Ask a program to stop, and do not start it again: ended, it is forgotten."""
+        self._running[name].dismissed = True
+        self.ask([name])
+
     def revive(self) -> tuple[str, ...]:
-        """Start again what has died since the last call; answer the names.
+        """Start again what has died since the last call; answer the names of all that ended.
 
         A program that died within five seconds of each of its last three starts is not started
         again: it is in `given_up`.
@@ -101,6 +107,8 @@ class Fleet:
             quick = each.quick_deaths + 1 if lived_seconds < _HEALTHY_SECONDS else 0
             del self._running[name]
             each.reader.join()
+            if each.dismissed:
+                continue
             if code == 2 or quick >= _QUICK_DEATHS_MAX:
                 self.given_up = (*self.given_up, name)
                 self._say(name, f"ended with exit code {code} and is not started again")

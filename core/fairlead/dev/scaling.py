@@ -1,0 +1,176 @@
+"""The autoscaler beside a fleet of local processes: the same steps, in a thread.
+
+It decides on one pool by the policy in the database; where that says nothing of the pool's
+pods, they stay as many as they are.
+"""
+
+import io
+import os
+import threading
+from collections.abc import Collection, Mapping
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+import psycopg
+
+from fairlead.bell import Bell
+from fairlead.dev.fleet import Say
+from fairlead.dev.pods import Alone, LocalPods
+from fairlead.dev.size import POOL, with_autoscale
+from fairlead.policy import Policy, PolicyRefused, parse
+from fairlead.policy.autoscale import Autoscale
+from fairlead.policy_store import newest, store
+from fairlead.settings import DatabaseSettings
+from fairlead.sql import load
+from fairlead.store import Connection, Unreachable, connect
+from fairlead_autoscaler.controller import Controller
+from fairlead_autoscaler.database import Database
+from fairlead_autoscaler.metrics import Metrics
+from fairlead_autoscaler.options import Options
+from fairlead_autoscaler.service import serve
+
+_TICK_SECONDS = 1.0
+_AUTHOR = "fairlead dev"
+_STOP_SECONDS = 10.0
+
+
+class Scaling:
+    """Scales local pods while it is entered.
+
+    Args:
+        pods: What is scaled, of the pool `default`.
+        url: The database.
+    """
+
+    def __init__(self, pods: LocalPods, url: str) -> None:
+        self._pods = pods
+        self._settings = DatabaseSettings(database_url=url, database_url_file=None)
+        self._stop = threading.Event()
+        self._bell = Bell()
+        self._thread = threading.Thread(target=self._run, name="autoscaler", daemon=True)
+        self._failed: BaseException | None = None
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._bell.ring()
+        self._thread.join(_STOP_SECONDS)
+        if not self._thread.is_alive():
+            self._bell.close()
+
+    def look(self) -> None:
+        """Let the pods come to what was decided, or raise what ended the autoscaler."""
+        if self._failed is not None:
+            raise self._failed
+        self._pods.settle()
+
+    def _run(self) -> None:
+        try:
+            with ExitStack() as leaving:
+                database = Database(self._settings)
+                leaving.callback(database.close)
+                options = Options(
+                    holder=f"local:{os.getpid()}",
+                    deployments={POOL: self._pods.name},
+                    again_seconds=_TICK_SECONDS,
+                )
+                serve(
+                    Controller(self._pods, database, Alone(), options, metrics=Metrics()),
+                    database,
+                    tick_seconds=_TICK_SECONDS,
+                    stop=self._stop,
+                    bell=self._bell,
+                )
+        except Exception as error:  # noqa: BLE001 - the owner's thread raises it
+            self._failed = error
+
+
+class Rows:
+    """Says by their workers' rows which pods are ready: a drained worker is not.
+
+    Args:
+        url: The database.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._settings = DatabaseSettings(database_url=url, database_url_file=None)
+        self._connection: Connection | None = None
+
+    def __call__(self) -> Collection[str] | None:
+        """Return the UIDs of the pods that are ready; None while the database is away."""
+        try:
+            if self._connection is None:
+                self._connection = connect(self._settings, name="dev pods")
+            rows = self._connection.execute(
+                load("fairlead.dev", "serving"), {"pool": POOL}
+            ).fetchall()
+        except (Unreachable, psycopg.Error):
+            self.close()
+            return None
+        return frozenset(str(row[0]) for row in rows)
+
+    def close(self) -> None:
+        """Let go of the session; the next call opens another one."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+
+class Lines(io.StringIO):
+    """Hands on the lines of this process's own log, as those of a program."""
+
+    def __init__(self, name: str, say: Say) -> None:
+        super().__init__()
+        self._name = name
+        self._say = say
+        self._begun = ""
+
+    def write(self, text: str, /) -> int:
+        """Say each line that has come to its end."""
+        *lines, self._begun = f"{self._begun}{text}".split("\n")
+        for line in lines:
+            self._say(self._name, line)
+        return len(text)
+
+
+def in_force(url: str) -> Autoscale | None:
+    """Return what the policy in the database says of the pool `default`.
+
+    None: it says nothing of its pods, or cannot be read by this program.
+    """
+    settings = DatabaseSettings(database_url=url, database_url_file=None)
+    with connect(settings, name="dev policy") as connection:
+        found = newest(connection)
+    try:
+        return None if found is None else of_policy(parse(found.document))
+    except PolicyRefused:
+        return None
+
+
+def of_policy(policy: Policy) -> Autoscale | None:
+    """Return what a policy says of the pods of the pool `default`; None: nothing."""
+    return next((each.autoscale for each in policy.pools if each.name == POOL), None)
+
+
+def write_policy(url: str, autoscale: Mapping[str, object], *, reason: str) -> None:
+    """Store the policy that is in force with this `autoscale` of the pool `default`.
+
+    A repeat changes nothing.
+
+    Raises:
+        PolicyRefused: what came of it is no policy; what was in force stays.
+    """
+    settings = DatabaseSettings(database_url=url, database_url_file=None)
+    with connect(settings, name="dev policy") as connection:
+        found = newest(connection)
+        document = with_autoscale(found.document if found else "", autoscale)
+        store(connection, document, author=_AUTHOR, reason=reason)

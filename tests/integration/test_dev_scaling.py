@@ -1,0 +1,140 @@
+"""Workers on one machine are scaled by the decision that scales pods on a cluster."""
+
+import sys
+from collections.abc import Generator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.dev.fleet import Fleet, Program
+from fairlead.dev.pods import LocalPods
+from fairlead.dev.scaling import Rows, Scaling, write_policy
+from tests.support.dev import running_dev
+from tests.support.schedulers import led, scheduling
+from tests.support.waiting import until
+
+AUTOSCALE: dict[str, object] = {
+    "objective": "1s",
+    "min": 1,
+    "max": 2,
+    "slots": 2,
+    "startPrior": "1s",
+    "stabilization": "0s",
+}
+FLOOD = """
+    INSERT INTO fairlead.jobs (kind)
+    SELECT 'sleep' FROM generate_series(1, 40 - (SELECT count(*) FROM fairlead.jobs))
+"""
+APP = """
+import time
+import fairlead
+tasks = fairlead.Tasks()
+@tasks.handler("sleep")
+def sleep(job): time.sleep(0.4)
+"""
+
+
+@dataclass
+class Scaled:
+    """A fleet that is scaled, and what it has said."""
+
+    fleet: Fleet
+    pods: LocalPods
+    scaling: Scaling
+    db: Connection[TupleRow]
+    said: list[str]
+
+    def go_on(self) -> int:
+        """Let the owner look once; return how many workers' rows are live."""
+        self.scaling.look()
+        self.fleet.revive()
+        row = self.db.execute("SELECT count(*) FROM fairlead.workers WHERE state = 'live'")
+        return int(str((row.fetchone() or (0,))[0]))
+
+    def flood(self) -> int:
+        """Let forty jobs wait or run, and the owner look."""
+        self.db.execute(FLOOD)
+        return self.go_on()
+
+    def number(self, sentence: str) -> int:
+        """Return the number that a statement finds."""
+        return int(str((self.db.execute(sentence.encode()).fetchone() or (0,))[0]))
+
+
+def worker(name: str, environment: Mapping[str, str]) -> Program:
+    """Return a worker with two slots."""
+    flags = ("--app", "devapp:tasks", "--concurrency", "2", "--name", name)
+    return Program(name, "fairlead_worker.main", flags, environment)
+
+
+@contextmanager
+def scaled(folder: Path, url: str, db: Connection[TupleRow]) -> Generator[Scaled]:
+    """Run a scheduler and as many workers as its jobs need."""
+    (folder / "devapp.py").write_text(APP)
+    write_policy(url, AUTOSCALE, reason="a test")
+    said: list[str] = []
+    path = ":".join([str(folder), *sys.path])
+    with ExitStack() as stack:
+        stack.enter_context(scheduling(url))
+        led(db)
+        fleet = Fleet(
+            environment={"FAIRLEAD_DATABASE_URL": url, "PYTHONPATH": path},
+            say=lambda name, line: said.append(f"{name} {line}"),
+            folder=folder,
+        )
+        stack.callback(lambda: fleet.end(fleet.names(), seconds=10))
+        serving = Rows(url)
+        stack.callback(serving.close)
+        pods = LocalPods(fleet, worker, serving, pool="default", replicas=1)
+        yield Scaled(fleet, pods, stack.enter_context(Scaling(pods, url)), db, said)
+
+
+def test_workers_come_with_a_flood_and_go_after_it_without_a_job_interrupted(
+    tmp_path: Path, db: Connection[TupleRow], database_url: str
+) -> None:
+    """The one that goes is marked, empties itself, and is stopped then."""
+    with scaled(tmp_path, database_url, db) as here:
+        until(lambda: here.go_on() == 1, what="the first worker", seconds=40)
+
+        until(lambda: here.flood() == 2, what="another one for the flood", seconds=40)
+        until(
+            lambda: here.go_on() and not here.number("SELECT count(*) FROM fairlead.jobs"),
+            what="the end of the flood",
+            seconds=60,
+        )
+        until(
+            lambda: here.go_on() == 1 and len(here.fleet.names()) == 1,
+            what="its end",
+            seconds=60,
+        )
+
+        drained = "SELECT count(*) FROM fairlead.pod_drains WHERE drained_at IS NOT NULL"
+        assert 1 == here.number(drained)
+        assert 0 == here.number("SELECT count(*) FROM fairlead.attempt_errors")
+        unsuccessful = "SELECT count(*) FROM fairlead.job_history WHERE outcome <> 'succeeded'"
+        assert 0 == here.number(unsuccessful)
+
+
+def test_dev_between_bounds_wakes_from_nothing_for_a_job() -> None:
+    """With `--workers 0:2` nobody runs until there is a job, and why is on the screen."""
+    with (
+        running_dev("--workers", "0:2") as dev,
+        psycopg.connect(dev.url, autocommit=True) as connection,
+    ):
+        connection.execute("INSERT INTO fairlead.jobs (kind) VALUES ('k')")
+        ended = "SELECT count(*) FROM fairlead.job_history WHERE outcome = 'succeeded'"
+        until(
+            lambda: connection.execute(ended).fetchone() == (1,),
+            what="the end of the job",
+            seconds=40,
+        )
+        decided = connection.execute("SELECT pool FROM fairlead.pool_decisions").fetchall()
+        said = dev.said.read_text()
+
+    assert [("default",)] == decided
+    assert "The workers are scaled from 0 to 2" in said
+    assert "pool.scaled" in said

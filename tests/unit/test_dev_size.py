@@ -1,0 +1,58 @@
+"""`fairlead dev --workers`: a number, or bounds."""
+
+import pytest
+import typer
+
+from fairlead.dev.scaling import of_policy
+from fairlead.dev.size import Size, autoscale_of, size, with_autoscale
+from fairlead.policy import parse
+
+KEPT = """
+queues:
+  - match: {queue: mail}
+    weight: 3
+pools:
+  - name: other
+    queues: [mail]
+  - name: default
+    queues: ["*"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "is_fixed"),
+    [("3", Size(3, 3), True), ("0:6", Size(0, 6), False), ("2:2", Size(2, 2), True)],
+)
+def test_a_number_stays_and_bounds_are_scaled_between(
+    given: str, expected: Size, *, is_fixed: bool
+) -> None:
+    """Written as one word."""
+    assert expected == size(given)
+    assert is_fixed == size(given).is_fixed
+
+
+@pytest.mark.parametrize("given", ["0", "33", "many", "6:1", "0:0", "1:33", "1:", "-1:3"])
+def test_what_is_neither_a_number_nor_bounds_is_refused_by_name(given: str) -> None:
+    """The value is in the sentence."""
+    with pytest.raises(typer.BadParameter, match=f"'{given}'"):
+        size(given)
+
+
+def test_an_objective_that_is_none_is_refused_before_anything_starts() -> None:
+    """By the policy's own sentence."""
+    with pytest.raises(typer.BadParameter, match="objective"):
+        autoscale_of(Size(1, 6), objective="soon", slots=10)
+
+
+def test_bounds_are_written_beside_what_the_policy_says_of_other_things() -> None:
+    """Weights and other pools stay; without any pools the pool gets all queues."""
+    said = autoscale_of(Size(1, 6), objective="5s", slots=10)
+    kept, alone = parse(with_autoscale(KEPT, said)), parse(with_autoscale("", said))
+
+    found = of_policy(kept)
+    assert found == of_policy(alone)
+    assert found is not None
+    assert (1, 6, 5.0) == (found.min, found.max, found.objective.total_seconds())
+    assert parse(KEPT).queues == kept.queues
+    assert ["other", "default"] == [pool.name for pool in kept.pools]
+    assert ["*"] == [queue for pool in alone.pools for queue in pool.queues]
