@@ -1,17 +1,23 @@
 """What the demo prints fits a terminal, and its work keeps the skew of the packages."""
 
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from rich.console import Console
 
 from fairlead.demo import picture, report, sources
-from fairlead.demo.report import Verdict, Wait
+from fairlead.demo.report import Verdict, Wait, Workers
 from fairlead.demo.screen import screen
 from fairlead.demo.sources import Classes
-from fairlead.demo.watch import Reading, Ruling, line, ruled
+from fairlead.demo.watch import Reading, Ruling, Scaled, line, ruled, why
+from fairlead_autoscaler.words import SENTENCES
 
 RULING = Ruling(2, "0123456789ab", ("a package", "one with a long name"), 1.0)
+VERDICT = Verdict(10, 0, 0, 0, 9, 1, 12_345_678, 40.0, 148, 10, 0)
+WORKERS = Workers(1, 2, 1)
+SCALED = Scaled(2, "BacklogDrain", "as many as empty what waits before the objective is missed")
 CLASSES = Classes("flood", frozenset(), frozenset({"small"}))
 
 
@@ -62,6 +68,21 @@ def test_without_a_terminal_a_line_comes_every_two_seconds_and_each_event_once()
     assert ["  0.4 s", "  0.0 s", "  2.0 s"] == [text[:7] for text in said]
 
 
+@pytest.mark.parametrize("says", SENTENCES.values())
+def test_why_there_are_so_many_workers_stands_under_each_progress_line(says: str) -> None:
+    """A word's sentence, cut where a line ends."""
+    out = StringIO()
+    scaled = replace(SCALED, says=says)
+    with screen(Console(file=out, width=80), live=False) as show:
+        for seconds in (0.0, 1.0, 2.0):
+            show(replace(reading(seconds=seconds), scaled=scaled))
+
+    said = out.getvalue().splitlines()
+    assert f"2 workers: {says}" == why(scaled)
+    assert 2 == sum(text.startswith(f"{'':9}2 workers: {says[:40]}") for text in said)
+    assert 80 >= max(map(len, said))
+
+
 def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:
     """A wait is of a job that could run, for the start of its attempt."""
     out = StringIO()
@@ -71,7 +92,7 @@ def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:
         Wait("remind", "caller-1", 0.2, 3.0),
     ]
 
-    console.print(report.counts(Verdict(10, 0, 0, 0, 9, 1, 12_345_678, 40.0, 148, 10)))
+    console.print(report.counts(VERDICT, WORKERS))
     console.print(report.waiting(waited, CLASSES))
 
     said = out.getvalue()
@@ -83,10 +104,10 @@ def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:
 
 def test_the_result_in_json_says_what_the_tables_say() -> None:
     """Programs read the same numbers, waits in seconds."""
-    result = Verdict(10, 0, 1, 0, 9, 1, 12_345_678, 40.0, 148, 10)
+    result = replace(VERDICT, doubled=1)
     waited = [Wait("measure", "flood", seconds, 20.0) for seconds in (0.5, 1.5, 2.5)]
 
-    said = report.as_json(result, waited, CLASSES)
+    said = report.as_json(result, waited, CLASSES, None, WORKERS)
 
     assert (False, 1, 0) == (said["good"], said["doubled"], said["lost"])
     assert [

@@ -11,15 +11,19 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from fairlead import log
 from fairlead.demo import sources
-from fairlead.demo.course import Course
-from fairlead.demo.scene import Scene
+from fairlead.demo.course import Course, worker
+from fairlead.demo.scene import WORKERS_MIN, Scene
 from fairlead.demo.screen import screen
 from fairlead.dev import account
 from fairlead.dev.binaries import PostgresError
 from fairlead.dev.command import install
 from fairlead.dev.fleet import Fleet
+from fairlead.dev.pods import LocalPods
 from fairlead.dev.postgres import Server
+from fairlead.dev.scaling import Lines, Rows, Scaling
+from fairlead.dev.size import POOL
 from fairlead.service import stopping
 from fairlead.settings import DatabaseSettings
 from fairlead.store import connect
@@ -77,7 +81,7 @@ def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
     with ExitStack() as stack:
         stack.enter_context(stopping(stop=stop, again=again))
         folder = Path(stack.enter_context(_scratch()))
-        log = stack.enter_context((folder / "fleet.log").open("w"))
+        lines = stack.enter_context((folder / "fleet.log").open("w"))
         work = sources.find()
         console.print(_about(work))
         server = stack.enter_context(Server(folder / "postgres"))
@@ -86,7 +90,7 @@ def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
         own = stack.enter_context(connect(settings, name="demo"))
 
         def say(name: str, text: str) -> None:
-            print(name, text, file=log, flush=True)
+            print(name, text, file=lines, flush=True)
 
         fleet = Fleet(
             environment={"FAIRLEAD_DATABASE_URL": server.url, "FAIRLEAD_LOG_FORMAT": "json"},
@@ -101,8 +105,14 @@ def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
             own=own,
             say=say,
         )
-        course = Course(own, fleet, work, random.Random(seed), scene)
+        log.configure("json", to=Lines("autoscaler", say))
+        serving = Rows(server.url)
+        stack.callback(serving.close)
+        pods = LocalPods(fleet, worker, serving, pool=POOL, replicas=WORKERS_MIN)
+        scaling = Scaling(pods, server.url)
+        course = Course(own, fleet, work, random.Random(seed), scene, scaling.look)
         course.begin()
+        stack.enter_context(scaling)
         with screen(console, live=how.live) as show:
             ended = course.run(show, stop)
         if not ended:

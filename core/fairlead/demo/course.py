@@ -2,7 +2,7 @@
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -13,17 +13,15 @@ from rich.console import Console
 
 from fairlead.demo import edited, picture, report
 from fairlead.demo.feed import Feed
-from fairlead.demo.scene import Scene
+from fairlead.demo.scene import SLOTS, WORKERS_MIN, Scene
 from fairlead.demo.screen import Show
 from fairlead.demo.sources import Package, Sources
-from fairlead.demo.watch import Reading, read
+from fairlead.demo.watch import Reading, Scaled, read
 from fairlead.dev.fleet import Fleet, Program
 from fairlead.sql import load
 from fairlead.store import Connection
 
 _SCHEDULERS = ("scheduler-a", "scheduler-b")
-_WORKERS = ("worker-1", "worker-2")
-_SLOTS = 2
 _URGENT = 200
 _REMINDERS = 40
 _STEADY_SECONDS = 4.0  # of the flood alone, before the edit
@@ -31,6 +29,8 @@ _APART_SECONDS = 3.0  # so that what is said of each in the picture can be read
 _LOOK_SECONDS = 0.25
 _ARRIVE_SECONDS = 16.0  # the small packages, one by one
 _ARRIVE_SECONDS_MAX = 50.0  # what has not come by then is left out
+_SHRINK_SECONDS_MAX = 20.0  # after the last job, for the workers to go,
+_SHRINK_UNTIL_SECONDS = 85.0  # and no longer than that from the beginning
 _GIVE_UP_SECONDS = 180.0
 
 
@@ -43,6 +43,7 @@ class Course:
         work: the files to measure.
         chance: says which worker is killed.
         scene: the policy file and its edit.
+        scale: lets the workers come to the number that was decided.
     """
 
     def __init__(
@@ -52,7 +53,13 @@ class Course:
         work: Sources,
         chance: random.Random,
         scene: Scene,
+        scale: Callable[[], None],
     ) -> None:
+        self._scale = scale
+        self._scaled: Scaled | None = None
+        self._workers_most = 0
+        self._workers_last = 0
+        self._idle_seconds: float | None = None
         self._own = own
         self._fleet = fleet
         self._classes = work.classes
@@ -82,21 +89,18 @@ class Course:
         self._acted = 0
 
     def begin(self) -> None:
-        """Insert the flood, then start the fleet."""
+        """Insert the flood, then start the schedulers; the workers are scaled from then on."""
         self._own.execute(load("fairlead.demo", "create"))
         self._insert(self._feed.flood({}, {}))
         for name in _SCHEDULERS:
             self._fleet.start(Program(name, "fairlead_scheduler.main"))
-        flags = ("--app", "fairlead.demo.app:tasks", "--concurrency", str(_SLOTS))
-        for name in _WORKERS:
-            worker = Program(name, "fairlead_worker.main", (*flags, "--name", name))
-            self._fleet.start(worker)
         self._began, self._began_at = monotonic(), datetime.now(UTC)
         self._scene.begin(self._began_at)
 
     def run(self, show: Show, stop: Event) -> bool:
         """Go on until every job has ended; answer whether that came about."""
         while not stop.wait(_LOOK_SECONDS):
+            self._scale()
             self._fleet.revive()
             reading = self._look()
             show(reading)
@@ -116,12 +120,12 @@ class Course:
         result = report.verdict(self._own)
         waited = report.waits(self._own, self._began_at)
         found = self._scene.effect()
+        workers = report.Workers(WORKERS_MIN, self._workers_most, self._workers_last)
         if as_json:
-            typer.echo(
-                json.dumps(report.as_json(result, waited, self._classes, found), indent=2)
-            )
+            said = report.as_json(result, waited, self._classes, found, workers)
+            typer.echo(json.dumps(said, indent=2))
         else:
-            console.print(report.counts(result))
+            console.print(report.counts(result, workers))
             console.print(report.waiting(waited, self._classes))
             if found is not None:
                 console.print(edited.table(found))
@@ -139,6 +143,7 @@ class Course:
             events=[f"{seconds:5.1f} s  {what}" for seconds, what in self._events],
             ruling=self._scene.look(),
         )
+        self._watch(reading)
         self._feed.look(reading.seconds, reading.ended)
         if reading.ended and self._first_ended_seconds is None:
             self._first_ended_seconds = reading.seconds
@@ -148,8 +153,23 @@ class Course:
     def _is_done(self) -> bool:
         return self._acted == len(self._acts)
 
+    def _watch(self, reading: Reading) -> None:
+        """Note how many workers there are, and each decision that there be more or fewer."""
+        self._workers_last = len(reading.workers)
+        self._workers_most = max(self._workers_most, self._workers_last)
+        before, now = self._scaled, reading.scaled
+        if before is not None and now is not None and before.pods != now.pods:
+            self._note(f"{before.pods} → {now.pods} workers: {now.reason}")
+        self._scaled = now
+
     def _is_over(self, reading: Reading) -> bool:
-        return self._is_done and reading.unfinished + reading.coming == 0
+        """Whether every job has ended and, for a while, the workers that came have gone."""
+        if not self._is_done or reading.unfinished + reading.coming:
+            return False
+        if self._idle_seconds is None:
+            self._idle_seconds = reading.seconds
+        until = min(self._idle_seconds + _SHRINK_SECONDS_MAX, _SHRINK_UNTIL_SECONDS)
+        return reading.seconds > until or len(reading.workers) <= WORKERS_MIN
 
     def _insert_more(self, reading: Reading) -> None:
         """Keep the flood up until the last death, and insert the next small package.
@@ -229,7 +249,11 @@ class Course:
         most = max((each.running for each in reading.workers), default=0)
         if not most or self._is_soon(reading):
             return False
+        here = self._fleet.names()
         victims = [each for each in reading.workers if each.running == most]
+        victims = [each for each in victims if each.name in here]
+        if not victims:
+            return False
         victim = self._chance.choice(victims)
         self._fleet.kill(victim.name)
         self._killed = victim.id
@@ -271,3 +295,9 @@ class Course:
         """Note it, and have it in the picture."""
         self._note(what)
         self._drawn.append(self._events[-1])
+
+
+def worker(name: str, environment: Mapping[str, str]) -> Program:
+    """Return the program of one worker."""
+    flags = ("--app", "fairlead.demo.app:tasks", "--concurrency", str(SLOTS), "--name", name)
+    return Program(name, "fairlead_worker.main", flags, environment)

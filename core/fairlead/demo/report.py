@@ -24,15 +24,27 @@ class Verdict:
     unsuccessful: int
     measured: int
     recovered: int
+    """Jobs that a killed worker held."""
     lines: int
     seconds: float
     roll_ups: int
     ended: int
+    interrupted: int
+    """Jobs that a worker held when it was stopped because fewer were needed."""
 
     @property
     def good(self) -> bool:
         """Nothing lost, nothing done twice, nothing failed."""
         return not (self.lost or self.doubled or self.unsuccessful)
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """How many workers there were."""
+
+    at_first: int
+    at_most: int
+    at_the_end: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +74,7 @@ def verdict(connection: Connection) -> Verdict:
         seconds=numbers[7],
         roll_ups=counts[8],
         ended=counts[9],
+        interrupted=counts[10],
     )
 
 
@@ -74,7 +87,7 @@ def waits(connection: Connection, began: datetime) -> tuple[Wait, ...]:
     )
 
 
-def counts(result: Verdict) -> Table:
+def counts(result: Verdict, workers: Workers) -> Table:
     """Lay out what became of the jobs."""
     out = Table(title="What the database says", show_header=False)
     out.add_column()
@@ -84,7 +97,10 @@ def counts(result: Verdict) -> Table:
     out.add_row("lines of Python measured", f"{result.lines:,}")
     out.add_row("nightly roll-ups fired", f"{result.roll_ups:,}")
     out.add_row("jobs taken back from the killed", f"{result.recovered:,}")
+    number = f"{workers.at_first} → {workers.at_most} → {workers.at_the_end}"
+    out.add_row("workers at first, at most, at the end", number)
     for name, count in (
+        ("jobs interrupted by taking workers away", result.interrupted),
         ("jobs lost", result.lost),
         ("jobs finished twice", result.doubled),
         ("jobs failed", result.unsuccessful),
@@ -109,13 +125,15 @@ def as_json(
     result: Verdict,
     waited: Sequence[Wait],
     classes: Classes,
-    edit: Effect | None = None,
+    edit: Effect | None,
+    workers: Workers,
 ) -> dict[str, object]:
     """Return what the tables say as one JSON object."""
     waits = [asdict(each) for each in _classes(waited, classes)]
     return {
         **asdict(result),
         "good": result.good,
+        "workers": asdict(workers),
         "waits": waits,
         "edit": None if edit is None else edited.as_json(edit),
     }

@@ -1,9 +1,12 @@
 """The demo's scene with the policy: its file is edited while the fleet runs, as by a user.
 
+It also says between which bounds the workers are scaled, and how long a job may wait.
+
 The file is watched as `fairlead dev --policy FILE` watches it. Everything that is said of an
 edit is read back from the database.
 """
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,6 +18,11 @@ from fairlead.sql import load
 from fairlead.store import Connection
 
 QUEUE = "sources"
+SLOTS = 2
+"""Of a worker."""
+WORKERS_MIN = 1
+WORKERS_MAX = min(4, max(2, os.cpu_count() or 2))
+"""One for each core, of a few at most: what the jobs do keeps a core busy."""
 _FACTOR = 10
 _SHOWN_SECONDS = 2.0
 _BEFORE_SECONDS = 4.0
@@ -148,6 +156,16 @@ def document(tenants: Sequence[str], version: int, weight: int) -> str:
     )
     return f"""\
 version: {version}
+pools:
+  - name: default
+    queues: ["*"]
+    autoscale:
+      objective: 2s
+      min: {WORKERS_MIN}
+      max: {WORKERS_MAX}
+      slots: {SLOTS}
+      startPrior: 2s
+      stabilization: 3s
 queues:
   - match: {{queue: "{QUEUE}"}}
     tenants:

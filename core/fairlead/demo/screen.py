@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.live import Live
 
-from fairlead.demo.watch import Reading, draw, line, ruled
+from fairlead.demo.watch import Reading, draw, line, ruled, why
 
 Show = Callable[[Reading], None]
 
 _PLAIN_SECONDS = 2.0
+_COLUMNS = 80
 
 
 @contextmanager
@@ -39,7 +40,14 @@ class _Lines:
             self._say(line(reading))
             if reading.ruling is not None and reading.ruling.share is not None:
                 self._say(f"{'':9}{ruled(reading.ruling)}")
+            if reading.scaled is not None:
+                self._say(_cut(f"{'':9}{why(reading.scaled)}"))
             self._next_seconds = reading.seconds + _PLAIN_SECONDS
 
     def _say(self, text: str) -> None:
         self._console.print(text, highlight=False, soft_wrap=True)
+
+
+def _cut(text: str) -> str:
+    """Return as much of a line as fits."""
+    return text if len(text) <= _COLUMNS else f"{text[: _COLUMNS - 1]}…"

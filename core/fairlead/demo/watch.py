@@ -49,6 +49,15 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
+class Scaled:
+    """How many workers were decided on last, and why: a word and its sentence."""
+
+    pods: int
+    reason: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
     """One look at the fleet."""
 
@@ -64,6 +73,7 @@ class Reading:
     workers: tuple[Worker, ...] = ()
     events: Sequence[str] = field(default_factory=tuple[str])
     ruling: Ruling | None = None
+    scaled: Scaled | None = None
 
     @property
     def fraction(self) -> float:
@@ -114,7 +124,13 @@ def read(
         workers=workers,
         events=tuple(events),
         ruling=ruling,
+        scaled=_scaled(connection),
     )
+
+
+def _scaled(connection: Connection) -> Scaled | None:
+    row = connection.execute(load("fairlead.demo", "decision")).fetchone()
+    return None if row is None else Scaled(int(str(row[0])), str(row[1]), str(row[2]))
 
 
 def _tenant(name: str, total: int, row: tuple[object, ...] | None) -> Tenant:
@@ -141,6 +157,12 @@ def ruled(ruling: Ruling) -> str:
     return f"{said}: {names} {have} {ruling.share:.0%} of slot-time"
 
 
+def why(scaled: Scaled) -> str:
+    """Say in one line how many workers there are to be, and why."""
+    number = "1 worker" if scaled.pods == 1 else f"{scaled.pods} workers"
+    return f"{number}: {scaled.says}"
+
+
 def together(tenants: Sequence[str]) -> str:
     """Return tenants' names as one word of a line."""
     return " + ".join(tenants)
@@ -161,9 +183,10 @@ def draw(reading: Reading) -> RenderableType:
         f"taken back from the dead {reading.recovered}"
     )
     policy = Text(ruled(reading.ruling) if reading.ruling else "", style="cyan")
+    workers = Text(why(reading.scaled) if reading.scaled else "", style="cyan")
     body = Columns([_tenant_table(reading), _worker_table(reading)])
     events = Text("\n".join(reading.events[-_EVENTS_SHOWN:]) or " ", style="yellow")
-    return Panel(Group(head, depth, policy, body, events), title="Fairlead", width=100)
+    return Panel(Group(head, depth, policy, workers, body, events), title="Fairlead", width=100)
 
 
 def _tenant_table(reading: Reading) -> Table:

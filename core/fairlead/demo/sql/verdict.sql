@@ -10,9 +10,11 @@ select (select count(*) from demo.enqueued) as enqueued,
        (select count(*) from fairlead.job_history h where h.outcome <> 'succeeded') as unsuccessful,
        (select count(*) from demo.measurements) as measured,
        (select count(distinct e.job_id) from fairlead.attempt_errors e
-        where e.ended_as in ('crashed', 'lost', 'released')) as recovered,
+        where e.ended_as in ('crashed', 'lost')) as recovered,
        (select coalesce(sum(m.lines), 0) from demo.measurements m) as lines,
        (select extract(epoch from max(h.finished_at) - min(h.claimed_at))
         from fairlead.job_history h) as seconds,
        (select count(*) from fairlead.job_history h where h.kind = 'roll_up') as roll_ups,
-       (select count(*) from fairlead.job_history h) as ended
+       (select count(*) from fairlead.job_history h) as ended,
+       (select count(distinct e.job_id) from fairlead.attempt_errors e
+        where e.ended_as = 'released') as interrupted
