@@ -29,6 +29,12 @@ FLOOD = """
     INSERT INTO fairlead.jobs (kind)
     SELECT 'sleep' FROM generate_series(1, 40 - (SELECT count(*) FROM fairlead.jobs))
 """
+GONE = "SELECT count(*) FROM fairlead.worker_leases w WHERE w.dead_at IS NOT NULL"
+DRAINED = """
+    SELECT FROM fairlead.pod_drains d
+    WHERE d.pod_uid = w.pod_uid AND d.drained_at IS NOT NULL
+"""
+BACK = "SELECT count(*) FROM fairlead.worker_leases WHERE name = 'worker-1'"
 APP = """
 import time
 import fairlead
@@ -112,17 +118,52 @@ def test_workers_come_with_a_flood_and_go_after_it_without_a_job_interrupted(
             seconds=60,
         )
 
-        drained = "SELECT count(*) FROM fairlead.pod_drains WHERE drained_at IS NOT NULL"
-        assert 1 == here.number(drained)
+        assert 0 < here.number(GONE)
+        assert 0 == here.number(f"{GONE} AND NOT EXISTS ({DRAINED})")
         assert 0 == here.number("SELECT count(*) FROM fairlead.attempt_errors")
         unsuccessful = "SELECT count(*) FROM fairlead.job_history WHERE outcome <> 'succeeded'"
         assert 0 == here.number(unsuccessful)
 
 
+def test_a_killed_worker_comes_back_in_its_pod_and_nobody_goes_for_it(
+    tmp_path: Path, db: Connection[TupleRow], database_url: str
+) -> None:
+    """Its death is not read as fewer being needed."""
+    with scaled(tmp_path, database_url, db) as here:
+        until(lambda: here.flood() == 2, what="two workers for the flood", seconds=60)
+        before = {pod.uid for pod in here.pods.look().pods}
+
+        here.fleet.kill("worker-1")
+        until(
+            lambda: here.flood() and here.number(BACK) == 2,
+            what="the killed one's registration",
+            seconds=40,
+        )
+
+        assert before == {pod.uid for pod in here.pods.look().pods}
+        assert not any(pod.terminating for pod in here.pods.look().pods)
+
+
+def test_dev_without_a_number_follows_a_policy_that_comes_later() -> None:
+    """Two workers, until a policy says more."""
+    with (
+        running_dev(workers=None) as dev,
+        psycopg.connect(dev.url, autocommit=True) as connection,
+    ):
+        live = "SELECT count(*) FROM fairlead.workers WHERE state = 'live'"
+        until(
+            lambda: connection.execute(live).fetchone() == (2,), what="two workers", seconds=40
+        )
+        write_policy(dev.url, {"min": 3, "max": 4}, reason="a test")
+        until(
+            lambda: connection.execute(live).fetchone() == (3,), what="a third one", seconds=40
+        )
+
+
 def test_dev_between_bounds_wakes_from_nothing_for_a_job() -> None:
     """With `--workers 0:2` nobody runs until there is a job, and why is on the screen."""
     with (
-        running_dev("--workers", "0:2") as dev,
+        running_dev(workers="0:2") as dev,
         psycopg.connect(dev.url, autocommit=True) as connection,
     ):
         connection.execute("INSERT INTO fairlead.jobs (kind) VALUES ('k')")

@@ -33,14 +33,15 @@ class Dev:
 
 
 @contextmanager
-def running_dev(*words: str) -> Generator[Dev]:
-    """Run `fairlead dev` with one worker and these words; at the end it stops well."""
+def running_dev(*words: str, workers: str | None = "1") -> Generator[Dev]:
+    """Run `fairlead dev` with so many workers and these words; at the end it stops well."""
     with tempfile.TemporaryDirectory(prefix="fairlead-test-", dir=fast_folder()) as name:
         folder = Path(name)
         folder.chmod(0o755)  # the server's account must get in
         (folder / "devapp.py").write_text(_APP)
         said, data = folder / "said", folder / "pg"
-        fixed = ("--app", "devapp:tasks", "--workers", "1", "--data-dir", str(data))
+        number = () if workers is None else ("--workers", workers)
+        fixed = ("--app", "devapp:tasks", *number, "--data-dir", str(data))
         with (
             said.open("wb") as output,
             subprocess.Popen(

@@ -1,6 +1,6 @@
 """What the demo prints fits a terminal, and its work keeps the skew of the packages."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from io import StringIO
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from fairlead.demo import picture, report, sources
-from fairlead.demo.report import Verdict, Wait, Workers
+from fairlead.demo.report import Change, Verdict, Wait, Workers
 from fairlead.demo.screen import screen
 from fairlead.demo.sources import Classes
 from fairlead.demo.watch import Reading, Ruling, Scaled, line, ruled, why
@@ -16,8 +16,8 @@ from fairlead_autoscaler.words import SENTENCES
 
 RULING = Ruling(2, "0123456789ab", ("a package", "one with a long name"), 1.0)
 VERDICT = Verdict(10, 0, 0, 0, 9, 1, 12_345_678, 40.0, 148, 10, 0)
-WORKERS = Workers(1, 2, 1)
 SCALED = Scaled(2, "BacklogDrain", "as many as empty what waits before the objective is missed")
+WORKERS = Workers(1, 2, 1, (Change(1.26, 1, 2, SCALED.reason, SCALED.says),))
 CLASSES = Classes("flood", frozenset(), frozenset({"small"}))
 
 
@@ -93,13 +93,31 @@ def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:
     ]
 
     console.print(report.counts(VERDICT, WORKERS))
+    console.print(report.scaled(WORKERS))
     console.print(report.waiting(waited, CLASSES))
 
     said = out.getvalue()
+    assert "1 → 2 → 1" in said
+    assert ["1.3 s", "1 → 2", "BacklogDrain: as many as"] == [
+        cell.strip()[:24] for cell in _row(said, "BacklogDrain")
+    ]
     assert "from when it could run until it started" in said
     assert "flood, the largest package" in said
     assert "reminders, from when they fell due" in said
     assert 80 >= max(map(len, said.splitlines()))
+
+
+def _row(said: str, word: str) -> list[str]:
+    """Return the cells of a table's line that has this word."""
+    line = next(line for line in said.splitlines() if word in line)
+    return line.strip("│").split("│")
+
+
+@pytest.mark.parametrize("what", ["lost", "doubled", "unsuccessful", "interrupted"])
+def test_a_run_is_good_when_nothing_went_wrong(what: str) -> None:
+    """A job that scaling in interrupted is as bad as a lost one."""
+    assert VERDICT.good
+    assert not replace(VERDICT, **{what: 1}).good
 
 
 def test_the_result_in_json_says_what_the_tables_say() -> None:
@@ -110,6 +128,7 @@ def test_the_result_in_json_says_what_the_tables_say() -> None:
     said = report.as_json(result, waited, CLASSES, None, WORKERS)
 
     assert (False, 1, 0) == (said["good"], said["doubled"], said["lost"])
+    assert asdict(WORKERS) == said["workers"]
     assert [
         {
             "jobs_of": "flood, the largest package",

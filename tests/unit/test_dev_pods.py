@@ -39,7 +39,8 @@ class Scene:
     """Pods, where they run, and which of them are ready."""
 
     processes: Processes = field(default_factory=Processes)
-    serving: set[str] | None = field(default_factory=set[str])
+    serving: dict[str, int] | None = field(default_factory=dict[str, int])
+    """How many jobs each ready pod holds, by UID."""
     now: float = 1.0
 
     def __post_init__(self) -> None:
@@ -54,9 +55,13 @@ class Scene:
         )
         self.pods.settle()
 
-    def serve(self, *names: str) -> None:
-        """Let these pods be ready."""
-        self.serving = {pod.uid for pod in self.pods.look().pods if pod.name in names}
+    def serve(self, *names: str, **jobs: int) -> None:
+        """Let these pods be ready, and one by its number hold jobs: `worker_3=1`."""
+        held = dict.fromkeys(names, 0) | {
+            name.replace("_", "-"): count for name, count in jobs.items()
+        }
+        pods = self.pods.look().pods
+        self.serving = {pod.uid: held[pod.name] for pod in pods if pod.name in held}
         self.pods.settle()
 
     def ask(self, replicas: int) -> None:
@@ -119,6 +124,32 @@ def test_of_ready_pods_the_newest_goes() -> None:
     scene.ask(1)
 
     assert ["worker-3", "worker-2"] == scene.processes.dismissed
+
+
+def test_a_pod_that_holds_a_job_is_not_stopped_until_it_holds_none() -> None:
+    """A ReplicaSet cannot see that; whoever owns the processes can."""
+    scene = Scene()
+    scene.serve("worker-1", worker_2=1, worker_3=2)
+
+    scene.ask(1)
+    at_work = list(scene.processes.dismissed)
+    scene.serve("worker-1", "worker-3", worker_2=1)
+    done = list(scene.processes.dismissed)
+    scene.serve("worker-1", worker_2=1)
+
+    assert (["worker-1"], ["worker-1", "worker-3"]) == (at_work, done)
+    assert ["worker-2"] == scene.staying()
+
+
+def test_nobody_is_stopped_while_nobody_can_tell_who_is_ready() -> None:
+    """An empty pod and one at work look the same then."""
+    scene = Scene()
+    scene.serve("worker-1", "worker-3")
+    scene.serving = None
+
+    scene.ask(1)
+
+    assert [] == scene.processes.dismissed
 
 
 @pytest.mark.parametrize("count", range(6))

@@ -16,7 +16,7 @@ from fairlead.demo.feed import Feed
 from fairlead.demo.scene import SLOTS, WORKERS_MIN, Scene
 from fairlead.demo.screen import Show
 from fairlead.demo.sources import Package, Sources
-from fairlead.demo.watch import Reading, Scaled, read
+from fairlead.demo.watch import Reading, read
 from fairlead.dev.fleet import Fleet, Program
 from fairlead.sql import load
 from fairlead.store import Connection
@@ -29,8 +29,7 @@ _APART_SECONDS = 3.0  # so that what is said of each in the picture can be read
 _LOOK_SECONDS = 0.25
 _ARRIVE_SECONDS = 16.0  # the small packages, one by one
 _ARRIVE_SECONDS_MAX = 50.0  # what has not come by then is left out
-_SHRINK_SECONDS_MAX = 20.0  # after the last job, for the workers to go,
-_SHRINK_UNTIL_SECONDS = 85.0  # and no longer than that from the beginning
+_SHRINK_SECONDS_MAX = 20.0  # after the last job, for the workers to go
 _GIVE_UP_SECONDS = 180.0
 
 
@@ -56,7 +55,8 @@ class Course:
         scale: Callable[[], None],
     ) -> None:
         self._scale = scale
-        self._scaled: Scaled | None = None
+        self._workers_asked = WORKERS_MIN
+        self._changes: list[report.Change] = []
         self._workers_most = 0
         self._workers_last = 0
         self._idle_seconds: float | None = None
@@ -120,12 +120,15 @@ class Course:
         result = report.verdict(self._own)
         waited = report.waits(self._own, self._began_at)
         found = self._scene.effect()
-        workers = report.Workers(WORKERS_MIN, self._workers_most, self._workers_last)
+        workers = report.Workers(
+            WORKERS_MIN, self._workers_most, self._workers_last, tuple(self._changes)
+        )
         if as_json:
             said = report.as_json(result, waited, self._classes, found, workers)
             typer.echo(json.dumps(said, indent=2))
         else:
             console.print(report.counts(result, workers))
+            console.print(report.scaled(workers))
             console.print(report.waiting(waited, self._classes))
             if found is not None:
                 console.print(edited.table(found))
@@ -157,10 +160,13 @@ class Course:
         """Note how many workers there are, and each decision that there be more or fewer."""
         self._workers_last = len(reading.workers)
         self._workers_most = max(self._workers_most, self._workers_last)
-        before, now = self._scaled, reading.scaled
-        if before is not None and now is not None and before.pods != now.pods:
-            self._note(f"{before.pods} → {now.pods} workers: {now.reason}")
-        self._scaled = now
+        now = reading.scaled
+        if now is None or now.pods == self._workers_asked:
+            return
+        self._note(f"{self._workers_asked} → {now.pods} workers: {now.reason}")
+        seconds, former = self._events[-1][0], self._workers_asked
+        self._changes.append(report.Change(seconds, former, now.pods, now.reason, now.says))
+        self._workers_asked = now.pods
 
     def _is_over(self, reading: Reading) -> bool:
         """Whether every job has ended and, for a while, the workers that came have gone."""
@@ -168,7 +174,7 @@ class Course:
             return False
         if self._idle_seconds is None:
             self._idle_seconds = reading.seconds
-        until = min(self._idle_seconds + _SHRINK_SECONDS_MAX, _SHRINK_UNTIL_SECONDS)
+        until = self._idle_seconds + _SHRINK_SECONDS_MAX
         return reading.seconds > until or len(reading.workers) <= WORKERS_MIN
 
     def _insert_more(self, reading: Reading) -> None:

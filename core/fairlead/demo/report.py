@@ -34,17 +34,30 @@ class Verdict:
 
     @property
     def good(self) -> bool:
-        """Nothing lost, nothing done twice, nothing failed."""
-        return not (self.lost or self.doubled or self.unsuccessful)
+        """Nothing lost, nothing done twice, nothing failed, nothing interrupted."""
+        return not (self.lost or self.doubled or self.unsuccessful or self.interrupted)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One decision that there be more workers or fewer."""
+
+    seconds: float
+    """After the run began."""
+    former: int
+    workers: int
+    reason: str
+    says: str
 
 
 @dataclass(frozen=True, slots=True)
 class Workers:
-    """How many workers there were."""
+    """How many workers there were, and why."""
 
     at_first: int
     at_most: int
     at_the_end: int
+    changes: tuple[Change, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +119,18 @@ def counts(result: Verdict, workers: Workers) -> Table:
         ("jobs failed", result.unsuccessful),
     ):
         out.add_row(name, f"[{'red' if count else 'green'}]{count}[/]")
+    return out
+
+
+def scaled(workers: Workers) -> Table:
+    """Lay out when workers came and went, and why."""
+    out = Table(title="How many workers there were, by the autoscaler's decision")
+    out.add_column("after", justify="right")
+    out.add_column("workers", justify="right")
+    out.add_column("why")
+    for each in workers.changes:
+        number = f"{each.former} → {each.workers}"
+        out.add_row(f"{each.seconds:.1f} s", number, f"{each.reason}: {each.says}")
     return out
 
 

@@ -14,7 +14,7 @@ from rich.markup import escape
 from fairlead import log
 from fairlead.dev import account, scaling
 from fairlead.dev.binaries import PostgresError
-from fairlead.dev.fleet import Fleet, Program, Say
+from fairlead.dev.fleet import Fleet, Program
 from fairlead.dev.lasting import Lasting
 from fairlead.dev.pods import LocalPods
 from fairlead.dev.policy import PolicyFile
@@ -31,7 +31,6 @@ from fairlead.store import connect
 
 _WATCH_SECONDS = 0.2
 _WORKERS = 2
-_OBJECTIVE = "10s"
 _SERVER = {"max_connections": "200", "log_checkpoints": "off"}
 
 
@@ -92,14 +91,14 @@ Workers = Annotated[
     typer.Option(
         parser=size,
         metavar="N|MIN:MAX",
-        help="Worker processes, 2 by default: so many, or as many between two bounds as the "
-        "jobs need. MIN:MAX writes `autoscale` of the pool default into the policy; not "
-        "given, the workers are scaled if the policy says so.",
+        help="Worker processes: so many, or as many between two bounds as the jobs need, "
+        "which is written into the policy as `autoscale` of the pool default. Not given: what "
+        "the policy says there, else 2.",
     ),
 ]
 Objective = Annotated[
     str | None,
-    typer.Option(help="With MIN:MAX: how long a job may wait, 10s by default."),
+    typer.Option(help="With MIN:MAX: how long a job may wait; 10s unless the policy says."),
 ]
 
 
@@ -133,6 +132,7 @@ def dev(  # noqa: PLR0913 - each is an option of the command
             bounds = _bounds(server.url, workers, asked, policy)
             number = bounds.min if bounds else workers.least if workers else _WORKERS
             shape = Shape(app, number, concurrency, processes, grace_seconds)
+            is_fixed = workers is not None and workers.is_fixed
             say = terminal.of_program
             fleet = Fleet(
                 environment=_environment(server.url, coloured=terminal.coloured),
@@ -142,8 +142,8 @@ def dev(  # noqa: PLR0913 - each is an option of the command
             terminal.say(_welcome(server.url, bounds))
             watched = () if policy is None else (PolicyFile(policy, server.url, say).look,)
             try:
-                with _scaled(fleet, shape, server.url, bounds, say) as scale:
-                    first = programs(shape, scaled=bounds is not None)
+                with _scaled(fleet, shape, server.url, terminal, on=not is_fixed) as scale:
+                    first = programs(shape, scaled=not is_fixed)
                     _run(fleet, first, (Lasting(server, say).revive, *watched, *scale), stop)
             finally:
                 _end(fleet, shape, again)
@@ -203,7 +203,7 @@ def _asked(
     if policy is not None:
         said = f"--workers {workers} writes a policy, and so does --policy"
         raise typer.BadParameter(f"{said}: put `autoscale` into the file, or leave one out")
-    return autoscale_of(workers, objective=objective or _OBJECTIVE, slots=slots)
+    return autoscale_of(workers, objective=objective, slots=slots)
 
 
 def _bounds(
@@ -212,9 +212,17 @@ def _bounds(
     asked: Mapping[str, object] | None,
     policy: Path | None,
 ) -> Autoscale | None:
-    """Return how the workers are scaled, with what was asked for stored; None: they are not."""
+    """Return how the workers are scaled, with what was asked for stored; None: they are not.
+
+    Raises:
+        PolicyRefused: what was asked for does not go with the policy that is in force.
+    """
     if asked is not None:
-        scaling.write_policy(url, asked, reason=f"--workers {workers}")
+        try:
+            scaling.write_policy(url, asked, reason=f"--workers {workers}")
+        except PolicyRefused as error:
+            said = f"--workers {workers} does not go with the policy that is in force"
+            raise PolicyRefused(f"{said}: {error}") from None
     elif workers is not None:
         return None
     return scaling.of_policy(read(policy)[1]) if policy else scaling.in_force(url)
@@ -222,13 +230,17 @@ def _bounds(
 
 @contextmanager
 def _scaled(
-    fleet: Fleet, shape: Shape, url: str, bounds: Autoscale | None, say: Say
+    fleet: Fleet, shape: Shape, url: str, terminal: Terminal, *, on: bool
 ) -> Generator[tuple[Callable[[], None], ...]]:
-    """Have the workers scaled if there are bounds; yield what is to be called for that."""
-    if bounds is None:
+    """Have the workers scaled if that is on; yield what is to be called for it.
+
+    Where the policy says nothing of them they stay as many as they are, until a policy does.
+    """
+    if not on:
         yield ()
         return
-    log.configure("console", to=scaling.Lines("autoscaler", say))
+    lines = scaling.Lines("autoscaler", terminal.of_program, coloured=terminal.coloured)
+    log.configure("console", to=lines)
     with closing(scaling.Rows(url)) as serving:
         make = partial(_worker, shape)
         pods = LocalPods(fleet, make, serving, pool=POOL, replicas=shape.workers)

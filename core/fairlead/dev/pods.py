@@ -3,6 +3,8 @@
 The autoscaler asks for a number of pods; whoever owns the processes comes to it, as a
 ReplicaSet does: it stops those first that are not ready, which are the empty ones. So the
 decision, and the way in which a pod is emptied before it goes, are the same as on a cluster.
+A ReplicaSet would stop a pod that has taken a job a moment before; here it can be seen, and
+that one stays until it holds none.
 
 What a cluster has beside pods is not here: nobody else who writes, no quota, no rollout, no
 ConfigMap. There is one autoscaler, and it always leads.
@@ -29,8 +31,8 @@ from fairlead_autoscaler.kube.port import (
     Scale,
 )
 
-Serving = Callable[[], Collection[str] | None]
-"""Tells the UIDs of the pods that are ready; None: nobody can tell now."""
+Serving = Callable[[], Mapping[str, int] | None]
+"""Tells how many jobs each pod that is ready holds, by UID; None: nobody can tell now."""
 Make = Callable[[str, Mapping[str, str]], Program]
 """Makes the program of a pod from its name and from what it is to find in its environment."""
 
@@ -69,7 +71,7 @@ class LocalPods:
     Args:
         processes: Where they run.
         make: Makes a pod's program.
-        serving: Tells which pods are ready; asked by `settle`.
+        serving: Tells which pods are ready, and hold jobs; asked by `settle`.
         pool: The pool.
         replicas: How many there are at first.
         clock: In seconds.
@@ -106,19 +108,22 @@ class LocalPods:
         """Come to as many pods as are asked for; to be called a few times a second.
 
         A pod whose process has died stays: the fleet starts it again, as a container is in its
-        pod. One that the fleet keeps up no more is replaced.
+        pod. One that the fleet keeps up no more is replaced. While nobody can tell who serves,
+        nobody is stopped.
         """
+        as_of = self._clock()
         serving = self._serving()
         running = set(self._processes.names())
         with self._turn:
             self._pods = {name: pod for name, pod in self._pods.items() if name in running}
             if serving is not None:
                 self._see(serving)
-                self._as_of = self._clock()
+                self._as_of = as_of
             staying = [pod for pod in self._pods.values() if not pod.terminating]
-            for pod in first_to_go(staying, len(staying) - self._replicas):
-                self._pods[pod.name] = replace(pod, terminating=True, ready=False)
-                self._processes.dismiss(pod.name)
+            if serving is not None:
+                idle = [pod for pod in staying if not serving.get(pod.uid)]
+                for pod in first_to_go(idle, len(staying) - self._replicas):
+                    self._dismiss(pod)
             for _ in range(self._replicas - len(staying)):
                 self._add()
 
@@ -181,6 +186,10 @@ class LocalPods:
     def quota_pods(self) -> int | None:
         """Return that there is no quota."""
         return None
+
+    def _dismiss(self, pod: Pod) -> None:
+        self._pods[pod.name] = replace(pod, terminating=True, ready=False)
+        self._processes.dismiss(pod.name)
 
     def _see(self, serving: Collection[str]) -> None:
         for name, pod in self._pods.items():

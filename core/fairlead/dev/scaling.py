@@ -7,7 +7,7 @@ pods, they stay as many as they are.
 import io
 import os
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Self
@@ -95,7 +95,9 @@ class Scaling:
 
 
 class Rows:
-    """Says by their workers' rows which pods are ready: a drained worker is not.
+    """Says by their workers' rows which pods are ready, and how many jobs each holds.
+
+    A drained worker is not ready.
 
     Args:
         url: The database.
@@ -105,8 +107,8 @@ class Rows:
         self._settings = DatabaseSettings(database_url=url, database_url_file=None)
         self._connection: Connection | None = None
 
-    def __call__(self) -> Collection[str] | None:
-        """Return the UIDs of the pods that are ready; None while the database is away."""
+    def __call__(self) -> Mapping[str, int] | None:
+        """Return the ready pods' jobs by UID; None while the database is away."""
         try:
             if self._connection is None:
                 self._connection = connect(self._settings, name="dev pods")
@@ -116,7 +118,7 @@ class Rows:
         except (Unreachable, psycopg.Error):
             self.close()
             return None
-        return frozenset(str(row[0]) for row in rows)
+        return {str(uid): int(str(jobs)) for uid, jobs in rows}
 
     def close(self) -> None:
         """Let go of the session; the next call opens another one."""
@@ -126,13 +128,24 @@ class Rows:
 
 
 class Lines(io.StringIO):
-    """Hands on the lines of this process's own log, as those of a program."""
+    """Hands on the lines of this process's own log, as those of a program.
 
-    def __init__(self, name: str, say: Say) -> None:
+    Args:
+        name: The program's.
+        say: Where its lines go.
+        coloured: Whether they may have colours.
+    """
+
+    def __init__(self, name: str, say: Say, *, coloured: bool = False) -> None:
         super().__init__()
         self._name = name
         self._say = say
+        self._coloured = coloured
         self._begun = ""
+
+    def isatty(self) -> bool:
+        """Tell whether somebody sees the lines on a terminal."""
+        return self._coloured
 
     def write(self, text: str, /) -> int:
         """Say each line that has come to its end."""
@@ -161,8 +174,8 @@ def of_policy(policy: Policy) -> Autoscale | None:
     return next((each.autoscale for each in policy.pools if each.name == POOL), None)
 
 
-def write_policy(url: str, autoscale: Mapping[str, object], *, reason: str) -> None:
-    """Store the policy that is in force with this `autoscale` of the pool `default`.
+def write_policy(url: str, asked: Mapping[str, object], *, reason: str) -> None:
+    """Store the policy that is in force with what is asked of the pool's `autoscale`.
 
     A repeat changes nothing.
 
@@ -172,5 +185,5 @@ def write_policy(url: str, autoscale: Mapping[str, object], *, reason: str) -> N
     settings = DatabaseSettings(database_url=url, database_url_file=None)
     with connect(settings, name="dev policy") as connection:
         found = newest(connection)
-        document = with_autoscale(found.document if found else "", autoscale)
+        document = with_autoscale(found.document if found else "{}", asked)
         store(connection, document, author=_AUTHOR, reason=reason)

@@ -8,13 +8,19 @@ import typer
 import yaml
 
 from fairlead.policy import PolicyRefused, parse
+from fairlead.policy.document import Unreadable, read
 
 POOL = "default"
 """The one whose workers `fairlead dev` runs."""
 WORKERS_MAX = 32
-_START_PRIOR = "2s"
-_WINDOW = "10s"
-"""A local process is back in a second: nobody need keep one for long."""
+_DEFAULTS: Mapping[str, object] = {
+    "objective": "10s",
+    # A local process is back in a second: nobody need keep one for long.
+    "startPrior": "2s",
+    "stabilization": "10s",
+    "keep": "10s",
+}
+"""What is written where the policy says nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +61,62 @@ def size(given: str) -> Size:
     return found
 
 
-def autoscale_of(size: Size, *, objective: str, slots: int) -> Mapping[str, object]:
-    """Return what the policy is to say of the pool.
+def autoscale_of(size: Size, *, objective: str | None, slots: int) -> Mapping[str, object]:
+    """Return what is asked of the pool's `autoscale`.
 
     Args:
         size: The bounds.
-        objective: How long a job may wait.
+        objective: How long a job may wait; None: nothing is asked.
         slots: Of a worker.
 
     Raises:
         typer.BadParameter: the objective is none.
     """
-    said: dict[str, object] = {
-        "objective": objective,
-        "min": size.least,
-        "max": size.most,
-        "slots": slots,
-        "startPrior": _START_PRIOR,
-        "stabilization": _WINDOW,
-        "keep": _WINDOW,
-    }
+    asked: dict[str, object] = {"min": size.least, "max": size.most, "slots": slots}
+    if objective is not None:
+        asked["objective"] = objective
     try:
-        parse(with_autoscale("", said))
+        parse(with_autoscale("{}", asked))
     except PolicyRefused as error:
         raise typer.BadParameter(str(error)) from None
-    return said
+    return asked
 
 
-def with_autoscale(document: str, autoscale: Mapping[str, object]) -> str:
-    """Return a policy's text with this `autoscale` of the pool `default`.
+def with_autoscale(document: str, asked: Mapping[str, object]) -> str:
+    """Return a policy's text with what is asked of the `autoscale` of the pool `default`.
 
-    Where the policy has no pools, that pool gets all queues, as without pools it has.
+    What the pool says of other fields stays. Where the policy has no pools, that pool gets all
+    queues, as without pools it has. Comments are lost.
+
+    Args:
+        document: A policy.
+        asked: Fields of `autoscale`.
+
+    Raises:
+        PolicyRefused: the document cannot be read.
     """
-    policy: dict[str, object] = yaml.safe_load(document) or {}
+    try:
+        policy = cast("dict[str, object]", read(document).value)
+    except Unreadable as error:
+        raise PolicyRefused(str(error)) from None
     pools = cast("list[dict[str, object]]", policy.setdefault("pools", []))
     if all(pool.get("name") != POOL for pool in pools):
         pools.append(dict[str, object](name=POOL, queues=["*"]))
     for pool in pools:
         if pool.get("name") == POOL:
-            pool["autoscale"] = dict(autoscale)
-    return yaml.safe_dump(policy, sort_keys=False, allow_unicode=True)
+            said = cast("dict[str, object]", pool.get("autoscale") or {})
+            pool["autoscale"] = {**_DEFAULTS, **said, **asked}
+    text: str = yaml.dump(policy, Dumper=_Dumper, sort_keys=False, allow_unicode=True)
+    return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Quotes text that a policy's reader would take for a number where it stood alone."""
+
+
+def _written(_dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = None if text[:1].isalpha() else '"'
+    return yaml.ScalarNode("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _written)
