@@ -29,7 +29,9 @@ _APART_SECONDS = 3.0  # so that what is said of each in the picture can be read
 _LOOK_SECONDS = 0.25
 _ARRIVE_SECONDS = 16.0  # the small packages, one by one
 _ARRIVE_SECONDS_MAX = 50.0  # what has not come by then is left out
-_SHRINK_SECONDS_MAX = 20.0  # after the last job, for the workers to go
+_SHRINK_SECONDS_MAX = (
+    45.0  # after the last job, for the workers to go; a few on an idle machine
+)
 _GIVE_UP_SECONDS = 180.0
 
 
