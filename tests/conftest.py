@@ -40,6 +40,21 @@ hypothesis.settings.register_profile("fairlead", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("fairlead")
 
 
+_GIVING_WAY = 5  # niceness: a third of the weight
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Leave the cores to the chaos, whose fleets are to recover in seconds, while it runs.
+
+    It is the largest group, so some test process begins with it; the others give way from their
+    first test on, and so does what they start.
+    """
+    group = item.get_closest_marker("xdist_group")
+    chaos = group is not None and "chaos" in group.args
+    if "PYTEST_XDIST_WORKER" in os.environ and not chaos and os.nice(0) < _GIVING_WAY:
+        os.nice(_GIVING_WAY - os.nice(0))
+
+
 class Connect(Protocol):
     """Opens connections to the test's database, all closed when the test ends."""
 

@@ -184,7 +184,7 @@ class Fleet:
         arguments = ["--app", "tests.chaos.app:tasks", "--concurrency", str(concurrency)]
         arguments += ["--name", name, *more.split()]
         program = self.start(name, "fairlead_worker.main", *arguments)
-        until(lambda: program.said("child.ready"), what=f"{name} being ready", seconds=20)
+        until(lambda: program.said("child.ready"), what=f"{name} being ready", seconds=60)
         return program
 
     def release(self) -> None:

@@ -69,7 +69,7 @@ def test_the_clocks_of_a_live_scheduler_go(
     argv = [sys.executable, "-m", "bench.steps"]
     leader = start("scheduler", argv, log=tmp_path / "log", environment=environment)
     try:
-        until((tmp_path / steps.FILE).exists, what="the clocks being put")
+        until((tmp_path / steps.FILE).exists, what="the clocks being put", seconds=60)
         clocks = steps.Clocks(tmp_path)
         until(lambda: clocks.seconds()["dispatch"] > 0, what="a dispatch")
         used = clocks.seconds()

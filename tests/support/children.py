@@ -26,6 +26,7 @@ Message = TypeVar("Message")
 
 APP = "tests.support.child_app:tasks"
 _EXIT_SECONDS = 10.0
+_START_SECONDS = 60.0  # half a second of work, on a machine that may have much of it
 
 
 def register(
@@ -97,14 +98,15 @@ class RunningChild:
         """Say something to the child."""
         self.socket.sendall(wire.to_child(message))
 
-    def hears(self, kind: type[Message], *, count: int = 1) -> Message:
+    def hears(self, kind: type[Message], *, count: int = 1, seconds: float = 10.0) -> Message:
         """Wait until the child has said something of this kind so often; return the last."""
 
         def said() -> Message | None:
             found = [each for each in self.heard if isinstance(each, kind)]
             return found[count - 1] if len(found) >= count else None
 
-        return until(said, what=f"{kind.__name__} from the child; its log: {self.log[-5:]}")
+        what = f"{kind.__name__} from the child; its log: {self.log[-5:]}"
+        return until(said, what=what, seconds=seconds)
 
     def running(self) -> tuple[Entry, ...]:
         """Return what the ledger says that runs."""
@@ -182,7 +184,7 @@ def child(
         database_url, app=app, concurrency=concurrency, environment=environment
     )
     try:
-        running.hears(wire.Ready)
+        running.hears(wire.Ready, seconds=_START_SECONDS)
         running.say(wire.Go(worker_id))
         yield running
     finally:
@@ -194,7 +196,7 @@ def lone_child(database_url: str) -> Generator[RunningChild]:
     """Run a child that runs what it is given, alone; end it in any case."""
     running = RunningChild(database_url, concurrency=1, alone=True)
     try:
-        running.hears(wire.Ready)
+        running.hears(wire.Ready, seconds=_START_SECONDS)
         yield running
     finally:
         running.end()

@@ -1,6 +1,6 @@
 """What a policy says for nobody: accepted, and said."""
 
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -134,8 +134,8 @@ def test_a_large_policy_is_looked_through_in_a_moment() -> None:
         f"{{labels: {{{labels}}}, queues: [{{match: {{queue: q}}, "
         f"tenants: {{overrides: [{listed}]}}}}]}}"
     )
-    began = perf_counter()
+    began = process_time()
 
     doubts(policy)
 
-    assert perf_counter() - began < 2
+    assert process_time() - began < 2
