@@ -1,5 +1,6 @@
 """Structured logs: events with nouns, as JSON for machines or coloured lines for people."""
 
+import io
 import logging
 import os
 import sys
@@ -52,3 +53,14 @@ def get(name: str) -> structlog.typing.FilteringBoundLogger:
     """Return the logger of one part of the program; its name is on every line."""
     logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(part=name)
     return logger
+
+
+def print_by_line() -> None:
+    """Have what this process prints leave it line by line, into a pipe or a file as well.
+
+    People look for what a handler prints while it runs, and a process that is killed takes with
+    it what lies in a buffer. A repeat is harmless.
+    """
+    output: object = sys.stdout
+    if isinstance(output, io.TextIOWrapper):
+        output.reconfigure(line_buffering=True)

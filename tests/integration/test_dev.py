@@ -29,10 +29,24 @@ def ended(url: str) -> int:
     return int(row[0]) if row else 0
 
 
-def enqueue(url: str) -> None:
+def enqueue(url: str, kind: str = "k") -> None:
     """Insert one job."""
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("INSERT INTO fairlead.jobs (kind) VALUES ('k')")
+        connection.execute("INSERT INTO fairlead.jobs (kind) VALUES (%s)", [kind])
+
+
+def test_what_handlers_print_is_seen_while_the_fleet_runs() -> None:
+    """It waits in no buffer for more of it, or for the end."""
+    with running_dev() as dev:
+        enqueue(dev.url, "says")
+        enqueue(dev.url, "says_apart")
+
+        lines = ("worker-1 said by a thread\n", "worker-1 said by a process\n")
+        until(
+            lambda: all(line in dev.said.read_text() for line in lines),
+            what="what was printed",
+            seconds=60,
+        )
 
 
 def test_dev_starts_a_killed_server_again_and_jobs_go_on() -> None:

@@ -1,4 +1,4 @@
-"""`fairlead dev` as a process of its own, with one handler, in a folder of its own."""
+"""`fairlead dev` as a process of its own, with a few handlers, in a folder of its own."""
 
 import os
 import signal
@@ -19,6 +19,10 @@ import fairlead
 tasks = fairlead.Tasks()
 @tasks.handler("k")
 def k(job): return None
+@tasks.handler("says")
+def says(job): print("said by a thread")
+@tasks.handler("says_apart", process=True)
+def says_apart(job): print("said by a process")
 """
 
 
@@ -48,7 +52,7 @@ def running_dev(*words: str, workers: str | None = "1") -> Generator[Dev]:
                 [sys.executable, "-m", "fairlead.cli", "dev", *fixed, *words],
                 cwd=folder,
                 stderr=output,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), tree.SOURCES])},
+                env=_environment(folder),
             ) as dev,
         ):
             try:
@@ -58,6 +62,13 @@ def running_dev(*words: str, workers: str | None = "1") -> Generator[Dev]:
                 dev.send_signal(signal.SIGINT)
                 dev.wait(40)
         assert 0 == dev.returncode, said.read_text()
+
+
+def _environment(folder: Path) -> dict[str, str]:
+    """Return this process's, without what the machine says of buffers."""
+    paths = os.pathsep.join([str(folder), tree.SOURCES])
+    given = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    return {**given, "PYTHONPATH": paths}
 
 
 def _told_url(said: Path) -> str | None:

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import cast
 
-from fairlead import tasks
+from fairlead import log, tasks
 from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
 from fairlead.lifeline import die_with_parent, leave_signals_to_parent
@@ -113,6 +113,7 @@ def main() -> int:
     parser.add_argument("--app", required=True)
     parser.add_argument("--fd", type=int, required=True)
     arguments = parser.parse_args()
+    log.print_by_line()
     leave_signals_to_parent()
     ours = socket.socket(fileno=arguments.fd)
     try:

@@ -302,6 +302,7 @@ def main(arguments: Sequence[str]) -> int:
     die_with_parent()
     orders = read(arguments)
     log.configure(orders.log_format, orders.log_level)
+    log.print_by_line()
     leave_signals_to_parent()
     try:
         child = Child(orders, tasks.load(orders.app), DatabaseSettings())
