@@ -3,6 +3,10 @@
 import contextlib
 import select
 import socket
+from collections.abc import Sequence
+
+_SELECTABLE = 1024
+"""`select` knows descriptors below this one."""
 
 
 class Bell:
@@ -34,11 +38,24 @@ class Bell:
 
     def wait(self, seconds: float, *, beside: int) -> None:
         """Wait for a ring, for another descriptor to have something, or so long; then hush."""
-        heard, _, _ = select.select([self.fileno(), beside], [], [], seconds)
-        if self.fileno() in heard:
+        if self.fileno() in _readable((self.fileno(), beside), seconds):
             self.hush()
 
     def close(self) -> None:
         """Let go of both ends. Nobody may ring or wait any more."""
         self._hears.close()
         self._rings.close()
+
+
+def _readable(descriptors: Sequence[int], seconds: float) -> list[int]:
+    """Return those that have something to read, after a wait of at most so long.
+
+    By `select` where it will do, since it knows parts of a millisecond. A worker's handlers may
+    have thousands of files open, and what is opened among them is beyond what it knows.
+    """
+    if max(descriptors) < _SELECTABLE:
+        return select.select(descriptors, [], [], seconds)[0]
+    poll = select.poll()
+    for each in descriptors:
+        poll.register(each, select.POLLIN)
+    return [each for each, _ in poll.poll(max(0.0, seconds) * 1000)]

@@ -1,6 +1,8 @@
 """A bell ends one rest, however often it was rung, and is heard beside a socket."""
 
+import fcntl
 import os
+import resource
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
@@ -25,6 +27,17 @@ def pair() -> Iterator[tuple[socket.socket, socket.socket]]:
     with ExitStack() as opened:
         here, there = socket.socketpair()
         yield opened.enter_context(here), opened.enter_context(there)
+
+
+@pytest.fixture
+def beyond(pair: tuple[socket.socket, socket.socket]) -> Iterator[int]:
+    """Yield the first end under a number that `select` does not know."""
+    former, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, 4096), most))
+    descriptor = fcntl.fcntl(pair[0], fcntl.F_DUPFD, 1024)
+    yield descriptor
+    os.close(descriptor)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (former, most))
 
 
 def heard(bell: Bell) -> bool:
@@ -73,3 +86,19 @@ def test_a_signals_descriptor_rings_it(bell: Bell) -> None:
     os.write(bell.signal_descriptor(), b"\x0f")
 
     assert heard(bell)
+
+
+def test_a_connection_among_thousands_of_files_is_waited_for(
+    bell: Bell, pair: tuple[socket.socket, socket.socket], beyond: int
+) -> None:
+    """A worker whose handlers have them open connects anew, and hears what comes."""
+    began = monotonic()
+
+    bell.wait(0.01, beside=beyond)
+    bell.ring()
+    bell.wait(60, beside=beyond)
+    assert not heard(bell)
+    pair[1].send(b"!")
+    bell.wait(60, beside=beyond)
+
+    assert monotonic() - began < 30
