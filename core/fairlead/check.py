@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 
 from fairlead import sql
 from fairlead.policy import Policy, PolicyRefused, parse
-from fairlead.store import Connection
+from fairlead.store import SERVER_LOWEST, Connection
 
 OLD_TRANSACTION = timedelta(minutes=5)
 OLD_SLOT_TRANSACTIONS = 1_000_000
@@ -102,8 +102,9 @@ def _server(facts: Facts) -> Iterable[Finding]:
     yield _one(
         "server",
         "error",
-        f"PostgreSQL {facts.server_version_name} is too old: upgrade it to 15 or newer",
-        wrong=facts.server_version < 150_000,
+        f"PostgreSQL {facts.server_version_name} is too old: upgrade it to {SERVER_LOWEST} or "
+        "newer",
+        wrong=facts.server_version < SERVER_LOWEST * 10_000,
         fine=f"PostgreSQL {facts.server_version_name}, time zone {facts.timezone}",
     )
     yield _one(

@@ -15,13 +15,17 @@ from importlib import resources
 import psycopg
 
 from fairlead.migrations import NAME
-from fairlead.store import Connection
+from fairlead.store import SERVER_LOWEST, Connection
 
 _COMPATIBLE = re.compile(r"^-- compatible-from: (\d+)$", re.MULTILINE)
 _LOCK = "select pg_advisory_xact_lock(7165163640219131511)"
 _PATIENCE = "set local lock_timeout = '10s'"
 # PostgreSQL lets PUBLIC call every new function; nobody may, not even until the grants are set.
 _CLOSE = "revoke all on all functions in schema fairlead from public;"
+
+
+class ServerTooOld(Exception):
+    """The server cannot hold the schema; the message is one sentence for people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,12 @@ def schema_state(connection: Connection) -> SchemaState:
 
 
 def plan(connection: Connection, *, rls: bool = False) -> str:
-    """Return the SQL that `migrate` would run now, fit for `psql`; a remark when nothing."""
+    """Return the SQL that `migrate` would run now, fit for `psql`; a remark when nothing.
+
+    Raises:
+        ServerTooOld: no step of it would do.
+    """
+    _refuse_old(connection.info.server_version)
     state = schema_state(connection)
     if state.version > state.needed:
         return f"-- {state.newer()}\n"
@@ -140,9 +149,11 @@ def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
     could not arrange comes as warnings from the server.
 
     Raises:
+        ServerTooOld: nothing was run.
         psycopg.errors.LockNotAvailable: somebody held a table for 10 s; run it again.
         psycopg.Error: the login may not do this, or a step failed; whole steps before it stay.
     """
+    _refuse_old(connection.info.server_version)
     if schema_state(connection).version > migrations()[-1].version:
         return ()
     ran: list[str] = []
@@ -158,6 +169,15 @@ def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
             for text in _repeatable(rls=rls or _has_rls(connection)):
                 connection.execute(text.encode())
     return tuple(ran)
+
+
+def _refuse_old(server_version: int) -> None:
+    """Refuse a server before the first step, and not with the syntax error of a later one."""
+    major = server_version // 10_000
+    if major < SERVER_LOWEST:
+        raise ServerTooOld(
+            f"PostgreSQL {major} is too old: upgrade it to {SERVER_LOWEST} or newer"
+        )
 
 
 @contextmanager

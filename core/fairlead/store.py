@@ -19,6 +19,9 @@ from fairlead.conninfo import fault
 
 Connection = psycopg.Connection[tuple[object, ...]]
 
+SERVER_LOWEST = 15
+"""The oldest major version of PostgreSQL that the schema can be made on."""
+
 _OPENINGS = ("connection failed: ", "connection is bad: ")
 _ASKED_BACK = "Is the server running "
 

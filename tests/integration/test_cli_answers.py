@@ -152,6 +152,21 @@ def test_a_check_without_a_database_still_looks_at_the_settings(
     )
 
 
+def test_a_check_judges_settings_that_contradict_each_other(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A worker's too, whose application only a flag names."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://u@127.0.0.1:1/x")
+    monkeypatch.setenv("FAIRLEAD_WORKER_RENEW_SECONDS", "10")
+    monkeypatch.setenv("FAIRLEAD_MARGIN_SECONDS", "2.5")
+
+    run(["check", "--quiet"])
+
+    said = capsys.readouterr().out
+    assert "worker_renew_seconds (10 s) must be under a third of" in said
+    assert "renew_seconds (1) and margin_seconds (2.5) together must be" in said
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -218,3 +233,18 @@ def test_a_pause_is_shown_with_the_tenants_that_it_stops(
     paused = {(row["queue"], row["tenant"]): row["paused"] for row in found}
     assert {("q", "a"): True, ("q", "b"): False, ("r", "a"): True} == paused
     assert 2 == fairlead("tenants").count("paused")
+
+
+def test_a_server_that_is_too_old_is_refused_before_the_first_step(
+    fairlead: Fairlead, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is left behind by steps that its syntax allowed; here every server is too old."""
+    db.execute("DROP SCHEMA fairlead CASCADE")
+    monkeypatch.setattr("fairlead.migrate.SERVER_LOWEST", 99)
+
+    for command in (["migrate"], ["migrate", "--plan"]):
+        said = fairlead(*command, code=2)
+        assert said.endswith(" is too old: upgrade it to 99 or newer\n")
+        assert said.startswith("fairlead: PostgreSQL ")
+
+    assert (None,) == db.execute("SELECT to_regnamespace('fairlead')").fetchone()

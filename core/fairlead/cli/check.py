@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Read by the development server and by the tests, and by no settings class.
 _OTHER_NAMES = {"FAIRLEAD_POSTGRES_BIN"}
+# What a flag says where no variable does: the settings beside it are judged all the same.
+_BY_FLAG = {"app": "its:tasks"}
 _STYLES = {"ok": "green", "warning": "yellow", "error": "red"}
 
 
@@ -71,9 +73,11 @@ def _settings(environment: Mapping[str, str]) -> "Iterable[Finding]":
 
     known = set(_OTHER_NAMES)
     for service in services():
-        known |= {f"FAIRLEAD_{name.upper()}" for name in service.model_fields}
+        variables = {name: f"FAIRLEAD_{name.upper()}" for name in service.model_fields}
+        known.update(variables.values())
+        unset = {name for name, variable in variables.items() if variable not in environment}
         try:
-            service()
+            service.model_validate({name: _BY_FLAG[name] for name in unset & _BY_FLAG.keys()})
         except ValidationError as error:
             for name, sentence in problems(error):
                 # What is not set here may be given by a flag.

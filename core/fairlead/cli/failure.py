@@ -5,6 +5,7 @@ from psycopg import errors
 from pydantic import ValidationError
 
 from fairlead.cli.problem import Problem
+from fairlead.migrate import ServerTooOld
 from fairlead.settings import explain
 from fairlead.store import Unreachable
 
@@ -35,7 +36,7 @@ _VALUE_SHOWN_MAX = 40
 
 def sentence(error: Exception) -> str | None:
     """Return the sentence for an error that people can do something about; None for a bug."""
-    if isinstance(error, Problem):
+    if isinstance(error, Problem | ServerTooOld):
         return str(error)
     if isinstance(error, Unreachable):
         where = "" if "FAIRLEAD_" in str(error) else "; FAIRLEAD_DATABASE_URL says where it is"
