@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 from rich.console import Console
 
 from fairlead.cli import top
-from fairlead.cli.autoscaler import adopt_all
+from fairlead.cli.autoscaler import adopted, tell_adopted
 from fairlead_autoscaler import told
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import State
@@ -91,12 +91,18 @@ def test_a_policy_of_a_configmap_is_edited_there(
 
 
 def test_pods_are_adopted_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    """The same number is written once more, as ours."""
+    """The same number is written once more, as ours, and told, or with --json in a list."""
     kube = FakeKube()
     kube.add_pool("default", replicas=7, name="shop-worker")
     kube.intrude("default", 7, owner="helm")
-    adopt_all(kube, {"default": "shop-worker"})
+    pools = {"default": "shop-worker"}
+    tell_adopted(adopted(kube, pools), as_json=False)
 
     assert 7 == kube.deployments["default"].replicas
     assert kube.deployments["default"].owner is None
     assert "default: shop-worker keeps its 7 pods\n" == capsys.readouterr().out
+
+    tell_adopted(adopted(kube, pools), as_json=True)
+
+    told = [{"pool": "default", "deployment": "shop-worker", "pods": 7}]
+    assert told == json.loads(capsys.readouterr().out)

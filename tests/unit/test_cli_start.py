@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +49,19 @@ def test_only_a_policy_with_rules_loads_the_package_that_reads_conditions() -> N
     )
 
     assert ["False", "True"] == done.stdout.split()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_output_that_cannot_be_written_is_one_sentence() -> None:
+    """A disk may be full where the output goes."""
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "fairlead.cli", "version"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    said = "fairlead: the output cannot be written: No space left on device\n"
+    assert (2, said) == (done.returncode, done.stderr)

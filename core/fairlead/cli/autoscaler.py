@@ -1,6 +1,6 @@
 """`fairlead autoscaler`: why a pool has as many pods as it has; and take over their number."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -45,6 +45,10 @@ def autoscaler(context: typer.Context, *, as_json: show.AsJson = False) -> None:
         with session() as connection:
             found = ask(connection, "pool_decisions", {"pool": None})
         show.rows(found, COLUMNS, as_json=as_json, none=_NONE)
+    elif as_json:
+        raise Problem(
+            "--json belongs behind the command: `fairlead autoscaler explain POOL --json`"
+        )
 
 
 @app.command("explain")
@@ -73,6 +77,7 @@ def adopt(
     kubeconfig: Annotated[
         str | None, typer.Option(help="How to reach the cluster; in a pod nothing is needed.")
     ] = None,
+    as_json: show.AsJson = False,
 ) -> None:
     """Take over the number of pods of every pool as it is.
 
@@ -93,18 +98,30 @@ def adopt(
         said = "FAIRLEAD_POOL_DEPLOYMENTS names no Deployment: run it in the autoscaler's pod"
         raise Problem(f"{said}, or set it to pool=deployment")
     try:
-        adopt_all(_cluster(settings.namespace, kubeconfig), settings.deployments)
+        tell_adopted(
+            adopted(_cluster(settings.namespace, kubeconfig), settings.deployments),
+            as_json=as_json,
+        )
     except KubeError as error:
         raise Problem(str(error)) from None
 
 
-def adopt_all(port: "KubePort", deployments: Mapping[str, str]) -> None:
-    """Write what is asked of each Deployment once more, as ours."""
+def adopted(port: "KubePort", deployments: Mapping[str, str]) -> Iterator[Row]:
+    """Write what is asked of each Deployment once more, as ours, and yield that."""
     for pool, name in deployments.items():
         seen = port.scale(name)
         port.apply_scale(name, replicas=seen.replicas, version=seen.version)
-        kept = "1 pod" if seen.replicas == 1 else f"{words.count(seen.replicas)} pods"
-        typer.echo(words.printable(f"{pool}: {name} keeps its {kept}"))
+        yield {"pool": pool, "deployment": name, "pods": seen.replicas}
+
+
+def tell_adopted(pools: Iterable[Row], *, as_json: bool) -> None:
+    """Say each as soon as it is done, or all of them as one list."""
+    if as_json:
+        show.print_json(list(pools))
+        return
+    for each in pools:
+        pods = "1 pod" if each["pods"] == 1 else f"{each['pods']:,} pods"
+        typer.echo(words.printable(f"{each['pool']}: {each['deployment']} keeps its {pods}"))
 
 
 def _cluster(namespace: str, kubeconfig: str | None) -> "KubePort":

@@ -5,6 +5,7 @@ could not be carried out: a wrong argument or setting, no database, a schema tha
 130 stopped by Ctrl-C.
 """
 
+import errno
 import gc
 import io
 import os
@@ -100,7 +101,7 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except BrokenPipeError:
         # Whoever read the output has gone: `fairlead jobs list | head`.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _print_no_more()
         return 0
     except TyperException as error:
         return _usage(error, arguments)
@@ -108,12 +109,26 @@ def run(arguments: Sequence[str]) -> int:
         # Slow to import, and most commands go well.
         from fairlead.cli.failure import sentence
 
-        said = sentence(error)
+        said = sentence(error) or _unprintable(error)
         if said is None:
             raise
         typer.echo(f"fairlead: {said}", err=True)
         return 1 if isinstance(error, Failure) else 2
     return code if isinstance(code, int) else 0
+
+
+def _unprintable(error: Exception) -> str | None:
+    """Return the sentence for a file system that has no room for the output, and let it go."""
+    full = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+    if not isinstance(error, OSError) or error.filename is not None or error.errno not in full:
+        return None
+    _print_no_more()
+    return f"the output cannot be written: {error.strerror}"
+
+
+def _print_no_more() -> None:
+    """Let go of what is left to print: the end of this process would try it again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: TyperException, arguments: Sequence[str]) -> int:
@@ -156,6 +171,7 @@ def _value_of(field: str, arguments: Sequence[str]) -> str | None:
         name, given, value = word.partition("=")
         if field.startswith("-") and name == field:
             return value if given else "".join(arguments[place + 1 : place + 2])
-    words = [word for word in arguments[2:] if not word.startswith("--")]
+    behind = len(_help_of(arguments).split()) - 2
+    words = [word for word in arguments[behind:] if not word.startswith("--")]
     wrong = (word for word in words if not word.isdigit() or not 0 < int(word) < 2**63)
     return next(wrong, None) if field.startswith(("ID", "VERSION")) else None

@@ -57,6 +57,12 @@ def _names_an_attribute(app: str) -> str:
 App = Annotated[
     str, typer.Option(help="Your tasks, as module:attribute.", callback=_names_an_attribute)
 ]
+# As far as a worker goes in each.
+Concurrency = Annotated[int, typer.Option(min=1, max=1000, help="Slots of each child process.")]
+Processes = Annotated[int, typer.Option(min=1, max=128, help="Child processes of each worker.")]
+Grace = Annotated[
+    int, typer.Option(min=0, max=86400, help="How long running jobs may go on after Ctrl-C.")
+]
 Port = Annotated[
     int | None,
     typer.Option(
@@ -107,11 +113,9 @@ def dev(  # noqa: PLR0913 - each is an option of the command
     app: App,
     workers: Workers = None,
     objective: Objective = None,
-    concurrency: Annotated[int, typer.Option(min=1, help="Slots of each child process.")] = 10,
-    processes: Annotated[int, typer.Option(min=1, help="Child processes of each worker.")] = 1,
-    grace_seconds: Annotated[
-        int, typer.Option(min=0, help="How long running jobs may go on after Ctrl-C.")
-    ] = 10,
+    concurrency: Concurrency = 10,
+    processes: Processes = 1,
+    grace_seconds: Grace = 10,
     data_dir: Annotated[
         Path | None, typer.Option(help="Where the database lives; it survives restarts.")
     ] = None,
