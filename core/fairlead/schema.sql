@@ -2004,6 +2004,8 @@ CREATE TABLE fairlead.worker_leases (
     version text DEFAULT ''::text NOT NULL,
     slots_full integer,
     draining boolean DEFAULT false NOT NULL,
+    beside integer DEFAULT 0 NOT NULL,
+    CONSTRAINT worker_leases_beside_is_never_negative CHECK ((beside >= 0)),
     CONSTRAINT worker_leases_slots_full_is_positive CHECK ((slots_full > 0)),
     CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
 )
@@ -2014,6 +2016,8 @@ COMMENT ON TABLE fairlead.worker_leases IS 'One row per worker process: its leas
 COMMENT ON COLUMN fairlead.worker_leases.slots_full IS 'Slots that it has once all of its processes are up; slots are those of the ones that are. Null: it does not say, as a program from before this column.';
 
 COMMENT ON COLUMN fairlead.worker_leases.draining IS 'Its claims are refused. Its renewal sets this when its pod is marked, and takes it back before it claims again.';
+
+COMMENT ON COLUMN fairlead.worker_leases.beside IS 'Jobs that it holds without a slot, because they wait for a process in which each runs alone: the scheduler finds room for so many more.';
 
 ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.worker_leases_id_seq

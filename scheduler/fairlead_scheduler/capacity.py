@@ -17,6 +17,8 @@ class Capacity:
         self._pools: dict[str, dict[int, int]] = {}
         """The slots of live workers, by pools."""
         self._pool_of: dict[int, str] = {}
+        self._beside: dict[int, int] = {}
+        """How many jobs they hold without a slot, where they do."""
         self._held: Counter[int] = Counter()
         self._holders: dict[int, int] = {}
 
@@ -26,21 +28,22 @@ class Capacity:
 
     def free(self, pool: str) -> int:
         """Return the slots of a pool's live workers that hold nothing."""
-        held = self._held
-        workers = self._pools.get(pool, _NOBODY)
-        return sum(max(0, slots - held[worker]) for worker, slots in workers.items())
+        return sum(max(0, room) for room, _ in self._rooms(pool))
 
     def pool_of(self, worker: int) -> str | None:
         """Return the pool of a live worker; None when it is not known."""
         return self._pool_of.get(worker)
 
-    def live(self, workers: Iterable[tuple[int, int, str]]) -> None:
-        """Take the live workers with their slots and pools."""
+    def live(self, workers: Iterable[tuple[int, int, str, int]]) -> None:
+        """Take the live workers with their slots, their pools, and what they hold beside."""
         self._pools = {}
         self._pool_of = {}
-        for worker, slots, pool in workers:
+        self._beside = {}
+        for worker, slots, pool, beside in workers:
             self._pools.setdefault(pool, {})[worker] = slots
             self._pool_of[worker] = pool
+            if beside:
+                self._beside[worker] = beside
 
     def claimed(self, worker: int, ids: Iterable[int]) -> None:
         """Note that this worker took these jobs."""
@@ -68,13 +71,19 @@ class Capacity:
 
     def cover(self, jobs: int, pool: str) -> tuple[int, ...]:
         """Return a pool's workers with the most free slots that together have room for jobs."""
-        held = self._held
-        workers = self._pools.get(pool, _NOBODY)
-        free = [(slots - held[worker], worker) for worker, slots in workers.items()]
         chosen: list[int] = []
-        for room, worker in sorted(free, reverse=True):
+        for room, worker in sorted(self._rooms(pool), reverse=True):
             if jobs <= 0 or room <= 0:
                 break
             chosen.append(worker)
             jobs -= room
         return tuple(chosen)
+
+    def _rooms(self, pool: str) -> list[tuple[int, int]]:
+        """Return for how many jobs a pool's workers have room: below 0 for who prefetches."""
+        held, beside = self._held, self._beside.get
+        workers = self._pools.get(pool, _NOBODY)
+        return [
+            (slots - max(0, held[each] - beside(each, 0)), each)
+            for each, slots in workers.items()
+        ]

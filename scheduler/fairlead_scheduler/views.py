@@ -130,6 +130,8 @@ class Worker(NamedTuple):
     id: int
     slots: int
     pool: str = "default"
+    beside: int = 0
+    """How many jobs it holds without a slot."""
 
 
 class Queued(NamedTuple):

@@ -37,10 +37,11 @@ def starts(fleet: Fleet, jobs: tuple[int, ...]) -> tuple[Event, ...]:
 
 
 def waits_slotless(db: Connection[TupleRow]) -> int:
-    """Return how many more slots the only worker's row tells of than its eight."""
-    row = db.execute("SELECT slots - 8 FROM fairlead.worker_leases").fetchone()
+    """Return how many jobs the only worker holds beside its eight slots, by its row."""
+    row = db.execute("SELECT slots, beside FROM fairlead.worker_leases").fetchone()
     assert row is not None
-    return int(row[0])
+    assert 8 == row[0]
+    return int(row[1])
 
 
 def test_fifty_neighbours_of_a_poison_job_share_a_few_processes(

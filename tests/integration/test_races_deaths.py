@@ -32,7 +32,14 @@ def renew(db: Database, worker: int) -> bool:
     """Renew a worker's lease; tell whether it lives."""
     row = db.execute(
         load("fairlead_worker", "renew"),
-        {"worker": worker, "lease_seconds": 15, "slots": 1, "ids": [], "tokens": []},
+        {
+            "worker": worker,
+            "lease_seconds": 15,
+            "slots": 1,
+            "beside": 0,
+            "ids": [],
+            "tokens": [],
+        },
     ).fetchone()
     return row is not None
 

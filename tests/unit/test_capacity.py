@@ -1,12 +1,13 @@
 """Free slots follow claims and endings, and wakes go to who has room."""
 
 from fairlead_scheduler.capacity import Capacity
+from fairlead_scheduler.views import Worker
 
 
 def fleet() -> Capacity:
     """Return two workers, of two and five slots."""
     capacity = Capacity()
-    capacity.live([(1, 2, "default"), (2, 5, "default")])
+    capacity.live([Worker(1, 2, "default"), Worker(2, 5, "default")])
     return capacity
 
 
@@ -51,11 +52,23 @@ def test_a_job_that_somebody_else_claims_leaves_its_first_worker() -> None:
     assert 6 == capacity.free("default")
 
 
+def test_what_a_worker_holds_beside_its_slots_takes_none_of_them() -> None:
+    """It has the slots that it has, and room in those that nothing runs in."""
+    capacity = fleet()
+    capacity.live([Worker(1, 2, beside=3), Worker(2, 5)])
+    capacity.claimed(1, [10, 11, 12, 13])
+
+    assert (7, 6) == (capacity.slots("default"), capacity.free("default"))
+    assert (2, 1) == capacity.cover(6, "default")
+    capacity.ended([10, 11, 12, 13])
+    assert 7 == capacity.free("default")
+
+
 def test_a_dead_workers_slots_do_not_count() -> None:
     """Only live workers have slots, whatever the dead still hold."""
     capacity = fleet()
     capacity.claimed(2, [10])
-    capacity.live([(1, 2, "default")])
+    capacity.live([Worker(1, 2, "default")])
 
     assert (2, 2) == (capacity.slots("default"), capacity.free("default"))
 
@@ -63,7 +76,7 @@ def test_a_dead_workers_slots_do_not_count() -> None:
 def test_the_emptiest_workers_are_woken_first_and_no_more_than_needed() -> None:
     """The workers with the most free slots that together have room."""
     capacity = fleet()
-    capacity.live([(1, 2, "default"), (2, 5, "default"), (3, 4, "default")])
+    capacity.live([Worker(1, 2, "default"), Worker(2, 5, "default"), Worker(3, 4, "default")])
     capacity.claimed(2, [10, 11])
 
     assert [(3,), (3, 2), (3, 2, 1), ()] == [
@@ -83,7 +96,7 @@ def test_an_audit_puts_right_who_holds_what() -> None:
 def test_each_pool_has_the_slots_of_its_own_workers() -> None:
     """Capacity is counted per pool."""
     capacity = Capacity()
-    capacity.live([(1, 2, "default"), (2, 5, "gpu")])
+    capacity.live([Worker(1, 2, "default"), Worker(2, 5, "gpu")])
     capacity.claimed(2, [10])
 
     assert (2, 4, 0) == tuple(map(capacity.free, ("default", "gpu", "other")))

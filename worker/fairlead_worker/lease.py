@@ -94,7 +94,7 @@ class LeaseThread:
         self.replies: deque[Reply] = deque()
         self._session: Session | None = None
         self._renew_at = 0.0
-        self._told_slots = 0
+        self._told = 0, 0
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._log, self._reminder = log.get("worker.lease"), Reminder()
         self._waits = tell_waiting(self._log, self._reminder)
@@ -145,9 +145,9 @@ class LeaseThread:
             self._wake.ring()
 
     def offer_beside(self, beside: int) -> None:
-        """Have it say so many more, for what is leased beside those slots.
+        """Have it say how many are leased beside those slots.
 
-        The leader takes what is leased from what the row says: there is room for the rest.
+        The leader takes what is leased from both together: there is room for the rest.
         """
         if beside != self.beside:
             self.beside = beside
@@ -155,7 +155,7 @@ class LeaseThread:
 
     def hold(self, registered: parent_store.Registered, since: float, slots: int) -> None:
         """Trust the lease of this row, taken with so many slots by an errand since then."""
-        self._told_slots = slots
+        self._told = slots, 0
         self.mark = registered.mark
         self._renew_at = since + self._orders.worker_renew_seconds
         self._tell(Held(registered.worker_id, self._trust(since)))
@@ -199,13 +199,14 @@ class LeaseThread:
 
     def _renew_if_due(self, session: Session) -> None:
         standing, started = self.standing, monotonic()
-        due = started >= self._renew_at or self.slots + self.beside != self._told_slots
+        due = started >= self._renew_at or (self.slots, self.beside) != self._told
         if not isinstance(standing, Held) or not due:
             return
         renewal = parent_store.Renewal(
             worker_id=standing.worker_id,
             lease_seconds=self._orders.worker_lease_seconds,
-            slots=self.slots + self.beside,
+            slots=self.slots,
+            beside=self.beside,
             running=self._running(),
         )
         renewed = parent_store.renew(session, renewal)
@@ -214,7 +215,7 @@ class LeaseThread:
             self._tell(Dead(standing.worker_id))
             return
         self._renew_at = started + self._orders.worker_renew_seconds
-        self._told_slots = renewal.slots
+        self._told = renewal.slots, renewal.beside
         self.cancelled, self.mark = renewed.cancelled, renewed.mark
         self._tell(Held(standing.worker_id, self._trust(started)))
 

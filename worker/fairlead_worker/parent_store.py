@@ -74,6 +74,8 @@ class Renewal:
     worker_id: int
     lease_seconds: float
     slots: int
+    beside: int
+    """How many attempts it holds without a slot."""
     running: tuple[Key, ...]
 
 
@@ -86,6 +88,7 @@ def renew(session: Session, renewal: Renewal) -> Renewed | None:
         "worker": renewal.worker_id,
         "lease_seconds": renewal.lease_seconds,
         "slots": renewal.slots,
+        "beside": renewal.beside,
         **columns(renewal.running),
     }
     rows = session.rows(load(ROOM, "renew"), values)

@@ -46,9 +46,7 @@ CLOCK: Mapping[str, Variable] = {
 }
 WORKERS: Mapping[str, Variable] = {
     "workers.slots": Variable(
-        INT,
-        "All slots of live workers of the queue's pool, and one for each job that waits there "
-        "to run alone; 0 where no pool serves the queue.",
+        INT, "All slots of live workers of the queue's pool; 0 where no pool serves the queue."
     ),
     "workers.free": Variable(INT, "Those of these slots that hold no job."),
     "workers.free_ratio": Variable(

@@ -1,6 +1,6 @@
--- renew: prolong a worker's lease, if its row still lives, say how many slots it has now, and answer
---        which of the attempts that it runs somebody asked to cancel. No row: it is dead, and what
---        it held may run elsewhere. If its pod is marked, its claims are refused from now on, until
+-- renew: prolong a worker's lease, if its row still lives, say how many slots it has now and how many
+--        jobs it holds beside them, and answer which of the attempts that it runs somebody asked to
+--        cancel. No row: it is dead, and what it held may run elsewhere. If its pod is marked, its claims are refused from now on, until
 --        undrain; marked says whether the mark holds, drained whether it is empty under it. It does
 --        not wait for the disk: what a crash of the server forgets harms nobody, for no lease lapses
 --        until one lease after the server's start, and drained is not written without what it rests on.
@@ -9,6 +9,7 @@
 with me as (
     update fairlead.worker_leases w
     set lease_until = now() + interval '1 second' * %(lease_seconds)s, slots = %(slots)s,
+        beside = %(beside)s,
         draining = w.draining or exists (
             select from fairlead.pod_drains d
             where d.pod_uid = w.pod_uid and d.drain_until > now())
