@@ -124,6 +124,12 @@ class Knowledge:
         """How many slots of live workers hold nothing."""
         return sum(map(self.capacity.free, self._see()))
 
+    @property
+    def awaits_endings(self) -> bool:
+        """Whether somebody is held back until something ends, and slots may be idle for it."""
+        sights = self._see().values()
+        return self.order.limited and any(each.may_idle(self.capacity) for each in sights)
+
     def claims(self, pool: str) -> int:
         """Return how many rows a pool's workers claimed between the last two looks."""
         return self._sights[pool].claims

@@ -330,12 +330,12 @@ class Loop:
         return max(self._settings.tick_seconds, seconds)
 
     def _heed_endings(self, view: View) -> bool:
-        """Have endings notify us while somebody waits for one, and they are few.
+        """Have endings notify us while a slot waits for one with somebody, and they are few.
 
         Whether they do from now on: what ended before has to be looked for once more. Asking
         fails while an ending looks whether we ask; then the next look tries again.
         """
-        alert, limited = self._alert, self._knowledge.order.limited
+        alert, limited = self._alert, self._knowledge.awaits_endings
         if not ((limited and self._settings.database_direct) or alert.asked):
             return False
         endings = sum(1 for receipt in view.receipts if receipt.ended)

@@ -66,6 +66,10 @@ class Sight:
         )
         return Size(slots, depth)
 
+    def may_idle(self, capacity: Capacity) -> bool:
+        """Whether endings before the next look may leave slots for which no row waits."""
+        return self.order.unclaimed <= capacity.slots(self.pool)
+
     def dispatched(self, jobs: Sequence[PlannedRow], now_us: int) -> None:
         """Note how it is after a plan."""
         order = self.order

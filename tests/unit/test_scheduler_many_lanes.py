@@ -1,8 +1,12 @@
 """Ten thousand lanes at once: each look and each plan takes as many as it has time for."""
 
+import pytest
+
+from fairlead.policy import parse
 from fairlead_scheduler.knowledge import Knowledge
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.scans import Scans
+from fairlead_scheduler.terms import Table, compiled
 from fairlead_scheduler.values import Found
 from fairlead_scheduler.views import Lanes, News, Observed, Queued, Surveyed, View, Worker
 from tests.support.fair_bench import Bench
@@ -10,11 +14,12 @@ from tests.support.fair_bench import Bench
 _US = 1_000_000
 
 
-def knowing() -> Knowledge:
+def knowing(table: Table | None = None) -> Knowledge:
     """Return what a leader knows of an empty database."""
     queued = Queued(_US, None, [], None, [], [], [], [], [], [], [])
     return Knowledge(
         pool="default",
+        table=table,
         queued=queued,
         newest_id=10_000,
         queued_max=1000,
@@ -44,6 +49,27 @@ def look(knowledge: Knowledge, *news: News) -> None:
     )
     knowledge.learn(view, news)
     knowledge.plan(_US)
+
+
+@pytest.mark.parametrize(
+    ("limit", "jobs", "expected"),
+    [(1, 11, (10, True)), (1, 12, (11, False)), (3, 10, (10, False))],
+    ids=["a slot may be idle", "a row waits beside all slots", "nobody is held back"],
+)
+def test_an_ending_is_awaited_where_a_limit_may_leave_a_slot_idle(
+    limit: int, jobs: int, expected: tuple[int, bool]
+) -> None:
+    """A notifying transaction holds an instance-wide lock: nobody asks for it in vain."""
+    match = f"{{match: {{tenant: t2}}, slots: {{limit: {limit}}}}}"
+    document = f"queues: [{{match: {{queue: q}}, tenants: {{overrides: [{match}]}}}}]"
+    knowledge = knowing(compiled(parse(document)))
+    knowledge.heads.surveyed()
+    knowledge.heads.discovered(
+        [Found(each, each, "q", f"t{max(2, each)}", 0, _US, _US) for each in range(1, jobs + 1)]
+    )
+    look(knowledge)
+
+    assert expected == (len(knowledge.order.in_flight), knowledge.awaits_endings)
 
 
 def test_a_survey_is_taken_in_over_several_looks() -> None:
