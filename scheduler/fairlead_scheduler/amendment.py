@@ -62,7 +62,7 @@ def amend(ledger: Ledger, table: Table, now_us: int) -> None:
         for lane in ledger.stale:
             lane.rules, lane.ruling = UNKNOWN, 0
     ledger.shared.windows.forget(now_us)
-    ledger.over = True
+    ledger.over = ledger.rebound = True
     if not ruled:
         amend_lanes(ledger)
 
@@ -92,8 +92,10 @@ def rule(
             _rule_everywhere(ledger, changed)
     for lane, ruling in by_lane.items():
         if lane.ruling != ruling:
-            lane.ruling = ruling
             books[lane.queue.pool, lane.band].stale[lane] = None
+            if lane.queue.rules.jobs & (lane.ruling ^ ruling):
+                books[lane.queue.pool, lane.band].rebound = True
+            lane.ruling = ruling
 
 
 def ruled_lanes(ledgers: Sequence[Ledger]) -> list[Lane]:
@@ -110,6 +112,7 @@ def _rule_everywhere(ledger: Ledger, changed: int) -> None:
         if queue.rules.own & changed:
             _amend_queue(ledger, queue)
             ledger.over = True
+        ledger.rebound = ledger.rebound or queue.rules.jobs & changed > 0
     if changed & ledger.table.rules.of_tenants:
         for queue in ledger.queues.values():
             for lane in queue.every():
@@ -127,7 +130,7 @@ def amend_lanes(ledger: Ledger) -> None:
         del ledger.stale[lane]
         _amend_lane(ledger, lane)
     if not ledger.stale:
-        ledger.over = True
+        ledger.over, ledger.rebound = ledger.over or ledger.rebound, False
         for queue in ledger.queues.values():
             queue.rescale()
 
@@ -186,8 +189,10 @@ def _amend_lane(ledger: Ledger, lane: Lane) -> None:
             else:
                 queue.lanes.reweigh(lane, terms.weight)
             queue.scale = min(queue.scale, terms.weight / queue.weight)
-        lane.terms = terms
-        ledger.bind(lane, queue.name, lane.tenant)
+        bound, lane.terms = lane.terms.binds_as(terms), terms
+        if not bound:
+            ledger.rebound = True
+            ledger.bind(lane, queue.name, lane.tenant)
     if lane.held in (KEY, RULE):
         ledger.keyed.again[lane] = None
     lane.mean.narrow(settings.window)
@@ -218,6 +223,8 @@ def surplus(ledgers: Sequence[Ledger]) -> tuple[int, ...]:
 
 def _waiting(ledger: Ledger, excess: Mapping[Bound, int]) -> Iterator[tuple[int, int, Flight]]:
     """Yield the unclaimed rows that may have to go, with their tags and ids."""
+    if not (excess or _may_stray(ledger)):
+        return
     for job_id, flight in ledger.flights.items():
         if flight.claimed_us == UNCLAIMED and (
             any(each in excess for each in _bounds(job_id, flight))
@@ -257,6 +264,12 @@ def _bounds(job_id: int, flight: Flight) -> Iterator[Bound]:
 def _must_go(ledger: Ledger, job_id: int, flight: Flight) -> bool:
     """Whether an unclaimed row may not wait, whatever limits allow."""
     return _has_strayed(ledger, flight) or is_ruled_out(ledger, job_id, flight)
+
+
+def _may_stray(ledger: Ledger) -> bool:
+    """Whether any row may have to go whatever limits allow: most policies leave none."""
+    queues = ledger.queues.values()
+    return ledger.shared.several or any(each.foreign or each.rules.jobs for each in queues)
 
 
 def _has_strayed(ledger: Ledger, flight: Flight) -> bool:

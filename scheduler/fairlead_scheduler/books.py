@@ -27,6 +27,8 @@ class Lane:
     """A tenant of a queue, as a member of the queue's level."""
 
     __slots__ = (
+        "_own",
+        "_own_by",
         "active",
         "aged",
         "bounds",
@@ -58,6 +60,7 @@ class Lane:
 
     def __init__(self, queue: "Queue", tenant: str, terms: Terms) -> None:
         self.queue = queue
+        self._own_by, self._own = queue.rule, terms
         self.tenant = tenant
         self.aged: int | None = None
         """The band from which its jobs have come because they waited too long there."""
@@ -108,8 +111,15 @@ class Lane:
     def ruled(self, book: RuleBook, ruling: int) -> Terms:
         """Return its terms with what rules change of them, of which these hold everywhere."""
         rules = self.rules & ruling | self.ruling
-        own = self.queue.rule.lane(self.tenant)
-        return book.change(own, rules) if rules else own
+        return book.change(self.own, rules) if rules else self.own
+
+    @property
+    def own(self) -> Terms:
+        """Its terms as they are without rules: they are looked for once in a policy."""
+        rule = self.queue.rule
+        if self._own_by is not rule:
+            self._own_by, self._own = rule, rule.lane(self.tenant)
+        return self._own
 
     @property
     def band(self) -> int:

@@ -37,6 +37,6 @@ def known_of(lane: Lane, labels: Labels, *, began_us: int, now_us: int) -> LaneF
         labels.get(tenant, _NO_LABELS),
         lane.in_flight,
         (now_us - since_us) / 1e6 if now_us > since_us else 0.0,
-        queue.rule.lane(tenant).weight,
+        lane.own.weight,
         heads.front is not None,
     )

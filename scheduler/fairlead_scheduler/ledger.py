@@ -35,6 +35,8 @@ class Ledger:
         self.holds = shared.holds
         self.stale: dict[Lane, None] = {}
         """Lanes that are to have their new terms, those that have waited longest first."""
+        self.rebound = False
+        """Whether any of those that have them by now may have more rows than they allow."""
         self.keyed = Keyed()
         self.ruling = 0
         """The rules that hold, of those that ask nothing of lanes."""
@@ -381,8 +383,9 @@ class Ledger:
             queue.owed_us += owed_us
             lane.owed_us = 0
             queue.lanes.move(lane, owed_us)
-            if lane.bounds is not None:
-                self._ask_again(lane.bounds)
+            bounds = lane.bounds
+            if bounds is not None and (lane.held or len(bounds.members) > 1):
+                self._ask_again(bounds)
             if lane.held == RESERVE:
                 self.parked.moved(lane)
                 if ended:

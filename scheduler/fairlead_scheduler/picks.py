@@ -235,7 +235,9 @@ class Picks:
             if keys is not None and chooses(lane, keys):
                 chosen = keys
             # Far from its limit a lane costs what it costs without.
-            plain = bounds is None or bounds.spares(jobs_max - len(self.jobs))
+            plain = bounds is None or bounds.spares(
+                min(jobs_max - len(self.jobs), len(lane.heads.ready))
+            )
             if plain and free and chosen is None:
                 self._turn(lane, jobs_max, rival)
             elif not self._careful_turn(lane, jobs_max, rival):

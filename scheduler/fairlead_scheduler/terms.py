@@ -5,8 +5,9 @@ in a dictionary, and only patterns are tried one by one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
+from operator import attrgetter
 
 from fairlead.policy import (
     Band,
@@ -59,6 +60,10 @@ class Terms:
         unlimited = self.limit is None and self.limit_per_10_000 is None
         return bool(self.rates) or not unlimited or self.held_by is not None
 
+    def binds_as(self, other: "Terms") -> bool:
+        """Whether at most the weight is another one."""
+        return _all_but_weight(self) == _all_but_weight(other)
+
     def limit_of(self, slots: int) -> int:
         """Return the limit beside so many live slots: the smallest, and 0 under a hold.
 
@@ -92,6 +97,7 @@ def _share(slots: int, per_10_000: int) -> int:
     return max(1, -(-slots * per_10_000 // 10_000))
 
 
+_all_but_weight = attrgetter(*(each.name for each in fields(Terms) if each.name != "weight"))
 _FREE = Terms()
 
 

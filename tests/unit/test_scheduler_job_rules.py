@@ -94,6 +94,7 @@ def test_rows_that_a_rule_holds_are_recalled() -> None:
     """Unclaimed work_queue rows go where a rule now holds them; what runs goes on."""
     ruled = waiting(REPORTS % ("", "hour < 6"), "report", "mail", "report")
     assert "a1 a2 a3" == ruled.planned(hour=9)
+    assert () == ruled.bench.order.surplus()
     ruled.bench.order.claimed([1], ruled.bench.now_us)
     ruled.look(hour=0)
     ruled.bench.plan()
@@ -103,6 +104,17 @@ def test_rows_that_a_rule_holds_are_recalled() -> None:
     assert "" == ruled.planned()
     assert () == ruled.bench.order.surplus()
     assert "a3" == ruled.planned(hour=9)
+
+
+def test_rows_are_recalled_when_what_is_asked_of_their_lane_comes_true() -> None:
+    """A rule for single jobs that asks something of lanes holds what is queued of one, too."""
+    ruled = waiting(REPORTS % ("", "lane.in_flight > 2"), "report", "mail", "report")
+    assert "a1 a2 a3" == ruled.planned()
+    assert () == ruled.bench.order.surplus()
+
+    ruled.planned()
+
+    assert (1, 3) == ruled.bench.order.surplus()
 
 
 def test_rows_are_recalled_when_what_is_asked_of_the_job_comes_true() -> None:

@@ -113,6 +113,25 @@ def test_the_factors_of_several_rules_are_multiplied() -> None:
     assert [1000.0, 3.0, 1.5, 1.0] == weights
 
 
+def test_another_weight_leaves_the_limit_and_nothing_to_recall() -> None:
+    """Unclaimed rows are recalled where a rule now holds them, and only then looked for."""
+    document = (
+        "queues: [{match: {queue: q}, tenants: {default: {slots: {limit: 3}}}}]\n"
+        "rules:\n"
+        "- {match: {tenant: a}, when: hour < 6, weightFactor: 2}\n"
+        "- {match: {tenant: a}, when: hour < 3, slots: {limit: 1}}\n"
+    )
+    ruled = Ruled(document)
+    ruled.bench.add("q/a", *[100] * 9)
+    over: list[tuple[int, bool, tuple[int, ...]]] = []
+    for hour in (8, 4, 8, 0):
+        planned = ruled.plan(hour=hour)
+        found = (len(planned.split()), ruled.bench.order.over)
+        over.append((*found, ruled.bench.order.surplus()))
+
+    assert [(3, True, ()), (0, False, ()), (0, False, ()), (0, True, (2, 3))] == over
+
+
 def test_the_smallest_limit_counts() -> None:
     """Of the policy's own and those of all rules, in jobs and in shares of the slots."""
     document = (
@@ -153,6 +172,22 @@ def test_a_new_leader_lets_hold_what_holds_before_its_first_plan() -> None:
 
     assert "" == ruled.plan(hour=0)
     assert (100,) == ruled.bench.order.surplus()
+
+
+def test_an_edit_changes_terms_that_a_rule_changes_too() -> None:
+    """What a lane remembers of its terms without rules is not taken for those of an edit."""
+    document = (
+        "queues: [{match: {queue: q}, tenants: {default: {slots: {limit: %d}}}}]\n"
+        "rules: [{match: {tenant: a}, when: hour < 6, weightFactor: 2}]"
+    )
+    ruled = Ruled(document % 3)
+    ruled.bench.add("q/a", *[100] * 9)
+    assert "a1 a2 a3" == ruled.plan(hour=0)
+
+    ruled.edit(document % 5)
+    ruled.plan(0)
+
+    assert "a4 a5" == ruled.plan()
 
 
 @pytest.mark.parametrize("when", ["hour < 6", "lane.in_flight < 9"])
