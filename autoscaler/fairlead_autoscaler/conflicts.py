@@ -5,7 +5,7 @@ it comes again soon, so that two writers do not tear a pool to and fro. While an
 targets the Deployment, we write nothing at all.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from fairlead_autoscaler.inputs import Inputs
@@ -17,11 +17,16 @@ BACK_OFF_MAX = timedelta(minutes=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """Our last write of `replicas`, and the Deployment's version that it was made against."""
+    """What `replicas` is as far as we know: by our last write, or as we found it."""
 
     replicas: int
     version: str
+    """The Deployment's, which it was written against or found at."""
     at: datetime
+    before: int
+    """What stood there before the write."""
+    doubtful: tuple[int, ...] = ()
+    """What else we asked for at that version; of those nobody knows what became."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,29 +58,53 @@ class Standing:
 def seen(standing: Standing, inputs: Inputs) -> Standing:
     """Return what is known after a look; the same look twice changes nothing.
 
-    A foreign write shows itself in replicas that are not ours, or in an owner that is not us.
-    A look that is as old as our own last write says nothing.
+    A foreign write shows itself in replicas that are not ours, or in an owner that is not us:
+    not every writer leaves a name. Whoever begins to look takes the replicas as found, so that
+    the next foreign write differs. A look that is as old as our own last write says nothing.
     """
-    written = None if inputs.write_failed else standing.written
+    written = standing.written
+    if written is not None and inputs.write_failed:
+        written = _doubted(written)
     deployment, former = inputs.deployment, standing.conflict
     if written is not None and written.version == deployment.version:
         return Standing(written=written, conflict=former)
-    ours = written is None or written.replicas == deployment.replicas
+    ours = written is None or deployment.replicas in {written.replicas, *written.doubtful}
     known = (
         former is not None
         and former.owner == deployment.owner
         and former.replicas == deployment.replicas
     )
+    found = Written(
+        replicas=deployment.replicas,
+        version=deployment.version,
+        at=inputs.now,
+        before=deployment.replicas,
+    )
     if ours and (deployment.owner is None or known):
-        return Standing(written=written, conflict=former)
+        return Standing(written=found, conflict=former)
     conflict = Conflict(
         until=inputs.now + _back_off(former, inputs.now),
         back_off=_back_off(former, inputs.now),
         replicas=deployment.replicas,
         owner=deployment.owner,
     )
-    adopted = Written(replicas=deployment.replicas, version=deployment.version, at=inputs.now)
-    return Standing(written=adopted, conflict=conflict)
+    return Standing(written=found, conflict=conflict)
+
+
+def carried_out(standing: Standing, inputs: Inputs) -> bool:
+    """Tell whether our last write is to be seen, though its answer was an error or was lost."""
+    written, deployment = standing.written, inputs.deployment
+    return (
+        written is not None
+        and written.version != deployment.version
+        and written.replicas == deployment.replicas
+    )
+
+
+def _doubted(written: Written) -> Written:
+    """Return what is known when nobody knows what became of our last write."""
+    doubtful = (*written.doubtful, written.replicas)
+    return replace(written, replicas=written.before, doubtful=doubtful)
 
 
 def _back_off(former: Conflict | None, now: datetime) -> timedelta:

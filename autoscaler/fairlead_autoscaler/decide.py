@@ -5,11 +5,11 @@ what it returned and the same look, it asks for no second write.
 """
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler import conflicts, drains, fleet, rates, starts, transitions
-from fairlead_autoscaler.conflicts import Written
+from fairlead_autoscaler.conflicts import Standing, Written
 from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.drains import MARK, Move, Place
 from fairlead_autoscaler.fleet import Fleet
@@ -71,10 +71,12 @@ def _learned(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _L
     now, demand = inputs.now, inputs.demand
     standing = conflicts.seen(state.standing, inputs)
     here = fleet.of(inputs)
-    last = state.standing.written
-    failed_at = last.at if last is not None and inputs.write_failed else None
     marks = drains.seen(
-        state.drains, here, now, cluster_at=inputs.cluster_at, failed_at=failed_at
+        state.drains,
+        here,
+        now,
+        cluster_at=inputs.cluster_at,
+        failed_at=_failed_at(state.standing, inputs),
     )
     replicas = _asked(standing.written, inputs)
     learned = starts.learned(state.starts, here, tuple(each.at for each in state.raises))
@@ -109,6 +111,12 @@ def _learned(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _L
         known=known,
     )
     return state, look
+
+
+def _failed_at(standing: Standing, inputs: Inputs) -> datetime | None:
+    """Return when a write was decided of which nothing came, as far as is to be seen."""
+    failed = inputs.write_failed and not conflicts.carried_out(standing, inputs)
+    return standing.written.at if failed and standing.written is not None else None
 
 
 def _asked(written: Written | None, inputs: Inputs) -> int:
@@ -186,6 +194,18 @@ def _taken(state: State, look: _Look, sought: Goal, recent: int) -> _Step:
     return _Step(move=move, pods=pods, reason=reason, limited=sought.limited)
 
 
+def _wrote(standing: Standing, replicas: int, look: _Look) -> Standing:
+    """Return what is known when so many pods have been asked for."""
+    written = Written(
+        replicas=replicas,
+        version=look.inputs.deployment.version,
+        at=look.inputs.now,
+        before=look.place.replicas,
+        doubtful=standing.written.doubtful if standing.written is not None else (),
+    )
+    return replace(standing, written=written)
+
+
 def _said(state: State, look: _Look, sought: Goal, guarded: Guards, step: _Step) -> Decision:
     """Return the decision; a dry run says what would be done, and remembers nothing of it."""
     now, place, move = look.inputs.now, look.place, step.move
@@ -194,9 +214,7 @@ def _said(state: State, look: _Look, sought: Goal, guarded: Guards, step: _Step)
     if not dry:
         state = replace(state, drains=move.drains)
     if writes:
-        version = look.inputs.deployment.version
-        written = Written(replicas=move.replicas, version=version, at=now)
-        state = replace(state, standing=replace(state.standing, written=written))
+        state = replace(state, standing=_wrote(state.standing, move.replicas, look))
     if writes and move.replicas > place.replicas:
         state = replace(state, raises=(*state.raises, Raise(now, place.replicas)))
     at_zero = (Reason.EMPTY,) if (move.replicas if writes else place.replicas) == 0 else ()

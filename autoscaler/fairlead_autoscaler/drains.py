@@ -76,6 +76,8 @@ class Place:
     """Pods that have not started."""
     unborn: int
     """Those, and pods that are not even made yet."""
+    kept: int
+    """Pods that are there and neither empty nor without a start: they all need their place."""
     carrying: frozenset[str]
     """Pods that carry a mark and are to be put back to work, unless they are marked anew."""
 
@@ -141,6 +143,7 @@ def place(drains: Drains, fleet: Fleet, now: datetime, replicas: int) -> Place:
         marked=marked,
         starting=frozenset(starting),
         unborn=max(0, replicas - born),
+        kept=fleet.unseen + sum(_stays(each, now) for each in fleet.members),
         carrying=frozenset(each.uid for each in working if each.is_marked(now)),
     )
 
@@ -188,12 +191,20 @@ def shrunk(drains: Drains, here: Place, pods: int, *, drain_max: timedelta) -> M
     )
     if lowering.drained or lowering.given_up:
         drains = replace(drains, lowerings=(*drains.lowerings, lowering))
-    return _moved(drains, here, here.replicas - unstarted - len(empty))
+    # What was asked for before may have come true unseen: then there are more pods than are
+    # asked for, and some of the empty ones are on their way out already.
+    lowered = max(here.replicas - unstarted - len(empty), min(here.replicas, here.kept))
+    return _moved(drains, here, lowered)
 
 
 def held(drains: Drains, here: Place) -> Move:
     """Return how to do nothing: no pod is chosen, and no mark is renewed."""
     return Move(replicas=here.replicas, drain=(), undrain=(), drains=drains)
+
+
+def _stays(member: Member, now: datetime) -> bool:
+    started = member.worker is not None or member.pod.ready
+    return started and not member.is_drained(now)
 
 
 def _unmarked(drains: Drains, uids: Collection[str]) -> Drains:

@@ -225,7 +225,27 @@ def test_replicas_are_lowered_by_the_empty_pods_and_what_never_started(
     born = sum(each.worker is not None or each.pod.ready for each in here.members)
     unborn = max(0, replicas - born - here.unseen)
 
-    assert empty <= replicas - decision.scale <= empty + unborn
+    assert replicas - decision.scale <= empty + unborn
+
+
+@LOADED
+@given(stories())
+def test_what_is_left_of_replicas_has_room_for_every_pod_at_work(
+    story: tuple[State, Inputs, Autoscale],
+) -> None:
+    """Whatever was written before, and whoever wrote it: only empty pods go."""
+    state, inputs, config = story
+    decision = decide(state, inputs, config)
+    replicas = inputs.deployment.replicas
+    if decision.scale is None or decision.scale >= replicas:
+        return
+    here = fleet.of(inputs)
+    at_work = here.unseen + sum(
+        (each.worker is not None or each.pod.ready) and not each.is_drained(NOW)
+        for each in here.members
+    )
+
+    assert decision.scale >= min(at_work, replicas)
 
 
 @LOADED

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import datetime
 
+import pytest
+
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.inputs import Inputs
@@ -86,3 +88,35 @@ def test_a_write_that_failed_is_made_again() -> None:
     again = decide(first.state, failed, pool())
 
     assert (100, ()) == (again.scale, again.forbidden)
+
+
+def test_a_foreign_write_that_ours_lost_against_is_seen() -> None:
+    """It leaves no name, and ours was refused for it: what stood there before is remembered."""
+    first = wrote()
+    lost = replace(at(3, "2", NOW + seconds(5)), write_failed=True)
+    found = decide(first.state, lost, pool())
+
+    assert (None, Reason.FOREIGN_WRITER) == (found.scale, found.reason)
+
+
+def test_a_controller_that_has_just_begun_sees_the_next_foreign_write() -> None:
+    """It wrote nothing itself yet: what it found there is what a foreign write differs from."""
+    first = decide(State(), look(5), pool(min=5))
+    found = decide(first.state, at(3, "2", NOW + seconds(5)), pool(min=5))
+
+    assert (None, None) == (first.scale, found.scale)
+    assert Reason.FOREIGN_WRITER is found.reason
+
+
+@pytest.mark.parametrize("later", [BUSY, 700.0])
+def test_a_write_whose_answer_was_lost_is_ours_whenever_it_shows(later: float) -> None:
+    """Though another one was tried meanwhile, and refused because of it."""
+    first = wrote()
+    unseen = at(0, "1", NOW + seconds(5))
+    row = demand(unseen.now, work=later)
+    again = decide(first.state, replace(unseen, write_failed=True, demand=row), pool())
+    assert again.scale is not None
+    shown = replace(at(100, "2", NOW + seconds(10)), write_failed=True)
+    found = decide(again.state, shown, pool())
+
+    assert () == found.forbidden
