@@ -143,3 +143,24 @@ def test_a_note_is_cut_at_whole_characters() -> None:
 def test_times_have_microseconds_and_end_in_z() -> None:
     """The server refuses an event whose time has none."""
     assert "2026-01-01T12:00:00.000000Z" == moment(NOON)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "expected"),
+    [("0", 0), ("7", 7), ("1k", 1000), ("2M", 2_000_000), ("1kk", None), ("1500m", None)],
+)
+def test_a_thousand_is_written_as_1k(quantity: str, expected: int | None) -> None:
+    """The API server shortens what it can; what is no whole number is none."""
+    assert expected == values.count(quantity)
+
+
+def test_a_quota_of_a_thousand_pods_holds() -> None:
+    """Both numbers may be shortened."""
+    quotas = [
+        {"status": {"hard": {"pods": "2k"}, "used": {"pods": "1k"}}},
+        {"status": {"hard": {"count/pods": "1200"}, "used": {"count/pods": "1k"}}},
+        {"status": {"hard": {"requests.cpu": "4"}, "used": {"requests.cpu": "1500m"}}},
+    ]
+    read = tuple(wire.Quota.model_validate(each) for each in quotas)
+
+    assert 200 == values.quota_pods(read)

@@ -15,6 +15,7 @@ from fairlead_autoscaler.kube.port import (
 )
 
 _ENDED = {"Succeeded", "Failed"}
+_FACTORS = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _AT_FIRST = timedelta(seconds=1)
 """A kubelet says `Ready: False` in the second in which it first sees a pod, or the next."""
@@ -121,12 +122,20 @@ def lease(read: wire.Lease) -> Lease:
 def quota_pods(quotas: tuple[wire.Quota, ...]) -> int | None:
     """Return how many pods all quotas would let be added; None: none of them counts pods."""
     left = [
-        max(0, int(hard) - int(quota.status.used.get(name, "0")))
+        max(0, hard - used)
         for quota in quotas
-        for name, hard in quota.status.hard.items()
-        if name in {"pods", "count/pods"} and hard.isdigit()
+        for name in ("pods", "count/pods")
+        if (hard := count(quota.status.hard.get(name, ""))) is not None
+        and (used := count(quota.status.used.get(name, "0"))) is not None
     ]
     return min(left, default=None)
+
+
+def count(quantity: str) -> int | None:
+    """Return a whole number as Kubernetes writes it: a thousand is `1k`; None: it is none."""
+    digits = quantity.rstrip("kMG")
+    factor = _FACTORS.get(quantity[len(digits) :])
+    return int(digits) * factor if digits.isdecimal() and factor is not None else None
 
 
 def _fell(read: wire.Pod, ready: wire.Condition | None) -> bool:
