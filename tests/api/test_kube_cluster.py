@@ -134,6 +134,30 @@ def test_a_scale_at_an_older_version_is_refused_and_the_newer_one_is_seen_at_onc
     assert 7 == cluster.apply_scale(newer.name, replicas=7, version=newer.version).replicas
 
 
+def test_documents_that_were_asked_for_are_not_taken_back_by_a_watch(
+    server: api.Api, cluster: Cluster
+) -> None:
+    """A new leader's watch may be behind: what it shows must not go over what is stored."""
+    server.silence()
+    scenes.edit(server.client(), scenes.POLICY, "pools: []")
+
+    asked = cluster.read_documents()
+
+    assert asked.live is not None
+    assert "pools: []" == asked.live.text
+    assert asked == cluster.documents()
+
+
+def test_a_configmap_that_is_gone_is_not_shown_any_more(
+    server: api.Api, cluster: Cluster
+) -> None:
+    """Whoever asks is told so before the watch is."""
+    server.silence()
+    server.store.delete(scenes.MAPS, scenes.POLICY)
+
+    assert cluster.read_documents().live is None
+
+
 def test_a_deployment_that_does_not_exist_is_missing_by_pool(
     server: api.Api, cluster: Cluster
 ) -> None:

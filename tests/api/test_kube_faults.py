@@ -110,6 +110,21 @@ def test_a_half_open_watch_is_given_up_and_what_it_missed_is_shown(server: api.A
     assert any(isinstance(each, UnreachableError) for each in seen.troubles)
 
 
+def test_a_server_that_asks_for_a_day_of_rest_gets_half_a_minute(server: api.Api) -> None:
+    """Nothing would be known of the pods for so long."""
+    server.faults.add(Fault(kind="answer", code=429, retry_after="86400", resource="pods"))
+    watch = Watch(
+        server.client(),
+        PODS,
+        Seen().mirror,
+        clock=monotonic,
+        stop=Event(),
+        troubled=lambda _path, _error: None,
+    )
+
+    assert 30 <= watch.step() <= 36
+
+
 def test_a_half_open_watch_does_not_pass_for_a_fresh_one(server: api.Api) -> None:
     """`as_of` stands still while nothing is heard."""
     with followed(server) as seen:

@@ -164,3 +164,31 @@ def test_a_quota_of_a_thousand_pods_holds() -> None:
     read = tuple(wire.Quota.model_validate(each) for each in quotas)
 
     assert 200 == values.quota_pods(read)
+
+
+def test_a_watch_that_is_behind_shows_nothing_older() -> None:
+    """Who asked for the object knows it newer than its watch does, for a moment."""
+    newer, older = (
+        wire.Deployment.model_validate(
+            {
+                "metadata": {"name": "d", "uid": "u", "resourceVersion": version},
+                "spec": {"replicas": replicas},
+            }
+        )
+        for version, replicas in (("10", 8), ("9", 10))
+    )
+    shown = values.deployment(newer, None, None)
+
+    assert shown == values.deployment(older, shown, None)
+    assert (
+        "11"
+        == values.deployment(
+            newer.model_copy(
+                update={
+                    "metadata": newer.metadata.model_copy(update={"resource_version": "11"})
+                }
+            ),
+            shown,
+            None,
+        ).version
+    )

@@ -44,6 +44,8 @@ MERGE = "application/merge-patch+json"
 CONNECT_SECONDS = 3.0
 CALL_SECONDS = 10.0
 """How long an answer may take in all, unless the caller says less."""
+WRITE_SECONDS = 4.0
+"""The same of what only a leader may write: as much as a Lease outlives the trust in it."""
 
 _CHUNK_BYTES = 65536
 _ANSWER_BYTES_MAX = 64 * 2**20

@@ -11,9 +11,11 @@ from threading import Thread
 from time import monotonic
 from typing import TypeVar
 
+from pydantic import TypeAdapter
+
 from fairlead_autoscaler.elector import Lease
 from fairlead_autoscaler.kube import values, wire
-from fairlead_autoscaler.kube.client import APPLY, Client
+from fairlead_autoscaler.kube.client import APPLY, WRITE_SECONDS, Client
 from fairlead_autoscaler.kube.events import Events
 from fairlead_autoscaler.kube.leases import Leases
 from fairlead_autoscaler.kube.port import (
@@ -31,9 +33,6 @@ from fairlead_autoscaler.kube.port import (
     Scale,
 )
 from fairlead_autoscaler.kube.watch import Mirror, Running, Source, Watch
-
-SCALE_SECONDS = 4.0
-"""How long a write of `replicas` may take: as much as a Lease outlives the trust in it."""
 
 _PODS_WINDOW_SECONDS = 12
 """How old the pods may be when nothing happens to them; a new request each time."""
@@ -152,17 +151,22 @@ class Cluster:
         """Return the policy's ConfigMaps as the watches know them; no request."""
         if any(each.mirror.as_of is None for each in self._maps_of_policy.values()):
             raise NotSyncedError("the policy's ConfigMaps are not known yet")
-        return Documents(
-            live=self._seen_document(self._names.policy),
-            values=self._seen_document(self._names.policy_values),
+        live, rendered = (
+            self._maps_of_policy[name].mirror.values() if name is not None else ()
+            for name in (self._names.policy, self._names.policy_values)
         )
+        return Documents(live=next(iter(live), None), values=next(iter(rendered), None))
 
     def read_documents(self) -> Documents:
-        """Ask for both ConfigMaps."""
-        return Documents(
-            live=self._read_document(self._names.policy),
-            values=self._read_document(self._names.policy_values),
-        )
+        """Ask for both ConfigMaps; the watches go on from what is answered."""
+        for name, each in self._maps_of_policy.items():
+            try:
+                read = self._read(self._maps, name, wire.ONE_CONFIG_MAP)
+            except NotFoundError:
+                each.mirror.replace((), as_of=self._clock())
+            else:
+                each.mirror.put(read.metadata.uid, read, as_of=self._clock())
+        return self.documents()
 
     def scale(self, name: str) -> Scale:
         """Ask what a Deployment is asked for."""
@@ -183,7 +187,7 @@ class Cluster:
                     "spec": {"replicas": replicas},
                 },
                 content_type=APPLY,
-                seconds=SCALE_SECONDS,
+                seconds=WRITE_SECONDS,
             )
         except ConflictError:
             # The watch may be behind by more than a moment: then the next look would fail too.
@@ -208,6 +212,7 @@ class Cluster:
                 "data": dict(data),
             },
             content_type=APPLY,
+            seconds=WRITE_SECONDS,
         )
 
     def lease(self) -> Lease:
@@ -243,29 +248,45 @@ class Cluster:
             troubled=self._troubled,
         )
 
-    def _watch_deployment(self, name: str) -> Watch[wire.Deployment, Deployment]:
-        source = Source(
-            path=self._apps,
+    def _named(
+        self,
+        path: str,
+        name: str,
+        *,
+        page: TypeAdapter[wire.Listed[W]],
+        line: TypeAdapter[wire.Watched[W]],
+        uid: Callable[[W], str],
+    ) -> Source[W]:
+        """Return how to watch one object by its name."""
+        return Source(
+            path=path,
             selector=("fieldSelector", f"metadata.name={name}"),
+            page=page,
+            line=line,
+            uid=uid,
+            window_seconds=_WINDOW_SECONDS,
+            silence_seconds=_SILENCE_SECONDS,
+        )
+
+    def _watch_deployment(self, name: str) -> Watch[wire.Deployment, Deployment]:
+        source = self._named(
+            self._apps,
+            name,
             page=wire.DEPLOYMENTS,
             line=wire.DEPLOYMENT,
             uid=lambda each: each.metadata.uid,
-            window_seconds=_WINDOW_SECONDS,
-            silence_seconds=_SILENCE_SECONDS,
         )
         return self._watch(source, Mirror[wire.Deployment, Deployment](values.deployment))
 
     def _watch_map(
         self, name: str, changed: Callable[[], None]
     ) -> Watch[wire.ConfigMap, Document]:
-        source = Source(
-            path=self._maps,
-            selector=("fieldSelector", f"metadata.name={name}"),
+        source = self._named(
+            self._maps,
+            name,
             page=wire.CONFIG_MAPS,
             line=wire.CONFIG_MAP,
             uid=lambda each: each.metadata.uid,
-            window_seconds=_WINDOW_SECONDS,
-            silence_seconds=_SILENCE_SECONDS,
         )
         return self._watch(source, Mirror[wire.ConfigMap, Document](values.document, changed))
 
@@ -273,26 +294,16 @@ class Cluster:
         return (self._pods, *self._deployments.values(), *self._maps_of_policy.values())
 
     def _refresh(self, name: str) -> None:
+        """Ask for a Deployment that is newer than its watch has shown."""
+        try:
+            read = self._read(self._apps, name, wire.ONE_DEPLOYMENT)
+        except KubeError as error:
+            self._troubled(self._apps, error)
+            return
         for pool, each in self._names.deployments.items():
             if each == name:
-                try:
-                    body = self._client.call("GET", f"{self._apps}/{name}")
-                except KubeError as error:
-                    self._troubled(self._apps, error)
-                    return
-                read = wire.read(wire.ONE_DEPLOYMENT, body)
                 mirror = self._deployments[pool].mirror
                 mirror.put(read.metadata.uid, read, as_of=self._clock())
 
-    def _seen_document(self, name: str | None) -> Document | None:
-        found = self._maps_of_policy[name].mirror.values() if name is not None else ()
-        return found[0] if found else None
-
-    def _read_document(self, name: str | None) -> Document | None:
-        if name is None:
-            return None
-        try:
-            body = self._client.call("GET", f"{self._maps}/{name}")
-        except NotFoundError:
-            return None
-        return values.document(wire.read(wire.ONE_CONFIG_MAP, body), None, None)
+    def _read(self, path: str, name: str, adapter: TypeAdapter[W]) -> W:
+        return wire.read(adapter, self._client.call("GET", f"{path}/{name}"))

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from fairlead_autoscaler.kube import wire
-from fairlead_autoscaler.kube.client import MERGE, Client
+from fairlead_autoscaler.kube.client import MERGE, WRITE_SECONDS, Client
 from fairlead_autoscaler.kube.port import FIELD_OWNER, Event, NotFoundError
 
 if TYPE_CHECKING:
@@ -48,7 +48,9 @@ class Events:
         """
         said = self._said.get(event)
         if said is None or now - said.at > _SAME_WITHIN_SECONDS or not self._again(event, said):
-            body = self._client.call("POST", self._path, body=self._new(event))
+            body = self._client.call(
+                "POST", self._path, body=self._new(event), seconds=WRITE_SECONDS
+            )
             name = wire.read(wire.EVENT, body).metadata.name
             said = _Said(name, 0, now)
         self._said.pop(event, None)
@@ -66,6 +68,7 @@ class Events:
                 f"{self._path}/{said.name}",
                 body={"series": series},
                 content_type=MERGE,
+                seconds=WRITE_SECONDS,
             )
         except NotFoundError:
             del self._said[event]

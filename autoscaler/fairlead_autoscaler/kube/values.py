@@ -51,9 +51,11 @@ def pod(read: wire.Pod, before: Pod | None, seen_at: float | None) -> Pod | None
 
 
 def deployment(
-    read: wire.Deployment, _before: Deployment | None, _seen_at: float | None
+    read: wire.Deployment, before: Deployment | None, _seen_at: float | None
 ) -> Deployment:
-    """Return a Deployment."""
+    """Return a Deployment; a watch that is behind what was asked for shows nothing older."""
+    if before is not None and is_older(read.metadata.resource_version, before.version):
+        return before
     progress = next(
         (each for each in read.status.conditions if each.type == "Progressing"), None
     )
@@ -90,16 +92,21 @@ def owner(metadata: wire.ManagedMeta) -> str | None:
     return last.by if last is not None else None
 
 
-def document(
-    read: wire.ConfigMap, _before: Document | None, _seen_at: float | None
-) -> Document:
-    """Return what a ConfigMap holds of the policy."""
+def document(read: wire.ConfigMap, before: Document | None, _seen_at: float | None) -> Document:
+    """Return what a ConfigMap holds of the policy; nothing older than was seen of it."""
+    if before is not None and is_older(read.metadata.resource_version, before.version):
+        return before
     return Document(
         name=read.metadata.name,
         uid=read.metadata.uid,
         text=read.data.get(DOCUMENT_KEY, ""),
         version=read.metadata.resource_version,
     )
+
+
+def is_older(version: str, than: str) -> bool:
+    """Tell whether a resource version is older than another, where both are numbers."""
+    return version.isdecimal() and than.isdecimal() and int(version) < int(than)
 
 
 def scale(read: wire.Scale) -> Scale:

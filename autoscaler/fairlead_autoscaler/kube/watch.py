@@ -26,6 +26,8 @@ V = TypeVar("V")
 _PAGE = 250
 _REST_SECONDS = 0.5
 _REST_SECONDS_MAX = 10.0
+_AFTER_SECONDS_MAX = 30.0
+"""A server may ask to be left alone for so long and no longer."""
 _FAILURES_UNTIL_LIST = 4
 _STORM_SECONDS = 1.0
 """A watch that ends sooner than this is not begun again at once."""
@@ -49,7 +51,7 @@ class Source(Generic[W]):
 
 @dataclass(slots=True)
 class Mirror(Generic[W, V]):
-    """What a watch has shown. Any thread reads it; one writes it."""
+    """What a watch has shown, or somebody has asked for meanwhile; for any thread."""
 
     read: Callable[[W, V | None, float | None], V | None]
     """Makes a value of an object, what it was before and when it was first seen."""
@@ -161,7 +163,7 @@ class Watch(Generic[W, V]):
         rest = min(_REST_SECONDS * (1 << self._failures), _REST_SECONDS_MAX)
         self._failures = min(self._failures + 1, 8)
         asked = error.after_seconds if isinstance(error, BusyError) else 0.0
-        return max(asked, rest) * (1 + 0.2 * random())
+        return max(min(asked, _AFTER_SECONDS_MAX), rest) * (1 + 0.2 * random())
 
     def _list(self) -> str:
         """Read the whole list, page by page, and return the version that it is of."""
