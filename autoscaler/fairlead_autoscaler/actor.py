@@ -7,6 +7,7 @@ controller that was frozen in between changes nothing of what another one does.
 
 from fairlead import log
 from fairlead.store import Unreachable
+from fairlead_autoscaler import fleet
 from fairlead_autoscaler.database import Database, Marks
 from fairlead_autoscaler.decision import Decision
 from fairlead_autoscaler.inputs import Inputs
@@ -43,18 +44,22 @@ class Actor:
         Raises:
             Deposed: another controller leads.
         """
-        marked = self._mark(pool, decision, inputs, epoch)
+        empty = self._mark(pool, decision, inputs, epoch)
         if decision.scale is None:
             return True
         lowers = decision.scale < inputs.deployment.replicas
-        if lowers and not marked:
+        if lowers and (empty is None or not _counted_on(decision, inputs) <= empty):
             # A mark that is not renewed lapses, and its pod takes jobs again.
+            _log.info("scale.put_off", pool=pool, replicas=decision.scale)
             return False
         return self._scale(pool, decision, inputs, name)
 
-    def _mark(self, pool: str, decision: Decision, inputs: Inputs, epoch: int) -> bool:
+    def _mark(
+        self, pool: str, decision: Decision, inputs: Inputs, epoch: int
+    ) -> frozenset[str] | None:
+        """Write marks and return the pods that are empty under them; None: that failed."""
         if not inputs.answered:
-            return not decision.drain and not decision.undrain
+            return None if decision.drain or decision.undrain else frozenset()
         now = inputs.now
         marked = {
             each.pod_uid
@@ -67,11 +72,11 @@ class Actor:
             marks = Marks(
                 pool=pool, pods=decision.drain, fresh=fresh, until=decision.drain_until
             )
-            self._database.mark(marks, epoch=epoch)
+            empty = self._database.mark(marks, epoch=epoch)
         except Unreachable as error:
             self._metrics.errors.labels("mark").inc()
             _log.warning("mark.failed", pool=pool, reason=str(error))
-            return False
+            return None
         busy = {each.pod_uid for each in inputs.loads if each.jobs}
         for uid in fresh:
             state = "busy" if uid in busy else "idle"
@@ -79,7 +84,7 @@ class Actor:
             _log.info("pod.marked", pool=pool, pod_uid=uid, state=state)
         for uid in decision.undrain:
             _log.info("pod.unmarked", pool=pool, pod_uid=uid)
-        return True
+        return empty
 
     def _scale(self, pool: str, decision: Decision, inputs: Inputs, name: str) -> bool:
         assert decision.scale is not None
@@ -110,3 +115,11 @@ class Actor:
             reason=decision.reason.value,
         )
         return True
+
+
+def _counted_on(decision: Decision, inputs: Inputs) -> frozenset[str]:
+    """Return the pods that are to go and were empty when it was looked."""
+    here = fleet.of(inputs).members
+    return frozenset(each.uid for each in here if each.is_drained(inputs.now)) & {
+        *decision.drain
+    }

@@ -100,8 +100,10 @@ class Database:
         rows = self._run("lead", {"holder": holder})
         return int(str(rows[0][0]))
 
-    def mark(self, marks: Marks, *, epoch: int) -> None:
-        """Mark pods; a repeat moves the time on.
+    def mark(self, marks: Marks, *, epoch: int) -> frozenset[str]:
+        """Mark pods, and return those that are empty; a repeat moves the time on.
+
+        A mark that had lapsed begins anew, and its pod is not empty, whatever it was.
 
         Raises:
             Deposed: another epoch has begun.
@@ -113,8 +115,12 @@ class Database:
             "drain_until": marks.until,
             "epoch": epoch,
         }
-        if marks.pods and not self._run("mark", given):
+        if not marks.pods:
+            return frozenset()
+        marked = self._run("mark", given)
+        if not marked:
             raise Deposed
+        return frozenset(str(uid) for uid, drained, _ in marked if drained)
 
     def unmark(self, pods: Sequence[str], *, epoch: int) -> None:
         """Take marks away; of pods that have none, nothing."""

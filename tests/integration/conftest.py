@@ -14,6 +14,8 @@ from tests.chaos.fleet import Fleet
 from tests.conftest import Background, Connect
 from tests.support import child_app
 from tests.support.children import RunningChild, child, register
+from tests.support.controlling import Scene, staged
+from tests.support.logins import LogIn
 from tests.support.race import Database, Outwait, halted
 
 T = TypeVar("T")
@@ -57,6 +59,13 @@ def lock(connect: Connect) -> Connection[TupleRow]:
 def fleet(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Yield a fleet without a program."""
     with programs.fleet(database_url, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+def scene(db: Connection[TupleRow], database_url: str, log_in: LogIn) -> Iterator[Scene]:
+    """Yield a scene of the controller with a policy and a Deployment without pods."""
+    with staged(db, database_url, log_in) as made:
         yield made
 
 

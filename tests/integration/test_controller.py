@@ -1,141 +1,14 @@
 """The controller's step over a real database and a cluster in memory."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 import yaml
-from psycopg import Connection
-from psycopg.rows import TupleRow
 
 from fairlead import policy_store
-from fairlead.settings import DatabaseSettings
-from fairlead_autoscaler.controller import Controller
-from fairlead_autoscaler.database import Database
 from fairlead_autoscaler.kube.port import BusyError, KubeError, UnreachableError
-from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Options
-from tests.support.kubernetes.fake import FakeKube
-from tests.support.logins import LogIn, as_login
-
-POOL = "default"
-DEPLOYMENT = "release-worker-default"
-POLICY = """
-pools:
-  - name: default
-    queues: ["*"]
-    autoscale: {objective: 10s, min: 0, max: 20, slots: 10, stabilization: 0s, keep: 0s}
-"""
-
-
-@dataclass
-class Lead:
-    """A Lease that is ours while the test says so."""
-
-    ours: bool = True
-    term: int = 1
-
-    def leads(self) -> bool:
-        """Tell whether it is."""
-        return self.ours
-
-
-@dataclass
-class Scene:
-    """A controller, its cluster and its database."""
-
-    db: Connection[TupleRow]
-    database: Database
-    kube: FakeKube
-    lead: Lead
-    now: list[float]
-    metrics: Metrics = field(default_factory=Metrics)
-    options: Options = field(
-        default_factory=lambda: Options(holder="me", deployments={POOL: DEPLOYMENT})
-    )
-
-    def __post_init__(self) -> None:
-        """Make the controller."""
-        self.controller = self.another()
-
-    def another(self) -> Controller:
-        """Return one more controller over the same."""
-        return Controller(
-            self.kube,
-            self.database,
-            self.lead,
-            self.options,
-            metrics=self.metrics,
-            clock=lambda: self.now[0],
-        )
-
-    def step(self, times: int = 1) -> None:
-        """Step, five seconds apart."""
-        for _ in range(times):
-            self.now[0] += 5
-            self.controller.step()
-
-    @property
-    def replicas(self) -> int:
-        """What is asked of the Deployment."""
-        return self.kube.deployments[POOL].replicas
-
-    def need(self, *, slots: int, work: float = 0.0) -> None:
-        """Let the scheduler say what the pool needs."""
-        self.db.execute(
-            "INSERT INTO fairlead.pool_demand (pool, epoch, at, became_runnable_total,"
-            " work_slot_seconds, slots_useful, slots_allowed, scheduled_slot_seconds,"
-            " service_mean, service_variance, oldest_runnable_at)"
-            " VALUES (%(pool)s, 1, clock_timestamp(), %(slots)s, %(work)s, %(slots)s, 200,"
-            " '{0,0,0,0}', 1, 0, CASE WHEN %(work)s > 0 THEN clock_timestamp() END)"
-            " ON CONFLICT (pool) DO UPDATE SET at = excluded.at, slots_useful = %(slots)s,"
-            " work_slot_seconds = %(work)s, oldest_runnable_at = excluded.oldest_runnable_at",
-            {"pool": POOL, "slots": slots, "work": work},
-        )
-
-    def start(self) -> None:
-        """Let the pods that are asked for come up, with a worker each."""
-        self.kube.settle(ready=True)
-        for pod in self.kube.pods.values():
-            self.db.execute(
-                "INSERT INTO fairlead.worker_leases (name, pool, slots, slots_full, pod_uid,"
-                " pod_name, lease_until) SELECT %(name)s, %(pool)s, 10, 10, %(uid)s, %(name)s,"
-                " now() + interval '1 hour' WHERE NOT EXISTS (SELECT FROM"
-                " fairlead.worker_leases w WHERE w.pod_uid = %(uid)s)",
-                {"name": pod.name, "pool": POOL, "uid": pod.uid},
-            )
-
-    def marked(self) -> set[str]:
-        """Return the UIDs of marked pods."""
-        rows = self.db.execute(
-            "SELECT pod_uid FROM fairlead.pod_drains WHERE drain_until > now()"
-        )
-        return {str(row[0]) for row in rows}
-
-    def drain(self) -> None:
-        """Let every marked pod be empty and not ready."""
-        self.db.execute("UPDATE fairlead.pod_drains SET drained_at = now()")
-        for pod in list(self.kube.pods.values()):
-            if pod.uid in self.marked():
-                self.kube.set_pod(pod.name, ready=False)
-
-    def status(self) -> dict[str, object]:
-        """Return what the status ConfigMap says of the pool."""
-        said = yaml.safe_load(self.kube.status_data["status"])
-        return dict(said["pools"][POOL])
-
-
-@pytest.fixture
-def scene(db: Connection[TupleRow], database_url: str, log_in: LogIn) -> Iterator[Scene]:
-    """Yield a scene with a policy and a Deployment without pods."""
-    policy_store.store(db, POLICY)
-    user = str(log_in("fairlead_autoscaler").info.user)
-    now = [1000.0]
-    database = Database(DatabaseSettings(database_url=as_login(database_url, user)))
-    kube = FakeKube(clock=lambda: now[0])
-    kube.add_pool(POOL, name=DEPLOYMENT)
-    yield Scene(db, database, kube, Lead(), now)
-    database.close()
+from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene
 
 
 def test_a_pool_at_zero_gets_the_pods_that_its_work_needs(scene: Scene) -> None:

@@ -1,5 +1,6 @@
 -- mark: let these pods take no more jobs until then, and have the workers of those that are new to it
---       look at once; answers how many were marked, and nothing under another epoch.
+--       look at once; answers which were marked and which of those are empty still, as a mark that
+--       had lapsed begins anew; nothing under another epoch.
 -- locks: the leader's row for share, then the marks by UID.
 -- index: leaders_pkey, pod_drains_pkey
 with leader as (
@@ -12,8 +13,8 @@ with leader as (
     order by g.pod_uid
     on conflict (pod_uid) do update
     set drain_until = excluded.drain_until, epoch = excluded.epoch, pool = excluded.pool
-    returning m.pod_uid
+    returning m.pod_uid, m.drained_at
 )
-select m.pod_uid,
+select m.pod_uid, m.drained_at is not null as drained,
        case when m.pod_uid = any(%(fresh)s::text[]) then pg_notify('fairlead_cancel', m.pod_uid) end
 from marked m
