@@ -4,22 +4,28 @@ Whatever fails here is said once and tried again at the next tick: until the dat
 nothing is known, and nothing is taken away.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from time import monotonic
 
 import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from fairlead import sql
+from fairlead import policy_store, sql
 from fairlead.bell import Bell
 from fairlead.notices import Notices
-from fairlead.store import Address, Connection, Unreachable, connect_service
+from fairlead.policy import PolicyRefused
+from fairlead.policy_store import Stored
+from fairlead.store import Address, Connection, Unreachable, connect_service, cut
 from fairlead_autoscaler.snapshot import Row, Snapshot, read
 
 _PACKAGE = __package__ or ""
 _STATEMENT_SECONDS = 2
+CALL_SECONDS = 4.0
+"""After how long a call is cut off that the server has not even refused."""
 POLL_SECONDS = 0.5
 """How long a pool at zero rests where nobody can be woken: behind a pooler of transactions."""
 
@@ -46,12 +52,33 @@ class Database:
         self._address = address
         self._connection: Connection | None = None
         self._notices: Notices | None = None
+        self._due: float | None = None
 
     def close(self) -> None:
         """Let go of the session; the next call opens another one."""
         if self._connection is not None:
             self._connection.close()
         self._connection = self._notices = None
+
+    def cut_if_stuck(self, now: float) -> bool:
+        """End a call that is overdue, from another thread; tell whether there was one.
+
+        The server's own time-out ends what is slow. It ends nothing on a server that is frozen,
+        and neither do keepalives, for its machine's kernel acknowledges them.
+        """
+        due, connection = self._due, self._connection
+        if due is None or connection is None or now < due:
+            return False
+        cut(connection)
+        return True
+
+    @contextmanager
+    def _timed(self) -> Generator[None]:
+        self._due = monotonic() + CALL_SECONDS
+        try:
+            yield
+        finally:
+            self._due = None
 
     def connection(self) -> Connection:
         """Return the session, opened now if there is none.
@@ -60,20 +87,21 @@ class Database:
             Unreachable: with one sentence that says why.
         """
         if self._connection is None or self._connection.closed:
-            self._connection, self._notices = None, None
-            connection = connect_service(self._address, name="autoscaler")
+            self.close()
+            self._connection = connect_service(self._address, name="autoscaler")
             if self._address.database_direct:
-                try:
-                    connection.execute(
-                        f"set statement_timeout = '{_STATEMENT_SECONDS}s'".encode()
-                    )
-                    connection.execute(b"listen fairlead_autoscaler")
-                except psycopg.Error as error:
-                    connection.close()
-                    raise Unreachable(_said(error)) from None
-                self._notices = Notices(connection)
-            self._connection = connection
+                self._prepare(self._connection)
         return self._connection
+
+    def _prepare(self, connection: Connection) -> None:
+        try:
+            with self._timed():
+                connection.execute(f"set statement_timeout = '{_STATEMENT_SECONDS}s'".encode())
+                connection.execute(b"listen fairlead_autoscaler")
+        except psycopg.Error as error:
+            self.close()
+            raise Unreachable(_said(error)) from None
+        self._notices = Notices(connection)
 
     def snapshot(self, *, known: int | None, asks_queues: bool) -> Snapshot:
         """Ask for everything, in one statement.
@@ -83,7 +111,8 @@ class Database:
             asks_queues: Whether to look which queues have a job that is due.
         """
         try:
-            with self.connection().cursor(row_factory=class_row(Row)) as cursor:
+            connection = self.connection()
+            with self._timed(), connection.cursor(row_factory=class_row(Row)) as cursor:
                 cursor.execute(
                     sql.load(_PACKAGE, "snapshot"),
                     {"known": known, "asks_queues": asks_queues},
@@ -139,6 +168,34 @@ class Database:
         if not self._run("note_decision", given):
             raise Deposed
 
+    def store_policy(
+        self, document: str, *, author: str, reason: str, epoch: int
+    ) -> Stored | PolicyRefused:
+        """Store a document as the newest policy, or note that it is refused, and why.
+
+        Nothing is stored under another epoch, however late this one comes: the leader's row
+        is held until the document is.
+
+        Raises:
+            Deposed: another epoch has begun.
+        """
+        try:
+            with self._timed(), self.connection().transaction() as transaction:
+                held = {"epoch": epoch}
+                if not transaction.connection.execute(
+                    sql.load(_PACKAGE, "hold_epoch"), held
+                ).fetchone():
+                    raise Deposed
+                try:
+                    return policy_store.store(
+                        transaction.connection, document, author=author, reason=reason
+                    )
+                except PolicyRefused as error:
+                    return error
+        except psycopg.Error as error:
+            self.close()
+            raise Unreachable(_said(error)) from None
+
     def name_source(self, source: str, place: str) -> None:
         """Say where the policy is edited; a repeat changes nothing."""
         self._run("name_source", {"source": source, "place": place})
@@ -157,8 +214,10 @@ class Database:
 
     def _run(self, name: str, parameters: Mapping[str, object]) -> list[tuple[object, ...]]:
         try:
-            cursor = self.connection().execute(sql.load(_PACKAGE, name), parameters)
-            return cursor.fetchall() if cursor.description else []
+            connection = self.connection()
+            with self._timed():
+                cursor = connection.execute(sql.load(_PACKAGE, name), parameters)
+                return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
             self.close()
             raise Unreachable(_said(error)) from None

@@ -2,8 +2,8 @@
 
 import random
 import threading
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Generator
+from contextlib import closing, contextmanager
 from time import monotonic
 
 import psycopg
@@ -20,6 +20,7 @@ from fairlead_autoscaler.settings import AutoscalerSettings
 _log = log.get("autoscaler")
 _SCHEMA_SECONDS = 1.0
 _AGAIN_SECONDS_MAX = 0.5
+_CUT_SECONDS = 0.5
 _SPACED_SECONDS = 0.2
 """Between two steps, however often a pool wakes."""
 
@@ -71,13 +72,33 @@ def serve(
         stop: Set it, and ring the bell, to have this return.
         bell: Ends a rest.
     """
-    while not stop.is_set():
-        began = monotonic()
-        controller.step()
-        stop.wait(max(0.0, _SPACED_SECONDS - (monotonic() - began)))
-        if not stop.is_set():
-            rest_seconds = max(0.0, tick_seconds - (monotonic() - began))
-            database.wait(bell, rest_seconds, at_zero=controller.at_zero)
+    with _cutting(database):
+        while not stop.is_set():
+            began = monotonic()
+            controller.step()
+            stop.wait(max(0.0, _SPACED_SECONDS - (monotonic() - began)))
+            if not stop.is_set():
+                rest_seconds = max(0.0, tick_seconds - (monotonic() - began))
+                database.wait(bell, rest_seconds, at_zero=controller.at_zero)
+
+
+@contextmanager
+def _cutting(database: Database) -> Generator[None]:
+    """Cut off calls that hang while inside, so that each step ends and a stop is heeded."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(_CUT_SECONDS):
+            if database.cut_if_stuck(monotonic()):
+                _log.warning("database.cut", reason="a call got no answer in time")
+
+    thread = threading.Thread(target=look, name="database-cut", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def _fits(

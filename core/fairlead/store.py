@@ -7,7 +7,10 @@ when the table holds a million rows. Behind PgBouncer's transaction mode
 plan sees the table as it is.
 """
 
+import contextlib
+import os
 import random
+import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -164,6 +167,18 @@ def connect_patiently(
             stop.wait(rest_seconds)
             limit_seconds = min(limit_seconds * 2, 5.0)
     return None
+
+
+def cut(connection: Connection) -> None:
+    """End the call that another thread waits in, as if the server had gone.
+
+    For a server that is frozen: it refuses nothing, and its machine's kernel acknowledges all
+    that is sent. The session is broken afterwards.
+    """
+    with contextlib.suppress(OSError, psycopg.Error):  # it ended by itself a moment ago
+        twin = socket.socket(fileno=os.dup(connection.fileno()))
+        with twin:
+            twin.shutdown(socket.SHUT_RDWR)
 
 
 def _one_line(error: psycopg.Error) -> str:

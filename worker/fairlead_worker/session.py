@@ -5,15 +5,12 @@ never answers, and no keepalive can, since the machine's kernel still acknowledg
 watches this session shuts its socket, and the call fails as if the server had gone.
 """
 
-import contextlib
-import os
-import socket
 from collections.abc import Mapping
 from time import monotonic
 
 from fairlead.bell import Bell
 from fairlead.notices import Notices
-from fairlead.store import Connection
+from fairlead.store import Connection, cut
 
 Row = tuple[object, ...]
 
@@ -74,10 +71,7 @@ class Session:
         due = self._due
         if due is None or now < due:
             return False
-        with contextlib.suppress(OSError):  # it ended by itself a moment ago
-            twin = socket.socket(fileno=os.dup(self._connection.fileno()))
-            with twin:
-                twin.shutdown(socket.SHUT_RDWR)
+        cut(self._connection)
         return True
 
     def close(self) -> None:

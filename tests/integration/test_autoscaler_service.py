@@ -1,0 +1,141 @@
+"""The program `fairlead-autoscaler`: it begins to decide, and stops in order."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead import policy_store
+from tests.support.kubernetes import api, scenes
+from tests.support.kubernetes.objects import NAMESPACE, part
+from tests.support.waiting import until
+
+POLICY = "pools: [{name: default, queues: ['*'], autoscale: {objective: 10s, min: 1, max: 5}}]"
+BACKEND = "SELECT pid FROM pg_stat_activity WHERE application_name = 'fairlead autoscaler'"
+WRITES = {"update", "patch", "create"}
+
+
+@pytest.fixture
+def api_server() -> Iterator[api.Api]:
+    """Run an API server with a release's objects."""
+    with api.running() as running:
+        scenes.install(running.client())
+        yield running
+
+
+def kubeconfig(server: api.Api, folder: Path) -> Path:
+    """Write how to reach the server."""
+    file = folder / "kubeconfig"
+    context = {"cluster": "c", "user": "u", "namespace": NAMESPACE}
+    said = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server.host}}],
+        "users": [{"name": "u", "user": {"token": "test"}}],
+        "contexts": [{"name": "x", "context": context}],
+        "current-context": "x",
+    }
+    file.write_text(json.dumps(said))
+    return file
+
+
+@contextmanager
+def program(
+    server: api.Api, database_url: str, folder: Path
+) -> Generator[subprocess.Popen[str]]:
+    """Run the program until the block ends."""
+    environment = {
+        **os.environ,
+        "FAIRLEAD_DATABASE_URL": database_url,
+        "FAIRLEAD_POD_NAME": "me",
+        "FAIRLEAD_POD_SELECTOR": scenes.NAMES.pods,
+        "FAIRLEAD_POOL_DEPLOYMENTS": f"default={scenes.WORKERS}",
+        "FAIRLEAD_LEASE_NAME": scenes.NAMES.lease,
+        "FAIRLEAD_STATUS_CONFIGMAP": scenes.NAMES.status,
+        "FAIRLEAD_TICK_SECONDS": "0.5",
+    }
+    command = [sys.executable, "-m", "fairlead_autoscaler.main"]
+    command += ["--kubeconfig", str(kubeconfig(server, folder))]
+    with (folder / "log").open("w") as log:
+        running = subprocess.Popen(command, env=environment, stderr=log, text=True)
+        try:
+            yield running
+        finally:
+            running.kill()
+            running.wait()
+
+
+def holder(server: api.Api) -> str:
+    """Return who holds the Lease; empty: nobody."""
+    lease = server.store.get(scenes.LEASES, scenes.NAMES.lease)
+    return str(part(lease, "spec").get("holderIdentity", ""))
+
+
+def replicas(server: api.Api) -> int:
+    """Return what is asked of the Deployment."""
+    found = server.store.get(scenes.DEPLOYMENTS, scenes.WORKERS)
+    return int(str(part(found, "spec")["replicas"]))
+
+
+@pytest.mark.parametrize("frozen", [False, True], ids=["answering", "frozen"])
+def test_it_stops_in_order_and_gives_the_lease_away(
+    api_server: api.Api,
+    database_url: str,
+    db: Connection[TupleRow],
+    tmp_path: Path,
+    *,
+    frozen: bool,
+) -> None:
+    """SIGTERM: no more decisions, then the Lease, as the last thing that is written.
+
+    A database that has stopped to answer does not keep it from that.
+    """
+    policy_store.store(db, POLICY)
+    with program(api_server, database_url, tmp_path) as running:
+        until(lambda: replicas(api_server) == 1, what="the pool's least", seconds=60)
+        assert holder(api_server).startswith("me_")
+        ((backend,),) = db.execute(BACKEND).fetchall()
+        try:
+            if frozen:
+                os.kill(int(backend), signal.SIGSTOP)
+            running.terminate()
+            assert 0 == running.wait(40)
+        finally:
+            os.kill(int(backend), signal.SIGCONT) if frozen else None
+    writes = [each for each in api_server.asked if each.verb in WRITES]
+
+    assert "" == holder(api_server)
+    assert ("update", "leases") == (writes[-1].verb, writes[-1].resource)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def test_a_bad_setting_is_one_sentence() -> None:
+    """It names the variable and exits with 2."""
+    environment = {**os.environ, "FAIRLEAD_TICK_SECONDS": "60"}
+    command = [sys.executable, "-m", "fairlead_autoscaler.main"]
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert 2 == done.returncode
+    assert done.stderr.startswith("fairlead: FAIRLEAD_TICK_SECONDS: ")
+    assert 1 == done.stderr.count("\n")
+
+
+def test_without_a_cluster_it_says_so(tmp_path: Path) -> None:
+    """It is in no pod, and nobody gave it a kubeconfig."""
+    command = [sys.executable, "-m", "fairlead_autoscaler.main"]
+    command += ["--kubeconfig", str(tmp_path / "none")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert 2 == done.returncode
+    assert "none leads to no cluster" in done.stderr
+    assert "Traceback" not in done.stderr
