@@ -20,13 +20,15 @@ from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.herald import Herald, News, policy_said
 from fairlead_autoscaler.inputs import Inputs
-from fairlead_autoscaler.kube.port import KubeError, KubePort, NotSyncedError
+from fairlead_autoscaler.kube.port import Deployment, KubeError, KubePort
 from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.observer import Observer
 from fairlead_autoscaler.options import Lead, Options, Term
 from fairlead_autoscaler.sights import Sight, inputs_of, pools_with_work
 
 _log = log.get("autoscaler")
+LOOK_SECONDS_MAX = 5.0
+"""How old a look may be that is still decided by: calls that hang may use up so much."""
 
 
 class Controller:
@@ -52,24 +54,19 @@ class Controller:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._port = port
+        self._clock = clock
         self._lead = lead
         self._options = options
         self._metrics = metrics
-        self._observer = Observer(port, database, options, metrics, clock)
+        self._observer = Observer(port, database, lead, options, metrics, clock=clock)
         self._actor = Actor(port, database, lead, metrics)
-        self._herald = Herald(port, database, metrics, clock, options.again_seconds)
+        self._herald = Herald(port, database, lead, metrics, clock, options.again_seconds)
         self._term: Term | None = None
 
     @property
     def at_zero(self) -> bool:
         """Whether a pool has no pods, so that a job should wake it soon."""
-        try:
-            found = self._port.look().deployments
-        except NotSyncedError:
-            return False
-        return any(
-            found[pool].replicas == 0 for pool in self._observer.configs() if pool in found
-        )
+        return self._term is not None and self._term.at_zero
 
     def step(self) -> None:
         """Do one step; it returns when there is nothing more to do, whatever failed."""
@@ -81,7 +78,7 @@ class Controller:
                 term = self._begun()
                 if term is None:
                     return
-                sight = self._observer.look(at_zero=self.at_zero)
+                sight = self._observer.look(at_zero=term.at_zero)
                 if sight is not None:
                     self._go_through(term, sight)
             except KubeError as error:
@@ -125,9 +122,16 @@ class Controller:
             self._herald.tell_absent(pool, self._options.deployments.get(pool))
         for gone in term.states.keys() - here.keys():
             del term.states[gone]
+            self._metrics.pools.forget(gone)
         shared = self._budget(sight, here)
         woken = pools_with_work(sight.snapshot.queues, self._observer.policy.pools)
+        done: list[News] = []
         for pool in budget.in_order(here, here, sight.snapshot.demand, sight.now):
+            if self._clock() - sight.own > LOOK_SECONDS_MAX:
+                _log.warning(
+                    "step.cut_short", left=sorted(here.keys() - {n.pool for n in done})
+                )
+                break
             inputs = inputs_of(
                 sight,
                 pool,
@@ -135,34 +139,36 @@ class Controller:
                 pending=pool in woken,
                 write_failed=pool in term.failed,
             )
-            decision = decide(term.states.get(pool, State()), inputs, here[pool])
-            self._do(term, pool, decision, inputs, here[pool])
-            shared = shared.taken(pool, _connections(decision, inputs, here[pool]))
+            done.append(self._do(term, found[pool], inputs, here[pool], pool=pool))
+            shared = shared.taken(pool, _connections(done[-1].decision, inputs, here[pool]))
+        term.at_zero = any(_asked(each) == 0 for each in done)
+        # What is told may take its time: everything is done by then.
+        for news in done:
+            self._herald.tell(news, epoch=term.epoch)
         self._herald.tell_status(self._policy(), frozenset(configs))
 
     def _do(
-        self, term: Term, pool: str, decision: Decision, inputs: Inputs, config: Autoscale
-    ) -> None:
-        """Write and tell one decision, and remember it."""
-        name = self._options.deployments[pool]
+        self, term: Term, found: Deployment, inputs: Inputs, config: Autoscale, *, pool: str
+    ) -> News:
+        """Decide on one pool, write that, and remember it."""
         former = term.states.get(pool, State())
+        decision = decide(former, inputs, config)
         term.states[pool] = decision.state
         term.failed.discard(pool)
-        written = self._actor.act(pool, decision, inputs, epoch=term.epoch, name=name)
+        written = self._actor.act(pool, decision, inputs, epoch=term.epoch, name=found.name)
         if not written:
             term.failed.add(pool)
         for seconds in _measured(former, decision.state):
             self._metrics.actions.pod_start.labels(pool).observe(seconds)
-        news = News(
+        return News(
             pool=pool,
             decision=decision,
             inputs=inputs,
             config=config,
-            name=name,
-            uid=self._port.look().deployments[pool].uid,
+            name=found.name,
+            uid=found.uid,
             written=written,
         )
-        self._herald.tell(news, epoch=term.epoch)
 
     def _budget(self, sight: Sight, configs: dict[str, Autoscale]) -> Budget:
         """Return the connections that there are for pods, and what their pods hold."""
@@ -186,6 +192,12 @@ class Controller:
             source="configmap" if self._options.follows else "database",
             refused=followed.refused,
         )
+
+
+def _asked(news: News) -> int:
+    """Return what is asked of a Deployment after a decision on its pool."""
+    scale = news.decision.scale if news.written else None
+    return news.inputs.deployment.replicas if scale is None else scale
 
 
 def _connections(decision: Decision, inputs: Inputs, config: Autoscale) -> int:

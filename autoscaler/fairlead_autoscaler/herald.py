@@ -1,7 +1,8 @@
 """The voice of the controller: log lines, events, the status ConfigMap, rows for people.
 
-Events and the status are written when something changed and not at each step. A status that
-could not be written is written at the next step; an event is said once or not at all.
+Events and the status are written when something changed and not at each step, and only by
+whoever leads at that moment. A status that could not be written is written at the next step; an
+event is said once or not at all.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from fairlead_autoscaler.decision import Decision
 from fairlead_autoscaler.inputs import Inputs
 from fairlead_autoscaler.kube.port import Event, KubeError, KubePort
 from fairlead_autoscaler.metrics import Metrics
+from fairlead_autoscaler.options import Lead
 from fairlead_autoscaler.told import Said
 from fairlead_autoscaler.words import SENTENCES
 
@@ -49,6 +51,7 @@ class Herald:
 
     port: KubePort
     database: Database
+    lead: Lead
     metrics: Metrics
     clock: Callable[[], float]
     again_seconds: float = AGAIN_SECONDS
@@ -103,7 +106,7 @@ class Herald:
             self._due = True
         if policy != self._policy:
             self._policy, self._due = policy, True
-        if not self._due:
+        if not self._due or not self.lead.leads():
             return
         text = yaml.safe_dump(
             told.document(self._said, policy), sort_keys=False, allow_unicode=True, width=100
@@ -148,6 +151,8 @@ class Herald:
             action=EVENT_TOLD if decision.scale is None else EVENT_SCALED,
             note=note,
         )
+        if not self.lead.leads():
+            return
         try:
             self.port.say(event)
         except KubeError as error:

@@ -162,6 +162,15 @@ class PoolMetrics:
         self._paused.labels(pool).set(conditions["Paused"] == "True")
         self._wrong_victims.labels(pool).set(decision.state.drains.wrong_victims)
 
+    def forget(self, pool: str) -> None:
+        """Show nothing more of a pool that is not decided on any more."""
+        for each in self._gauges:
+            shown = [sample.labels for metric in each.collect() for sample in metric.samples]
+            for labels in shown:
+                if labels["pool"] == pool:
+                    each.remove(*labels.values())
+        self._reasons.pop(pool, None)
+
     def hide(self) -> None:
         """Show nothing of any pool: another controller decides."""
         for each in self._gauges:

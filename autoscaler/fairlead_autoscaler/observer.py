@@ -11,6 +11,7 @@ from time import time
 from fairlead import log
 from fairlead.policy import Policy, PolicyRefused, parse
 from fairlead.policy.autoscale import Autoscale
+from fairlead.reminder import Reminder
 from fairlead.store import Unreachable
 from fairlead_autoscaler import source
 from fairlead_autoscaler.database import Database
@@ -22,7 +23,7 @@ from fairlead_autoscaler.kube.port import (
     KubePort,
 )
 from fairlead_autoscaler.metrics import Metrics
-from fairlead_autoscaler.options import Options
+from fairlead_autoscaler.options import Lead, Options
 from fairlead_autoscaler.sights import Clock, Sight
 from fairlead_autoscaler.snapshot import Snapshot, Version
 from fairlead_autoscaler.source import Followed
@@ -48,8 +49,10 @@ class Observer:
         self,
         port: KubePort,
         database: Database,
+        lead: Lead,
         options: Options,
         metrics: Metrics,
+        *,
         clock: Callable[[], float],
     ) -> None:
         self.policy = Policy()
@@ -58,6 +61,9 @@ class Observer:
         self.followed = Followed()
         self._port = port
         self._database = database
+        self._lead = lead
+        self._epoch = 0
+        self._troubles = {"database": Reminder(), "policy": Reminder()}
         self._options = options
         self._metrics = metrics
         self._clock = clock
@@ -83,7 +89,7 @@ class Observer:
         Raises:
             Unreachable: it is to be tried again.
         """
-        epoch = self._database.lead(self._options.holder)
+        self._epoch = self._database.lead(self._options.holder)
         kind = "configmap" if self._options.follows else "database"
         self._database.name_source(kind, self._options.place)
         self.followed = Followed()
@@ -93,7 +99,7 @@ class Observer:
                 self._follow(source.counting(self._port.read_documents()))
             except KubeError as error:
                 _log.warning("policy.unread", reason=str(error))
-        return epoch
+        return self._epoch
 
     def look(self, *, at_zero: bool) -> Sight | None:
         """Return all that is known; None: the database has never answered.
@@ -105,18 +111,19 @@ class Observer:
             NotSyncedError: the watches have not shown everything once.
         """
         answered = True
+        if self._options.follows:
+            self._follow_watched()
         try:
-            if self._options.follows:
-                self._follow(source.counting(self._port.documents()))
             known = self.version.version if self.version is not None else None
             snapshot = self._database.snapshot(known=known, asks_queues=at_zero)
             self._snapshot = snapshot
             self._time = Clock(database=snapshot.now, own=self._clock())
             self._read_policy(snapshot)
+            self._troubles["database"].over()
         except Unreachable as error:
             answered = False
             self._metrics.errors.labels("observe").inc()
-            _log.warning("database.unreachable", reason=str(error))
+            self._warn("database", "database.unreachable", error)
         if self._snapshot is None or self._time is None:
             return None
         self._ask_others()
@@ -130,14 +137,27 @@ class Observer:
             quota_pods=self._others.quota_pods,
         )
 
+    def _follow_watched(self) -> None:
+        """Store what the watches show; what stands in the way of that keeps no pool waiting."""
+        try:
+            self._follow(source.counting(self._port.documents()))
+            self._troubles["policy"].over()
+        except (KubeError, Unreachable) as error:
+            self._metrics.errors.labels("policy").inc()
+            self._warn("policy", "policy.not_followed", error)
+
+    def _warn(self, what: str, event: str, error: Exception) -> None:
+        """Say what lasts when it begins, and now and then."""
+        if self._troubles[what].due(str(error), self._clock()):
+            _log.warning(event, reason=str(error))
+
     def _follow(self, document: Document | None) -> None:
         """Store the document that counts, if it is new."""
-        if document is None:
+        if document is None or source.is_known(self.followed, document):
             return
-        former = self.followed
-        self.followed = source.follow(former, document, self._database.connection())
-        if self.followed is former:
-            return
+        self.followed = source.follow(
+            self.followed, document, self._database, epoch=self._epoch
+        )
         self._metrics.policy.successful.set(self.followed.refused is None)
         if self.followed.refused is None:
             self._metrics.policy.stored_at.set(time())
@@ -156,6 +176,8 @@ class Observer:
             action="Store",
             note=f"{sentence}; what was stored last stays in force",
         )
+        if not self._lead.leads():
+            return
         try:
             self._port.say(event)
         except KubeError as error:

@@ -48,5 +48,7 @@ class Term:
     epoch: int
     """Of the writes to the database."""
     states: dict[str, State] = field(default_factory=dict[str, State])
+    at_zero: bool = True
+    """Whether a pool has no pods, or it is not known yet."""
     failed: set[str] = field(default_factory=set[str])
     """Pools whose last write was refused, or of which nobody knows what became."""

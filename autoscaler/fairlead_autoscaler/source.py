@@ -7,11 +7,9 @@ was stored last stays in force. The scheduler reads versions, and asks nobody el
 
 from dataclasses import dataclass, replace
 
-import psycopg
-
-from fairlead import log, policy_store
+from fairlead import log
 from fairlead.policy import PolicyRefused
-from fairlead.store import Connection, Unreachable
+from fairlead_autoscaler.database import Database
 from fairlead_autoscaler.kube.port import Document, Documents
 
 _log = log.get("autoscaler.policy")
@@ -36,7 +34,12 @@ def counting(documents: Documents) -> Document | None:
     return None
 
 
-def follow(former: Followed, document: Document, connection: Connection) -> Followed:
+def is_known(former: Followed, document: Document) -> bool:
+    """Tell whether a document was dealt with already."""
+    return (former.name, former.version) == (document.name, document.version)
+
+
+def follow(former: Followed, document: Document, database: Database, *, epoch: int) -> Followed:
     """Store a document that is new, or say why it is refused; the same again changes nothing.
 
     A crash between the two leaves what was stored; the next controller stores it once more,
@@ -44,23 +47,20 @@ def follow(former: Followed, document: Document, connection: Connection) -> Foll
 
     Raises:
         Unreachable: the database does not answer; it is to be tried again.
+        Deposed: another controller leads, and this document may be an old one.
     """
-    if (former.name, former.version) == (document.name, document.version):
+    if is_known(former, document):
         return former
-    author = f"configmap {document.name}"
     seen = Followed(name=document.name, version=document.version, digest=former.digest)
-    try:
-        stored = policy_store.store(
-            connection,
-            document.text,
-            author=author[:128],
-            reason=f"resourceVersion {document.version}",
-        )
-    except PolicyRefused as error:
-        _log.warning("policy.refused", configmap=document.name, reason=str(error))
-        return replace(seen, refused=str(error))
-    except psycopg.Error as error:
-        raise Unreachable(" ".join(str(error).split())) from None
+    stored = database.store_policy(
+        document.text,
+        author=f"configmap {document.name}"[:128],
+        reason=f"resourceVersion {document.version}",
+        epoch=epoch,
+    )
+    if isinstance(stored, PolicyRefused):
+        _log.warning("policy.refused", configmap=document.name, reason=str(stored))
+        return replace(seen, refused=str(stored))
     if stored.new:
         _log.info(
             "policy.stored",
