@@ -14,7 +14,7 @@ from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.drains import MARK, Move, Place
 from fairlead_autoscaler.fleet import Fleet
 from fairlead_autoscaler.goal import Goal, Known, goal, is_empty
-from fairlead_autoscaler.guards import Guards, guards, stale_seconds
+from fairlead_autoscaler.guards import SILENT, Guards, guards, stale_seconds
 from fairlead_autoscaler.inputs import Inputs
 from fairlead_autoscaler.limits import Raise, raised
 from fairlead_autoscaler.reasons import Reason
@@ -87,8 +87,11 @@ def _learned(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _L
         rated = rates.learned(rated, demand, here.running)
         empty = is_empty(demand, here, start_seconds)
         empty_since = (empty_since or now) if empty else None
+    begun_at = state.begun_at or now
+    silent = (now - begun_at).total_seconds() if demand is None else stale
     state = replace(
         state,
+        begun_at=begun_at,
         rates=rated,
         starts=learned,
         empty_since=empty_since,
@@ -100,6 +103,7 @@ def _learned(state: State, inputs: Inputs, config: Autoscale) -> tuple[State, _L
         rates=rated,
         start_seconds=start_seconds,
         stale_seconds=stale,
+        silent_seconds=silent,
         empty_since=empty_since,
         replicas=replicas,
     )
@@ -146,7 +150,7 @@ def _step(state: State, look: _Look, sought: Goal, guarded: Guards) -> _Step:
         return _added(state, look, sought, guarded)
     if guarded.taking is not None:
         pods = place.replicas if guarded.returns else place.staying
-        surplus = sought.pods < pods or guarded.taking is Reason.DEMAND_STALE
+        surplus = sought.pods < pods or guarded.taking in SILENT
         reason = guarded.taking if surplus else sought.reason
         return _Step(move=drains.grown(state.drains, place, pods), pods=pods, reason=reason)
     recent = sought.pods

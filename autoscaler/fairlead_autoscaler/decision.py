@@ -21,6 +21,8 @@ class State:
     A new leader begins with an empty one, and chooses no pod to go within the first window.
     """
 
+    begun_at: datetime | None = None
+    """When it was looked at first."""
     rates: Rates | None = None
     starts: Starts = field(default_factory=Starts)
     points: tuple[Point, ...] = ()

@@ -6,6 +6,7 @@ from datetime import datetime
 from fairlead.policy.autoscale import PODS_MAX, Autoscale
 from fairlead_autoscaler import limits, schedules
 from fairlead_autoscaler.fleet import Fleet
+from fairlead_autoscaler.guards import silence
 from fairlead_autoscaler.inputs import Demand, Inputs
 from fairlead_autoscaler.rates import Rates
 from fairlead_autoscaler.reasons import OF_TERM, Reason, Term
@@ -27,6 +28,8 @@ class Known:
     start_seconds: float
     stale_seconds: float | None
     """How old the demand is, where that is too old; None: it is fresh."""
+    silent_seconds: float | None
+    """The same; where there never was one, for how long nobody has said anything."""
     empty_since: datetime | None
     """Since when nothing waits, runs or is about to fall due; None: something does."""
     replicas: int
@@ -55,12 +58,12 @@ class Goal:
 def goal(known: Known, inputs: Inputs, fleet: Fleet, config: Autoscale) -> Goal:
     """Return what the pool needs."""
     scheduled = schedules.bounds(config, inputs.now, ahead_seconds=known.start_seconds)
-    lowest = limits.floor_of(config, scheduled, stale_seconds=known.stale_seconds)
+    lowest = limits.floor_of(config, scheduled, silent_seconds=known.silent_seconds)
     if inputs.demand is None or known.stale_seconds is not None:
         sought = _blind(known, inputs)
     else:
         sought = _seeing(known, inputs, inputs.demand, fleet, config)
-    falls_back = limits.falls_back(config, known.stale_seconds)
+    falls_back = limits.falls_back(config, known.silent_seconds)
     lifted = Reason.FALLBACK if falls_back else Reason.FLOOR
     above = lowest > sought.pods
     bounded = limits.capped(max(sought.pods, lowest), config, scheduled)
@@ -89,7 +92,7 @@ def _blind(known: Known, inputs: Inputs) -> Goal:
     if known.replicas == 0 and inputs.pending:
         return Goal(pods=1, lasting=1, soon=1, reason=Reason.WOKEN)
     here = known.replicas
-    return Goal(pods=here, lasting=here, soon=here, reason=Reason.DEMAND_STALE)
+    return Goal(pods=here, lasting=here, soon=here, reason=silence(inputs.demand))
 
 
 def _seeing(

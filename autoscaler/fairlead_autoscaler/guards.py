@@ -5,7 +5,7 @@
 | DatabaseUnreachable | no | no | as they are; their marks lapse |
 | ForeignAutoscaler, ForeignWriter | no | no | the same |
 | Paused | no | no | the same |
-| DemandStale | what floors ask for | no | back to work |
+| DemandAwaited, DemandStale | what floors ask for | no | back to work |
 | ClusterStale | yes | no | go on emptying themselves |
 | RolloutStuck, RolloutInProgress | yes | no | back to work |
 | HeldIn | yes | no | back to work |
@@ -25,6 +25,7 @@ from fairlead_autoscaler.reasons import Reason
 
 STALE_AFTER_SECONDS = 15.0
 """What is known of the demand or of the cluster takes no pod away when it is older."""
+SILENT = frozenset({Reason.DEMAND_AWAITED, Reason.DEMAND_STALE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,12 +71,18 @@ def guards(
 def stale_seconds(demand: Demand | None, now: datetime) -> float | None:
     """Return how old a demand is that is too old to be used; None: it is fresh.
 
-    None at all is older than any.
+    None at all is older than any. One of a time to come is from before the database's clock was
+    set back, and nobody knows how old that makes it: as old as it is early.
     """
     if demand is None:
         return float("inf")
-    age = (now - demand.at).total_seconds()
+    age = abs((now - demand.at).total_seconds())
     return age if age > STALE_AFTER_SECONDS else None
+
+
+def silence(demand: Demand | None) -> Reason:
+    """Return what is said of a demand that is too old, or that never was."""
+    return Reason.DEMAND_AWAITED if demand is None else Reason.DEMAND_STALE
 
 
 def _anything(inputs: Inputs, standing: Standing, config: Autoscale) -> Reason | None:
@@ -88,7 +95,7 @@ def _taking(
     inputs: Inputs, fleet: Fleet, stale: float | None, config: Autoscale
 ) -> Reason | None:
     if stale is not None:
-        return Reason.DEMAND_STALE
+        return silence(inputs.demand)
     if (inputs.now - inputs.cluster_at).total_seconds() > STALE_AFTER_SECONDS:
         return Reason.CLUSTER_STALE
     if _rolls(inputs.deployment):

@@ -60,26 +60,27 @@ def capped(pods: int, config: Autoscale, scheduled: Bounds) -> Bounded:
     return _least(pods, caps)
 
 
-def floor_of(config: Autoscale, scheduled: Bounds, *, stale_seconds: float | None) -> int:
+def floor_of(config: Autoscale, scheduled: Bounds, *, silent_seconds: float | None) -> int:
     """Return the pods that there are at least.
 
     Args:
         config: The pool's.
         scheduled: What schedules say.
-        stale_seconds: How old the demand is, where it is too old to be used; else None.
+        silent_seconds: For how long the scheduler has been silent, where that is too long; else
+            None.
     """
     floors = [config.min, scheduled.min or 0]
-    if falls_back(config, stale_seconds):
+    if falls_back(config, silent_seconds):
         assert config.fallback is not None
         floors.append(config.fallback.replicas)
     return max(floors)
 
 
-def falls_back(config: Autoscale, stale_seconds: float | None) -> bool:
+def falls_back(config: Autoscale, silent_seconds: float | None) -> bool:
     """Tell whether the scheduler has been silent for so long that the fallback counts."""
-    if config.fallback is None or stale_seconds is None:
+    if config.fallback is None or silent_seconds is None:
         return False
-    return stale_seconds >= config.fallback.after.total_seconds()
+    return silent_seconds >= config.fallback.after.total_seconds()
 
 
 def raised(

@@ -57,6 +57,8 @@ class Reason(StrEnum):
 
     # What forbids adding, taking away, or both.
     DATABASE_UNREACHABLE = "DatabaseUnreachable"
+    DEMAND_AWAITED = "DemandAwaited"
+    """The scheduler has never said what the pool needs: it starts, or the pool is a new one."""
     DEMAND_STALE = "DemandStale"
     CLUSTER_STALE = "ClusterStale"
     FALLBACK = "Fallback"

@@ -5,7 +5,7 @@
 | Ready | nothing may be done: PostgreSQL does not answer, or another one writes |
 | Active | the pool is at zero |
 | ScalingLimited | a limit holds pods back, or something forbids to take them away |
-| MetricsStale | what is known of the demand or of the cluster is too old |
+| MetricsStale | what is known of the demand or of the cluster is too old, or nothing is yet |
 | Paused | somebody switched off all or a part of it |
 
 The reason of a decision is no transition: near a boundary it is another one every few ticks,
@@ -41,6 +41,7 @@ _OF_REASON = {
     Reason.DATABASE_UNREACHABLE: (Condition.READY, Condition.METRICS_STALE),
     Reason.FOREIGN_WRITER: (Condition.READY,),
     Reason.FOREIGN_AUTOSCALER: (Condition.READY,),
+    Reason.DEMAND_AWAITED: (Condition.METRICS_STALE,),
     Reason.DEMAND_STALE: (Condition.METRICS_STALE,),
     Reason.CLUSTER_STALE: (Condition.METRICS_STALE,),
     Reason.PAUSED: (Condition.PAUSED,),

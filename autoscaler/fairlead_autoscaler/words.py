@@ -22,6 +22,7 @@ SENTENCES = {
     Reason.AT_STEP: "no more than twice as many, or eight more, are added in 15 s",
     Reason.PODS_UNSCHEDULABLE: "pods that were added find no node",
     Reason.DATABASE_UNREACHABLE: "PostgreSQL does not answer: everything stays as it is",
+    Reason.DEMAND_AWAITED: "the scheduler has said nothing yet: nothing is taken away",
     Reason.DEMAND_STALE: "the scheduler has been silent for 15 s: nothing is taken away",
     Reason.CLUSTER_STALE: "nothing was heard of the pods for 15 s: nothing is taken away",
     Reason.FALLBACK: "the scheduler is silent, and the pool gets the fallback's pods",

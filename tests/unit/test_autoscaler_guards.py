@@ -57,7 +57,7 @@ def silent(inputs: Inputs) -> Inputs:
         (silent(look(10)), {}, Reason.DATABASE_UNREACHABLE),
         (look(10), {"pause": True}, Reason.PAUSED),
         (look(10, STALE), {}, Reason.DEMAND_STALE),
-        (replace(look(10), demand=None), {}, Reason.DEMAND_STALE),
+        (replace(look(10), demand=None), {}, Reason.DEMAND_AWAITED),
         (unwatched(look(10)), {}, Reason.CLUSTER_STALE),
         (rolling(look(10)), {}, Reason.ROLLOUT_IN_PROGRESS),
         (stuck(look(10)), {}, Reason.ROLLOUT_STUCK),
@@ -120,13 +120,33 @@ def test_pods_are_added_unless_that_is_forbidden(
 
 
 @pytest.mark.parametrize(
-    ("age", "expected"), [(15.0, None), (15.1, Reason.DEMAND_STALE), (-5.0, None)]
+    ("age", "expected"),
+    [
+        (15.0, None),
+        (15.1, Reason.DEMAND_STALE),
+        (-5.0, None),
+        (-15.1, Reason.DEMAND_STALE),
+    ],
 )
 def test_a_word_is_stale_after_fifteen_seconds(age: float, expected: Reason | None) -> None:
-    """One from the future is fresh."""
+    """One from far in the future is from before the database's clock was set back."""
     found = decide(State(), look(1, demand(NOW - seconds(age))), pool())
 
     assert expected == next(iter(found.forbidden), None)
+
+
+def test_the_fallback_waits_for_a_first_word_as_long_as_for_another_one() -> None:
+    """A release that has just begun is not one whose scheduler has gone silent."""
+    config = pool(fallback={"replicas": 7, "after": "60s"})
+    inputs = replace(look(0), demand=None)
+    first = decide(State(), inputs, config)
+    scales = [
+        decide(first.state, replace(inputs, now=NOW + seconds(after)), config).scale
+        for after in (59, 60)
+    ]
+
+    assert (Reason.DEMAND_AWAITED, None) == (first.reason, first.scale)
+    assert [None, 7] == scales
 
 
 @pytest.mark.parametrize(("age", "expected"), [(15.0, None), (15.1, Reason.CLUSTER_STALE)])

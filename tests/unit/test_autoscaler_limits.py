@@ -58,7 +58,7 @@ def test_the_highest_floor_counts(
     given: dict[str, object], scheduled: Bounds, stale: float | None, expected: int
 ) -> None:
     """The fallback's only when the scheduler has been silent for long enough."""
-    assert expected == floor_of(pool(**given), scheduled, stale_seconds=stale)
+    assert expected == floor_of(pool(**given), scheduled, silent_seconds=stale)
 
 
 @pytest.mark.parametrize(

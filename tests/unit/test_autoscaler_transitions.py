@@ -39,6 +39,7 @@ def after(*looks: tuple[float, tuple[Reason, ...]]) -> tuple[list[bool], tuple[T
         (Reason.DATABASE_UNREACHABLE, {Condition.READY, Condition.METRICS_STALE}),
         (Reason.FOREIGN_WRITER, {Condition.READY}),
         (Reason.FOREIGN_AUTOSCALER, {Condition.READY}),
+        (Reason.DEMAND_AWAITED, {Condition.METRICS_STALE}),
         (Reason.DEMAND_STALE, {Condition.METRICS_STALE}),
         (Reason.CLUSTER_STALE, {Condition.METRICS_STALE}),
         (Reason.PAUSED, {Condition.PAUSED}),
