@@ -82,8 +82,9 @@ class AutoscalerSettings(DatabaseSettings):
     tick_seconds: float = Field(
         default=5.0,
         ge=0.5,
-        le=60,
-        description="Seconds between two decisions; a pool that wakes is decided on at once.",
+        le=15,
+        description="Seconds between two decisions; a pool that wakes is decided on at once. "
+        "A mark holds for 60 s, and has to outlive several.",
     )
     health_port: int | None = Field(
         default=None,
