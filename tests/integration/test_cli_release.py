@@ -33,6 +33,24 @@ def test_a_worker_is_released_by_hand(fairlead: Fairlead, db: Connection[TupleRo
     )
 
 
+def test_a_worker_whose_pod_is_on_its_way_out_is_listed_as_such(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Draining while it finishes what it runs, drained once it is empty."""
+    lease(db, insert(db, kind="k"))
+    db.execute("UPDATE fairlead.worker_leases SET pod_uid = 'uid'")
+    db.execute(
+        "INSERT INTO fairlead.pod_drains (pod_uid, pool, drain_until, epoch)"
+        " VALUES ('uid', 'default', now() + interval '1 minute', 1)"
+    )
+    assert " draining " in fairlead("workers", "list")
+    db.execute("UPDATE fairlead.pod_drains SET drained_at = now()")
+    assert " drained " in fairlead("workers")
+    db.execute("UPDATE fairlead.pod_drains SET drain_until = now()")
+
+    assert " live " in fairlead("workers")
+
+
 def test_a_name_of_several_workers_is_not_enough_to_release_one(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:

@@ -37,6 +37,13 @@ def _lease(row: Row) -> str:
     return words.until(cast("datetime", row["lease_until"]), now=now)
 
 
+def _state(row: Row) -> str:
+    """Return what the worker does; of a living one also whether its pod is on its way out."""
+    if row["state"] != "live" or row["drain_until"] is None:
+        return str(row["state"])
+    return "draining" if row["drained_at"] is None else "drained"
+
+
 def _up(row: Row) -> str:
     until = row["dead_at"] or row["now"]
     return words.since(cast("datetime", row["started_at"]), now=cast("datetime", until))
@@ -46,7 +53,7 @@ COLUMNS = (
     show.Column("id", lambda row: str(row["id"]), right=True),
     show.text("name", "name"),
     show.text("pool", "pool"),
-    show.text("state", "state"),
+    show.Column("state", _state),
     show.Column("running", lambda row: f"{row['running']}/{row['slots']}", right=True),
     show.Column("up", _up, right=True),
     show.Column("lease ends in", _lease, right=True),
