@@ -32,7 +32,7 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -136,8 +136,14 @@ chart: setup ## lint, test and package the Helm chart into dist (wants helm)
 	$(PYTEST) tests/chart
 	helm package charts/fairlead --destination dist
 
+E2E = IMAGE=$(IMAGE) IMAGE_BASE=$(IMAGE_BASE) IMAGE_ARGS='$(IMAGE_ARGS)' PYTHON=$(BIN)/python MAKE=$(MAKE) \
+  TEST_PROCESSES=$(TEST_PROCESSES) tests/cluster/run
+
 e2e: setup ## run the tests on a real cluster: the one that KUBECONFIG names, else one of kind's
-	+@IMAGE=$(IMAGE) IMAGE_BASE=$(IMAGE_BASE) PYTHON=$(BIN)/python MAKE=$(MAKE) tests/cluster/run
+	+@$(E2E)
+
+e2e-long: setup ## the same with faults of two minutes, jobs of one, and a hundred repeats (half an hour)
+	+@LONG=yes FAIRLEAD_TEST_FAULT_SECONDS=120 FAIRLEAD_TEST_JOB_SECONDS=60 $(E2E)
 
 constraints: ## pin the newest allowed versions anew
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins

@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 
 import psycopg
@@ -10,13 +10,13 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.support import cluster
+from tests.support import cluster, nodes
 from tests.support.chart import Object
 from tests.support.cluster import NAMED, Release
 from tests.support.sightings import Record, recorded
 
 _DATABASE_POD = f"{NAMED}-trial-database-0"
-_FORWARDED = re.compile(r"127\.0\.0\.1:(\d+)")
+_LISTENS = re.compile(r"127\.0\.0\.1:(\d+)")
 
 # `brief` cuts short what runs for longer than two seconds after its pod was told to go.
 VALUES: Object = {
@@ -28,8 +28,8 @@ VALUES: Object = {
                     "objective": "30s",
                     "min": 0,
                     "max": 6,
-                    "stabilization": "10s",
-                    "keep": "10s",
+                    "stabilization": "5s",
+                    "keep": "5s",
                 },
             },
             "brief": {
@@ -42,6 +42,13 @@ VALUES: Object = {
     ),
     "trialDatabase": {"enabled": True, "image": cluster.image(cluster.DATABASE_IMAGE)},
 }
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol() -> Generator[None, object, object]:
+    """Run no test while another process has the node's components stopped."""
+    with nodes.shared():
+        return (yield)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -71,12 +78,18 @@ def record(release: Release) -> Iterator[Record]:
 
 
 @pytest.fixture(scope="module")
-def db(release: Release) -> Iterator[Connection[TupleRow]]:
-    """Yield a connection to the release's trial database, as its superuser."""
+def opened(release: Release) -> str:
+    """Return the release's trial database's pod, once it lets the tests in."""
     words = ("psql", "-h/tmp", "-Upostgres", "-dfairlead", "-c")
     release.kubectl("exec", _DATABASE_POD, "--", *words, "ALTER ROLE postgres PASSWORD 'trial'")
+    return _DATABASE_POD
+
+
+@pytest.fixture
+def db(release: Release, opened: str) -> Iterator[Connection[TupleRow]]:
+    """Yield a connection to the release's trial database, as its superuser."""
     with (
-        forwarded(release, _DATABASE_POD, 5432) as port,
+        forwarded(release, opened, 5432) as port,
         psycopg.connect(
             f"postgresql://postgres:trial@127.0.0.1:{port}/fairlead", autocommit=True
         ) as connection,
@@ -87,43 +100,57 @@ def db(release: Release) -> Iterator[Connection[TupleRow]]:
 @contextmanager
 def forwarded(release: Release, pod: str, port: int) -> Generator[int]:
     """Yield the port of this machine behind which a pod's is."""
-    words = [
+    with _listening(release, "port-forward", pod, f":{port}") as ours:
+        yield ours
+
+
+@contextmanager
+def proxied(release: Release) -> Generator[int]:
+    """Yield the port of this machine behind which the API server is, without a password."""
+    with _listening(release, "proxy", "--port=0") as ours:
+        yield ours
+
+
+@contextmanager
+def _listening(release: Release, *words: str) -> Generator[int]:
+    command = [
         "/usr/bin/env",
         f"KUBECONFIG={cluster.KUBECONFIG}",
         "kubectl",
         f"--namespace={release.namespace}",
-        "port-forward",
-        pod,
-        f":{port}",
+        *words,
     ]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
             said = process.stdout.readline()
-            match = _FORWARDED.search(said)
-            assert match is not None, f"kubectl port-forward said {said!r}"
+            match = _LISTENS.search(said)
+            assert match is not None, f"kubectl {words[0]} said {said!r}"
             yield int(match[1])
         finally:
             process.kill()
 
 
-@pytest.fixture(scope="session")
-def figures(request: pytest.FixtureRequest) -> dict[str, float]:
-    """Return a place for measured seconds, which are told at the end of the run."""
+@pytest.fixture
+def figures(record_property: Callable[[str, object], None]) -> Iterator[dict[str, float]]:
+    """Yield a place for measured seconds, which are told at the end of the run."""
     found: dict[str, float] = {}
-    request.config.stash[_FIGURES] = found
-    return found
-
-
-_FIGURES = pytest.StashKey[dict[str, float]]()
-
-
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> None:
-    """Tell what was measured."""
-    found = config.stash.get(_FIGURES, None) or {}
-    if found:
-        terminalreporter.section("measured on the cluster, in seconds")
+    yield found
     for name, seconds in found.items():
+        record_property(name, seconds)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Tell what was measured, in whichever process."""
+    measured = [
+        (name, seconds)
+        for reports in terminalreporter.stats.values()
+        for each in reports
+        if isinstance(each, pytest.TestReport) and each.when == "teardown"
+        for name, seconds in each.user_properties
+        if isinstance(seconds, float)
+    ]
+    if measured:
+        terminalreporter.section("measured on the cluster, in seconds")
+    for name, seconds in measured:
         terminalreporter.write_line(f"{seconds:8.3f}  {name}")

@@ -4,7 +4,6 @@ The tests go on with one release, in the order in which they stand here. Each fa
 20 s; FAIRLEAD_TEST_FAULT_SECONDS says otherwise.
 """
 
-import os
 import secrets
 from collections.abc import Iterator
 from time import monotonic
@@ -20,6 +19,13 @@ from tests.support import cluster, jobs, nodes
 from tests.support.chart import Object, at
 from tests.support.cluster import NAMED, POOL, Release
 from tests.support.databases import fast_folder, running_server
+from tests.support.leaders import (
+    TAKEOVER_SECONDS,
+    await_holder,
+    await_leader,
+    kill,
+    processes,
+)
 from tests.support.sightings import Record, is_ready, was_ready
 from tests.support.waiting import until
 
@@ -28,10 +34,9 @@ if why := cluster.missing():
 if not cluster.NODE_ADDRESS:
     pytest.skip("NODE_ADDRESS is empty: pods reach no PostgreSQL here", allow_module_level=True)
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(cluster.TIMEOUT_SECONDS)
 
-FAULT_SECONDS = float(os.environ.get("FAIRLEAD_TEST_FAULT_SECONDS", "20"))
-TAKEOVER_SECONDS = 13.0
+FAULT_SECONDS = cluster.FAULT_SECONDS
 
 WAITS = "password authentication failed"
 PASSWORD = secrets.token_hex(12)
@@ -46,8 +51,8 @@ VALUES: Object = {
                     "objective": "20s",
                     "min": 0,
                     "max": 4,
-                    "stabilization": "10s",
-                    "keep": "10s",
+                    "stabilization": "5s",
+                    "keep": "5s",
                 },
             }
         }
@@ -126,15 +131,6 @@ def wrongly_gone(record: Record) -> list[str]:
     ]
 
 
-def await_leader(release: Release, *, other_than: str = "") -> str:
-    """Wait until another of the autoscaler's pods holds the Lease; return which."""
-    return until(
-        lambda: leader if (leader := release.leader()) not in {"", other_than} else None,
-        what="a leader" + (f" other than {other_than}" if other_than else ""),
-        seconds=40,
-    )
-
-
 def logs(release: Release, component: str) -> str:
     """Return what a component's pods have logged; nothing while none has started."""
     label = f"--selector=app.kubernetes.io/component={component}"
@@ -147,11 +143,6 @@ def logs(release: Release, component: str) -> str:
 def restarts(pod: Object) -> int:
     """Return how often a pod's container was started again."""
     return cast("int", at(pod, "status", "containerStatuses", 0, "restartCount"))
-
-
-def uid_of(release: Release, pod: str) -> str:
-    """Return a pod's UID."""
-    return str(at(release.got("pod", pod), "metadata", "uid"))
 
 
 def test_a_wrong_secret_is_waited_out_and_what_is_waited_for_is_said(
@@ -181,14 +172,13 @@ def test_a_wrong_secret_is_waited_out_and_what_is_waited_for_is_said(
 def test_a_leader_that_is_killed_is_followed_within_13_seconds(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
-    """The autoscaler's leader is deleted by force while load comes: another goes on."""
+    """The autoscaler's leader is killed while load comes: another goes on."""
     load = jobs.inserted(db, 24, seconds=3)
-    former = await_leader(release)
+    former = await_holder(release)
 
-    release.kubectl("delete", "pod", former, "--force", "--grace-period=0")
-    killed = monotonic()
+    killed = kill(release, former)
 
-    await_leader(release, other_than=former)
+    await_holder(release, other_than=former)
     figures["leader killed: to another one"] = monotonic() - killed
     assert figures["leader killed: to another one"] <= TAKEOVER_SECONDS
     assert 24 == load.await_end().succeeded
@@ -202,7 +192,7 @@ def test_a_leader_that_is_frozen_is_followed_and_writes_nothing_when_it_goes_on(
     """A frozen leader's Lease lapses; it goes on as one that does not lead."""
     load = jobs.inserted(db, 24, seconds=3)
     former = await_leader(release)
-    with nodes.frozen(nodes.of_pod(uid_of(release, former))):
+    with nodes.frozen(processes(release, former)):
         stopped = monotonic()
         follower = await_leader(release, other_than=former)
         figures["leader frozen: to another one"] = monotonic() - stopped
@@ -223,13 +213,13 @@ def test_a_frozen_api_server_takes_no_pod_away(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
     """While the API server hangs jobs run on; when it answers, pods are added at once."""
-    first = jobs.inserted(db, 4, seconds=1)
-    first.await_end()
-    with nodes.frozen(nodes.of_component("kube-apiserver")):
-        load = jobs.inserted(db, 40, seconds=3)
-        held_for(db, FAULT_SECONDS)
-        assert load.ended().succeeded > 0
-    answers = monotonic()
+    with nodes.alone():
+        jobs.inserted(db, 4, seconds=1).await_end()
+        with nodes.frozen(nodes.of_component("kube-apiserver")):
+            load = jobs.inserted(db, 40, seconds=3)
+            held_for(db, FAULT_SECONDS)
+            assert load.ended().succeeded > 0
+        answers = monotonic()
 
     await_leader(release)
     figures["API server frozen: from its answer to a leader"] = monotonic() - answers
@@ -288,14 +278,15 @@ def test_a_frozen_kubelet_has_no_busy_pod_taken(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
     """While the kubelet hangs nobody reports drained, and so nobody is taken away."""
-    load = jobs.inserted(db, 30, seconds=2)
-    load.await_running(8)
-    with nodes.frozen(nodes.of_component("kubelet")):
-        held_for(db, FAULT_SECONDS)
-        here = {str(at(each, "metadata", "uid")) for each in release.pods("worker")}
-        told = {each.uid for each in record.told_to_go() if is_ready(each.object)}
-        assert set() == here & told
-    goes_on = monotonic()
+    with nodes.alone():
+        load = jobs.inserted(db, 30, seconds=2)
+        load.await_running(8)
+        with nodes.frozen(nodes.of_component("kubelet")):
+            held_for(db, FAULT_SECONDS)
+            here = {str(at(each, "metadata", "uid")) for each in release.pods("worker")}
+            told = {each.uid for each in record.told_to_go() if is_ready(each.object)}
+            assert set() == here & told
+        goes_on = monotonic()
 
     assert (30, 1) == ((ended := load.await_end()).succeeded, ended.attempts)
     until(

@@ -22,7 +22,7 @@ if why := cluster.missing():
 if not cluster.NODE_ADDRESS:
     pytest.skip("NODE_ADDRESS is empty: pods reach no proxy here", allow_module_level=True)
 
-pytestmark = pytest.mark.timeout(400)
+pytestmark = pytest.mark.timeout(cluster.TIMEOUT_SECONDS)
 
 CONFIG = ("kubectl", "config", "view", "--minify", "--output=json")
 ADOPT = ("fairlead", "autoscaler", "adopt", "--kubeconfig=/etc/way/config")
@@ -32,8 +32,8 @@ SMALL: Object = {
     "objective": "20s",
     "min": 0,
     "max": 2,
-    "stabilization": "10s",
-    "keep": "10s",
+    "stabilization": "2s",
+    "keep": "2s",
 }
 TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 

@@ -25,6 +25,15 @@ DATABASE_IMAGE = os.environ.get("FAIRLEAD_TEST_DATABASE_IMAGE", "")
 NODE_ADDRESS = os.environ.get("FAIRLEAD_TEST_NODE_ADDRESS", "")
 """This machine as pods reach it: a PostgreSQL for them listens there. Empty: they cannot."""
 
+FAULT_SECONDS = float(os.environ.get("FAIRLEAD_TEST_FAULT_SECONDS", "20"))
+"""How long what is stopped stays so."""
+
+JOB_SECONDS = float(os.environ.get("FAIRLEAD_TEST_JOB_SECONDS", "20"))
+"""How long the jobs take that run through a rollout."""
+
+TIMEOUT_SECONDS = 400.0 + 10 * FAULT_SECONDS
+"""Of a test, which may also wait for the end of another process's."""
+
 RELEASE = "shop"
 NAMED = f"{RELEASE}-fairlead"
 """What the names of the release's objects begin with."""
@@ -140,10 +149,13 @@ class Release:
         """Return how many pods a Deployment is asked for."""
         return cast("int", at(self.got("deployment", deployment), "spec", "replicas"))
 
+    def holder(self) -> str:
+        """Return the autoscaler's process that holds the Lease; empty: nobody does."""
+        return str(at(self.got("lease", AUTOSCALER), "spec", "holderIdentity") or "")
+
     def leader(self) -> str:
         """Return the autoscaler's pod that holds the Lease; empty: nobody does."""
-        holder = str(at(self.got("lease", AUTOSCALER), "spec", "holderIdentity") or "")
-        return holder.partition("_")[0]
+        return self.holder().partition("_")[0]
 
     def status(self) -> Object:
         """Return what the autoscaler says in its ConfigMap; empty before it says anything."""

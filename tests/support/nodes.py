@@ -1,9 +1,15 @@
-"""Processes of a cluster whose only node is this machine, held still as a fault."""
+"""Processes of a cluster whose only node is this machine, held still as a fault.
 
+Several test processes may share the node. Each holds a lock with the others while one of its
+tests runs, and alone while it stops what all of them need.
+"""
+
+import fcntl
 import os
 import signal
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 PIDS = os.environ.get("FAIRLEAD_TEST_NODE_PIDS", "")
@@ -29,6 +35,54 @@ def of_pod(uid: str) -> tuple[int, ...]:
         if any(name in groups for name in names) and not command.startswith(_PAUSE):
             found.append(int(folder.name))
     return tuple(found)
+
+
+@contextmanager
+def shared() -> Generator[None]:
+    """Have the node's components go on for the length of the block."""
+    if not PIDS:
+        yield
+        return
+    node, gate = _locks()
+    fcntl.flock(gate, fcntl.LOCK_EX)
+    fcntl.flock(node, fcntl.LOCK_SH)
+    fcntl.flock(gate, fcntl.LOCK_UN)
+    try:
+        yield
+    finally:
+        fcntl.flock(node, fcntl.LOCK_UN)
+
+
+@contextmanager
+def alone() -> Generator[None]:
+    """Wait until no other test process runs a test, and let none begin; within `shared`.
+
+    Whoever waits here holds the gate, so that others cannot go on passing it; and it lets go of
+    the node before, since another one may wait at the gate for just that.
+    """
+    node, gate = _locks()
+    fcntl.flock(node, fcntl.LOCK_UN)
+    fcntl.flock(gate, fcntl.LOCK_EX)
+    fcntl.flock(node, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        fcntl.flock(node, fcntl.LOCK_SH)
+        fcntl.flock(gate, fcntl.LOCK_UN)
+
+
+@cache
+def _locks() -> tuple[int, int]:
+    """Open what the processes of one run lock: the node, and the gate before it."""
+    names = ("kubelet.pid", "kube-apiserver.pid")
+    node, gate = (os.open(Path(PIDS) / name, os.O_RDONLY) for name in names)
+    return node, gate
+
+
+def killed(pids: Iterable[int]) -> None:
+    """Kill processes at once, as a machine does that is out of memory."""
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager
