@@ -105,7 +105,7 @@ def conninfo(settings: Address) -> str:
 
 
 def connect(settings: Address, *, name: str) -> Connection:
-    """Open one autocommitting session, called `name` in `pg_stat_activity`.
+    """Open one autocommitting session called `name`, which prepares nothing.
 
     Raises:
         Unreachable: with one sentence that says why.
@@ -117,7 +117,7 @@ def connect(settings: Address, *, name: str) -> Connection:
             autocommit=True,
             application_name=f"fairlead {name}",
             connect_timeout=settings.connect_timeout_seconds,
-            prepare_threshold=2 if settings.database_direct else None,
+            prepare_threshold=None,  # a session that is shared would be left with it
             # The kernel asks the silent side when half of the time is over, and gives it up at
             # its end; what was sent and is not acknowledged counts from when it was sent.
             keepalives_idle=silence_seconds // 2,
@@ -138,6 +138,7 @@ def connect_service(settings: Address, *, name: str) -> Connection:
     """
     connection = connect(settings, name=name)
     if settings.database_direct:
+        connection.prepare_threshold = 2
         try:
             for setting in SESSION:
                 connection.execute(setting.encode())
