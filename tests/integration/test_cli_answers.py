@@ -209,10 +209,11 @@ def test_a_login_that_may_not_migrate_is_told_who_may(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Making a schema is the right of the database's owner."""
-    with login(database_url, "fairlead_enqueue") as name:
-        db.execute("DROP SCHEMA fairlead CASCADE")
+    """Making a schema is the right of the database's owner, and changing it of its own."""
+    with login(database_url, "fairlead_admin") as name:
         monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+        assert fairlead("migrate", code=2).endswith(": log in as the owner of the schema\n")
+        db.execute("DROP SCHEMA fairlead CASCADE")
 
         assert fairlead("migrate", code=2).endswith(": log in as the owner of the database\n")
 

@@ -57,9 +57,7 @@ def _of_the_database(error: psycopg.Error) -> str:
         case errors.CheckViolation() if error.diag.constraint_name:
             return f"refused: {bound(error.diag.constraint_name)}{_value(error.diag)}"
         case errors.InsufficientPrivilege():
-            who = "a member of fairlead_admin, or as the schema's owner"
-            who = "the owner of the database" if "for database" in said else who
-            return f"{said}: log in as {who}"
+            return f"{said}: log in as a member of fairlead_admin, or as the schema's owner"
         case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
             return f"{said}: the schema is not this version's, run `fairlead migrate`"
         case errors.LockNotAvailable():

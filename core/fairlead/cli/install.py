@@ -12,6 +12,8 @@ from fairlead.cli.problem import Problem
 if TYPE_CHECKING:
     from psycopg.errors import Diagnostic
 
+    from fairlead.store import Connection
+
 
 def add_to(app: typer.Typer) -> None:
     """Add the commands."""
@@ -32,7 +34,7 @@ def run_migrations(
     as_json: show.AsJson = False,
 ) -> None:
     """Install or upgrade the schema. Safe to repeat, and to run from many places."""
-    from fairlead.migrate import migrate, plan, schema_state
+    from fairlead.migrate import plan, schema_state
 
     patience = read("--wait", wait, words.duration) or timedelta(0)
     with waiting.connected(within=patience) as connection:
@@ -55,7 +57,7 @@ def run_migrations(
                 )
 
         connection.add_notice_handler(keep)
-        ran = migrate(connection, rls=rls)
+        ran = _migrated(connection, rls=rls)
         state = schema_state(connection)
     if as_json:
         show.print_json({"version": state.version, "ran": ran, "warnings": warnings})
@@ -69,6 +71,19 @@ def run_migrations(
         if state.version > state.needed
         else f"the schema is version {state.version}"
     )
+
+
+def _migrated(connection: "Connection", *, rls: bool) -> tuple[str, ...]:
+    from psycopg.errors import InsufficientPrivilege
+
+    from fairlead.migrate import migrate
+
+    try:
+        return migrate(connection, rls=rls)
+    except InsufficientPrivilege as error:
+        said = error.diag.message_primary or ""
+        of = "database" if "for database" in said else "schema"
+        raise Problem(f"{said}: log in as the owner of the {of}") from None
 
 
 def show_version(*, as_json: show.AsJson = False) -> None:
