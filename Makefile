@@ -1,12 +1,12 @@
 # Needs make and Python >= 3.11; everything else goes into .venv.
 
 PYTHON ?= python3
-# How many test processes run side by side; each has a PostgreSQL of its own. They wait for a third of
-# their time, so two cores have work for three.
-TEST_PROCESSES ?= 3
+# How many test processes run side by side: TEST_PROCESSES, or 3, each with a PostgreSQL of its own. They
+# wait for a third of their time, so two cores have work for three. On a cluster its own default holds.
+PROCESSES := $(or $(TEST_PROCESSES),3)
 
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest --numprocesses=$(TEST_PROCESSES) --dist=loadgroup
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(PROCESSES) --dist=loadgroup
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := .venv/ready-$(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
 
@@ -67,7 +67,7 @@ test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well
 test-lowest: ## run a part of the tests on the lowest versions that are allowed
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,test]' $$($(PYTHON) -c "$$LOWEST")
-	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(TEST_PROCESSES) tests/unit $(LOWEST_TESTS)
+	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(PROCESSES) tests/unit $(LOWEST_TESTS)
 	rm -rf .venv-lowest
 
 test-kubernetes: setup ## run the tests of the cluster's API with both majors of the client
