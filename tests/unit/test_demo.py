@@ -11,7 +11,7 @@ from fairlead.demo import picture, report, sources
 from fairlead.demo.report import Change, Verdict, Wait, Workers
 from fairlead.demo.screen import screen
 from fairlead.demo.sources import Classes
-from fairlead.demo.watch import Reading, Ruling, Scaled, line, ruled, why
+from fairlead.demo.watch import Reading, Ruling, Scaled, draw, line, ruled, why
 from fairlead_autoscaler.words import SENTENCES
 
 RULING = Ruling(2, "0123456789ab", ("a package", "one with a long name"), 1.0)
@@ -81,6 +81,18 @@ def test_why_there_are_so_many_workers_stands_under_each_progress_line(says: str
     assert f"2 workers: {says}" == why(scaled)
     assert 2 == sum(text.startswith(f"{'':9}2 workers: {says[:40]}") for text in said)
     assert 80 >= max(map(len, said))
+
+
+def test_the_live_view_says_why_before_any_worker_is_there() -> None:
+    """Who leads stands in one line though the table below it is empty."""
+    out = StringIO()
+    seen = replace(reading(seconds=1.0), scaled=SCALED, leader="scheduler-a", workers=())
+
+    Console(file=out, width=100).print(draw(seen))
+
+    said = out.getvalue()
+    assert f"2 workers: {SCALED.says}" in said
+    assert "leader: scheduler-a" in said
 
 
 def test_the_tables_fit_80_columns_and_say_what_is_waited_for() -> None:

@@ -217,7 +217,7 @@ def _tenant_table(reading: Reading) -> Table:
 
 def _worker_table(reading: Reading) -> Table:
     table = Table(title=f"leader: {reading.leader}", box=None, pad_edge=False)
-    table.add_column("worker")
+    table.add_column("worker", min_width=9)  # the title is there before any worker
     table.add_column("busy slots")
     for each in reading.workers:
         table.add_row(each.name, "■" * each.running + "·" * max(0, each.slots - each.running))
