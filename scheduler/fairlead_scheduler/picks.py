@@ -324,10 +324,14 @@ class Picks:
         jobs, flights, queue, heads = self.jobs, self._ledger.flights, lane.queue, lane.heads
         ready, rank, rows, tags = heads.ready, heads.rank, queue.rows, queue.tags
         weight, queue_weight, queue_start = lane.weight, queue.weight, queue.start
-        usual_us, first, before = lane.expected_us, queue.first, len(jobs)
+        usual_us, before = lane.expected_us, len(jobs)
         cost_us, step, queue_step = NEVER, 0, 0
         tag = start = lane.start
-        end, scale = tag + self._turn_us, queue.scale
+        end, least = tag + self._turn_us, 0
+        follows = len(tags) > queue.first and tag >= tags[-1]
+        if follows:
+            behind, scale = tag - tags[-1], queue.scale
+            least = rows[-1].root_tag + (behind if scale == 1.0 else int(behind * scale))
         while start < end and queue_start < rival and len(jobs) < jobs_max and ready:
             head = ready.popleft()
             job_id, _, hint_us, seen_us = head
@@ -340,17 +344,17 @@ class Picks:
             if expected_us != cost_us:
                 cost_us = expected_us
                 step, queue_step = moves(cost_us, weight), moves(cost_us, queue_weight)
-            root_tag, follows = queue_start, len(tags) > first and tag >= tags[-1]
             if follows:
-                behind = tag - tags[-1] if scale == 1.0 else int((tag - tags[-1]) * scale)
-                root_tag = max(root_tag, rows[-1].root_tag + behind)
-            flight = flights[job_id] = Flight(lane, head, rank, root_tag, cost_us)
-            if follows:
+                least = max(least, queue_start)
+                flights[job_id] = flight = Flight(lane, head, rank, least, cost_us)
                 rows.append(flight)
                 tags.append(tag)
-            elif queue.place(tag, flight, self._ledger.floor):
-                self._ledger.fronts.show(flight)
-            jobs.append((job_id, flight.root_tag, cost_us, seen_us))
+            else:
+                flights[job_id] = flight = Flight(lane, head, rank, queue_start, cost_us)
+                if queue.place(tag, flight, self._ledger.floor):
+                    self._ledger.fronts.show(flight)
+                least, follows = flight.root_tag, tags[-1] == tag
+            jobs.append((job_id, least, cost_us, seen_us))
             start += step
             queue_start += queue_step
         lane.start, queue.start = start, queue_start
