@@ -86,7 +86,7 @@ def told(
         _next(
             known.get(condition),
             condition,
-            tuple(each for each in reasons if condition in _conditions(each)),
+            tuple(each for each in reasons if condition in conditions_of(each)),
             now,
         )
         for condition in Condition
@@ -99,7 +99,8 @@ def changed(former: tuple[Told, ...], later: tuple[Told, ...]) -> bool:
     return any(each.reason is not before.get(each.condition) for each in later)
 
 
-def _conditions(reason: Reason) -> tuple[Condition, ...]:
+def conditions_of(reason: Reason) -> tuple[Condition, ...]:
+    """Return the conditions that a reason speaks against."""
     return _OF_REASON.get(reason, (Condition.SCALING_LIMITED,))
 
 

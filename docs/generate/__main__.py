@@ -5,7 +5,7 @@ from pathlib import Path
 
 import psycopg
 
-from docs.generate import chart, cli, performance, policy, schema, settings, sql
+from docs.generate import chart, cli, performance, policy, reasons, schema, settings, sql
 from fairlead.dev.account import state_dir
 from fairlead.dev.binaries import binaries
 from fairlead.dev.postgres import Server
@@ -27,6 +27,7 @@ def main() -> None:
     write(policy.PATH, policy.render())
     write(policy.SCHEMA_PATH, policy.render_schema())
     write(settings.PATH, settings.render())
+    write(reasons.PATH, reasons.render())
     write(performance.PATH, performance.render())
     for path, text in chart.rendered().items():
         write(path, text)
