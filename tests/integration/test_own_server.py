@@ -88,6 +88,18 @@ def test_a_server_whose_owner_was_killed_is_adopted(own_server: Server) -> None:
     assert not processes.is_alive(int(owner.stdout))
 
 
+def test_a_shell_that_wants_ssl_elsewhere_reaches_the_server(
+    own_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The server has no certificate, and listens on loopback only."""
+    monkeypatch.setenv("PGSSLMODE", "require")
+
+    own_server.restart()
+
+    with psycopg.connect(own_server.url) as connection:
+        assert (1,) == connection.execute("SELECT 1").fetchone()
+
+
 def test_a_refused_setting_is_shown_with_the_servers_own_words(own_server: Server) -> None:
     """A server that stops while it starts is reported at once, with the end of its log."""
     own_server.stop()
