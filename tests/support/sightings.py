@@ -132,10 +132,12 @@ def _watch(release: Release, resource: str) -> subprocess.Popen[str]:
 
 
 def _read(stream: IO[str], seen: Callable[[Sight], None]) -> None:
-    """Read one event a line; the last may be cut short."""
+    """Read one event a line; the last may be cut short, or say why there are no more."""
     for line in stream:
         with suppress(json.JSONDecodeError):
-            seen(_sight(cast("Object", json.loads(line))))
+            event = cast("Object", json.loads(line))
+            if event["type"] != "ERROR":
+                seen(_sight(event))
 
 
 def _sight(event: Object) -> Sight:
