@@ -107,6 +107,7 @@ class Shadows:
         """Pools that are to be simulated in this round."""
         self._metrics = metrics
         self._wanted: Shadow | None = None
+        self._pools: tuple[str, ...] = ()
         self._first = True
         """Whether what a former leader stored is still there."""
         self.run: Run | None = None
@@ -117,11 +118,15 @@ class Shadows:
         return (Chore("shadow", _SECONDS, self.look),)
 
     def look(self) -> bool:
-        """Start the process when it is time, or store what it said when it has ended."""
+        """Start the process when it is time, or store what it said when it has ended.
+
+        What was said of another shadow, or when there were other pools, is forgotten.
+        """
         wanted = self._policies.shadow()
-        if wanted != self._wanted or self._first:
+        pools = tuple(self._policies.pools()) or (self._settings.pool,)
+        if (wanted, pools) != (self._wanted, self._pools) or self._first:
             self.stop()
-            self._wanted, self._due, self._left = wanted, 0.0, []
+            self._wanted, self._pools, self._due, self._left = wanted, pools, 0.0, []
             self._metrics.shadow.hide()
             self._connection.execute(
                 sql.load(_PACKAGE, "forget_shadow"),
@@ -138,7 +143,7 @@ class Shadows:
         elif self._left or monotonic() >= self._due:
             if not self._left:
                 self._due = monotonic() + wanted.every.total_seconds()
-                self._left = list(self._policies.pools() or (self._settings.pool,))
+                self._left = list(pools)
             self._start(wanted, self._left.pop(0))
         return False
 
