@@ -1,5 +1,6 @@
 """The policy's JSON Schema says what the models read."""
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -49,6 +50,18 @@ def test_the_defaults_are_those_of_an_empty_document() -> None:
         written.refresh,
         written.estimator.prior,
     )
+
+
+def test_a_default_is_what_a_document_may_say() -> None:
+    """An editor that fills it in makes no document that is refused."""
+    written = {name: field for name, field in fields() if "x-lowest" in field}
+
+    assert {"Autoscale.startPrior", "Fairness.refresh", "Fallback.after"} <= written.keys()
+    assert [] == [
+        name
+        for name, field in written.items()
+        if not re.search(field["pattern"], field.get("default", "1s"))
+    ]
 
 
 def test_an_override_has_no_defaults_of_its_own() -> None:

@@ -2,15 +2,14 @@
 
 from datetime import timedelta
 
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
 from fairlead.policy.kinds import written
-from fairlead.policy.models import Estimator, Fairness, Policy, TenantRule
-from fairlead.policy.shadow import Shadow
-from fairlead.policy.slots import ShortReserve
+from fairlead.policy.models import Policy, TenantRule
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_DURATION = TypeAdapter(timedelta)
 
 
 def json_schema() -> JsonSchemaValue:
@@ -23,22 +22,9 @@ def json_schema() -> JsonSchemaValue:
             field.pop("title", None)
             if isinstance(field.get("default"), dict):
                 del field["default"]  # what is in it says its own
-    for model in (Estimator, Fairness, Shadow, ShortReserve):
-        parts[model.__name__]["properties"].update(_durations(model, parts))
+            elif "x-lowest" in field and "default" in field:  # a duration
+                field["default"] = written(_DURATION.validate_python(field["default"]))
     # An override has no defaults of its own: what it does not give is as in `default`.
     for field in parts[TenantRule.__name__]["properties"].values():
         field.pop("default", None)
     return {"$schema": DIALECT, "title": "Fairlead policy", **schema}
-
-
-def _durations(model: type[BaseModel], parts: JsonSchemaValue) -> JsonSchemaValue:
-    """Return the fields whose default is a duration, with that as a document has it."""
-    properties = parts[model.__name__]["properties"]
-    return {
-        field.alias or name: {
-            **properties[field.alias or name],
-            "default": written(field.default),
-        }
-        for name, field in model.model_fields.items()
-        if isinstance(field.default, timedelta)
-    }
