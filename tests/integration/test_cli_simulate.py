@@ -32,6 +32,17 @@ _ENDED = """
          LATERAL (SELECT now() - i * interval '0.5 s' AS at) came
     WHERE tenant = 'quiet' OR i < 5
 """
+_OF_KINDS = """
+    INSERT INTO fairlead.job_history
+        (id, created_at, runnable_at, claimed_at, finished_at, attempt, max_attempts, crashes,
+         losses, priority, outcome, queue, tenant, kind)
+    SELECT 100000 + i, at, at, at, at + CASE kind WHEN 'mail' THEN interval '100 ms'
+                                                 ELSE interval '10 s' END,
+           1, 5, 0, 0, 0, 'succeeded', 'q', 'a', kind
+    FROM generate_series(1, 50) i,
+         LATERAL (SELECT now() - interval '70 s' AS at,
+                         CASE WHEN i % 10 = 0 THEN 'report' ELSE 'mail' END AS kind) came
+"""
 _KEYED = "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]"
 _MIXED = """
     INSERT INTO fairlead.jobs (queue, tenant, kind, payload)
@@ -257,6 +268,25 @@ def test_what_is_not_known_of_jobs_is_said(
     assert read.startswith("kinds and keys are read of 1,060 of 5,997 jobs that wait; ")
     assert str(of_history).startswith("['kinds and keys are those of history")
     assert str(of_file).startswith("['a file of a trace says neither kinds nor keys")
+
+
+def test_a_job_takes_as_long_as_its_kind_does(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """A tenant with reports alone is not taken for one that sends mails, too."""
+    register(db, slots=8)
+    db.execute(_OF_KINDS)
+    db.execute(
+        "INSERT INTO fairlead.jobs (queue, tenant, kind)"
+        " SELECT 'q', 'a', 'report' FROM generate_series(1, 700)"
+    )
+
+    found = simulated(fairlead, file, "--horizon", "19s")
+
+    whole = cast("dict[str, dict[str, int]]", found["all"])
+    assert 16 == whole["new"]["started"]
+    (said,) = cast("list[str]", found["notes"])
+    assert said.startswith("kinds are read of 500 of 700 jobs that wait; ")
 
 
 @pytest.mark.parametrize(

@@ -39,8 +39,9 @@ _RECALL_US = 500_000
 ONLY = "default"
 """The pool that is played where none is named."""
 
-Draw = Callable[[Stream], int]
-"""Answers how long the next job of a stream that waits at the start takes, in microseconds."""
+Draw = Callable[[Stream, str | None], int]
+"""Answers how long the next job of a stream that waits at the start takes, in microseconds, by
+its kind; None: nobody knows that."""
 
 
 class Waiting(NamedTuple):
@@ -68,7 +69,7 @@ class Inheritance:
     waiting: Mapping[Stream, Waiting] = field(default_factory=dict[Stream, Waiting])
 
 
-def _none(stream: Stream) -> int:
+def _none(stream: Stream, _kind: str | None) -> int:
     raise AssertionError(f"nothing waits at the start, and so nothing of {stream}")
 
 
@@ -292,15 +293,16 @@ class Fair(Leader):
         ages_us = self._begun_us - waiting.oldest_us
         while len(read) < seq:
             queue, tenant, rank = stream
-            cost_us = self._draw(stream)
+            known = self._known
+            told = None if known is None else known.waiting(stream, len(read) + 1)
+            cost_us = self._draw(stream, told.kind if told else None)
             job_id = len(self._jobs)
             self._jobs.append(Arrival(0, queue, tenant, cost_us, priority=-rank))
             self._costs_us[job_id] = cost_us
             read.append(job_id)
             share = 0.0 if waiting.more else (len(read) - 1) / waiting.jobs
             self._seen_us[job_id] = waiting.oldest_us + int(ages_us * share)
-            if self._known is not None:
-                self._told[job_id] = self._known.waiting(stream, len(read))
+            self._told[job_id] = told
         job_id = read[seq - 1]
         return Head(job_id, seq, None, self._seen_us[job_id])
 

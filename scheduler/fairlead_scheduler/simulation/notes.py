@@ -19,15 +19,18 @@ def live_notes(
     read = situation.read
     if read is None or known is None:
         return ()
-    asked = read.wanted.queues
-    waiting = {key: each for key, each in situation.waiting.items() if key[0] in asked}
+    asked, those = read.wanted.queues, read.wanted.all_queues
+    waiting = {key: each for key, each in situation.waiting.items() if key[0] in those}
     jobs = sum(each.jobs for each in waiting.values())
     more = any(each.more for each in waiting.values())
     told = sum(map(len, read.first.values()))
     there = {*coming, *(row.queue for row in situation.rows), *(key[0] for key in waiting)}
+    if not asked and told == jobs:
+        return ()
     said = (
-        f"kinds and keys are read of {told:,} of {jobs:,}{'+' if more else ''} jobs that wait; "
-        "what others and those to come have is drawn from their tenant's"
+        f"{'kinds and keys' if asked else 'kinds'} are read of {told:,} of "
+        f"{jobs:,}{'+' if more else ''} jobs that wait; what the others have is drawn from "
+        "their tenant's"
     )
     return (said, *_unknown(known, asked & there))
 
@@ -35,7 +38,7 @@ def live_notes(
 def recorded_notes(situation: Situation, known: Known | None) -> tuple[str, ...]:
     """Return what recorded traffic does not say of what policies ask."""
     read = situation.read
-    if read is None:
+    if read is None or not read.wanted.queues:
         return ()
     if known is None:
         return (_OF_A_FILE,)

@@ -58,6 +58,7 @@ class _Came(NamedTuple):
     queue: str
     tenant: str
     rank: int
+    kind: str
     since_us: int | None
     created_us: int
 
@@ -88,12 +89,13 @@ def situation(
         there = {*queues, *(stream[0] for stream in now.waiting)}
         there.update(each.queue for some in (now.rows, now.came, now.ended) for each in some)
         those = concerned(pool, there, old.homes, new.homes)
-        asked = wanted(those.queues, (old, new))
-        if asked is not None:
+        asked = wanted(those.queues, (old, new), _mixed(now.ended))
+        if asked is not None and asked.paths:
             now = replace(now, ended=_ended(connection, now.now_us, within, asked)[0])
         now = _concerned(now, those)
         if asked is None:
             return now
+        now = replace(now, ended=_without_values(now.ended, asked))
         return replace(now, read=read_jobs(connection, asked, now.rows, now.waiting, now.ended))
 
 
@@ -118,6 +120,20 @@ def _of_all(connection: Connection, pool: str, within: timedelta) -> Situation:
         came=came,
         known_us=max(1, now_us - max(since_us, came_since_us)),
     )
+
+
+def _mixed(ended: Iterable[Ended]) -> set[str]:
+    """Return the queues in which jobs of several kinds have ended."""
+    kinds: dict[str, str] = {}
+    return {
+        each.queue for each in ended if kinds.setdefault(each.queue, each.kind) != each.kind
+    }
+
+
+def _without_values(ended: Iterable[Ended], asked: Wanted) -> list[Ended]:
+    """Note of jobs that nobody wants values of that there are none."""
+    plain = asked.mixed - asked.queues if asked.paths else asked.all_queues
+    return [each._replace(values=[]) if each.queue in plain else each for each in ended]
 
 
 def _concerned(now: Situation, those: Concerned) -> Situation:
@@ -170,7 +186,7 @@ def _came(connection: Connection, since_us: int) -> tuple[list[Came], int]:
     if len(found) == CAME_MAX:
         since_us = max(since_us, min(each.created_us for each in found))
     came = [
-        Came(each.queue, each.tenant, each.rank, each.since_us)
+        Came(each.queue, each.tenant, each.rank, each.since_us, each.kind)
         for each in found
         if each.since_us is not None and each.since_us >= since_us
     ]

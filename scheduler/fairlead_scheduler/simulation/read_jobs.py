@@ -39,8 +39,8 @@ def read_jobs(
     ended: Iterable[Ended],
 ) -> Read:
     """Return what was read: of those that wait the first of each tenant, and a bounded lot."""
-    flying = [row.job_id for row in rows if row.queue in wanted.queues][:JOBS_READ_MAX]
-    streams = [stream for stream in waiting if stream[0] in wanted.queues][:JOBS_READ_MAX]
+    flying = [row.job_id for row in rows if row.queue in wanted.all_queues][:JOBS_READ_MAX]
+    streams = [stream for stream in waiting if stream[0] in wanted.all_queues][:JOBS_READ_MAX]
     ids = _first(connection, streams)
     told = _told(connection, wanted, [*flying, *(i for some in ids.values() for i in some)])
     return Read(

@@ -51,6 +51,20 @@ class Came(NamedTuple):
     tenant: str
     rank: int
     since_us: int
+    kind: str | None = None
+    """None: it was not read."""
+
+
+class Past(NamedTuple):
+    """A job that came lately, to come again."""
+
+    at_us: int
+    lane: Lane
+    priority: int
+    cost_us: int
+    """How long it had a slot; 0: nobody knows."""
+    kind: str | None
+    told: Told | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +92,8 @@ class Situation:
     """Every job that came in that time and has not ended."""
     known_us: int = 1
     read: Read | None = None
-    """What was read of single jobs; None: neither policy asks anything of them."""
+    """What was read of single jobs; None: neither policy asks anything of them, and each
+    queue has jobs of one kind."""
 
     @property
     def all_slots(self) -> int:
@@ -100,19 +115,17 @@ class Situation:
         """Whether counting stopped somewhere."""
         return any(each.more for each in self.waiting.values())
 
-    def arrivals(self, last_us: int) -> Iterator[tuple[int, Lane, int, int | None]]:
-        """Yield what came in the last so many microseconds, in no order.
-
-        The time from then on, the lane, the priority and, of what has ended, the cost.
-        """
+    def arrivals(self, last_us: int) -> Iterator[Past]:
+        """Yield what came in the last so many microseconds, in no order, by the time since."""
         begun_us = self.now_us - last_us
         for each in self.ended:
             if each.runnable_us >= begun_us:
                 at_us = each.runnable_us - begun_us
-                yield at_us, each.lane, each.priority, each.cost_us
-        for queue, tenant, rank, since_us in self.came:
+                cost_us, told = each.cost_us, each.told
+                yield Past(at_us, each.lane, each.priority, cost_us, each.kind, told)
+        for queue, tenant, rank, since_us, kind in self.came:
             if since_us >= begun_us:
-                yield since_us - begun_us, (queue, tenant), -rank, None
+                yield Past(since_us - begun_us, (queue, tenant), -rank, 0, kind, None)
 
 
 def recorded(situation: Situation) -> list[Arrival]:
@@ -131,7 +144,7 @@ def recorded(situation: Situation) -> list[Arrival]:
 
 def known_of_recorded(situation: Situation, seed: int) -> Known | None:
     """Return what is known of the jobs of `recorded`; None: nothing is asked of them."""
-    if situation.read is None:
+    if situation.read is None or not situation.read.wanted.queues:
         return None
     told = ((place, each.told) for place, each in enumerate(_past(situation)))
     places = {place: found for place, found in told if found is not None}

@@ -4,14 +4,14 @@ Some jobs were read. What others have is drawn from what was read of their tenan
 their queue: by a digest of the seed and the job's place, so that both policies meet the same.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from zlib import crc32
 
 from fairlead_scheduler.judged import FACTS
 from fairlead_scheduler.keys import Trait
+from fairlead_scheduler.simulation.alike import Alike
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import Stream
@@ -34,15 +34,31 @@ class Told(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What policies ask of single jobs."""
+    """What is to be read of single jobs."""
 
     paths: tuple[Path, ...]
+    """Where keys of policies look,"""
     queues: frozenset[str]
-    """Of which queues' jobs."""
+    """and of which queues' jobs policies ask something."""
+    mixed: frozenset[str] = frozenset()
+    """Queues whose jobs are of several kinds, which may take different times."""
+
+    @property
+    def all_queues(self) -> frozenset[str]:
+        """The queues of whose jobs something is to be read."""
+        return self.queues | self.mixed
 
 
-def wanted(queues: Iterable[str], tables: Sequence[Table]) -> Wanted | None:
-    """Return what these policies ask of jobs of these queues; None: nothing."""
+def wanted(
+    queues: Collection[str], tables: Sequence[Table], mixed: Iterable[str] = ()
+) -> Wanted | None:
+    """Return what is to be read of jobs of these queues; None: nothing.
+
+    Args:
+        queues: Those that are simulated.
+        tables: Policies, and what they ask of jobs.
+        mixed: Queues with jobs of several kinds.
+    """
     paths: dict[Path, None] = {}
     asking: set[str] = set()
     for queue in sorted(queues):
@@ -53,7 +69,10 @@ def wanted(queues: Iterable[str], tables: Sequence[Table]) -> Wanted | None:
                 paths[root, path] = None
             if keys or table.rules.of(queue).jobs:
                 asking.add(queue)
-    return Wanted(paths=tuple(paths), queues=frozenset(asking)) if asking else None
+    several = frozenset(mixed) & frozenset(queues)
+    if not asking and not several:
+        return None
+    return Wanted(paths=tuple(paths), queues=frozenset(asking), mixed=several)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,40 +94,53 @@ class Known:
 
     Args:
         read: What was read.
-        places: Jobs of the trace of which it is known, by their places.
+        places: Jobs of the trace of which it is known, by their places,
+        kinds: and those of which the kind is.
         seed: Decides what the others have.
     """
 
-    def __init__(self, read: Read, *, places: Mapping[int, Told], seed: int) -> None:
+    def __init__(
+        self,
+        read: Read,
+        *,
+        places: Mapping[int, Told],
+        kinds: Mapping[int, str] | None = None,
+        seed: int,
+    ) -> None:
         self._paths = {path: n for n, path in enumerate(read.wanted.paths)}
         self._first = read.first
         self._places = places
+        self._kinds = kinds or {}
         self._seed = seed
-        self._of_lane: dict[Lane, list[Told]] = defaultdict(list)
-        self._of_queue: dict[str, list[Told]] = defaultdict(list)
+        self._alike = Alike[Told]()
         waiting = (((q, t), x) for (q, t, _), some in read.first.items() for x in some)
         for lane, told in (*waiting, *read.ended):
-            self._of_lane[lane].append(told)
-            self._of_queue[lane[0]].append(told)
+            self._alike.add(lane, told.kind, told)
 
     def waiting(self, stream: Stream, seq: int) -> Told | None:
-        """Return what the job with this number of those has that wait at the start, from 1."""
+        """Return what the job with this number of those has that wait at the start, from 1.
+
+        Behind those that were read more of the same wait, whatever has ended lately.
+        """
         first = self._first.get(stream, ())
         if seq <= len(first):
             return first[seq - 1]
-        queue, tenant, rank = stream
-        return self._drawn((queue, tenant), f"{rank}/{seq}")
+        queue, tenant, _ = stream
+        return self._drawn(first or self._alike.of((queue, tenant)), f"{stream}/{seq}")
 
     def at(self, place: int, job: Arrival) -> Told | None:
         """Return what the job at a place of the trace has."""
         told = self._places.get(place)
-        return self._drawn(job.lane, str(place)) if told is None else told
+        if told is not None:
+            return told
+        kind = self._kinds.get(place)
+        drawn = self._drawn(self._alike.of(job.lane, kind), f"{job.lane}/{place}")
+        if drawn is None and kind is not None and self.of_queue(job.queue):
+            return Told(kind, (None,) * len(self._paths))
+        return drawn
 
-    def _drawn(self, lane: Lane, name: str) -> Told | None:
-        known = self._of_lane.get(lane) or self._of_queue.get(lane[0])
-        if not known:
-            return None
-        return known[crc32(f"{self._seed}/{lane}/{name}".encode()) % len(known)]
+    def _drawn(self, known: Sequence[Told], name: str) -> Told | None:
+        return known[crc32(f"{self._seed}/{name}".encode()) % len(known)] if known else None
 
     def text(self, trait: Trait, told: Told, *, priority: int, since_us: int) -> str | None:
         """Return the answer to what is asked of a job, as the leader reads it."""
@@ -120,4 +152,4 @@ class Known:
 
     def of_queue(self, queue: str) -> bool:
         """Whether anything is known of jobs of a queue."""
-        return bool(self._of_queue.get(queue))
+        return bool(self._alike.of((queue, "")))

@@ -4,17 +4,17 @@ Run times are drawn from those that were measured, with a seed: each stream draw
 of its own, so that both policies meet the same jobs.
 """
 
-from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
 from fairlead_scheduler.order import NEVER
+from fairlead_scheduler.simulation.alike import Alike
 from fairlead_scheduler.simulation.fair import Draw, Inheritance
 from fairlead_scheduler.simulation.fleet import Begun, Fleet
 from fairlead_scheduler.simulation.notes import live_notes, recorded_notes
 from fairlead_scheduler.simulation.order import Row
 from fairlead_scheduler.simulation.scene import Scene
-from fairlead_scheduler.simulation.situation import ALONE, Ended, Situation
+from fairlead_scheduler.simulation.situation import ALONE, Ended, Past, Situation
 from fairlead_scheduler.simulation.told import Known
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 from fairlead_scheduler.values import QueueRow, Stream
@@ -29,38 +29,43 @@ UNKNOWN_US = 100_000
 
 
 class RunTimes:
-    """Measured run times: a lane's own, else its queue's, else anybody's."""
+    """Measured run times: those of a kind, where any are known, of a lane or else its queue.
+
+    Where none are, of the lane's other kinds, else of its queue's, else anybody's.
+    """
 
     def __init__(self, ended: Sequence[Ended], seed: int) -> None:
         self._seed = seed
-        self._of_lane: dict[Lane, list[int]] = defaultdict(list)
-        self._of_queue: dict[str, list[int]] = defaultdict(list)
+        self._alike = Alike[int]()
         self._of_all = [each.cost_us for each in ended] or [UNKNOWN_US]
         for each in ended:
-            self._of_lane[each.lane].append(each.cost_us)
-            self._of_queue[each.queue].append(each.cost_us)
+            self._alike.add(each.lane, each.kind, each.cost_us)
 
-    def known(self, lane: Lane) -> Sequence[int]:
-        """Return those that are most like those of a lane."""
-        return self._of_lane.get(lane) or self._of_queue.get(lane[0]) or self._of_all
+    def known(self, lane: Lane, kind: str | None = None) -> Sequence[int]:
+        """Return those that are most like those of a lane's jobs of this kind."""
+        of_kind = () if kind is None else self._alike.of(lane, kind)
+        return of_kind or self._alike.of(lane) or self._of_all
 
-    def source(self, use: str, lane: Lane, rank: int = 0) -> Callable[[], int]:
+    def source(self, use: str, lane: Lane, rank: int = 0) -> Callable[[str | None], int]:
         """Return a source of run times for one use: the same again for the same seed."""
-        known = self.known(lane)
         random = Random(f"{self._seed}/{use}/{lane[0]}/{lane[1]}/{rank}").random
-        count = len(known)
-        return lambda: known[int(random() * count)]
+
+        def draw(kind: str | None) -> int:
+            known = self.known(lane, kind)
+            return known[int(random() * len(known))]
+
+        return draw
 
     def draws(self) -> Draw:
         """Return the sources of what waits at the start, all at their beginning."""
-        sources: dict[Stream, Callable[[], int]] = {}
+        sources: dict[Stream, Callable[[str | None], int]] = {}
 
-        def draw(stream: Stream) -> int:
+        def draw(stream: Stream, kind: str | None) -> int:
             source = sources.get(stream)
             if source is None:
                 queue, tenant, rank = stream
                 source = sources[stream] = self.source("waiting", (queue, tenant), rank)
-            return source()
+            return source(kind)
 
         return draw
 
@@ -72,9 +77,10 @@ def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Sce
     pools = those.pools
     rows = _in_order(situation, fleet.by_pool)
     running = sum(row.claimed_us is not None for row in rows)
-    known = _known(situation, rows, seed)
-    jobs = [_in_flight(row, situation.now_us, times) for row in rows]
-    coming, until_us = _coming(situation, times, until_us)
+    jobs = [_in_flight(row, situation, times) for row in rows]
+    again, until_us = _coming(situation, until_us)
+    coming = _drawn(again, times)
+    known = _known(situation, rows, again, seed)
     inherited = Inheritance(
         now_us=situation.now_us,
         rows=[row._replace(job_id=place) for place, row in enumerate(rows)],
@@ -108,13 +114,24 @@ def live(situation: Situation, fleet: Fleet, *, until_us: int, seed: int) -> Sce
     )
 
 
-def _known(situation: Situation, rows: Sequence[QueueRow], seed: int) -> Known | None:
-    """Return what is known of the jobs; None: nothing is asked of them."""
+def _known(
+    situation: Situation, rows: Sequence[QueueRow], coming: Sequence[Past], seed: int
+) -> Known | None:
+    """Return what is known of the jobs; None: nothing is to be."""
     if situation.read is None:
         return None
-    read = ((place, situation.read.in_flight.get(row.job_id)) for place, row in enumerate(rows))
-    places = {place: told for place, told in read if told is not None}
-    return Known(situation.read, places=places, seed=seed)
+    in_flight = situation.read.in_flight
+    read = [*(in_flight.get(row.job_id) for row in rows), *(each.told for each in coming)]
+    return Known(
+        situation.read,
+        places={place: told for place, told in enumerate(read) if told is not None},
+        kinds={
+            place: each.kind
+            for place, each in enumerate(coming, len(rows))
+            if each.kind is not None
+        },
+        seed=seed,
+    )
 
 
 def _place(row: QueueRow, pools: Sequence[str]) -> int:
@@ -190,38 +207,46 @@ def _in_order(situation: Situation, slots: Sequence[int]) -> list[QueueRow]:
     return [*running, *early, *unclaimed]
 
 
-def _in_flight(row: QueueRow, now_us: int, times: RunTimes) -> Arrival:
+def _in_flight(row: QueueRow, situation: Situation, times: RunTimes) -> Arrival:
     """Return a job of `work_queue`; one that runs takes longer than it has run already."""
-    lane = (row.queue, row.tenant)
-    cost_us = times.source(f"in flight {row.job_id}", lane)()
+    told = situation.read.in_flight.get(row.job_id) if situation.read else None
+    lane, kind = (row.queue, row.tenant), told.kind if told else None
+    cost_us = times.source(f"in flight {row.job_id}", lane)(kind)
     if row.claimed_us is not None:
-        ran_us = max(0, now_us - row.claimed_us)
-        longer = [each for each in times.known(lane) if each > ran_us]
+        ran_us = max(0, situation.now_us - row.claimed_us)
+        longer = [each for each in times.known(lane, kind) if each > ran_us]
         if cost_us <= ran_us:
             cost_us = longer[row.job_id % len(longer)] if longer else ran_us + 1
     return Arrival(0, row.queue, row.tenant, cost_us)
 
 
-def _coming(situation: Situation, times: RunTimes, until_us: int) -> tuple[list[Arrival], int]:
+def _coming(situation: Situation, until_us: int) -> tuple[list[Past], int]:
     """Return what comes, and until when: the last while again, and again if it is short."""
     while_us = max(1, min(situation.known_us, until_us))
-    sources: dict[Lane, Callable[[], int]] = {}
-    again = sorted(
-        (
-            (at_us, lane, priority, cost_us or 0)
-            for at_us, lane, priority, cost_us in situation.arrivals(while_us)
-        )
-    )
-    found: list[Arrival] = []
+    again = sorted(situation.arrivals(while_us), key=_but_told)
+    found: list[Past] = []
     for begun_us in range(0, until_us, while_us) if again else ():
-        for at_us, lane, priority, known_us in again:
-            if begun_us + at_us >= until_us:
+        for each in again:
+            at_us = begun_us + each.at_us
+            if at_us >= until_us:
                 break
             if len(found) >= ARRIVALS_MAX:
-                return found, begun_us + at_us
-            if lane not in sources:
-                sources[lane] = times.source("coming", lane)
-            cost_us = known_us or sources[lane]()
-            at = begun_us + at_us
-            found.append(Arrival(at, *lane, cost_us, priority=priority))
+                return found, at_us
+            found.append(each._replace(at_us=at_us))
     return found, until_us
+
+
+def _but_told(past: Past) -> tuple[int, Lane, int, int, str]:
+    return (*past[:4], past.kind or "")
+
+
+def _drawn(coming: Iterable[Past], times: RunTimes) -> list[Arrival]:
+    """Return what comes, with run times for what has not ended yet."""
+    sources: dict[Lane, Callable[[str | None], int]] = {}
+    found: list[Arrival] = []
+    for at_us, lane, priority, known_us, kind, _ in coming:
+        if lane not in sources:
+            sources[lane] = times.source("coming", lane)
+        cost_us = known_us or sources[lane](kind)
+        found.append(Arrival(at_us, *lane, cost_us, priority=priority))
+    return found

@@ -1,8 +1,8 @@
--- came: the newest %(limit)s unfinished jobs: their streams, and since when they can run. A scheduled one
---       has a null there.
+-- came: the newest %(limit)s unfinished jobs: their streams and kinds, and since when they can run. A
+--       scheduled one has a null there.
 -- locks: none.
 -- index: jobs_pkey
-select j.queue, j.tenant, j.rank::integer as rank,
+select j.queue, j.tenant, j.rank::integer as rank, j.kind,
        case when j.run_at is null
             then (extract(epoch from coalesce(j.due_at, j.created_at)) * 1e6)::bigint end as since_us,
        (extract(epoch from j.created_at) * 1e6)::bigint as created_us
