@@ -1,7 +1,7 @@
 """Policy versions in the database: store one, read one.
 
-The newest is in force. A version is never changed: to go back is to store an old document
-again.
+The newest that the leader can read is in force. A version is never changed: to go back is to
+store an old document again.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _PACKAGE = "fairlead"
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What storing a document did; `new` is false when the same was in force already."""
+    """What storing a document did; `new` is false when the newest says the same."""
 
     version: int
     digest: str

@@ -1352,7 +1352,7 @@ CREATE UNLOGGED TABLE fairlead.fairness_reports (
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200', toast.autovacuum_vacuum_scale_factor='0', toast.autovacuum_vacuum_threshold='500');
 
-COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were shared from since to at, by tenant. The leader writes it every 5 s while jobs run or wait, and deletes that of a pool which the policy does not name once nothing has run there for a minute; tenant_shares shows it as rows.';
+COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were shared from since to at, by tenant. The leader writes it while jobs run or wait, every 5 s unless FAIRLEAD_REPORT_SECONDS says otherwise, and less often with thousands of tenants; it deletes that of a pool which the policy does not name once nothing has run there for a minute. tenant_shares shows it as rows.';
 
 COMMENT ON COLUMN fairlead.fairness_reports.epoch IS 'The term of the leader that wrote it.';
 
@@ -1663,7 +1663,7 @@ CREATE TABLE fairlead.policy_versions (
     CONSTRAINT policy_versions_reason_is_at_most_1_kib CHECK ((octet_length(reason) <= 1024))
 );
 
-COMMENT ON TABLE fairlead.policy_versions IS 'Every policy document that was stored. The newest is in force; rows are only ever added.';
+COMMENT ON TABLE fairlead.policy_versions IS 'Every policy document that was stored; rows are only ever added. In force is the newest that the leader can read: policy_events says which, and fairlead policy history.';
 
 COMMENT ON COLUMN fairlead.policy_versions.digest IS 'Names what the document says: the same for two documents of one meaning.';
 

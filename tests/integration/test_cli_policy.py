@@ -25,6 +25,23 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
+def apply(fairlead: Fairlead, file: Path, count: int) -> None:
+    """Store so many versions, each of which says its number."""
+    for number in range(1, count + 1):
+        file.write_text(f"version: {number}\n")
+        fairlead("policy", "apply", str(file), "--reason", f"reason {number}")
+
+
+def rule(db: Connection[TupleRow], *versions: int, epoch: int = 4) -> None:
+    """Let a leader say of these versions that they are in force, one after the other."""
+    for version in versions:
+        db.execute(
+            "INSERT INTO fairlead.policy_events (version, event, epoch)"
+            " VALUES (%s, 'in_force', %s)",
+            [version, epoch],
+        )
+
+
 def test_apply_stores_and_a_repeat_stores_nothing(
     fairlead: Fairlead, file: Path, db: Connection[TupleRow]
 ) -> None:
@@ -145,39 +162,98 @@ def test_show_says_that_there_is_none(fairlead: Fairlead) -> None:
     assert "no policy is stored" in fairlead("policy")
 
 
-def test_diff_shows_what_apply_would_change(fairlead: Fairlead, file: Path) -> None:
+def test_diff_shows_what_apply_would_change(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
     """Line by line; a file that says the same is said to."""
     assert "+version: 1" in fairlead("policy", "diff", str(file)).splitlines()
     fairlead("policy", "apply", str(file))
+    rule(db, 1)
     file.write_text("version: 2\n")
 
     changed = fairlead("policy", "diff", str(file)).splitlines()
     file.write_text("version: 1\n")
     same = fairlead("policy", "diff", str(file))
 
+    assert "--- version 1, in force" == changed[0]
     assert ["-version: 1", "+version: 2"] == changed[-2:]
     assert f"{file} says what version 1 says, which is in force\n" == same
     assert json.loads(fairlead("policy", "diff", str(file), "--json"))["same"] is True
+
+
+def test_what_is_in_force_is_told_from_what_is_stored(
+    fairlead: Fairlead,
+    file: Path,
+    db: Connection[TupleRow],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The newest may be refused, or not be read yet: the one before it rules on."""
+    apply(fairlead, file, 3)
+    rule(db, 1, 2, epoch=1)
+    db.execute(
+        "INSERT INTO fairlead.policy_events (version, event, epoch, said)"
+        " VALUES (3, 'refused', 1, 'no reason')"
+    )
+
+    shown, again = (fairlead("policy", *words) for words in (("show",), ("apply", str(file))))
+    found = json.loads(fairlead("policy", "diff", str(file), "--json"))
+    assert 0 == run(["policy", "diff", str(file)])
+    said = capsys.readouterr()
+
+    listed = json.loads(fairlead("policy", "history", "--json"))
+    assert [False, True, False] == [row["in_force"] for row in listed]
+    assert "in force, epoch 1" in fairlead("policy", "history").splitlines()[3]
+    assert "version: 2\n" == shown
+    assert again.endswith("says the same and no leader has it in force yet\n")
+    assert (2, 3, False) == (
+        found["in_force"]["version"],
+        found["newest"]["version"],
+        found["same"],
+    )
+    assert "--- version 2, in force" == said.out.splitlines()[0]
+    assert said.err.startswith("fairlead: version 3 is stored, and no leader has it in force:")
+
+
+def test_what_another_leader_refuses_is_in_force_no_more(
+    fairlead: Fairlead, file: Path, db: Connection[TupleRow]
+) -> None:
+    """An older program leads, and cannot read the newest: it goes back to the one before."""
+    apply(fairlead, file, 2)
+    rule(db, 1, 2, epoch=1)
+    db.execute(
+        "INSERT INTO fairlead.policy_events (version, event, epoch) VALUES (2, 'refused', 2)"
+    )
+
+    nobody = json.loads(fairlead("policy", "show", "--json"))
+    rule(db, 1, epoch=2)
+    former = json.loads(fairlead("policy", "show", "--json"))
+
+    assert (2, False) == (nobody["version"], nobody["in_force"])
+    assert (1, True) == (former["version"], former["in_force"])
 
 
 def test_history_says_what_became_of_each_version(
     fairlead: Fairlead, file: Path, db: Connection[TupleRow]
 ) -> None:
     """In force since an epoch, refused with the sentence, or not read yet."""
-    for number in (1, 2, 3):
-        file.write_text(f"version: {number}\n")
-        fairlead("policy", "apply", str(file), "--reason", f"reason {number}")
+    apply(fairlead, file, 4)
+    rule(db, 1, 2)
     db.execute(
         "INSERT INTO fairlead.policy_events (version, event, epoch, said)"
-        " VALUES (1, 'in_force', 4, ''), (2, 'refused', 4, 'no reason')"
+        " VALUES (3, 'refused', 4, 'no reason')"
     )
 
     listed = fairlead("policy", "history").splitlines()[2:]
 
-    said = ("stored, no leader has read it", "refused: no reason", "was in force")
-    assert ["3", "2", "1"] == [line.split()[0] for line in listed]
+    said = (
+        "stored, no leader has read it",
+        "refused: no reason",
+        "in force, epoch 4",
+        "was in force",
+    )
+    assert ["4", "3", "2", "1"] == [line.split()[0] for line in listed]
     assert [] == [text for line, text in zip(listed, said, strict=True) if text not in line]
-    assert [3, 2] == [
+    assert [4, 3] == [
         row["version"]
         for row in json.loads(fairlead("policy", "history", "--limit", "2", "--json"))
     ]
@@ -188,9 +264,7 @@ def test_history_names_the_epoch_that_has_the_newest_in_force(
 ) -> None:
     """Which leader follows it."""
     fairlead("policy", "apply", str(file))
-    db.execute(
-        "INSERT INTO fairlead.policy_events (version, event, epoch) VALUES (1, 'in_force', 4)"
-    )
+    rule(db, 1)
 
     assert "in force, epoch 4" in fairlead("policy", "history")
 

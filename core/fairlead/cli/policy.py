@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead.cli import show, words
+from fairlead.cli import show, versions, words
 from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, ask, session
 
@@ -34,11 +34,6 @@ Author = Annotated[
     str | None, typer.Option(help="Who; else this machine's name for you, else the login.")
 ]
 
-_NONE = (
-    "no policy is stored: every queue has weight 1 and no limit "
-    "(`fairlead policy apply FILE` stores one)"
-)
-
 _NO_SHADOW = (
     "no shadow policy is simulated: name a stored one under `shadow` in the policy in force, "
     "and see that a scheduler leads"
@@ -59,7 +54,7 @@ def _state(row: Row) -> str:
     match row["event"]:
         case "refused":
             return f"refused: {row['said']}"
-        case "in_force" if newest:
+        case "in_force" if row["in_force"]:
             disabled = ", ".join(cast("list[str]", row["disabled_rules"]))
             without = f", without {disabled}, which had to be disabled" if disabled else ""
             return f"in force, epoch {row['epoch']}{without}"
@@ -105,7 +100,8 @@ def apply(
     with session() as connection:
         _may_store(connection)
         stored = _store(connection, document, author=author, reason=reason)
-    _say(stored, _warn(found), as_json=as_json)
+        rules = _rules(connection, stored)
+    _say(stored, _warn(found), rules=rules, as_json=as_json)
 
 
 @app.command("show")
@@ -121,48 +117,53 @@ def show_version(
 ) -> None:
     """Print a policy as its author wrote it."""
     with session() as connection:
-        row = _version(connection, version)
+        ruling, last = versions.in_force(connection), versions.newest(connection)
+        row = ruling or last if version is None else versions.numbered(connection, version)
+    if row is None:
+        raise Failure(versions.NONE)
     if as_json:
-        show.print_json(row)
+        show.print_json({**row, "in_force": row == ruling})
         return
     reason = f": {row['reason']}" if row["reason"] else ""
-    said = f"version {row['version']}, digest {row['digest']}, by {row['author']}{reason}"
-    typer.echo(f"fairlead: {words.printable(said)}", err=True)
+    state = versions.state(row, ruling)
+    of = f"digest {row['digest']}, by {row['author']}"
+    _mention(f"version {row['version']}, {state}, {of}{reason}")
+    _mention(versions.later(last, ruling) if version is None else "")
     typer.echo(row["document"], nl=not str(row["document"]).endswith("\n"))
 
 
 @app.command("diff")
 def diff(file: File, *, as_json: show.AsJson = False) -> None:
-    """Compare a file with the policy in force."""
+    """Compare a file with the policy in force; while none is, with the newest."""
     from difflib import unified_diff
 
     from fairlead.policy import digest
-    from fairlead.policy_store import newest
 
     document, found = read(file)
-    named = digest(found)
     with session() as connection:
-        old = newest(connection)
-    lines = list(
-        unified_diff(
-            "" if old is None else old.document.splitlines(),
-            document.splitlines(),
-            "no policy" if old is None else f"version {old.version}, in force",
-            str(file),
-            lineterm="",
-        )
-    )
-    same = old is not None and old.digest == named
+        ruling, last = versions.in_force(connection), versions.newest(connection)
+    old = ruling or last
+    state = versions.state(old, ruling) if old else ""
+    name = f"version {old['version']}, {state}" if old else "no policy"
+    former = str(old["document"]).splitlines() if old else ()
+    lines = list(unified_diff(former, document.splitlines(), name, str(file), lineterm=""))
+    same = old is not None and old["digest"] == digest(found)
     if as_json:
-        version = None if old is None else {"version": old.version, "digest": old.digest}
         show.print_json(
-            {"in_force": version, "file": {"digest": named}, "same": same, "diff": lines}
+            {
+                "in_force": _of_version(ruling),
+                "newest": _of_version(last),
+                "file": {"digest": digest(found)},
+                "same": same,
+                "diff": lines,
+            }
         )
         return
+    _mention(versions.later(last, ruling))
     for line in lines:
         typer.echo(words.printable(line))
     if old is not None and same:
-        typer.echo(f"{file} says what version {old.version} says, which is in force")
+        typer.echo(f"{file} says what version {old['version']} says, which is {state}")
 
 
 @app.command("history")
@@ -175,7 +176,7 @@ def history(
     with session() as connection:
         found = ask(connection, "policy_history", {"limit": limit})
     listed = [{**row, "newest": place == 0} for place, row in enumerate(found)]
-    show.rows(listed, COLUMNS, as_json=as_json, none=_NONE)
+    show.rows(listed, COLUMNS, as_json=as_json, none=versions.NONE)
 
 
 @app.command("refusals")
@@ -226,12 +227,13 @@ def rollback(
     why = f"rollback to version {version}" + (f": {reason}" if reason else "")
     with session() as connection:
         _may_store(connection)
-        document = str(_version(connection, version)["document"])
+        document = str(versions.numbered(connection, version)["document"])
         try:
             stored = _store(connection, document, author=author, reason=why)
         except PolicyRefused as error:
             raise Problem(f"version {version}: {error}") from None
-    _say(stored, _warn(parse(document)), as_json=as_json)
+        rules = _rules(connection, stored)
+    _say(stored, _warn(parse(document)), rules=rules, as_json=as_json)
 
 
 @app.command("check")
@@ -345,12 +347,20 @@ def _user() -> str | None:
         return None
 
 
-def _version(connection: "Connection", version: int | None) -> Row:
-    found = ask(connection, "policy_version", {"version": version})
-    if found:
-        return found[0]
-    unknown = f"policy version {version} is unknown: see `fairlead policy history`"
-    raise Failure(_NONE if version is None else unknown)
+def _rules(connection: "Connection", stored: "Stored") -> bool:
+    """Return whether a version is in force: one that was stored just now seldom is."""
+    ruling = versions.in_force(connection)
+    return ruling is not None and ruling["version"] == stored.version
+
+
+def _of_version(row: Row | None) -> Row | None:
+    return None if row is None else {name: row[name] for name in ("version", "digest")}
+
+
+def _mention(said: str) -> None:
+    """Say something beside the answer, unless it is nothing."""
+    if said:
+        typer.echo(f"fairlead: {words.printable(said)}", err=True)
 
 
 def _warn(found: "Policy") -> tuple[str, ...]:
@@ -363,13 +373,14 @@ def _warn(found: "Policy") -> tuple[str, ...]:
     return warnings
 
 
-def _say(stored: "Stored", warnings: "Sequence[str]", *, as_json: bool) -> None:
+def _say(stored: "Stored", warnings: "Sequence[str]", *, rules: bool, as_json: bool) -> None:
     if as_json:
         show.print_json(
             {
                 "version": stored.version,
                 "digest": stored.digest,
                 "stored": stored.new,
+                "in_force": rules,
                 "warnings": warnings,
             }
         )
@@ -378,5 +389,5 @@ def _say(stored: "Stored", warnings: "Sequence[str]", *, as_json: bool) -> None:
     else:
         typer.echo(
             f"stored nothing: version {stored.version}, digest {stored.digest}, says the same "
-            "and is in force"
+            + ("and is in force" if rules else "and no leader has it in force yet")
         )

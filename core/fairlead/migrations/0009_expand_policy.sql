@@ -1,5 +1,5 @@
--- The policy: every document that was stored, of which the newest is in force, what became of each,
--- and how far the rates are used up.
+-- The policy: every document that was stored, of which the newest that can be read is in force, what became of
+-- each, and how far the rates are used up.
 
 create table fairlead.policy_versions (
     version   bigint      generated always as identity primary key,
@@ -15,8 +15,6 @@ create table fairlead.policy_versions (
         constraint policy_versions_document_is_1_byte_to_256_kib
         check (octet_length(document) between 1 and 262144)
 );
-comment on table fairlead.policy_versions is
-    'Every policy document that was stored. The newest is in force; rows are only ever added.';
 comment on column fairlead.policy_versions.digest is
     'Names what the document says: the same for two documents of one meaning.';
 

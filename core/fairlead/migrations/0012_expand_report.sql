@@ -8,10 +8,6 @@ create unlogged table fairlead.fairness_reports (
     report jsonb       not null
 ) with (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 200,
         toast.autovacuum_vacuum_scale_factor = 0, toast.autovacuum_vacuum_threshold = 500);
-comment on table fairlead.fairness_reports is
-    'How the slots of each pool were shared from since to at, by tenant. The leader writes it every 5 s '
-    'while jobs run or wait, and deletes that of a pool which the policy does not name once nothing has run '
-    'there for a minute; tenant_shares shows it as rows.';
 comment on column fairlead.fairness_reports.epoch is 'The term of the leader that wrote it.';
 comment on column fairlead.fairness_reports.report is
     'The sums, Jain''s index, the queues, at most 1,000 tenants, and the rest together as other.';

@@ -31,6 +31,14 @@ comment on function fairlead.extend(bigint, bigint, interval) is
 comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
 
+comment on table fairlead.policy_versions is
+    'Every policy document that was stored; rows are only ever added. In force is the newest that the leader can '
+    'read: policy_events says which, and fairlead policy history.';
+comment on table fairlead.fairness_reports is
+    'How the slots of each pool were shared from since to at, by tenant. The leader writes it while jobs run or '
+    'wait, every 5 s unless FAIRLEAD_REPORT_SECONDS says otherwise, and less often with thousands of tenants; it '
+    'deletes that of a pool which the policy does not name once nothing has run there for a minute. tenant_shares '
+    'shows it as rows.';
 comment on function fairlead.apply_policy(text, text, text, text) is
     'Stores a policy document and answers its version, and whether that is new: a document with the '
     'digest of the newest version is not stored again. It is not read here: use fairlead policy apply, '

@@ -47,10 +47,9 @@ select current_setting('server_version_num')::integer as server_version,
                     || quote_literal(o.queue) || ' (' || o.backlog_limit || ')'
              from fairlead.over_backlog o order by o.since, o.id limit 10)
            as over_backlog,
-       (select v.document from fairlead.policy_versions v
-        where exists (select from fairlead.policy_events e
-                      where e.version = v.version and e.event = 'in_force')
-        order by v.version desc limit 1) as policy,
+       (select v.document from fairlead.policy_versions v where v.version = (
+            select e.version from fairlead.policy_events e
+            where e.event = 'in_force' order by e.id desc limit 1)) as policy,
        array(with recursive due as (
                  (select j.queue from fairlead.jobs j where j.run_at is null
                   order by j.queue, j.tenant, j.rank, j.seq limit 1)
