@@ -6,7 +6,6 @@ per job is a tuple, which costs a third of a dataclass; a plain one costs a fift
 """
 
 from dataclasses import dataclass
-from itertools import starmap
 from typing import NamedTuple
 
 from fairlead_scheduler.rates import Used
@@ -54,17 +53,9 @@ class Want(NamedTuple):
     limit: int
 
 
-class Planned(NamedTuple):
-    """One row to insert into `work_queue`."""
-
-    id: int
-    vtag: int
-    estimate_us: int
-    seen_us: int | None
-
-
 PlannedRow = tuple[int, int, int, int | None]
-"""A `Planned` as a plan has thousands of them, which costs a fifth."""
+"""One row to insert into `work_queue`: the job's id, its tag, its estimate, and when the leader
+first saw it. A plan has thousands of them, and names would cost five times as much."""
 
 
 class BandPlan(NamedTuple):
@@ -96,11 +87,6 @@ class Plan(NamedTuple):
     the first, and so is the floor."""
     pool: str = ""
     """For whose workers it is."""
-
-    @property
-    def jobs(self) -> tuple[Planned, ...]:
-        """The rows by the names of what they have."""
-        return tuple(starmap(Planned, self.rows))
 
     @property
     def parts(self) -> tuple[BandPlan, ...]:

@@ -15,7 +15,6 @@ from fairlead.store import connect as open_session
 from fairlead_scheduler.leader import Lead, take_over
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.store import Store
-from fairlead_scheduler.values import Planned
 from fairlead_scheduler.views import Ask
 from tests.conftest import Connect
 from tests.support.race import Database, claim, finish, insert, insert_one, places, register
@@ -130,7 +129,7 @@ def test_a_zombies_plan_changes_nothing(candidates: Candidates, db: Database) ->
     zombie = Store(candidates.session(settings), settings, epoch=epoch)
     depose(db)
 
-    taken = zombie.dispatch([Planned(job, 7, 1000, None)], 7)
+    taken = zombie.dispatch([(job, 7, 1000, None)], 7)
     view = zombie.look(Ask(last_id=0, after_receipt=0))
 
     assert (set(), []) == (taken, view.receipts)

@@ -79,7 +79,7 @@ def test_limits_hold_over_all_bands_and_no_slot_is_idle_beside_work(
 
     def observe() -> None:
         wrong.extend(f"{o} over {n}" for o, n in left.items() if in_flight(fleet, o) > n)
-        taken = all(job.id in fleet.work for job in fleet.plans[-1].jobs)
+        taken = all(job_id in fleet.work for job_id, *_ in fleet.plans[-1].rows)
         if taken and len(fleet.running) < slots and any(map(may_go, fleet.pending.values())):
             wrong.append(f"a slot is idle at {fleet.now_us}")
 
@@ -104,7 +104,7 @@ def test_a_claim_takes_the_highest_band_that_has_work(
     wrong: list[tuple[int, int]] = []
 
     def observe() -> None:
-        planned = [fleet.jobs[job.id] for job in fleet.plans[-1].jobs]
+        planned = [fleet.jobs[job_id] for job_id, *_ in fleet.plans[-1].rows]
         lowest = max((job.band for job in planned), default=0)
         above = [job for job in fleet.pending.values() if job.rank < lowest]
         wrong.extend((lowest, job.id) for job in above)

@@ -85,9 +85,9 @@ class Watch:
         plan, fleet = self.fleet.plans[-1], self.fleet
         owners = [
             owner
-            for planned in plan.jobs
-            if planned.id in fleet.work
-            for job in (fleet.jobs[planned.id],)
+            for job_id, *_ in plan.rows
+            if job_id in fleet.work
+            for job in (fleet.jobs[job_id],)
             for owner in (job.lane, (job.queue, None))
         ]
         for owner in dict.fromkeys(owners):

@@ -149,8 +149,8 @@ class Watch:
     def look(self) -> None:
         """Check what the last plan has dispatched, and what it has left."""
         fleet = self.fleet
-        for each in fleet.plans[-1].jobs:
-            job = fleet.work.get(each.id)
+        for job_id, *_ in fleet.plans[-1].rows:
+            job = fleet.work.get(job_id)
             if job is None:
                 self.disturbed_us = fleet.now_us  # it was refused
             elif self._must_hold(job):
@@ -178,7 +178,7 @@ class Watch:
 
     def _check_order(self, job: Job) -> None:
         """Check that no job before it in its lane waits for nothing."""
-        planned = {each.id for each in self.fleet.plans[-1].jobs}
+        planned = {job_id for job_id, *_ in self.fleet.plans[-1].rows}
         for other in self.fleet.pending.values():
             before = other.lane == job.lane and (other.rank, other.seq) < (job.rank, job.seq)
             known = max(self.disturbed_us, other.arrived_us) < self.fleet.now_us - KNOWN_US

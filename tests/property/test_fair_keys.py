@@ -109,8 +109,9 @@ class Watch:
     def look(self) -> None:
         """Check what the last plan has dispatched, and what it has left."""
         fleet, counts = self.fleet, self.in_flight()
-        went = [fleet.work[each.id] for each in fleet.plans[-1].jobs if each.id in fleet.work]
-        if len(went) < len(fleet.plans[-1].jobs):
+        rows = fleet.plans[-1].rows
+        went = [fleet.work[job_id] for job_id, *_ in rows if job_id in fleet.work]
+        if len(went) < len(rows):
             self.disturbed_us = fleet.now_us
         for job in went:
             self.over += [str(each) for each, most in self.held(job) if counts[each] > most]
@@ -124,7 +125,7 @@ class Watch:
     def _overtaken(self, job: Job) -> None:
         """Check that no job before it waits for nothing but what it has."""
         values = {each for each, _ in self.held(job)}
-        planned = {each.id for each in self.fleet.plans[-1].jobs}
+        planned = {job_id for job_id, *_ in self.fleet.plans[-1].rows}
         for other in self.fleet.pending.values():
             before = other.lane == job.lane and (other.rank, other.seq) < (job.rank, job.seq)
             if other.id in planned:

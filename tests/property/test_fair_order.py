@@ -199,7 +199,7 @@ def test_the_floor_is_below_every_unclaimed_row(
 
     def observe() -> None:
         plan = fleet.plans[-1]
-        tags = [job.vtag for job in plan.jobs]
+        tags = [vtag for _, vtag, *_ in plan.rows]
         tags += [job.vtag for job in fleet.work.values() if job.claimed_us is None]
         if min(tags, default=plan.floor) < plan.floor:
             above.append((min(tags), plan))

@@ -6,7 +6,8 @@ from dataclasses import replace
 from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.pool import PoolOrder
 from fairlead_scheduler.terms import Table
-from fairlead_scheduler.values import FairSettings, Found, Paused, Planned
+from fairlead_scheduler.values import FairSettings, Found, Paused
+from tests.support.planned import Planned, planned
 from tests.support.tables import Weights, weighing
 
 MS = 1000
@@ -66,7 +67,7 @@ class Bench:
         depth = self.order.unclaimed + room
         plan = self.order.plan(self.now_us, slots, depth, self.heads, names)
         self.bands |= {row[0]: band for band, rows, _ in plan.parts for row in rows}
-        return plan.jobs
+        return planned(plan)
 
     def claim_order(self, jobs: Sequence[Planned]) -> str:
         """Return the names in the order in which workers will claim them."""

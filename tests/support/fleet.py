@@ -24,6 +24,7 @@ from fairlead_scheduler.values import (
     QueueRow,
     Stream,
 )
+from tests.support.planned import planned
 
 Key = tuple[str, str]
 _RECALL_TICKS = 5
@@ -60,6 +61,12 @@ class Job:
     def stream(self) -> Stream:
         """Where it is read."""
         return (self.queue, self.tenant, self.rank)
+
+    @property
+    def row(self) -> QueueRow:
+        """Its row of `work_queue`, if it has one."""
+        charged, claimed_us = (self.vtag, self.estimate_us), self.claimed_us
+        return QueueRow(self.id, *self.lane, *charged, claimed_us, self.band, self.pool)
 
 
 class Fleet:
@@ -229,18 +236,7 @@ class Fleet:
 
     def read(self) -> list[QueueRow]:
         """Read all of `work_queue`."""
-        return [
-            QueueRow(
-                job.id,
-                job.queue,
-                job.tenant,
-                job.vtag,
-                job.estimate_us,
-                job.claimed_us,
-                job.band,
-            )
-            for job in self.work.values()
-        ]
+        return [job.row for job in self.work.values()]
 
     def service_us(self, lane: Key) -> int:
         """Return how long a lane has had slots until now."""
@@ -269,21 +265,22 @@ class Fleet:
 
     def _dispatch(self, plan: Plan) -> None:
         self.plans.append(plan)
-        ids = [planned.id for planned in plan.jobs]
+        rows = planned(plan)
+        ids = [row.id for row in rows]
         assert self.work.keys().isdisjoint(ids), "planned what is in flight"
         self.used |= {(each.queue, each.tenant, each.per_us): each for each in plan.used}
         gone = [job_id for job_id in ids if job_id not in self.pending]
         refused = [i for i in ids if i in self.pending and self.refuse(i)]
         self.order.refused([*gone, *refused])
-        bands = {row[0]: band for band, rows, _ in plan.parts for row in rows}
-        for planned in plan.jobs:
-            if planned.id in gone or planned.id in refused:
+        bands = {row[0]: band for band, part, _ in plan.parts for row in part}
+        for row in rows:
+            if row.id in gone or row.id in refused:
                 continue
-            job = self.pending.pop(planned.id)
+            job = self.pending.pop(row.id)
             self.dispatched[job.id] += 1
-            job.vtag, job.estimate_us = planned.vtag, planned.estimate_us
+            job.vtag, job.estimate_us = row.vtag, row.estimate_us
             job.band = bands[job.id]
-            charge_us = max(self.cost_max_us[job.lane], planned.estimate_us)
+            charge_us = max(self.cost_max_us[job.lane], row.estimate_us)
             self.cost_max_us[job.lane] = charge_us
             self.work[job.id] = job
             heappush(self._queued, (job.band, job.vtag, job.id))

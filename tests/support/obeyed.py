@@ -53,7 +53,7 @@ def jobs_obeying(policy: Policy) -> int:
         order.learn([None] * len(order.traits()))
         rulings.look(order, partial(_workers, look % 2 * SLOTS), now_us)
         order.recalled(order.surplus(), heads)
-        jobs = [job.id for job in order.plan(now_us, SLOTS, SLOTS, heads).jobs]
+        jobs = [job_id for job_id, *_ in order.plan(now_us, SLOTS, SLOTS, heads).rows]
         assert done.isdisjoint(jobs)
         done.update(jobs)
         order.claimed(jobs, now_us)

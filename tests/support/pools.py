@@ -83,7 +83,7 @@ class Fleets:
         sizes = {pool: Size(slots, self.depth) for pool, slots in self.slots.items()}
         found: dict[str, list[int]] = {}
         for plan in self.order.plan(self.now_us, sizes, self.heads):
-            for job, vtag, estimate_us, _ in plan.jobs:
+            for job, vtag, estimate_us, _ in plan.rows:
                 if job in self.work or job in self.ended:
                     self.order.refused((job,), plan.pool)
                     continue

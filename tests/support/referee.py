@@ -153,7 +153,7 @@ class Referee:
         return {
             plan.pool
             for plan in self._world.plans[-1]
-            if plan.doubtful or any(job.id in refused for job in plan.jobs)
+            if plan.doubtful or any(job_id in refused for job_id, *_ in plan.rows)
         }
 
     def _is_idle(self, pool: str) -> bool:

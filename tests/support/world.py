@@ -14,7 +14,7 @@ from fairlead_scheduler.lanes import Heads
 from fairlead_scheduler.pools import Pools, Size
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.terms import compiled
-from fairlead_scheduler.values import Found, Head, Paused, Plan, QueueRow, Stream
+from fairlead_scheduler.values import Found, Head, Paused, Plan, Stream
 from tests.support.fleet import Job
 from tests.support.law import Law
 
@@ -190,7 +190,8 @@ class World:
 
     def _lead(self) -> None:
         self.order = Pools("default", self._table)
-        self.order.adopt(self._rows(), self.now_us, self._floors_read(), self._used.values())
+        rows = [job.row for job in self.work.values()]
+        self.order.adopt(rows, self.now_us, self._floors_read(), self._used.values())
         self.heads = Heads(in_flight=self.order.in_flight)
 
     def _insert(self) -> None:
@@ -267,21 +268,6 @@ class World:
         run_us = self.now_us - job.claimed_us
         self._served.append((job, run_us))
         return run_us
-
-    def _rows(self) -> list[QueueRow]:
-        return [
-            QueueRow(
-                job.id,
-                job.queue,
-                job.tenant,
-                job.vtag,
-                job.estimate_us,
-                job.claimed_us,
-                job.band,
-                job.pool,
-            )
-            for job in self.work.values()
-        ]
 
     def _floors_read(self) -> dict[str, list[int]]:
         return {

@@ -50,7 +50,7 @@ def test_rows_of_lower_bands_leave_a_higher_one_its_depth() -> None:
     """A higher band never waits for a lower band's rows, and a lower one gets what is left."""
     bench = banded()
     bench.add("q/bulk", *[1] * 9, rank=BULK)
-    assert 4 == len(bench.order.plan(0, 10, 4, bench.heads).jobs)
+    assert 4 == len(bench.order.plan(0, 10, 4, bench.heads).rows)
     bench.add("q/a", *[1] * 9, rank=URGENT)
 
     first, second = (
@@ -59,7 +59,7 @@ def test_rows_of_lower_bands_leave_a_higher_one_its_depth() -> None:
     )
 
     assert [(0, 4)] == [(part.band, len(part.rows)) for part in first.parts]
-    assert () == second.jobs
+    assert () == second.rows
 
 
 def test_a_lower_band_has_what_those_above_leave() -> None:
@@ -128,7 +128,7 @@ def test_rates_count_over_all_bands() -> None:
 
     assert "a3 a1" == bench.claim_order(bench.plan())
     plan = bench.order.plan(bench.now_us + SECOND // 2, 1, 10, bench.heads)
-    assert 1 == len(plan.jobs)
+    assert 1 == len(plan.rows)
     assert 1 == len(plan.used)
 
 

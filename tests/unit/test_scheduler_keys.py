@@ -76,7 +76,7 @@ def test_an_unread_head_is_not_passed_over() -> None:
     bench.order.traits()
     bench.order.learn([])
 
-    assert () == bench.order.plan(bench.now_us, 10, 10, bench.heads).jobs
+    assert () == bench.order.plan(bench.now_us, 10, 10, bench.heads).rows
     assert "t1 t2" == planned(bench)
 
 
@@ -221,7 +221,7 @@ def test_a_new_leader_dispatches_nothing_of_a_queue_before_it_knows_who_has_its_
     bench.order.adopt(rows, 0)
     bench.order.traits()
 
-    assert () == bench.order.plan(bench.now_us, 10, 10, bench.heads).jobs
+    assert () == bench.order.plan(bench.now_us, 10, 10, bench.heads).rows
     assert bench.order.awaits_values
     assert "t3" == planned(bench)
     bench.order.ended([1], [100 * MS])
@@ -238,7 +238,7 @@ def test_a_row_that_somebody_else_dispatched_holds_the_queue_until_its_values_ar
     bench.fields[99] = A
     bench.order.reconcile([QueueRow(99, "q", "t", 0, 1000, 0)], bench.now_us, bench.heads)
 
-    assert () == bench.order.plan(bench.now_us, 10, 10, bench.heads).jobs
+    assert () == bench.order.plan(bench.now_us, 10, 10, bench.heads).rows
     assert "" == planned(bench)
     bench.order.ended([99], [100 * MS])
     assert "t1" == planned(bench)

@@ -310,7 +310,7 @@ def test_an_id_in_flight_is_not_planned_again_but_named() -> None:
 
     plan = bench.order.plan(0, 1, 10, bench.heads)
 
-    assert ((), (1,)) == (plan.jobs, plan.doubtful)
+    assert ((), (1,)) == (plan.rows, plan.doubtful)
 
 
 def test_any_number_of_jobs_can_overtake_one_that_is_far_ahead() -> None:
@@ -373,8 +373,8 @@ def test_idle_lanes_are_forgotten_when_there_are_too_many() -> None:
     heads = Heads(in_flight=order.in_flight)
     heads.surveyed()
     heads.discovered([Found(n, n, "q", f"t{n}", 0, None, 0) for n in range(1, 101)])
-    jobs = order.plan(0, 100, 100, heads).jobs
-    order.ended([job.id for job in jobs], [0] * len(jobs))
+    ids = [job_id for job_id, *_ in order.plan(0, 100, 100, heads).rows]
+    order.ended(ids, [0] * len(ids))
     order.plan(1, 100, 100, heads)
 
     order.reconcile([], 2, heads)

@@ -10,9 +10,10 @@ from fairlead_scheduler.bounds import REASONS, RESERVE
 from fairlead_scheduler.parked import Parking
 from fairlead_scheduler.rates import Rate
 from fairlead_scheduler.terms import QueueTerms, Table, Terms
-from fairlead_scheduler.values import FairSettings, Planned, QueueRow, ShortSettings
+from fairlead_scheduler.values import FairSettings, QueueRow, ShortSettings
 from tests.support.fair_bench import MS, Bench
 from tests.support.fleet import Fleet
+from tests.support.planned import Planned
 from tests.support.tables import table
 
 SECOND = 1_000_000

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from fairlead_scheduler.throughput import Ended, Throughput
-from fairlead_scheduler.values import Planned
 
 MS = 1000
 MEAN_US = 100 * MS
@@ -55,7 +54,7 @@ def test_the_first_two_runs_of_a_busy_time_are_left_out() -> None:
 def test_what_a_job_is_in_flight_beyond_its_run_is_measured() -> None:
     """Dispatched at 0, seen to have ended at 140 ms after a run of 100."""
     throughput = Throughput()
-    throughput.planned([Planned(7, 0, 0, None)], 0)
+    throughput.planned([(7, 0, 0, None)], 0)
     throughput.looked(
         [Ended([6, 7], [1, 100 * MS])], 140 * MS, in_flight=(), busy_slots=0, mean_us=MEAN_US
     )
@@ -66,7 +65,7 @@ def test_what_a_job_is_in_flight_beyond_its_run_is_measured() -> None:
 def test_a_job_that_is_in_flight_or_was_recalled_is_no_sample() -> None:
     """It has not ended by running."""
     throughput = Throughput()
-    throughput.planned([Planned(7, 0, 0, None)], 0)
+    throughput.planned([(7, 0, 0, None)], 0)
     for in_flight in ((7,), ()):
         throughput.looked([], 9 * MS, in_flight=in_flight, busy_slots=0, mean_us=MEAN_US)
 
