@@ -1,20 +1,17 @@
 """The command `fairlead-autoscaler`: settings, logs, health and signals around a controller."""
 
-import argparse
 import secrets
-import signal
-import sys
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import NoReturn
+from contextlib import ExitStack, closing
 
 from pydantic import ValidationError
 
 from fairlead import log
+from fairlead.arguments import Parser, refuse
 from fairlead.bell import Bell
-from fairlead.health import CannotListen, Health
-from fairlead.service import stopping
+from fairlead.health import CannotListen
+from fairlead.service import SchemaTooNew, running
 from fairlead.settings import explain
 from fairlead_autoscaler.controller import Controller
 from fairlead_autoscaler.database import Database
@@ -24,7 +21,7 @@ from fairlead_autoscaler.kube.cluster import Cluster, Names
 from fairlead_autoscaler.kube.port import KubeError
 from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Options
-from fairlead_autoscaler.service import SchemaTooNew, await_schema, serve
+from fairlead_autoscaler.service import database_fits, serve
 from fairlead_autoscaler.settings import AutoscalerSettings
 
 _log = log.get("autoscaler.cluster")
@@ -32,7 +29,7 @@ _log = log.get("autoscaler.cluster")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a controller until SIGTERM or SIGINT; exit 2 with one sentence when it cannot."""
-    parser = _Parser(
+    parser = Parser(
         prog="fairlead-autoscaler",
         description="Scales pools of workers on Kubernetes, and stores the policy of the "
         "release's ConfigMaps. Every setting is an environment variable FAIRLEAD_...",
@@ -65,20 +62,11 @@ def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
     namespace = settings.namespace or found
     stop, ready, metrics = threading.Event(), threading.Event(), Metrics()
     with ExitStack() as leaving:
-        bell = Bell()
-        leaving.callback(bell.close)
-        if settings.health_port is not None:
-            pages = Health(
-                ready=lambda: ready.is_set() and not stop.is_set(),
-                registry=metrics.registry,
-                port=settings.health_port,
-                host=settings.health_host,
-            )
-            leaving.enter_context(pages)
-        leaving.enter_context(stopping(stop=stop, again=threading.Event()))
-        former = signal.set_wakeup_fd(bell.signal_descriptor(), warn_on_full_buffer=False)
-        leaving.callback(signal.set_wakeup_fd, former)
-        if not await_schema(settings, stop):
+        bell = leaving.enter_context(closing(Bell()))
+        leaving.enter_context(
+            running(settings, bell, stop=stop, ready=ready.is_set, registry=metrics.registry)
+        )
+        if not database_fits(settings, stop):
             return
         identity = f"{settings.pod_name}_{secrets.token_hex(4)}"
         cluster = Cluster(
@@ -95,12 +83,6 @@ def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
         options = _options(settings, namespace, identity)
         controller = Controller(cluster, database, keeper, options, metrics=metrics)
         serve(controller, database, tick_seconds=settings.tick_seconds, stop=stop, bell=bell)
-
-
-def refuse(sentence: str) -> NoReturn:
-    """Say what is wrong and exit with 2."""
-    print(f"fairlead: {sentence}", file=sys.stderr)  # noqa: T201 - people read it, not a log
-    raise SystemExit(2)
 
 
 def _names(settings: AutoscalerSettings, namespace: str, identity: str) -> Names:
@@ -133,12 +115,6 @@ def _options(settings: AutoscalerSettings, namespace: str, identity: str) -> Opt
 
 def _troubled(path: str, error: KubeError) -> None:
     _log.warning("watch.broken", path=path, reason=str(error))
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Refuse in one sentence, without the usage."""
-        refuse(f"{message}; see fairlead-autoscaler --help")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 import random
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import closing, contextmanager
 from time import monotonic
 
@@ -10,44 +10,33 @@ import psycopg
 
 from fairlead import log
 from fairlead.bell import Bell
-from fairlead.migrate import schema_state
-from fairlead.reminder import Reminder
-from fairlead.store import Connection, Unreachable, connect, connect_patiently
+from fairlead.service import Waiting, await_schema
+from fairlead.store import Unreachable, connect, connect_patiently
 from fairlead_autoscaler.controller import Controller
 from fairlead_autoscaler.database import Database
 from fairlead_autoscaler.settings import AutoscalerSettings
 
 _log = log.get("autoscaler")
-_SCHEMA_SECONDS = 1.0
 _AGAIN_SECONDS_MAX = 0.5
 _CUT_SECONDS = 0.5
 _SPACED_SECONDS = 0.2
 """Between two steps, however often a pool wakes."""
 
 
-class SchemaTooNew(Exception):
-    """Only newer code can run on this schema; the message is one sentence for people."""
-
-
-def await_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool:
+def database_fits(settings: AutoscalerSettings, stop: threading.Event) -> bool:
     """Wait until the database has a schema that this code can work with; False: asked to stop.
 
     Raises:
         SchemaTooNew: the schema needs newer code.
     """
-    reminder = Reminder()
-
-    def waiting(reason: str, _rest_seconds: float = 0.0) -> None:
-        if reminder.due(reason, monotonic()):
-            _log.warning("autoscaler.waiting", reason=reason)
-
+    waiting = Waiting("autoscaler")
     while not stop.is_set():
         opened = connect_patiently(lambda: connect(settings, name="autoscaler"), stop, waiting)
         if opened is None:
             return False
         try:
             with closing(opened):
-                if _fits(opened, stop, waiting):
+                if await_schema(opened, stop, waiting):
                     return True
         except (psycopg.Error, Unreachable) as error:
             waiting(" ".join(str(error).split()) or type(error).__name__)
@@ -99,17 +88,3 @@ def _cutting(database: Database) -> Generator[None]:
     finally:
         over.set()
         thread.join()
-
-
-def _fits(
-    connection: Connection, stop: threading.Event, waiting: Callable[[str], None]
-) -> bool:
-    while not stop.is_set():
-        state = schema_state(connection)
-        if state.too_new:
-            raise SchemaTooNew(state.sentence())
-        if state.fits:
-            return True
-        waiting(state.sentence())
-        stop.wait(_SCHEMA_SECONDS)
-    return False

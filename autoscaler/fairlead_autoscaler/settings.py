@@ -8,14 +8,13 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from fairlead.log import LogFormat
-from fairlead.settings import DatabaseSettings
+from fairlead.settings import ServiceSettings
 
 NAME_MAX = 253
 """What Kubernetes lets a name have."""
 
 
-class AutoscalerSettings(DatabaseSettings):
+class AutoscalerSettings(ServiceSettings):
     """What `fairlead-autoscaler` works with."""
 
     namespace: str = Field(
@@ -85,21 +84,6 @@ class AutoscalerSettings(DatabaseSettings):
         le=15,
         description="Seconds between two decisions; a pool that wakes is decided on at once. "
         "A mark holds for 60 s, and has to outlive several.",
-    )
-    health_port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65_535,
-        description="TCP port of /livez, /readyz and /metrics; none: they are not served.",
-    )
-    health_host: str = Field(
-        default="", description="Address to serve them on; empty is every address."
-    )
-    log_format: LogFormat = Field(
-        default="auto", description="json, console, or auto: console on a terminal, else json."
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least severe lines that are written."
     )
 
     @model_validator(mode="after")

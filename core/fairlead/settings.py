@@ -1,4 +1,4 @@
-"""Where the database is: settings that every program of Fairlead shares.
+"""Where the database is, and what services show: settings that programs of Fairlead share.
 
 Frozen, prefixed `FAIRLEAD_`, each field with its unit, default and reason. The URL comes from
 `FAIRLEAD_DATABASE_URL`, or from the file that `FAIRLEAD_DATABASE_URL_FILE` names, which is read
@@ -7,6 +7,7 @@ own variables (`PGHOST`, `PGUSER`, …).
 """
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
@@ -65,6 +66,27 @@ class DatabaseSettings(BaseSettings):
                 "or FAIRLEAD_DATABASE_URL_FILE, not both"
             )
         return self
+
+
+class ServiceSettings(DatabaseSettings):
+    """What all services have beside the database: pages that show how they are, and logs."""
+
+    health_port: int | None = Field(
+        default=None,
+        ge=0,
+        le=65_535,
+        description="TCP port of /livez, /readyz and /metrics, 0 for a free one; none: they "
+        "are not served.",
+    )
+    health_host: str = Field(
+        default="", description="Address to serve them on; empty is every address."
+    )
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", description="json, console, or auto: console on a terminal, else json."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        default="info", description="The least severe lines that are written."
+    )
 
 
 def explain(error: ValidationError) -> str:

@@ -7,7 +7,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
 from fairlead.cli.check import services
-from fairlead.settings import DatabaseSettings
+from fairlead.settings import DatabaseSettings, ServiceSettings
 
 PATH = Path("docs/reference/settings.md")
 
@@ -33,10 +33,13 @@ def render() -> str:
 
 def _section(service: type[BaseSettings]) -> str:
     shared = {} if service is DatabaseSettings else DatabaseSettings.model_fields
+    last = ServiceSettings.model_fields
     rows = [
         f"| `FAIRLEAD_{name.upper()}` | {_default(field)} | {_bounds(field)} "
         f"| {_cell(field.description or '')} |"
-        for name, field in service.model_fields.items()
+        for name, field in sorted(
+            service.model_fields.items(), key=lambda each: each[0] in last
+        )
         if name not in shared
     ]
     table = "| variable | default | bounds | what it means |\n| --- | --- | --- | --- |\n"

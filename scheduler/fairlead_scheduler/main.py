@@ -1,24 +1,21 @@
 """The command `fairlead-scheduler`: settings, logs, health and signals around a scheduler."""
 
-import argparse
 import gc
-import signal
-import sys
 import threading
 from collections.abc import Sequence
-from contextlib import ExitStack
-from typing import NoReturn
+from contextlib import closing
 
 from pydantic import ValidationError
 
 from fairlead import log
+from fairlead.arguments import Parser, refuse
 from fairlead.bell import Bell
 from fairlead.conninfo import has_password
-from fairlead.health import CannotListen, Health
-from fairlead.service import stopping
+from fairlead.health import CannotListen
+from fairlead.service import SchemaTooNew, running
 from fairlead.settings import explain
 from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.service import Scheduler, SchemaTooNew
+from fairlead_scheduler.service import Scheduler
 from fairlead_scheduler.settings import SchedulerSettings
 
 _FLAGS = (
@@ -60,27 +57,16 @@ def run(settings: SchedulerSettings) -> None:
     """
     stop = threading.Event()
     metrics = Metrics(kind_allowlist=settings.metrics_kind_allowlist)
-    with ExitStack() as leaving:
-        bell = Bell()
-        leaving.callback(bell.close)
+    with closing(Bell()) as bell:
         scheduler = Scheduler(settings, stop=stop, bell=bell, metrics=metrics)
-        if settings.health_port is not None:
-            pages = Health(
-                ready=lambda: scheduler.ready.is_set() and not stop.is_set(),
-                registry=metrics.registry,
-                port=settings.health_port,
-                host=settings.health_host,
-            )
-            leaving.enter_context(pages)
-        leaving.enter_context(stopping(stop=stop, again=threading.Event()))
-        former = signal.set_wakeup_fd(bell.signal_descriptor(), warn_on_full_buffer=False)
-        leaving.callback(signal.set_wakeup_fd, former)
-        scheduler.serve()
+        ready, registry = scheduler.ready.is_set, metrics.registry
+        with running(settings, bell, stop=stop, ready=ready, registry=registry):
+            scheduler.serve()
 
 
 def read_settings(arguments: Sequence[str] | None) -> SchedulerSettings:
     """Read the settings from the environment and the flags, which win; exit 2 if bad."""
-    parser = _Parser(
+    parser = Parser(
         prog="fairlead-scheduler",
         description="Moves pending jobs into the work queue in fair order. Every setting is an "
         "environment variable FAIRLEAD_...; these are flags as well.",
@@ -103,18 +89,6 @@ def read_settings(arguments: Sequence[str] | None) -> SchedulerSettings:
             "put the URL into a file and name that in FAIRLEAD_DATABASE_URL_FILE"
         )
     return read
-
-
-def refuse(sentence: str) -> NoReturn:
-    """Say what is wrong and exit with 2."""
-    print(f"fairlead: {sentence}", file=sys.stderr)  # noqa: T201 - people read it, not a log
-    raise SystemExit(2)
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Refuse in one sentence, without the usage."""
-        refuse(f"{message}; see fairlead-scheduler --help")
 
 
 if __name__ == "__main__":

@@ -6,15 +6,13 @@ import secrets
 import socket
 import threading
 from contextlib import closing
-from time import monotonic
 
 import psycopg
 
 from fairlead import log
 from fairlead.bell import Bell
-from fairlead.migrate import schema_state
 from fairlead.notices import Notices
-from fairlead.reminder import Reminder
+from fairlead.service import Waiting, await_schema
 from fairlead.store import Connection, Unreachable, connect_patiently
 from fairlead_scheduler.leader import Lead, take_over
 from fairlead_scheduler.metrics import Metrics
@@ -24,24 +22,7 @@ from fairlead_scheduler.term import Term
 
 _log = log.get("scheduler")
 _STANDBY_SECONDS = 0.5
-_SCHEMA_SECONDS = 1.0
 _RECONNECT_SECONDS_MAX = 0.5
-
-
-class SchemaTooNew(Exception):
-    """Only newer code can run on this schema; the message is one sentence for people."""
-
-
-class Waiting:
-    """Says what the process waits for, and why nothing goes on."""
-
-    def __init__(self) -> None:
-        self._reminder = Reminder()
-
-    def __call__(self, reason: str, _rest_seconds: float = 0.0) -> None:
-        """Say it, unless it was said a moment ago."""
-        if self._reminder.due(reason, monotonic()):
-            _log.warning("scheduler.waiting", reason=reason)
 
 
 class Scheduler:
@@ -67,7 +48,7 @@ class Scheduler:
         self._stop = stop
         self._bell = bell
         self._metrics = metrics
-        self._waiting = Waiting()
+        self._waiting = Waiting("scheduler")
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
     def serve(self) -> None:
@@ -93,7 +74,7 @@ class Scheduler:
         return connect_leader(self._settings, name="lead")
 
     def _serve_over(self, connection: Connection) -> None:
-        if not self._await_schema(connection):
+        if not await_schema(connection, self._stop, self._waiting):
             return
         self.ready.set()
         lead = self._await_lead(connection)
@@ -112,17 +93,6 @@ class Scheduler:
             self._metrics.shadow.hide()
             self._metrics.backlog.hide()
             self._metrics.fairness.hide()
-
-    def _await_schema(self, connection: Connection) -> bool:
-        while not self._stop.is_set():
-            state = schema_state(connection)
-            if state.too_new:
-                raise SchemaTooNew(state.sentence())
-            if state.fits:
-                return True
-            self._waiting(state.sentence())
-            self._stop.wait(_SCHEMA_SECONDS)
-        return False
 
     def _await_lead(self, connection: Connection) -> Lead | None:
         """Stand by until nobody leads; None when asked to stop first."""

@@ -3,15 +3,12 @@
 What several replicas of one release do must agree, so give them the same values.
 """
 
-from typing import Literal
-
 from pydantic import Field, model_validator
 
-from fairlead.log import LogFormat
-from fairlead.settings import DatabaseSettings
+from fairlead.settings import ServiceSettings
 
 
-class SchedulerSettings(DatabaseSettings):
+class SchedulerSettings(ServiceSettings):
     """What `fairlead-scheduler` does and how often."""
 
     pool: str = Field(
@@ -135,25 +132,10 @@ class SchedulerSettings(DatabaseSettings):
         le=3650,
         description="Days that other endings, errors of attempts and fires are kept.",
     )
-    health_port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65_535,
-        description="TCP port of /livez, /readyz and /metrics; none: they are not served.",
-    )
-    health_host: str = Field(
-        default="", description="Address to serve them on; empty is every address."
-    )
     metrics_kind_allowlist: str = Field(
         default="",
         description="Kinds that the metrics tell apart, separated by commas; all others are "
         "`other`. Empty: the first 200 that are seen.",
-    )
-    log_format: LogFormat = Field(
-        default="auto", description="json, console, or auto: console on a terminal, else json."
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least severe lines that are written."
     )
 
     @model_validator(mode="after")

@@ -7,7 +7,6 @@ One loop does it all, a cycle at a time: `_cycle` lists what. Only the lease has
 own, since the database may keep its caller waiting.
 """
 
-import signal
 import sys
 import threading
 from contextlib import ExitStack
@@ -19,7 +18,7 @@ from time import monotonic
 
 from fairlead import log, service
 from fairlead.bell import Bell
-from fairlead.health import CannotListen, Health
+from fairlead.health import CannotListen
 from fairlead_worker import drain
 from fairlead_worker.crew import Hopeless
 from fairlead_worker.drain import Stage
@@ -85,18 +84,16 @@ class Parent:
     def run(self) -> int:
         """Serve until asked to stop; answer the exit code."""
         with ExitStack() as stack:
-            if self._orders.health_port is not None:
-                stack.enter_context(
-                    Health(
-                        ready=self._ready,
-                        registry=self._exposition.registry,
-                        port=self._orders.health_port,
-                        host=self._orders.health_host,
-                    )
+            stack.enter_context(
+                service.running(
+                    self._orders,
+                    self._bell,
+                    stop=self._stop,
+                    again=self._again,
+                    ready=self._ready,
+                    registry=self._exposition.registry,
                 )
-            stack.enter_context(service.stopping(stop=self._stop, again=self._again))
-            signal.set_wakeup_fd(self._bell.signal_descriptor(), warn_on_full_buffer=False)
-            stack.callback(signal.set_wakeup_fd, -1)
+            )
             self._lease.start()
             stack.callback(self._lease.stop)
             while self._stage < Stage.GONE:

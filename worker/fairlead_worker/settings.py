@@ -7,19 +7,19 @@ worker's arguments, it writes the checked values there: see `fairlead_worker.ord
 import os
 import re
 import sys
-from argparse import SUPPRESS, ArgumentParser
+from argparse import SUPPRESS
 from collections.abc import Sequence
-from typing import Literal, NoReturn
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator, model_validator
 
-from fairlead.settings import DatabaseSettings, explain
+from fairlead.arguments import Parser
+from fairlead.settings import ServiceSettings, explain
 from fairlead_worker.orders import Orders
 
 _APP = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
-class WorkerSettings(DatabaseSettings):
+class WorkerSettings(ServiceSettings):
     """What a worker is told by its environment and its command line."""
 
     app: str = Field(
@@ -111,26 +111,10 @@ class WorkerSettings(DatabaseSettings):
         description="Seconds that a handler may run past its deadline, or past being "
         "cancelled, before its process is killed.",
     )
-    health_port: int | None = Field(
-        default=None,
-        ge=0,
-        le=65535,
-        description="TCP port of /livez, /readyz and /metrics; 0 takes a free one. Without "
-        "it there are none.",
-    )
-    health_host: str = Field(
-        default="", description="Address of the health port; empty is every one."
-    )
     metrics_kind_allowlist: str = Field(
         default="",
         description="Kinds that the metrics tell apart, separated by commas; all others are "
         "`other`. Empty: the first 200 that are seen.",
-    )
-    log_format: Literal["auto", "json", "console"] = Field(
-        default="auto", description="`auto` is console on a terminal and json elsewhere."
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="The least severe lines that are written."
     )
 
     @field_validator("app")
@@ -170,14 +154,9 @@ class WorkerSettings(DatabaseSettings):
         return Orders(**self.model_dump())
 
 
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"fairlead: {message}; see {self.prog} --help\n")
-
-
-def parser() -> ArgumentParser:
+def parser() -> Parser:
     """Return the command line; a flag that is not given leaves the setting to its variable."""
-    made = _Parser(
+    made = Parser(
         prog="fairlead-worker",
         description="Claim jobs of one pool and run their handlers.",
         epilog="Every setting has a variable too: FAIRLEAD_ and its name in capitals.",
