@@ -264,7 +264,7 @@ def test_top_prints_one_line_a_look_where_there_is_no_terminal(
 
     assert 2 == len(lines)
     assert "pending 1 queued 0 running 0" in lines[1]
-    assert {"queues", "tenants", "workers", "counters", "rates"} == set(
+    assert {"queues", "tenants", "workers", "pool_decisions", "counters", "rates"} == set(
         json.loads(fairlead("top", "--json"))
     )
 
