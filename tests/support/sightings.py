@@ -88,7 +88,7 @@ def recorded(release: Release) -> Generator[Record]:
         while not done.is_set():
             with _watch(release, resource) as watch:
                 watches.append(watch)
-                _read(cast("IO[str]", watch.stdout), record.sights.append)
+                read(cast("IO[str]", watch.stdout), record.sights.append)
 
     threads = [
         threading.Thread(target=follow, args=(resource,), daemon=True)
@@ -131,7 +131,7 @@ def _watch(release: Release, resource: str) -> subprocess.Popen[str]:
     )
 
 
-def _read(stream: IO[str], seen: Callable[[Sight], None]) -> None:
+def read(stream: IO[str], seen: Callable[[Sight], None]) -> None:
     """Read one event a line; the last may be cut short, or say why there are no more."""
     for line in stream:
         with suppress(json.JSONDecodeError):
