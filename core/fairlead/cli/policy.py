@@ -134,7 +134,7 @@ def show_version(
 
 @app.command("diff")
 def diff(file: File, *, as_json: show.AsJson = False) -> None:
-    """Compare a file with the policy in force, or else with the newest."""
+    """Compare a file with the policy in force, else with the newest."""
     from difflib import unified_diff
 
     from fairlead.policy import digest
