@@ -56,8 +56,8 @@ test: setup ## run the tests: unit, property, integration, short chaos, tidy, ty
 test-long: setup ## run the hot statements over a million rows, the fair order through hundreds of histories
 	$(PYTEST) tests/integration tests/property -m long
 
-test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well
-	@for version in 15 16; do \
+test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well, or on SERVERS=15
+	@for version in $(or $(SERVERS),15 16); do \
 	  $(BIN)/python -c "from fairlead.dev.binaries import binaries; binaries($$version)" 2>/dev/null || \
 	    { echo "PostgreSQL $$version is not here: skipped"; continue; }; \
 	  echo "PostgreSQL $$version:"; \
