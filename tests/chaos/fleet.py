@@ -17,7 +17,7 @@ from psycopg.rows import TupleRow
 
 from fairlead.dev import processes
 from tests.chaos import app, history, records
-from tests.chaos.history import Ended, Event, Found, Verdict
+from tests.chaos.history import NO_RESETS, Ended, Event, Found, Resets, Verdict
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
@@ -276,7 +276,7 @@ class Fleet:
         return history.judge(self.events(), found)
 
     def recovery_seconds(
-        self, pids: tuple[int, ...], died_at: float, *, resets: Collection[float] = ()
+        self, pids: tuple[int, ...], died_at: float, *, resets: Resets = NO_RESETS
     ) -> float:
         """Return how long what these processes ran took to start elsewhere.
 

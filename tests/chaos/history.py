@@ -2,8 +2,8 @@
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.chaos.records import Effect
@@ -27,6 +27,25 @@ class Ended:
     job: int
     token: int | None
     outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resets:
+    """What began a recovery anew: take-overs for example, and for some jobs their dispatches.
+
+    A policy that allows less recalls what nobody has claimed; then the job waits for its turn.
+    """
+
+    of_all: Collection[float] = ()
+    of: Mapping[int, Collection[float]] = field(default_factory=dict[int, Collection[float]])
+
+    def last(self, job: int, since: float, until: float) -> float:
+        """Return the last of them for a job in this time, or when it began."""
+        found = (*self.of_all, *self.of.get(job, ()))
+        return max((at for at in found if since <= at <= until), default=since)
+
+
+NO_RESETS = Resets()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +136,7 @@ def slowest_recovery_seconds(
     pids: Iterable[int],
     died_at: float,
     ended: Iterable[Ended] = (),
-    resets: Collection[float] = (),
+    resets: Resets = NO_RESETS,
 ) -> float:
     """Return how long it took until what the dead processes ran had started elsewhere.
 
@@ -140,6 +159,5 @@ def slowest_recovery_seconds(
     for job, token in cut_short.items():
         starts = (each for each in seen if each.event == "started" and each.job == job)
         again = min((each.at for each in starts if each.token > token), default=float("inf"))
-        since = max((at for at in resets if died_at <= at <= again), default=died_at)
-        slowest = max(slowest, again - since)
+        slowest = max(slowest, again - resets.last(job, died_at, again))
     return slowest

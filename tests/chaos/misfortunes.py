@@ -3,13 +3,14 @@
 import os
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic, time
 
 from fairlead.dev.postgres import Server
 from tests.chaos import records
 from tests.chaos.fleet import LEASE_SECONDS, Fleet, Program
+from tests.chaos.history import Resets
 from tests.support.waiting import until
 
 LONG_SECONDS = float(os.environ.get("FAIRLEAD_TEST_CHAOS_SECONDS", "240"))
@@ -130,7 +131,10 @@ class Misfortunes:
 
 
 def recovery_seconds(
-    fleet: Fleet, deaths: Collection[Death], ends: Collection[float] = ()
+    fleet: Fleet,
+    deaths: Collection[Death],
+    ends: Collection[float] = (),
+    dispatches: Mapping[int, Collection[float]] | None = None,
 ) -> float:
     """Return the longest time from a death, or whatever came after it, to the restarts.
 
@@ -138,9 +142,10 @@ def recovery_seconds(
         fleet: the fleet.
         deaths: of its workers.
         ends: when other misfortunes were over.
+        dispatches: of jobs, where a policy may have recalled them meanwhile.
     """
     with fleet.connect() as connection:
-        resets = (*records.take_overs(connection), *ends)
+        resets = Resets((*records.take_overs(connection), *ends), dispatches or {})
     slowest = (fleet.recovery_seconds(*death, resets=resets) for death in deaths)
     return max(slowest, default=0.0)
 

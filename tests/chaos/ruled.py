@@ -29,16 +29,17 @@ CREATE TABLE public.chaos_ruled (
     number bigint GENERATED ALWAYS AS IDENTITY,
     at timestamptz NOT NULL DEFAULT clock_timestamp(),
     statement xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    band smallint NOT NULL, queue text NOT NULL, tenant text NOT NULL, account text,
+    job bigint NOT NULL, band smallint NOT NULL, queue text NOT NULL,
+    tenant text NOT NULL, account text,
     of_queue integer NOT NULL, of_tenant integer NOT NULL, of_account integer NOT NULL,
     in_force bigint, stored bigint
 );
 CREATE FUNCTION public.chaos_note_ruled() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    INSERT INTO public.chaos_ruled (band, queue, tenant, account, of_queue, of_tenant,
+    INSERT INTO public.chaos_ruled (job, band, queue, tenant, account, of_queue, of_tenant,
                                     of_account, in_force, stored)
-    SELECT a.band, a.queue, a.tenant, j.payload ->> 'account', f.of_queue, f.of_tenant,
-           f.of_account, p.in_force, p.stored
+    SELECT a.job_id, a.band, a.queue, a.tenant, j.payload ->> 'account', f.of_queue,
+           f.of_tenant, f.of_account, p.in_force, p.stored
     FROM added a
     JOIN fairlead.jobs j ON j.id = a.job_id
     CROSS JOIN LATERAL (
@@ -63,6 +64,11 @@ SELECT extract(epoch FROM at)::float8, dense_rank() OVER (ORDER BY first)::int, 
 FROM (SELECT r.*, min(number) OVER (PARTITION BY statement) AS first
       FROM public.chaos_ruled r) r
 ORDER BY number
+"""
+
+
+_TIMES = b"""
+SELECT job, array_agg(extract(epoch FROM at)::float8) FROM public.chaos_ruled GROUP BY job
 """
 
 
@@ -137,6 +143,11 @@ def dispatches(connection: Connection[TupleRow]) -> list[Dispatch]:
     """Read them, in the order in which they came."""
     with connection.cursor(row_factory=args_row(Dispatch)) as cursor:
         return cursor.execute(_READ).fetchall()
+
+
+def times(connection: Connection[TupleRow]) -> dict[int, list[float]]:
+    """Read when each job was dispatched."""
+    return dict(connection.execute(_TIMES).fetchall())
 
 
 def over(found: Sequence[Dispatch], versions: Mapping[int, Allowed]) -> list[str]:

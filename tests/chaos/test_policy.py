@@ -76,6 +76,11 @@ class Reign:
         assert {LIMITED, RATED} == {each.queue for each in found}
         return ruled.over(found, self._versions)
 
+    def dispatches(self) -> dict[int, list[float]]:
+        """Return when each job was dispatched: anew, where another version has recalled it."""
+        with self._fleet.connect() as db:
+            return ruled.times(db)
+
 
 class Blows:
     """What befalls the fleet in the short form, once each, in an order that is drawn."""
@@ -171,7 +176,8 @@ def test_no_limit_is_exceeded_while_workers_and_leaders_fail(
 
     assert some_fleet.verdict().clean, some_fleet.verdict()
     assert [] == reign.over()
-    assert 0 < recovery_seconds(some_fleet, blows.deaths) <= RECOVERY_SECONDS
+    slowest = recovery_seconds(some_fleet, blows.deaths, dispatches=reign.dispatches())
+    assert 0 < slowest <= RECOVERY_SECONDS
 
 
 @pytest.mark.long
@@ -199,4 +205,5 @@ def test_no_limit_is_exceeded_whatever_fails(
     print(report(own_fleet, misfortunes))  # noqa: T201 - a person wants to know
     assert own_fleet.verdict().clean, own_fleet.verdict()
     assert [] == reign.over()
-    assert recovery_seconds(own_fleet, misfortunes.deaths, misfortunes.ends) <= RECOVERY_SECONDS
+    deaths, ends = misfortunes.deaths, misfortunes.ends
+    assert recovery_seconds(own_fleet, deaths, ends, reign.dispatches()) <= RECOVERY_SECONDS

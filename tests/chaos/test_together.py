@@ -5,6 +5,7 @@ from time import time
 from fairlead.dev.postgres import Server
 from tests.chaos import records
 from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, Program
+from tests.chaos.history import Resets
 from tests.support.waiting import until
 
 
@@ -21,7 +22,7 @@ def begin_on_one(fleet: Fleet) -> tuple[Program, set[int]]:
 def recovery_seconds(fleet: Fleet, pids: tuple[int, ...], died_at: float, back: float) -> float:
     """Return how long the restarts took from the death, `back` or the last take-over on."""
     with fleet.connect() as db:
-        resets = (back, *records.take_overs(db))
+        resets = Resets((back, *records.take_overs(db)))
     return fleet.recovery_seconds(pids, died_at, resets=resets)
 
 

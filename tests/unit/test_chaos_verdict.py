@@ -9,6 +9,7 @@ from tests.chaos.history import (
     Ended,
     Event,
     Found,
+    Resets,
     Verdict,
     judge,
     read,
@@ -101,11 +102,21 @@ def test_recovery_counts_from_the_last_thing_that_failed() -> None:
 
     def slowest(*resets: float, ended: tuple[Ended, ...] = ()) -> float:
         return slowest_recovery_seconds(
-            events, pids=[105], died_at=12.0, resets=resets, ended=ended
+            events, pids=[105], died_at=12.0, resets=Resets(resets), ended=ended
         )
 
     assert [5.0, 5.0, 3.0] == [slowest(11.0), slowest(18.0), slowest(13.0, 14.0, 18.0)]
     assert 0.0 == slowest(ended=(Ended(2, 5, "succeeded"),))
+
+
+def test_recovery_of_a_recalled_job_counts_from_its_next_dispatch() -> None:
+    """What a policy put back waits for its turn like any other job; others do not."""
+    events = (*ran(2, 5, finished=False, at=10.0), Event("started", 2, 8, 17.0, 200))
+
+    def slowest(of: dict[int, list[float]]) -> float:
+        return slowest_recovery_seconds(events, pids=[105], died_at=12.0, resets=Resets(of=of))
+
+    assert [5.0, 1.0, 5.0] == [slowest({}), slowest({2: [9.0, 16.0]}), slowest({3: [16.0]})]
 
 
 def test_recovery_is_endless_when_a_job_does_not_start_again() -> None:
