@@ -1,8 +1,9 @@
 -- renew: prolong a worker's lease, if its row still lives, say how many slots it has now and how many
 --        jobs it holds beside them, and answer which of the attempts that it runs somebody asked to
---        cancel. No row: it is dead, and what it held may run elsewhere. If its pod is marked, its claims are refused from now on, until
---        undrain; marked says whether the mark holds, drained whether it is empty under it. It does
---        not wait for the disk: what a crash of the server forgets harms nobody, for no lease lapses
+--        cancel. No row: it is dead, and what it held may run elsewhere. If its pod is marked, its
+--        claims are refused from now on, until undrain; marked says whether the mark holds, drained
+--        whether it is empty under it. It does not wait for the disk: what a crash of the server forgets
+--        harms nobody, for no lease lapses
 --        until one lease after the server's start, and drained is not written without what it rests on.
 -- locks: the worker's own row: waits for a claim that holds it.
 -- index: worker_leases_pkey, pod_drains_pkey, jobs_pkey
