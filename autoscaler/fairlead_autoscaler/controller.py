@@ -92,8 +92,7 @@ class Controller:
         """Show nothing and remember nothing: another controller decides."""
         if self._term is not None:
             self._term = None
-            self._metrics.pools.hide()
-            self._metrics.leader.set(0)
+            self._metrics.end()
 
     def _begun(self) -> Term | None:
         """Return the present term, begun now if it is a new one; None: it cannot begin yet."""
@@ -108,8 +107,7 @@ class Controller:
                 return None
             self._term = Term(number=number, epoch=epoch)
             self._herald.begin()
-            self._metrics.leader.set(1)
-            self._metrics.leader_transitions.inc()
+            self._metrics.leadership.begin()
             _log.info("lead.taken", epoch=epoch)
         return self._term
 

@@ -1,15 +1,15 @@
-"""Every series of the controller, named once. What it says of pools is shown while it leads."""
+"""The controller's series, over a registry of its own; `series` names them all."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from time import time
 
-from fairlead.metrics import new_registry
+from prometheus_client import CollectorRegistry
+
+from fairlead.metrics import Leadership, Readings, counter, gauge, histogram, new_registry
 from fairlead.policy.autoscale import Autoscale
-from fairlead_autoscaler import told
+from fairlead.series import GENERATION, RELOAD_SUCCESSFUL, RELOADED_AT
+from fairlead_autoscaler import series, told
 from fairlead_autoscaler.decision import Decision
 from fairlead_autoscaler.inputs import Inputs
-
-_STEP_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
-_START_SECONDS = (1, 2, 5, 10, 20, 30, 60, 120, 180, 300, 600)
 
 
 class Metrics:
@@ -21,124 +21,65 @@ class Metrics:
         self.pools = PoolMetrics(registry)
         self.actions = ActionMetrics(registry)
         self.policy = PolicyMetrics(registry)
-        self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
-        self.leader_transitions = Counter(
-            "fairlead_leader_transitions", "Take-overs by this process.", registry=registry
-        )
-        self.errors = Counter(
-            "fairlead_autoscaler_errors",
-            "Steps that failed: observe, mark, scale, tell, policy.",
-            ("stage",),
-            registry=registry,
-        )
-        self.reconcile = Histogram(
-            "fairlead_autoscaler_reconcile_seconds",
-            "How long one step takes, for all pools.",
-            registry=registry,
-            buckets=_STEP_SECONDS,
-        )
+        self.leadership = Leadership("autoscaler", registry)
+        self.errors = counter(series.ERRORS, registry)
+        self.reconcile = histogram(series.RECONCILE, registry)
+
+    def end(self) -> None:
+        """Show nothing of what only a leader knows; a repeat changes nothing."""
+        self.leadership.end()
+        self.pools.hide()
+        self.policy.hide()
 
 
 class ActionMetrics:
     """What was done, and how long pods took to start."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.scaled = Counter(
-            "fairlead_autoscaler_actions",
-            "Writes of replicas.",
-            ("pool", "direction", "reason"),
-            registry=registry,
-        )
-        self.replicas = Counter(
-            "fairlead_autoscaler_action_replicas",
-            "Pods that were added or taken away by them.",
-            ("pool", "direction"),
-            registry=registry,
-        )
-        self.victims = Counter(
-            "fairlead_autoscaler_victims",
-            "Pods that were chosen to go: idle ones, and busy ones that finish first.",
-            ("pool", "state"),
-            registry=registry,
-        )
-        self.conflicts = Counter(
-            "fairlead_autoscaler_conflicts",
-            "Writes that were refused because somebody else had changed the Deployment.",
-            ("pool",),
-            registry=registry,
-        )
-        self.pod_start = Histogram(
-            "fairlead_pod_start_seconds",
-            "From asking for a pod until its worker is there.",
-            ("pool",),
-            registry=registry,
-            buckets=_START_SECONDS,
-        )
+        self.scaled = counter(series.ACTIONS, registry)
+        self.replicas = counter(series.ACTION_REPLICAS, registry)
+        self.victims = counter(series.VICTIMS, registry)
+        self.conflicts = counter(series.CONFLICTS, registry)
+        self.pod_start = histogram(series.POD_START, registry)
 
 
 class PolicyMetrics:
     """What became of the policy's documents."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self.successful = Gauge(
-            "fairlead_config_last_reload_successful",
-            "1 while the newest policy document was a good one.",
-            registry=registry,
-        )
-        self.stored_at = Gauge(
-            "fairlead_config_last_reload_timestamp_seconds",
-            "When a policy document was stored last, in seconds since 1970.",
-            registry=registry,
-        )
-        self.generation = Gauge(
-            "fairlead_config_generation",
-            "The version of the policy that pools are scaled by.",
-            registry=registry,
-        )
+        self._read = Readings(registry, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION)
+
+    def followed(self, *, good: bool) -> None:
+        """Show whether the newest document could be stored, which it was a moment ago."""
+        self._read.show(RELOAD_SUCCESSFUL, float(good))
+        if good:
+            self._read.show(RELOADED_AT, time())
+
+    def goes_by(self, version: int) -> None:
+        """Show which version pools are scaled by."""
+        self._read.show(GENERATION, version)
+
+    def hide(self) -> None:
+        """Show nothing: another controller decides."""
+        self._read.hide()
 
 
 class PoolMetrics:
     """What is said of pools, while this process leads."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._registry = registry
-        self._gauges: list[Gauge] = []
+        self._gauges = {each.name: gauge(each, registry) for each in series.OF_POOLS}
+        self._replicas = self._gauges[series.REPLICAS.name]
+        self._limit = self._gauges[series.LIMIT.name]
+        self._slots = self._gauges[series.SLOTS.name]
+        self._limited = self._gauges[series.LIMITED.name]
+        self._estimate = self._gauges[series.ESTIMATE.name]
+        self._age = self._gauges[series.INPUT_AGE.name]
+        self._stale = self._gauges[series.STALE.name]
+        self._paused = self._gauges[series.PAUSED.name]
+        self._wrong_victims = counter(series.WRONG_VICTIMS, registry)
+        self._wrong_so_far: dict[str, int] = {}
         self._reasons: dict[str, frozenset[str]] = {}
-        self._replicas = self._gauge(
-            "replicas",
-            "Pods: those asked for (current), those that there are to be when all that leave "
-            "are gone (desired), by the terms alone (recommended), and those that are ready, "
-            "starting, draining, terminating, or without a node (unschedulable).",
-            "pool",
-            "type",
-        )
-        self._limit = self._gauge("limit", "Bounds of the pool's pods.", "pool", "limit")
-        self._slots = self._gauge(
-            "recommendation_slots", "Slots that each term asks for.", "pool", "term"
-        )
-        self._limited = self._gauge(
-            "limited_info", "1 for each reason that holds the pods back.", "pool", "reason"
-        )
-        self._estimate = self._gauge(
-            "estimate",
-            "What was learned: arrival_rate in jobs a second, service_seconds, start_seconds.",
-            "pool",
-            "param",
-        )
-        self._age = self._gauge(
-            "input_age_seconds", "How old the scheduler's word on the pool is.", "pool"
-        )
-        self._stale = self._gauge(
-            "stale", "1 while what is known of the pool is too old to take pods away.", "pool"
-        )
-        self._paused = self._gauge(
-            "paused", "1 while somebody switched off all or a part of it.", "pool"
-        )
-        self._wrong_victims = self._gauge(
-            "wrong_victims",
-            "Pods at work that were deleted in the place of others, in this process's term.",
-            "pool",
-        )
 
     def show(self, pool: str, decision: Decision, inputs: Inputs, config: Autoscale) -> None:
         """Show what was decided for a pool."""
@@ -160,22 +101,26 @@ class PoolMetrics:
         conditions = {each["type"]: each["status"] for each in told.conditions(decision)}
         self._stale.labels(pool).set(conditions["MetricsStale"] == "True")
         self._paused.labels(pool).set(conditions["Paused"] == "True")
-        self._wrong_victims.labels(pool).set(decision.state.drains.wrong_victims)
+        wrong = decision.state.drains.wrong_victims
+        self._wrong_victims.labels(pool).inc(max(0, wrong - self._wrong_so_far.get(pool, 0)))
+        self._wrong_so_far[pool] = wrong
 
     def forget(self, pool: str) -> None:
         """Show nothing more of a pool that is not decided on any more."""
-        for each in self._gauges:
+        for each in self._gauges.values():
             shown = [sample.labels for metric in each.collect() for sample in metric.samples]
             for labels in shown:
                 if labels["pool"] == pool:
                     each.remove(*labels.values())
         self._reasons.pop(pool, None)
+        self._wrong_so_far.pop(pool, None)
 
     def hide(self) -> None:
         """Show nothing of any pool: another controller decides."""
-        for each in self._gauges:
+        for each in self._gauges.values():
             each.clear()
         self._reasons.clear()
+        self._wrong_so_far.clear()
 
     def _show_limits(self, pool: str, decision: Decision) -> None:
         reasons = {each.value for each in (*decision.limited, *decision.forbidden)}
@@ -184,8 +129,3 @@ class PoolMetrics:
         for reason in reasons:
             self._limited.labels(pool, reason).set(1)
         self._reasons[pool] = frozenset(reasons)
-
-    def _gauge(self, name: str, said: str, *labels: str) -> Gauge:
-        made = Gauge(f"fairlead_autoscaler_{name}", said, labels, registry=self._registry)
-        self._gauges.append(made)
-        return made

@@ -6,7 +6,6 @@ is stored there is what pools are scaled by, as the scheduler goes by it too.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from time import time
 
 from fairlead import log
 from fairlead.policy import Policy, PolicyRefused, parse
@@ -119,6 +118,8 @@ class Observer:
             self._snapshot = snapshot
             self._time = Clock(database=snapshot.now, own=self._clock())
             self._read_policy(snapshot)
+            if self.version is not None:
+                self._metrics.policy.goes_by(self.version.version)
             self._troubles["database"].over()
         except Unreachable as error:
             answered = False
@@ -158,10 +159,8 @@ class Observer:
         self.followed = source.follow(
             self.followed, document, self._database, epoch=self._epoch
         )
-        self._metrics.policy.successful.set(self.followed.refused is None)
-        if self.followed.refused is None:
-            self._metrics.policy.stored_at.set(time())
-        else:
+        self._metrics.policy.followed(good=self.followed.refused is None)
+        if self.followed.refused is not None:
             self._metrics.errors.labels("policy").inc()
             self._tell_refused(document, self.followed.refused)
 
@@ -195,7 +194,6 @@ class Observer:
             _log.warning("policy.unreadable", version=found.version, reason=str(error))
             self._metrics.errors.labels("policy").inc()
         self.version = replace(found, document=None)
-        self._metrics.policy.generation.set(found.version)
 
     def _ask_others(self) -> None:
         """Ask for what changes seldom; without the right to it, it is asked no more."""

@@ -5,7 +5,17 @@ from pathlib import Path
 
 import psycopg
 
-from docs.generate import chart, cli, performance, policy, reasons, schema, settings, sql
+from docs.generate import (
+    chart,
+    cli,
+    metrics,
+    performance,
+    policy,
+    reasons,
+    schema,
+    settings,
+    sql,
+)
 from fairlead.dev.account import state_dir
 from fairlead.dev.binaries import binaries
 from fairlead.dev.postgres import Server
@@ -28,6 +38,7 @@ def main() -> None:
     write(policy.SCHEMA_PATH, policy.render_schema())
     write(settings.PATH, settings.render())
     write(reasons.PATH, reasons.render())
+    write(metrics.PATH, metrics.render())
     write(performance.PATH, performance.render())
     for path, text in chart.rendered().items():
         write(path, text)

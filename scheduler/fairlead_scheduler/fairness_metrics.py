@@ -4,47 +4,25 @@ A tenant that is shown counts a quarter more than one that is not, so that two o
 size do not take turns.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from math import nan
 
-from prometheus_client import CollectorRegistry, Gauge
+from prometheus_client import CollectorRegistry
 
+from fairlead.metrics import Rows, gauge
+from fairlead_scheduler import series
 from fairlead_scheduler.report import Others, Report, TenantShare
 
 TENANTS_MAX = 20
 OTHER = "other"
 _STAYS = 1.25
-_BY_LEADER = " Shown by the leader only."
-_TENANT_SERIES = {
-    "share": "The tenant's part of all slot-seconds of the last minute.",
-    "entitled_share": "What that would have been under an ideal fair order.",
-    "lag_slot_seconds": "Slot-seconds of the last minute that the tenant had beyond what it "
-    "was entitled to; below zero it is behind.",
-    "running": "Jobs of the tenant that workers hold.",
-    "oldest_wait_seconds": "For how long the tenant's oldest job has waited.",
-}
-
-
-class Rows:
-    """Gauges that share their labels; those that are not shown again vanish."""
-
-    def __init__(self, *gauges: Gauge) -> None:
-        self._gauges = gauges
-        self._shown: frozenset[tuple[str, ...]] = frozenset()
-
-    def show(self, rows: Mapping[tuple[str, ...], Sequence[float]]) -> None:
-        """Show these, a value for each gauge, and nothing else."""
-        for labels in self._shown - rows.keys():
-            for gauge in self._gauges:
-                gauge.remove(*labels)
-        for labels, values in rows.items():
-            for gauge, value in zip(self._gauges, values, strict=True):
-                gauge.labels(*labels).set(value)
-        self._shown = frozenset(rows)
-
-    def __contains__(self, labels: tuple[str, ...]) -> bool:
-        """Tell whether there is such a row."""
-        return labels in self._shown
+_TENANT_SERIES = (
+    series.TENANT_SHARE,
+    series.TENANT_ENTITLED,
+    series.TENANT_LAG,
+    series.TENANT_RUNNING,
+    series.TENANT_WAIT,
+)
 
 
 class FairnessMetrics:
@@ -56,47 +34,13 @@ class FairnessMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry, label: Callable[[str], str]) -> None:
-        def gauge(name: str, said: str, *labels: str) -> Gauge:
-            return Gauge(f"fairlead_{name}", said + _BY_LEADER, labels, registry=registry)
-
         self._label = label
-        self._tenants = Rows(
-            *(
-                gauge(f"tenant_{name}", said, "queue", "tenant")
-                for name, said in _TENANT_SERIES.items()
-            )
-        )
-        self._queues = Rows(
-            gauge(
-                "queue_lag_slot_seconds",
-                "Slot-seconds of the last minute that a queue's tenants had beyond what they "
-                "were entitled to; below zero they are behind.",
-                "queue",
-            )
-        )
+        self._tenants = Rows(*(gauge(each, registry) for each in _TENANT_SERIES))
+        self._queues = Rows(gauge(series.QUEUE_LAG, registry))
         self._groups = Rows(
-            gauge(
-                "tenants",
-                "Tenants that had something pending all the last minute (noisy), and the "
-                "others that had work in it (quiet), of a pool.",
-                "pool",
-                "group",
-            ),
-            gauge(
-                "tenants_oldest_wait_seconds",
-                "For how long the oldest job of the group has waited.",
-                "pool",
-                "group",
-            ),
+            *(gauge(each, registry) for each in (series.TENANTS, series.TENANTS_WAIT))
         )
-        self._jain = Rows(
-            gauge(
-                "fairness_jain",
-                "Jain's index of what tenants of a pool that waited all the last minute had "
-                "over what they were entitled to: 1 is even; not a number with fewer than two.",
-                "pool",
-            )
-        )
+        self._jain = Rows(gauge(series.JAIN, registry))
         self._reports: dict[str, Report] = {}
 
     def show(self, pool: str, report: Report) -> None:

@@ -1,12 +1,21 @@
-"""Every series of the scheduler, named once, but for those of the fairness report."""
+"""The scheduler's series, over a registry of its own; `series` names them all."""
 
 import collections
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry
 
-from fairlead.metrics import kinds_of, new_registry
+from fairlead.metrics import (
+    Leadership,
+    Rows,
+    counter,
+    gauge,
+    histogram,
+    kinds_of,
+    new_registry,
+)
+from fairlead_scheduler import series
 from fairlead_scheduler.fairness_metrics import FairnessMetrics
 from fairlead_scheduler.rule_metrics import RuleMetrics
 from fairlead_scheduler.shadow_metrics import ShadowMetrics
@@ -16,12 +25,8 @@ STATES = ("pending", "queued", "running", "scheduled")
 """The states of an unfinished job."""
 QUEUES_MAX, KINDS_MAX = 50, 200
 OTHER = "other"
-"""Stands for the queues and kinds beyond those numbers, as in the workers' series."""
+"""Stands for what is beyond those numbers, as in the workers' series."""
 _FOR_GOOD = frozenset({"failed", "cancelled"})
-
-_LAG_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5)
-_BATCHES = (1, 10, 100, 1000, 10_000)
-_READ_SECONDS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60)
 
 
 class Measured(NamedTuple):
@@ -51,46 +56,28 @@ class Metrics:
         self.backlog = BacklogMetrics(registry)
         self.fairness = FairnessMetrics(registry, names.queue)
         self.shadow = ShadowMetrics(registry)
-        self.leader = Gauge("fairlead_leader", "1 while this process leads.", registry=registry)
-        self.leader_transitions = Counter(
-            "fairlead_leader_transitions", "Take-overs by this process.", registry=registry
-        )
-        self.ticks = Counter(
-            "fairlead_scheduler_ticks", "Looks at the database.", registry=registry
-        )
-        self.lag = Histogram(
-            "fairlead_scheduler_lag_seconds",
-            "From the moment that a look was due to the end of its dispatch.",
-            registry=registry,
-            buckets=_LAG_SECONDS,
-        )
-        self.dispatched = Counter(
-            "fairlead_scheduler_dispatched", "Jobs put into work_queue.", registry=registry
-        )
-        self.overflow = Counter(
-            "fairlead_scheduler_overflow",
-            "Jobs put into work_queue beyond its depth: they go before queued ones.",
-            ("pool",),
-            registry=registry,
-        )
-        self.promote_batch = Histogram(
-            "fairlead_promote_batch",
-            "Jobs that fell due together.",
-            registry=registry,
-            buckets=_BATCHES,
-        )
-        self.cron_missed = Counter(
-            "fairlead_cron_missed", "Fires of schedules that came too late.", registry=registry
-        )
-        self.cron_refused = Counter(
-            "fairlead_cron_refused",
-            "Fires of schedules whose lane was over its backlog limit; `missed` says what "
-            "becomes of them.",
-            registry=registry,
-        )
-        self.rescued = Counter(
-            "fairlead_jobs_rescued", "Jobs taken back from lost workers.", registry=registry
-        )
+        self.leadership = Leadership("scheduler", registry)
+        self.ticks = counter(series.TICKS, registry)
+        self.lag = histogram(series.LAG, registry)
+        self.dispatched = counter(series.DISPATCHED, registry)
+        self.overflow = counter(series.OVERFLOW, registry)
+        self.promote_batch = histogram(series.PROMOTE_BATCH, registry)
+        self.cron_missed = counter(series.CRON_MISSED, registry)
+        self.cron_refused = counter(series.CRON_REFUSED, registry)
+        self.rescued = counter(series.JOBS_RESCUED, registry)
+
+    def begin(self) -> None:
+        """Show that this process leads."""
+        self.leadership.begin()
+
+    def end(self) -> None:
+        """Show nothing of what only a leader knows; a repeat changes nothing."""
+        self.leadership.end()
+        self.queues.hide()
+        self.policy.hide()
+        self.shadow.hide()
+        self.backlog.hide()
+        self.fairness.hide()
 
     def end_pool(self, pool: str) -> None:
         """Show nothing of a pool any more, which the policy does not name and has no work."""
@@ -107,11 +94,7 @@ class Names:
         self._allowed = allowed
         self._queues: set[str] = set()
         self._kinds: set[str] = set()
-        self._dropped = Counter(
-            "fairlead_series_dropped",
-            "Observations counted under `other`, because there are too many queues or kinds.",
-            registry=registry,
-        )
+        self._dropped = counter(series.SERIES_DROPPED, registry)
 
     def queue(self, queue: str) -> str:
         """Return a queue's label."""
@@ -140,25 +123,9 @@ class EndingMetrics:
 
     def __init__(self, registry: CollectorRegistry, names: Names) -> None:
         self._names = names
-        self._finished = Counter(
-            "fairlead_jobs_finished",
-            "Jobs that ended for good, by outcome; here those that no worker ended: they were "
-            "cancelled or expired before they started, or failed with their worker.",
-            ("queue", "kind", "outcome"),
-            registry=registry,
-        )
-        self._attempts = Counter(
-            "fairlead_attempts_ended",
-            "Attempts that ended, by how; here those that the leader took back: lost.",
-            ("queue", "kind", "ended_as"),
-            registry=registry,
-        )
-        self._expirations = Counter(
-            "fairlead_lease_expirations",
-            "Attempts that were taken back from lost workers, or long past their deadline.",
-            ("queue",),
-            registry=registry,
-        )
+        self._finished = counter(series.JOBS_FINISHED, registry)
+        self._attempts = counter(series.ATTEMPTS_ENDED, registry)
+        self._expirations = counter(series.LEASE_EXPIRATIONS, registry)
 
     def unstarted(self, receipts: Iterable[Receipt]) -> None:
         """Count jobs that ended without having started."""
@@ -188,31 +155,13 @@ class PolicyMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.rules = RuleMetrics(registry)
-        self._info = Gauge(
-            "fairlead_policy_info",
-            "1 for the policy in force; shown by the leader only.",
-            ("digest", "version"),
-            registry=registry,
-        )
-        self.refused = Counter(
-            "fairlead_policy_refused",
-            "Policies that were refused, or stored and could not be read: the last good one "
-            "stayed in force. Counted by the leader only.",
-            registry=registry,
-        )
-        self._held = Gauge(
-            "fairlead_lanes_blocked",
-            "Tenants of queues that have work and are held back, by what; shown by the leader "
-            "only.",
-            ("reason",),
-            registry=registry,
-        )
+        self.refused = counter(series.POLICY_REFUSED, registry)
+        self._info = Rows(gauge(series.POLICY_INFO, registry))
+        self._held = gauge(series.LANES_BLOCKED, registry)
 
     def in_force(self, digest: str, version: str) -> None:
         """Show which policy is in force; an empty digest is none."""
-        self._info.clear()
-        if digest:
-            self._info.labels(digest, version).set(1)
+        self._info.show({(digest, version): (1.0,)} if digest else {})
 
     def held(self, lanes: Mapping[str, int]) -> None:
         """Show how many lanes are held back, by reason."""
@@ -221,7 +170,7 @@ class PolicyMetrics:
 
     def hide(self) -> None:
         """Show nothing any more: another scheduler leads."""
-        self._info.clear()
+        self._info.show({})
         self._held.clear()
         self.rules.clear()
 
@@ -233,18 +182,8 @@ class BacklogMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._over = Gauge(
-            "fairlead_lanes_over_backlog",
-            "Tenants of queues, and queues, that accept no more jobs because of their backlog "
-            "limit; shown by the leader only.",
-            registry=registry,
-        )
-        self._age = Gauge(
-            "fairlead_backlog_count_age_seconds",
-            "How long before the last count of lanes with a backlog limit one of them had been "
-            "counted, at most; shown by the leader only.",
-            registry=registry,
-        )
+        self._over = gauge(series.LANES_OVER_BACKLOG, registry)
+        self._age = gauge(series.BACKLOG_AGE, registry)
 
     def show(self, over: int) -> None:
         """Show how many lanes accept no jobs."""
@@ -268,50 +207,14 @@ class QueueMetrics:
         self._shown: set[tuple[str, str]] = set()
         self._work_shown: set[str] = set()
         self._dead_shown: set[str] = set()
-        self._runnable = Counter(
-            "fairlead_jobs_runnable",
-            "Jobs that became runnable: inserted, or fallen due.",
-            ("queue",),
-            registry=registry,
-        )
-        self._depth = Gauge(
-            "fairlead_queue_depth",
-            "Jobs of a queue by state, counted up to 10,000; shown by the leader only.",
-            ("queue", "state"),
-            registry=registry,
-        )
-        self._oldest = Gauge(
-            "fairlead_queue_oldest_ready_age_seconds",
-            "For how long the oldest ready job has waited; shown by the leader only.",
-            ("queue",),
-            registry=registry,
-        )
-        self._work = Gauge(
-            "fairlead_queue_backlog_work_seconds",
-            "Slot-seconds of work that waits: pending and queued jobs, as counted, times the "
-            "recent mean run; no series before a run has ended. Shown by the leader only.",
-            ("queue",),
-            registry=registry,
-        )
         self._means: dict[str, Mapping[str, float]] = {}
-        self._dead = Gauge(
-            "fairlead_dead_jobs",
-            "Jobs that failed for good and were not repeated, as far as the history goes, "
-            "counted up to 10,000; shown by the leader only.",
-            ("queue",),
-            registry=registry,
-        )
-        self._measured_at = Gauge(
-            "fairlead_db_snapshot_timestamp_seconds",
-            "When the queues were measured last; shown by the leader only.",
-            registry=registry,
-        )
-        self._measured_for = Histogram(
-            "fairlead_db_snapshot_duration_seconds",
-            "How long measuring the queues took.",
-            registry=registry,
-            buckets=_READ_SECONDS,
-        )
+        self._runnable = counter(series.JOBS_RUNNABLE, registry)
+        self._depth = gauge(series.QUEUE_DEPTH, registry)
+        self._oldest = gauge(series.OLDEST_READY, registry)
+        self._work = gauge(series.BACKLOG_WORK, registry)
+        self._dead = gauge(series.DEAD_JOBS, registry)
+        self._measured_at = gauge(series.SNAPSHOT_AT, registry)
+        self._measured_for = histogram(series.SNAPSHOT_DURATION, registry)
 
     def runnable(self, queues: Iterable[str]) -> None:
         """Count jobs that became runnable, each by its queue's name."""

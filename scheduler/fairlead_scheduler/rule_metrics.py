@@ -1,6 +1,9 @@
 """The series of the policy's rules. Names come and go with policies, so few are labels."""
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
+
+from fairlead.metrics import counter, gauge
+from fairlead_scheduler import series
 
 _RULES_MAX = 200
 _OTHER = "other"
@@ -11,26 +14,9 @@ class RuleMetrics:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._names: set[str] = set()
-        self._true = Gauge(
-            "fairlead_policy_rule_true",
-            "For how many a rule holds: 1 or 0 where its condition asks nothing of lanes or "
-            "jobs, be it true in all pools or in one; else tenants of queues, or how often in "
-            "the last second it was true for a job; shown by the leader only.",
-            ("rule",),
-            registry=registry,
-        )
-        self._overruns = Counter(
-            "fairlead_policy_rule_overruns",
-            "Looks at a rule's condition that took too long; three in a row disable it.",
-            ("rule",),
-            registry=registry,
-        )
-        self._errors = Counter(
-            "fairlead_policy_rule_errors",
-            "Looks at a rule's condition that found no value; three disable it.",
-            ("rule",),
-            registry=registry,
-        )
+        self._true = gauge(series.RULE_TRUE, registry)
+        self._overruns = counter(series.RULE_OVERRUNS, registry)
+        self._errors = counter(series.RULE_ERRORS, registry)
 
     def true(self, rule: str, count: int) -> None:
         """Show for how many a rule holds."""

@@ -80,19 +80,13 @@ class Scheduler:
         lead = self._await_lead(connection)
         if lead is None:
             return
-        self._metrics.leader.set(1)
-        self._metrics.leader_transitions.inc()
+        self._metrics.begin()
         try:
             Term(
                 lead, self._settings, stop=self._stop, bell=self._bell, metrics=self._metrics
             ).serve()
         finally:
-            self._metrics.leader.set(0)
-            self._metrics.queues.hide()
-            self._metrics.policy.hide()
-            self._metrics.shadow.hide()
-            self._metrics.backlog.hide()
-            self._metrics.fairness.hide()
+            self._metrics.end()
 
     def _await_lead(self, connection: Connection) -> Lead | None:
         """Stand by until nobody leads; None when asked to stop first."""

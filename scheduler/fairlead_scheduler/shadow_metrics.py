@@ -2,37 +2,20 @@
 
 from collections.abc import Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry
+
+from fairlead.metrics import counter, gauge
+from fairlead_scheduler import series
 
 
 class ShadowMetrics:
     """The series of the policy that is simulated; only the leader shows them."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._moved = Gauge(
-            "fairlead_policy_shadow_moved_share",
-            "Which part of the pool's slots in use other tenants would have under the shadow "
-            "policy; shown by the leader only.",
-            ("pool", "digest"),
-            registry=registry,
-        )
-        self._wait = Gauge(
-            "fairlead_policy_shadow_wait_p99_seconds",
-            "The simulated wait of everybody's jobs under the policy in force and under the "
-            "shadow; shown by the leader only.",
-            ("pool", "policy"),
-            registry=registry,
-        )
-        self._simulated_at = Gauge(
-            "fairlead_policy_shadow_timestamp_seconds",
-            "When the shadow policy was simulated last; shown by the leader only.",
-            registry=registry,
-        )
-        self.failed = Counter(
-            "fairlead_policy_shadow_failed",
-            "Simulations of the shadow policy that came to nothing.",
-            registry=registry,
-        )
+        self._moved = gauge(series.SHADOW_MOVED, registry)
+        self._wait = gauge(series.SHADOW_WAIT, registry)
+        self._simulated_at = gauge(series.SHADOW_AT, registry)
+        self.failed = counter(series.SHADOW_FAILED, registry)
 
     def show(
         self, pool: str, digest: str, *, moved_share: float, waits: Mapping[str, float]

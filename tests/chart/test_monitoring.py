@@ -32,7 +32,8 @@ SUFFIX = re.compile(r"_(?:total|bucket|sum|count)$")
 def known_series() -> set[str]:
     """Return the names of the series that the reference lists."""
     page = tree.text(Path("docs/reference/metrics.md"))
-    return set(re.findall(r"^\| `(fairlead_\w+)`", page, re.MULTILINE))
+    names = re.findall(r"^\| `(fairlead_\w+)`", page, re.MULTILINE)
+    return {SUFFIX.sub("", name) for name in names}
 
 
 def unknown_series(query: str) -> set[str]:

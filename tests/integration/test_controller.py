@@ -92,7 +92,9 @@ def test_a_deposed_controller_marks_nothing(scene: Scene) -> None:
     scene.step()
 
     assert set() == scene.marked()
-    assert 0 == scene.metrics.registry.get_sample_value("fairlead_leader")
+    assert 0 == scene.metrics.registry.get_sample_value(
+        "fairlead_leader", {"program": "autoscaler"}
+    )
 
 
 def test_while_the_database_is_away_nothing_is_taken_away(scene: Scene) -> None:

@@ -139,8 +139,8 @@ def test_the_leader_shows_what_it_does_and_the_queues(database_url: str, db: Dat
         page = until(shown, what="the gauges", seconds=20)
 
     lines = page.splitlines()
-    assert "fairlead_leader 1.0" in lines
-    assert "fairlead_leader_transitions_total 1.0" in lines
+    assert 'fairlead_leader{program="scheduler"} 1.0' in lines
+    assert 'fairlead_leader_transitions_total{program="scheduler"} 1.0' in lines
     assert 'fairlead_jobs_runnable_total{queue="default"} 1.0' in lines
     assert 'fairlead_queue_depth{queue="default",state="queued"} 1.0' in lines
     for name in (

@@ -1,53 +1,83 @@
-"""The page of metrics names what the programs show, and nothing else."""
+"""The tables of series are what the programs show, and keep the rules of their names.
+
+The page of metrics is written from the tables: tests/tidy/test_reference.py holds it to them.
+"""
 
 import re
+from itertools import pairwise
 
 import pytest
 from prometheus_client import CollectorRegistry
 
+from docs.generate.metrics import ROOMS
+from fairlead.series import RELOAD_SUCCESSFUL, Series, histogram
 from fairlead_autoscaler import metrics as autoscaling
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import State
 from fairlead_autoscaler.reasons import Reason
 from fairlead_scheduler.metrics import STATES, Measured, Metrics
+from fairlead_worker import series as worker
 from fairlead_worker import tally
 from tests.support import autoscaling as looks
-from tests.support import tree
 from tests.support.pages import worker_page
 from tests.support.reports import report, share
 
-_ROW = re.compile(r"\| `(fairlead_\w+)` \| (\w+) \| ([\w, ]*) ?\| (\S.*) \|")
-_PAGE = (tree.ROOT / "docs/reference/metrics.md").read_text("utf-8")
-_NOT_OURS = frozenset({"le"})
+Shown = tuple[str, frozenset[str], frozenset[float]]
+NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+UNITS = ("_seconds", "_size", "_batch")
+"""What a histogram's name ends in: it counts values of one unit."""
+BOUNDED = {
+    **dict.fromkeys(("queue", "kind", "pool", "tenant"), "the first or the largest ones"),
+    **dict.fromkeys(("outcome", "ended_as", "state", "result", "type"), "words of the code"),
+    **dict.fromkeys(("reason", "stage", "term", "param", "limit"), "words of the code"),
+    **dict.fromkeys(("direction", "group", "program"), "words of the code"),
+    **dict.fromkeys(("rule", "policy", "digest", "version"), "of the policy in force"),
+}
+"""Every label there is, and why it has few values."""
 
 
-def described(program: str) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return the type and the labels of each series in a section of the page."""
-    section = _PAGE.split(f"## {program}\n")[1].split("\n## ")[0]
-    rows = [line for line in section.splitlines() if line.startswith("| `")]
-    found = [_ROW.fullmatch(line) for line in rows]
+def tabled(table: tuple[Series, ...]) -> dict[str, Shown]:
+    """Return the type, the labels and the bounds of each series of a table."""
     return {
-        row[1]: (row[2], frozenset(row[3].replace(",", " ").split()))
-        for row in found
-        if row is not None
+        each.full_name: (each.type, frozenset(each.labels), frozenset(each.bounds))
+        for each in table
     }
 
 
-def shown(registry: CollectorRegistry) -> dict[str, tuple[str, frozenset[str]]]:
-    """Return the type and the labels of each series that a program shows."""
-    return {
-        family.name: (
-            family.type,
-            frozenset(name for each in family.samples for name in each.labels) - _NOT_OURS,
-        )
-        for family in registry.collect()
-        if family.name.startswith("fairlead_")
+def shown(registry: CollectorRegistry) -> dict[str, Shown]:
+    """Return the type, the labels and the bounds of each series that a program shows."""
+    found: dict[str, Shown] = {}
+    for family in registry.collect():
+        if family.name.startswith("fairlead_"):
+            name = f"{family.name}_total" if family.type == "counter" else family.name
+            labels = {label for each in family.samples for label in each.labels}
+            edges = {each.labels["le"] for each in family.samples if "le" in each.labels}
+            bounds = frozenset(float(edge) for edge in edges - {"+Inf"})
+            found[name] = (family.type, frozenset(labels - {"le"}), bounds)
+    return found
+
+
+def broken_rules(series: Series) -> tuple[str, ...]:
+    """Say which rules of names, labels and bounds a series breaks."""
+    rises = all(low < high for low, high in pairwise(series.bounds))
+    rules = {
+        "its name is of small letters": NAME.fullmatch(series.name) is not None,
+        "a counter ends in _total": (series.type == "counter")
+        == series.name.endswith("_total"),
+        "a histogram names its unit": series.type != "histogram" or series.name.endswith(UNITS),
+        "a histogram has bounds": (series.type == "histogram") == bool(series.bounds),
+        "bounds rise": rises,
+        "labels are bounded": set(series.labels) <= BOUNDED.keys(),
+        "it says what it is in sentences": series.about.endswith("."),
+        "it stands in one row of a table": "|" not in series.about and "\n" not in series.about,
     }
+    return tuple(rule for rule, held in rules.items() if not held)
 
 
 def busy_scheduler() -> CollectorRegistry:
     """Return a registry with a sample of every series."""
     metrics = Metrics()
+    metrics.begin()
     metrics.queues.runnable(["default"])
     jobs: dict[str, int] = dict.fromkeys(STATES, 1)
     metrics.queues.means("default", {"default": 1.0})
@@ -73,6 +103,9 @@ def busy_worker() -> CollectorRegistry:
         kind.started = kind.ended["failed"] = kind.finished["failed"] = 1
         kind.wait.observe(1)
         kind.run.observe(1)
+    for each in worker.OF_CHILDREN:
+        if not each.labels and each.type == "histogram":
+            counted.observe(each, 1.0)
     growth = counted.take()
     assert growth is not None
     with worker_page() as page:
@@ -86,6 +119,9 @@ def busy_autoscaler() -> CollectorRegistry:
     look, config = looks.look(1, looks.demand(work=1000)), looks.pool(max=1)
     decision = decide(State(), look, config)
     assert Reason.AT_MAX in decision.limited
+    metrics.leadership.begin()
+    metrics.policy.followed(good=True)
+    metrics.policy.goes_by(1)
     metrics.pools.show("default", decision, look, config)
     metrics.actions.scaled.labels("default", "up", "AtMax").inc()
     metrics.actions.replicas.labels("default", "up").inc()
@@ -104,6 +140,48 @@ def busy_autoscaler() -> CollectorRegistry:
         ("Autoscaler", busy_autoscaler()),
     ],
 )
-def test_the_page_of_metrics_is_complete(program: str, registry: CollectorRegistry) -> None:
-    """Each series has a row with its type and labels; each row has a series."""
-    assert shown(registry) == described(program)
+def test_a_rooms_table_is_what_its_program_shows(
+    program: str, registry: CollectorRegistry
+) -> None:
+    """Each series has a row with its type, labels and bounds; each row has a series."""
+    assert tabled(ROOMS[program]) == shown(registry)
+
+
+def test_every_series_keeps_the_rules() -> None:
+    """Units and `_total` in names, bounded labels, sentences."""
+    broken = {each.name: broken_rules(each) for table in ROOMS.values() for each in table}
+
+    assert {} == {name: rules for name, rules in broken.items() if rules}
+
+
+def test_a_name_means_the_same_in_every_program() -> None:
+    """Whoever sums over programs sums what has one type and the same labels."""
+    meanings: dict[str, set[tuple[str, tuple[str, ...]]]] = {}
+    for table in ROOMS.values():
+        assert len(table) == len({each.name for each in table})
+        for each in table:
+            meanings.setdefault(each.name, set()).add((each.type, each.labels))
+
+    assert [] == [name for name, each in meanings.items() if len(each) > 1]
+
+
+def test_waits_are_told_apart_from_ten_milliseconds_to_an_hour() -> None:
+    """An objective may be anywhere between; what lies beyond is late by any of them."""
+    bounds = worker.JOB_WAIT.bounds
+
+    assert (0.01, 3600) == (bounds[0], bounds[-1])
+
+
+def test_the_rules_see_a_name_without_unit_and_a_label_without_bound() -> None:
+    """What breaks them is named; a gauge of the core breaks none."""
+    wrong = histogram("Waits", "how long | jobs wait", (2.0, 1.0), "job")
+
+    assert () == broken_rules(RELOAD_SUCCESSFUL)
+    assert {
+        "its name is of small letters",
+        "a histogram names its unit",
+        "bounds rise",
+        "labels are bounded",
+        "it says what it is in sentences",
+        "it stands in one row of a table",
+    } == set(broken_rules(wrong))

@@ -4,14 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import chart, cli, performance, policy, reasons, settings
+from docs.generate import chart, cli, metrics, performance, policy, reasons, settings
 from tests.support import tree
 
 
 @pytest.mark.parametrize(
     ("path", "rendered"),
     [
-        *((each.PATH, each.render()) for each in (cli, performance, policy, reasons, settings)),
+        *(
+            (each.PATH, each.render())
+            for each in (cli, metrics, performance, policy, reasons, settings)
+        ),
         (policy.SCHEMA_PATH, policy.render_schema()),
         *chart.rendered().items(),
     ],

@@ -1,20 +1,21 @@
 """A child counts by queue and kind, within bounds, and sends what grew."""
 
-from fairlead_worker import wire
-from fairlead_worker.tally import COUNTERS, HISTOGRAMS, KINDS_MAX, OTHER, QUEUES_MAX, Tally
+from fairlead_worker import series, wire
+from fairlead_worker.series import KINDS_MAX, OTHER, QUEUES_MAX
+from fairlead_worker.tally import Tally
 
 
 def test_what_grew_is_sent_once() -> None:
     """A tally has what was counted since the last one, and is None when nothing was."""
     tally = Tally()
-    tally.count("claim_empty_total")
-    tally.count("claim_empty_total")
-    tally.observe("claim_batch_size", 500)
-    tally.observe("claim_batch_size", 501)
+    tally.count(series.CLAIM_EMPTY)
+    tally.count(series.CLAIM_EMPTY)
+    tally.observe(series.CLAIM_BATCH, 500)
+    tally.observe(series.CLAIM_BATCH, 501)
 
     growth = tally.take()
 
-    bounds = HISTOGRAMS["claim_batch_size"].bounds
+    bounds = series.CLAIM_BATCH.bounds
     spread = wire.Spread("claim_batch_size", (), (*[0] * (len(bounds) - 1), 1, 1), 1001.0)
     assert wire.Growth((wire.Counted("claim_empty_total", (), 2),), (spread,)) == growth
     assert tally.take() is None
@@ -59,9 +60,3 @@ def test_series_stay_few_however_many_queues_and_kinds_there_are() -> None:
     assert (OTHER, OTHER) in {each.labels for each in started}
     dropped = [each.by for each in growth.counters if each.series == "series_dropped_total"]
     assert [950] == dropped
-
-
-def test_every_series_that_is_sent_has_a_name_that_the_parent_knows() -> None:
-    """Counters end in _total; histograms say their unit."""
-    assert all(name.endswith("_total") for name in COUNTERS)
-    assert all(name.endswith(("_seconds", "_size")) for name in HISTOGRAMS)

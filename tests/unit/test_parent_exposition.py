@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import generate_latest
 
-from fairlead_worker import tally
+from fairlead_worker import series
 from fairlead_worker.exposition import Exposition
 from fairlead_worker.wire import Counted, Growth, Spread
 from tests.support.pages import worker_page
@@ -35,7 +35,7 @@ def grown(by: int, buckets: tuple[int, ...], total: float) -> Growth:
 
 def test_what_several_children_count_is_added_up(exposition: Exposition) -> None:
     """Counters and histograms grow by what any child says; a dead child's share stays."""
-    width = len(tally.HISTOGRAMS["job_wait_seconds"].bounds) + 1
+    width = len(series.JOB_WAIT.bounds) + 1
     first = (1, 1, *(0,) * (width - 2))
     second = (*(0,) * (width - 1), 2)
 
@@ -56,9 +56,9 @@ def test_every_series_that_children_count_is_known(exposition: Exposition) -> No
     """Each series without labels stands on the page from the start, at zero."""
     page = shown(exposition)
     missing = [
-        name
-        for name, series in tally.COUNTERS.items()
-        if not series.labels and f"fairlead_{name} 0.0" not in page
+        each.name
+        for each in series.OF_CHILDREN
+        if each.type == "counter" and not each.labels and f"{each.full_name} 0.0" not in page
     ]
 
     assert [] == missing

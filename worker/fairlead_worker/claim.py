@@ -22,7 +22,7 @@ from fairlead.job import Claimed
 from fairlead.notices import Notices
 from fairlead.reminder import Reminder
 from fairlead.store import Connection
-from fairlead_worker import child_store, pace, wire
+from fairlead_worker import child_store, pace, series, wire
 from fairlead_worker.child_store import Claiming
 from fairlead_worker.connecting import sessions, tell_waiting
 from fairlead_worker.intake import Intake
@@ -183,12 +183,12 @@ class Claimer:
                 return 0
         rows = child_store.claim(connection, self._who, limit=count, below_floor=below_floor)
         now = monotonic()
-        self._tally.observe("claim_duration_seconds", now - began)
+        self._tally.observe(series.CLAIM_DURATION, now - began)
         if not rows:
-            self._tally.count("claim_empty_total")
+            self._tally.count(series.CLAIM_EMPTY)
             return 0
         self._turns = self._turns.found(now)
-        self._tally.observe("claim_batch_size", len(rows))
+        self._tally.observe(series.CLAIM_BATCH, len(rows))
         self._accept(connection, rows)
         return len(rows)
 

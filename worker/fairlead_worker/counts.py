@@ -7,9 +7,11 @@ end.
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead import log
+from fairlead_worker import series
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.outcome import Finished, HandedBack
-from fairlead_worker.tally import OTHER, Kind, Tally
+from fairlead_worker.series import OTHER
+from fairlead_worker.tally import Kind, Tally
 from fairlead_worker.wire import Growth
 
 _FOR_GOOD = frozenset({"failed", "cancelled"})
@@ -58,7 +60,7 @@ class Counts:
     def stale(self, attempts: Iterable[Attempt]) -> None:
         """Count endings that changed nothing, since somebody else has the job."""
         for attempt in attempts:
-            self._tally.count("stale_writes_total")
+            self._tally.count(series.STALE_WRITES)
             self._log.warning(
                 "attempt.stale", job=attempt.job_id, token=attempt.token, kind=attempt.row.kind
             )

@@ -1,7 +1,6 @@
 """What `/metrics` shows of a worker: its children's counts, added up, and the parent's own.
 
-Children count by themselves and send what grew; a dead child's counts stay. The series of
-children are named once, in `tally`.
+Children count by themselves and send what grew; a dead child's counts stay. `series` names all.
 """
 
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -16,8 +15,9 @@ from prometheus_client.core import (
 )
 from prometheus_client.registry import Collector
 
-from fairlead.metrics import PREFIX, kinds_of, new_registry
-from fairlead_worker import tally, wire
+from fairlead.metrics import kinds_of, new_registry
+from fairlead.series import Series
+from fairlead_worker import series, wire
 from fairlead_worker.handback import HandBacks
 from fairlead_worker.lease import LeaseThread
 from fairlead_worker.ledger import Entry
@@ -48,10 +48,12 @@ class Exposition(Collector):
         self._handbacks = handbacks
         self._running = running
         self._counters: dict[str, dict[Labels, float]] = {
-            name: {} if series.labels else {(): 0} for name, series in tally.COUNTERS.items()
+            each.name: {} if each.labels else {(): 0}
+            for each in series.OF_CHILDREN
+            if each.type == "counter"
         }
         self._histograms: dict[str, dict[Labels, tuple[tuple[int, ...], float]]] = {
-            name: {} for name in tally.HISTOGRAMS
+            each.name: {} for each in series.OF_CHILDREN if each.type == "histogram"
         }
         self._told_us: dict[int, float] = {}
         self._kinds = kinds_of(orders.metrics_kind_allowlist)
@@ -89,78 +91,67 @@ class Exposition(Collector):
         """Return labels with a kind that is to be told apart; the kind is the second one."""
         if not self._kinds or len(labels) < 2 or labels[1] in self._kinds:
             return labels
-        return (labels[0], tally.OTHER, *labels[2:])
+        return (labels[0], series.OTHER, *labels[2:])
 
     def collect(self) -> Generator[Metric]:
         """Yield every series as it is now."""
-        for name, values in self._counters.items():
-            series = tally.COUNTERS[name]
-            yield _counter(name, series.about, series.labels, dict(values))
-        for name, spreads in self._histograms.items():
-            yield _histogram(name, tally.HISTOGRAMS[name], dict(spreads))
+        for each in series.OF_CHILDREN:
+            if each.type == "counter":
+                yield _counter(each, dict(self._counters[each.name]))
+            else:
+                yield _histogram(each, dict(self._histograms[each.name]))
         yield from self._of_the_lease()
         yield from self._of_the_slots()
         yield from self._of_the_end()
 
     def _of_the_lease(self) -> Generator[Metric]:
-        about = "Renewals of the worker's lease, by result: renewed, dead or failed."
         results: dict[Labels, float] = {
             (result,): count for result, count in self._lease.renewals.items()
         }
-        yield _counter("lease_renewals_total", about, ("result",), results)
-        about = "Leases that were lost, so that the worker ended its own handlers."
-        yield _counter("leases_lost_total", about, (), {(): self.lease_expirations})
+        yield _counter(series.LEASE_RENEWALS, results)
+        yield _counter(series.LEASES_LOST, {(): self.lease_expirations})
 
     def _of_the_slots(self) -> Generator[Metric]:
-        pool, running = ("pool",), self._running()
-        label = (self._orders.pool,)
-        slots = float(self._lease.slots)
-        yield _gauge("worker_slots", "Jobs that may run at a time.", pool, {label: slots})
-        yield _gauge(
-            "worker_slots_busy", "Jobs that run now.", pool, {label: float(len(running))}
-        )
+        running, pool = self._running(), (self._orders.pool,)
+        yield _gauge(series.WORKER_SLOTS, {pool: float(self._lease.slots)})
+        yield _gauge(series.WORKER_SLOTS_BUSY, {pool: float(len(running))})
         now_us = monotonic() * 1e6
         longest = max((now_us - entry.started_us for entry in running), default=0.0) / 1e6
-        about = "How long the oldest job that runs has run."
-        yield _gauge("job_longest_running_seconds", about, (), {(): longest})
+        yield _gauge(series.LONGEST_RUNNING, {(): longest})
 
     def _of_the_end(self) -> Generator[Metric]:
-        about = "Attempts that did not end by themselves, by how they were handed back."
         reasons: dict[Labels, float] = {
             (reason,): count for reason, count in dict(self._handbacks.interrupted).items()
         }
-        yield _counter("jobs_interrupted_total", about, ("reason",), reasons)
-        about = "Child processes that died, or that were killed for a job that did not stop."
-        yield _counter("child_deaths_total", about, (), {(): self.child_deaths})
+        yield _counter(series.JOBS_INTERRUPTED, reasons)
+        yield _counter(series.CHILD_DEATHS, {(): self.child_deaths})
         since = self.stopping_since if self.marked_since is None else self.marked_since
-        draining = 0.0 if since is None else 1.0
+        yield _gauge(series.WORKER_DRAINING, {(): 0.0 if since is None else 1.0})
         lasted = 0.0 if since is None else monotonic() - since
-        about = "Whether it takes no more jobs: it is stopping, or its pod is marked."
-        yield _gauge("worker_draining", about, (), {(): draining})
-        about = "How long it has taken no more jobs."
-        yield _gauge("drain_duration_seconds", about, (), {(): lasted})
+        yield _gauge(series.DRAIN_DURATION, {(): lasted})
 
 
-def _counter(name: str, about: str, labels: Labels, values: Mapping[Labels, float]) -> Metric:
-    family = CounterMetricFamily(f"{PREFIX}_{name}", about, labels=labels)
+def _counter(named: Series, values: Mapping[Labels, float]) -> Metric:
+    family = CounterMetricFamily(named.full_name, named.help, labels=named.labels)
     for key, value in values.items():
         family.add_metric(key, value)
     return family
 
 
-def _gauge(name: str, about: str, labels: Labels, values: Mapping[Labels, float]) -> Metric:
-    family = GaugeMetricFamily(f"{PREFIX}_{name}", about, labels=labels)
+def _gauge(named: Series, values: Mapping[Labels, float]) -> Metric:
+    family = GaugeMetricFamily(named.full_name, named.help, labels=named.labels)
     for key, value in values.items():
         family.add_metric(key, value)
     return family
 
 
 def _histogram(
-    name: str, series: tally.Series, spreads: dict[Labels, tuple[tuple[int, ...], float]]
+    named: Series,
+    spreads: Mapping[Labels, tuple[tuple[int, ...], float]],
 ) -> Metric:
-    family = HistogramMetricFamily(f"{PREFIX}_{name}", series.about, labels=series.labels)
+    family = HistogramMetricFamily(named.full_name, named.help, labels=named.labels)
     for key, (counts, total) in spreads.items():
-        family.add_metric(key, _buckets(series.bounds, counts), total)
+        family.add_metric(key, _buckets(named.bounds, counts), total)
     return family
 
 

@@ -16,8 +16,9 @@ from fairlead_worker import parent_store
 from fairlead_worker.lease import LeaseThread, Reply
 from fairlead_worker.ledger_view import Ending
 from fairlead_worker.parent_store import Became
+from fairlead_worker.series import OTHER
 from fairlead_worker.session import Session
-from fairlead_worker.tally import OTHER, Tally
+from fairlead_worker.tally import Tally
 from fairlead_worker.wire import Growth
 
 _AGAIN_SECONDS = 0.5

@@ -1,4 +1,4 @@
-"""What a child counts: its series, named once, and how much they grew since the last tally.
+"""What a child counts, and how much that grew since the last tally. `series` names it all.
 
 Counting is done by two or three threads, a batch at a time, so that a job costs a few
 dictionary steps and no call per series. The parent adds up what its children send.
@@ -7,90 +7,14 @@ dictionary steps and no call per series. The parent adds up what its children se
 import threading
 from bisect import bisect_left
 from collections import defaultdict
-from dataclasses import dataclass
-from types import MappingProxyType
 from typing import TypeAlias
 
+from fairlead.series import Series
+from fairlead_worker import series
+from fairlead_worker.series import KINDS_MAX, OTHER, QUEUES_MAX
 from fairlead_worker.wire import Counted, Growth, Spread
 
-QUEUES_MAX = 50
-KINDS_MAX = 200
-OTHER = "other"
-"""The label of queues and kinds beyond those numbers: series must stay few."""
-
 Labels: TypeAlias = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One series: what it says, its labels, and a histogram's bounds."""
-
-    about: str
-    labels: Labels = ()
-    bounds: tuple[float, ...] = ()
-
-
-_QUEUE_AND_KIND = ("queue", "kind")
-_SECONDS = (
-    0.001,
-    0.005,
-    0.01,
-    0.05,
-    0.1,
-    0.25,
-    0.5,
-    1,
-    2.5,
-    5,
-    10,
-    30,
-    60,
-    120,
-    300,
-    900,
-    1800,
-)
-
-COUNTERS = MappingProxyType(
-    {
-        "jobs_started_total": Series("Attempts whose handler started.", _QUEUE_AND_KIND),
-        "jobs_finished_total": Series(
-            "Jobs that ended for good, by outcome.", (*_QUEUE_AND_KIND, "outcome")
-        ),
-        "attempts_ended_total": Series(
-            "Attempts that ended, by how: succeeded, failed, snoozed, returned, released, "
-            "cancelled or expired.",
-            (*_QUEUE_AND_KIND, "ended_as"),
-        ),
-        "claim_empty_total": Series("Claims that found nothing."),
-        "stale_writes_total": Series(
-            "Endings that changed nothing, because the attempt had lost its job."
-        ),
-        "series_dropped_total": Series(
-            "Observations counted under `other`, because there are too many queues or kinds."
-        ),
-    }
-)
-HISTOGRAMS = MappingProxyType(
-    {
-        "job_wait_seconds": Series(
-            "From falling due to the handler's start.",
-            _QUEUE_AND_KIND,
-            (0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900, 1800, 3600),
-        ),
-        "job_run_seconds": Series(
-            "From the handler's start to its end.", _QUEUE_AND_KIND, _SECONDS
-        ),
-        "claim_duration_seconds": Series(
-            "How long a claim took.",
-            (),
-            (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1),
-        ),
-        "claim_batch_size": Series(
-            "Jobs per claim that found some.", (), (1, 2, 5, 10, 20, 50, 100, 200, 500)
-        ),
-    }
-)
 
 
 class Histogram:
@@ -116,23 +40,27 @@ class Kind:
 
     def __init__(self) -> None:
         self.started = 0
-        self.wait = Histogram(HISTOGRAMS["job_wait_seconds"].bounds)
-        self.run = Histogram(HISTOGRAMS["job_run_seconds"].bounds)
+        self.wait = Histogram(series.JOB_WAIT.bounds)
+        self.run = Histogram(series.JOB_RUN.bounds)
         # No Counter: it stores at half the speed, and this is done twice per job.
         self.ended = defaultdict[str, int](int)
         self.finished = defaultdict[str, int](int)
 
     def growth(self, labels: Labels) -> tuple[list[Counted], list[Spread]]:
         """Return what grew, under these labels."""
-        counted = [Counted("jobs_started_total", labels, self.started)] if self.started else []
-        for series, counts in (
-            ("jobs_finished_total", self.finished),
-            ("attempts_ended_total", self.ended),
+        started = series.JOBS_STARTED.name
+        counted = [Counted(started, labels, self.started)] if self.started else []
+        for grown, counts in (
+            (series.JOBS_FINISHED.name, self.finished),
+            (series.ATTEMPTS_ENDED.name, self.ended),
         ):
-            counted += [Counted(series, (*labels, how), by) for how, by in counts.items()]
+            counted += [Counted(grown, (*labels, how), by) for how, by in counts.items()]
         spreads = [
-            Spread(series, labels, tuple(each.counts), each.sum)
-            for series, each in (("job_wait_seconds", self.wait), ("job_run_seconds", self.run))
+            Spread(grown, labels, tuple(each.counts), each.sum)
+            for grown, each in (
+                (series.JOB_WAIT.name, self.wait),
+                (series.JOB_RUN.name, self.run),
+            )
             if any(each.counts)
         ]
         return counted, spreads
@@ -152,17 +80,17 @@ class Tally:
         self._histograms: dict[str, Histogram] = {}
         self._known: set[Labels] = set()
 
-    def count(self, series: str) -> None:
+    def count(self, counter: Series) -> None:
         """Add one to a counter without labels."""
         with self.lock:
-            self._counters[series] += 1
+            self._counters[counter.name] += 1
 
-    def observe(self, series: str, value: float) -> None:
+    def observe(self, histogram: Series, value: float) -> None:
         """Add to a histogram without labels."""
         with self.lock:
-            found = self._histograms.get(series)
+            found = self._histograms.get(histogram.name)
             if found is None:
-                found = self._histograms[series] = Histogram(HISTOGRAMS[series].bounds)
+                found = self._histograms[histogram.name] = Histogram(histogram.bounds)
             found.observe(value)
 
     def kind(self, queue: str, kind: str) -> Kind:
@@ -179,10 +107,10 @@ class Tally:
             kinds, self._kinds = self._kinds, {}
             counters, self._counters = self._counters, defaultdict[str, int](int)
             histograms, self._histograms = self._histograms, {}
-        counted = [Counted(series, (), by) for series, by in counters.items()]
+        counted = [Counted(grown, (), by) for grown, by in counters.items()]
         spreads = [
-            Spread(series, (), tuple(each.counts), each.sum)
-            for series, each in histograms.items()
+            Spread(grown, (), tuple(each.counts), each.sum)
+            for grown, each in histograms.items()
         ]
         for labels, kind in kinds.items():
             of_kind, its_spreads = kind.growth(labels)
@@ -201,5 +129,5 @@ class Tally:
         )
         self._known.add(labels)
         if labels != (queue, kind):
-            self._counters["series_dropped_total"] += 1
+            self._counters[series.SERIES_DROPPED.name] += 1
         return labels

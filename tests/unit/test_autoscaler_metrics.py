@@ -1,0 +1,45 @@
+"""What the controller counts of decisions that only say how many there were so far."""
+
+from dataclasses import replace
+
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import Decision, State
+from fairlead_autoscaler.metrics import Metrics
+from tests.support import autoscaling as looks
+
+
+def after(wrong: int) -> Decision:
+    """Return a decision of a term in which so many pods went in the place of others."""
+    decision = decide(State(), looks.look(1, looks.demand(work=10)), looks.pool())
+    drains = replace(decision.state.drains, wrong_victims=wrong)
+    return replace(decision, state=replace(decision.state, drains=drains))
+
+
+def test_wrong_victims_are_counted_on_from_term_to_term() -> None:
+    """A term begins at none, and what was counted in another one stays."""
+    metrics = Metrics()
+    seen: list[float | None] = []
+    for wrong in (0, 1, 1, 3, None, 0, 1):
+        if wrong is None:
+            metrics.end()
+            continue
+        decision = after(wrong)
+        metrics.pools.show(
+            "default", decision, looks.look(1, looks.demand(work=10)), looks.pool()
+        )
+        name = "fairlead_autoscaler_wrong_victims_total"
+        seen.append(metrics.registry.get_sample_value(name, {"pool": "default"}))
+
+    assert [0, 1, 1, 3, 3, 4] == seen
+
+
+def test_a_controller_that_does_not_lead_says_nothing_of_the_policy() -> None:
+    """Nor before the first document: a zero would say that the newest one is a bad one."""
+    metrics = Metrics()
+    name = "fairlead_config_last_reload_successful"
+    before = metrics.registry.get_sample_value(name)
+    metrics.policy.followed(good=False)
+    while_leading = metrics.registry.get_sample_value(name)
+    metrics.end()
+
+    assert (None, 0.0, None) == (before, while_leading, metrics.registry.get_sample_value(name))
