@@ -26,7 +26,7 @@ Workers and the leader count under the same names what each of them ends, so tak
 counter over all processes. What is said of queues, pools, tenants and the database is shown by
 the leader only, which is marked with *L*: take the maximum. It vanishes with the lead.
 
-At most 50 queues and 200 kinds are labels; what comes beyond is `other`, and
+At most 50 queues, 200 kinds and 50 pools are labels; what comes beyond is `other`, and
 `FAIRLEAD_METRICS_KIND_ALLOWLIST` says which kinds are told apart. Of tenants only the 20 that
 had most of the slots in the last minute are labels, together with their queues; the others are
 one row, `other` of `other`, with their sums and their longest wait. Who leaves the 20 vanishes,
@@ -35,6 +35,11 @@ and one that is shown gives way only to one that had a quarter more.
 *The last minute* is the window of the last fairness report: twelve times
 `FAIRLEAD_REPORT_SECONDS`, and longer with thousands of tenants. What the
 [shadow policy](policy.md#shadow) would do is told by its own series.
+
+No look at the database reads a backlog whole: counting stops at 10,000. The leader measures
+queues every 5 s, and more seldom where that would take more than a twentieth of its time; dead
+jobs and tables once a minute; sessions, old snapshots and workers every 10 s. None of the last
+two waits for more than 2 s.
 """
 _COLUMNS = """| series | type | labels | unit | what it says |
 | --- | --- | --- | --- | --- |

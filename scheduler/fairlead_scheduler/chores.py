@@ -44,11 +44,22 @@ class Hand:
     """A thread that does chores over one session until the lead is over.
 
     A chore that fails is done again later; a session that is lost ends the term.
+
+    Args:
+        failed: is told the name of each chore that failed.
     """
 
     def __init__(
-        self, name: str, connection: Connection, lead: Lead, bell: Bell, chores: Sequence[Chore]
+        self,
+        name: str,
+        connection: Connection,
+        lead: Lead,
+        bell: Bell,
+        chores: Sequence[Chore],
+        *,
+        failed: Callable[[str], None],
     ) -> None:
+        self._failed = failed
         self.chores = {chore.name: chore for chore in chores}
         self._name = name
         self._connection = connection
@@ -113,6 +124,7 @@ class Hand:
                 raise
             reason = " ".join(str(error).split())
             _log.warning("chore.failed", chore=chore.name, reason=reason)
+            self._failed(chore.name)
             rest = min(max(chore.every_seconds, _RETRY_SECONDS_LOWEST), _RETRY_SECONDS_MAX)
             self._due[chore.name] = monotonic() + rest
             return
@@ -123,16 +135,24 @@ class Hand:
 
 
 class Hands:
-    """All hands of one term."""
+    """All hands of one term.
 
-    def __init__(self, lead: Lead, bell: Bell) -> None:
+    Args:
+        lead: what is served.
+        bell: rung when a hand stops.
+        failed: is told the name of each chore that failed, by the hand's thread.
+    """
+
+    def __init__(self, lead: Lead, bell: Bell, *, failed: Callable[[str], None]) -> None:
         self._lead = lead
         self._bell = bell
+        self._failed = failed
         self._hands: list[Hand] = []
 
     def hire(self, name: str, connection: Connection, chores: Sequence[Chore]) -> None:
         """Start one more."""
-        self._hands.append(Hand(name, connection, self._lead, self._bell, chores))
+        lead, bell, failed = self._lead, self._bell, self._failed
+        self._hands.append(Hand(name, connection, lead, bell, chores, failed=failed))
 
     def call(self, chore: str) -> None:
         """Have this chore done now by whoever does it; unknown ones are ignored."""

@@ -2,12 +2,14 @@
 
 import collections
 from collections.abc import Iterable, Mapping
+from time import time
 from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 
 from fairlead.metrics import (
     Leadership,
+    Readings,
     Rows,
     counter,
     gauge,
@@ -15,7 +17,9 @@ from fairlead.metrics import (
     kinds_of,
     new_registry,
 )
+from fairlead.series import GENERATION, RELOAD_SUCCESSFUL, RELOADED_AT
 from fairlead_scheduler import series
+from fairlead_scheduler.database_metrics import DatabaseMetrics
 from fairlead_scheduler.fairness_metrics import FairnessMetrics
 from fairlead_scheduler.rule_metrics import RuleMetrics
 from fairlead_scheduler.shadow_metrics import ShadowMetrics
@@ -23,7 +27,9 @@ from fairlead_scheduler.views import Receipt
 
 STATES = ("pending", "queued", "running", "scheduled")
 """The states of an unfinished job."""
-QUEUES_MAX, KINDS_MAX = 50, 200
+WITHIN = ("1m", "10m", "1h")
+"""Within which times it is counted what falls due."""
+QUEUES_MAX, KINDS_MAX, POOLS_MAX = 50, 200, 50
 OTHER = "other"
 """Stands for what is beyond those numbers, as in the workers' series."""
 _FOR_GOOD = frozenset({"failed", "cancelled"})
@@ -37,6 +43,8 @@ class Measured(NamedTuple):
     """How many jobs are in each state."""
     oldest_seconds: float
     """0 without a job that is ready."""
+    due: tuple[int, ...] = (0, 0, 0)
+    """How many scheduled ones fall due within each of `WITHIN`."""
 
 
 class Metrics:
@@ -56,11 +64,13 @@ class Metrics:
         self.backlog = BacklogMetrics(registry)
         self.fairness = FairnessMetrics(registry, names.queue)
         self.shadow = ShadowMetrics(registry)
+        self.database = DatabaseMetrics(registry, names.pool)
         self.leadership = Leadership("scheduler", registry)
         self.ticks = counter(series.TICKS, registry)
         self.lag = histogram(series.LAG, registry)
         self.dispatched = counter(series.DISPATCHED, registry)
         self.overflow = counter(series.OVERFLOW, registry)
+        self.chore_failures = counter(series.CHORE_FAILURES, registry)
         self.promote_batch = histogram(series.PROMOTE_BATCH, registry)
         self.cron_missed = counter(series.CRON_MISSED, registry)
         self.cron_refused = counter(series.CRON_REFUSED, registry)
@@ -78,6 +88,7 @@ class Metrics:
         self.shadow.hide()
         self.backlog.hide()
         self.fairness.hide()
+        self.database.hide()
 
     def end_pool(self, pool: str) -> None:
         """Show nothing of a pool any more, which the policy does not name and has no work."""
@@ -88,12 +99,13 @@ class Metrics:
 
 
 class Names:
-    """Which queues and kinds are labels: the first that are seen, so that series are few."""
+    """Which queues, kinds and pools are labels: the first ones seen, so that series are few."""
 
     def __init__(self, registry: CollectorRegistry, allowed: frozenset[str]) -> None:
         self._allowed = allowed
         self._queues: set[str] = set()
         self._kinds: set[str] = set()
+        self._pools: set[str] = set()
         self._dropped = counter(series.SERIES_DROPPED, registry)
 
     def queue(self, queue: str) -> str:
@@ -105,6 +117,10 @@ class Names:
         if self._allowed and kind not in self._allowed:
             return OTHER
         return self._admitted(kind, self._kinds, KINDS_MAX)
+
+    def pool(self, pool: str) -> str:
+        """Return a pool's label."""
+        return self._admitted(pool, self._pools, POOLS_MAX)
 
     def _admitted(self, name: str, known: set[str], most: int) -> str:
         if name not in known:
@@ -158,10 +174,23 @@ class PolicyMetrics:
         self.refused = counter(series.POLICY_REFUSED, registry)
         self._info = Rows(gauge(series.POLICY_INFO, registry))
         self._held = gauge(series.LANES_BLOCKED, registry)
+        self._read = Readings(registry, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION)
 
     def in_force(self, digest: str, version: str) -> None:
         """Show which policy is in force; an empty digest is none."""
         self._info.show({(digest, version): (1.0,)} if digest else {})
+
+    def looked(self, *, good: bool, taken: int | None) -> None:
+        """Show what became of the newest documents.
+
+        Args:
+            good: whether the newest one that is stored could be read.
+            taken: the version that came into force; None: none of the new ones did.
+        """
+        self._read.show(RELOAD_SUCCESSFUL, float(good))
+        if taken is not None:
+            self._read.show(GENERATION, float(taken))
+            self._read.show(RELOADED_AT, time())
 
     def held(self, lanes: Mapping[str, int]) -> None:
         """Show how many lanes are held back, by reason."""
@@ -172,6 +201,7 @@ class PolicyMetrics:
         """Show nothing any more: another scheduler leads."""
         self._info.show({})
         self._held.clear()
+        self._read.hide()
         self.rules.clear()
 
 
@@ -212,6 +242,7 @@ class QueueMetrics:
         self._depth = gauge(series.QUEUE_DEPTH, registry)
         self._oldest = gauge(series.OLDEST_READY, registry)
         self._work = gauge(series.BACKLOG_WORK, registry)
+        self._next = Rows(gauge(series.SCHEDULED_NEXT, registry))
         self._dead = gauge(series.DEAD_JOBS, registry)
         self._measured_at = gauge(series.SNAPSHOT_AT, registry)
         self._measured_for = histogram(series.SNAPSHOT_DURATION, registry)
@@ -249,8 +280,11 @@ class QueueMetrics:
         )
         oldest = dict.fromkeys((label for label, _ in self._shown), 0.0)
         work = dict.fromkeys(self._work_shown, 0.0)
+        due: collections.Counter[tuple[str, ...]] = collections.Counter()
         for queue in measured:
             label = self._names.queue(queue.queue)
+            for within, count in zip(WITHIN, queue.due, strict=True):
+                due[label, within] += count
             oldest[label] = max(oldest.get(label, 0.0), queue.oldest_seconds)
             for state in STATES:
                 jobs[label, state] += queue.jobs[state]
@@ -265,6 +299,7 @@ class QueueMetrics:
             self._oldest.labels(label).set(seconds)
         for label, seconds in work.items():
             self._work.labels(label).set(seconds)
+        self._next.show({labels: (float(count),) for labels, count in due.items()})
         self._shown, self._work_shown = set(jobs), set(work)
 
     def hide(self) -> None:
@@ -272,6 +307,7 @@ class QueueMetrics:
         self._depth.clear()
         self._oldest.clear()
         self._work.clear()
+        self._next.show({})
         self._dead.clear()
         self._means = {}
         self._measured_at.set(0)

@@ -156,6 +156,11 @@ class Policies:
         return max(0.0, self._next_at - monotonic()) if self._early else every_seconds
 
     def _tell(self, looked: Looked) -> None:
+        table = looked.table
+        self._metrics.policy.looked(
+            good=looked.newest == (0 if table is None else table.stored),
+            taken=None if table is None else table.stored,
+        )
         for version, said in looked.refused:
             self._note(version, "refused", said)
             self._metrics.policy.refused.inc()

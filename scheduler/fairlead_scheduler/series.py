@@ -2,8 +2,11 @@
 
 from fairlead.series import (
     BUILD_INFO,
+    GENERATION,
     LEADER,
     LEADER_TRANSITIONS,
+    RELOAD_SUCCESSFUL,
+    RELOADED_AT,
     Series,
     counter,
     gauge,
@@ -65,6 +68,12 @@ BACKLOG_WORK = leaders(
     "Slot-seconds of work that waits: pending and queued jobs, as counted, times the recent "
     "mean run; no series before a run has ended.",
     "queue",
+)
+SCHEDULED_NEXT = leaders(
+    "queue_scheduled_next_jobs",
+    "Scheduled jobs that fall due within 1m, 10m or 1h; the soonest 10,000 of all are counted.",
+    "queue",
+    "within",
 )
 QUEUE_LAG = leaders(
     "queue_lag_slot_seconds",
@@ -137,8 +146,51 @@ BACKLOG_AGE = gauge(
     "says that backlog limits are held late. 0 where this process does not lead.",
 )
 
-# --- the measuring itself --------------------------------------------------------------------
+# --- workers and the database -----------------------------------------------------------------
 
+WORKERS = leaders(
+    "workers",
+    "Workers by their leases: live, draining (it takes no more jobs) or lapsed (to be declared "
+    "dead). A pool of the policy has a row without any, too.",
+    "pool",
+    "state",
+)
+CONNECTIONS = leaders(
+    "db_connections",
+    "Sessions of clients, of all databases of the server: the scheduler's, workers' and the "
+    "autoscaler's by their names, and other ones.",
+    "program",
+)
+CONNECTIONS_MAX = leaders(
+    "db_connections_max",
+    "Sessions that logins without special rights may open: max_connections less what is "
+    "reserved.",
+)
+XMIN_SECONDS = leaders(
+    "db_oldest_xmin_age_seconds",
+    "For how long rows that were deleted since cannot be cleaned away, by what keeps them: a "
+    "transaction, a prepared transaction, a replication_slot or a standby; 0 if nothing does. "
+    "At least that, if it began before this process led.",
+    "holder",
+)
+XMIN_TRANSACTIONS = leaders(
+    "db_oldest_xmin_age_transactions",
+    "How many transactions began since what keeps dead rows from being cleaned away did.",
+    "holder",
+)
+TABLE_DEAD = leaders(
+    "db_table_dead_rows",
+    "Dead rows of a table by the server's statistics: deleted or changed, and still there.",
+    "table",
+)
+TABLE_BLOAT = leaders(
+    "db_table_bloat_ratio",
+    "Which part of a table's rows is dead. A small table's is high between two vacuums: ask "
+    "for many dead rows as well.",
+    "table",
+)
+TABLE_BYTES = leaders("db_table_size_bytes", "Size of a table without its indexes.", "table")
+INDEX_BYTES = leaders("db_table_index_bytes", "Size of a table's indexes.", "table")
 SNAPSHOT_AT = gauge(
     "db_snapshot_timestamp_seconds",
     "When the queues were measured last, in seconds since 1970; 0 where this process does not "
@@ -212,6 +264,11 @@ OVERFLOW = counter(
     "to a reserve: those of quiet tenants beside a flood.",
     "pool",
 )
+CHORE_FAILURES = counter(
+    "scheduler_chore_failures_total",
+    "Statements beside the loop that failed and are tried again: sweeps, counts, upkeep.",
+    "chore",
+)
 PROMOTE_BATCH = histogram("promote_batch", "Jobs that fell due together.", _BATCHES)
 CRON_MISSED = counter("cron_missed_total", "Fires of schedules that came too late.")
 CRON_REFUSED = counter(
@@ -222,12 +279,14 @@ CRON_REFUSED = counter(
 
 SERIES: tuple[Series, ...] = (
     *(JOBS_FINISHED, ATTEMPTS_ENDED, LEASE_EXPIRATIONS, JOBS_RESCUED, JOBS_RUNNABLE),
-    *(QUEUE_DEPTH, OLDEST_READY, BACKLOG_WORK, QUEUE_LAG, DEAD_JOBS),
+    *(QUEUE_DEPTH, OLDEST_READY, BACKLOG_WORK, SCHEDULED_NEXT, QUEUE_LAG, DEAD_JOBS),
     *(TENANT_SHARE, TENANT_ENTITLED, TENANT_LAG, TENANT_RUNNING, TENANT_WAIT),
     *(TENANTS, TENANTS_WAIT, JAIN, LANES_BLOCKED, LANES_OVER_BACKLOG, BACKLOG_AGE),
-    *(SNAPSHOT_AT, SNAPSHOT_DURATION, POLICY_INFO, POLICY_REFUSED),
+    *(WORKERS, CONNECTIONS, CONNECTIONS_MAX, XMIN_SECONDS, XMIN_TRANSACTIONS),
+    *(TABLE_DEAD, TABLE_BLOAT, TABLE_BYTES, INDEX_BYTES, SNAPSHOT_AT, SNAPSHOT_DURATION),
+    *(POLICY_INFO, POLICY_REFUSED, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION),
     *(SHADOW_MOVED, SHADOW_WAIT, SHADOW_AT, SHADOW_FAILED),
     *(RULE_TRUE, RULE_OVERRUNS, RULE_ERRORS, LEADER, LEADER_TRANSITIONS),
-    *(TICKS, LAG, DISPATCHED, OVERFLOW, PROMOTE_BATCH),
+    *(TICKS, LAG, DISPATCHED, OVERFLOW, CHORE_FAILURES, PROMOTE_BATCH),
     *(CRON_MISSED, CRON_REFUSED, SERIES_DROPPED, BUILD_INFO),
 )

@@ -35,6 +35,9 @@ class QueueGauges(NamedTuple):
     queued: int
     running: int
     scheduled: int
+    due_in_minute: int
+    due_in_ten: int
+    due_in_hour: int
     oldest_us: int | None
     now_us: int
 
@@ -105,7 +108,8 @@ class Surveys:
         )
         age_us = 0 if since_us is None else max(0, row.now_us - since_us)
         states = (row.pending, row.queued, row.running, row.scheduled)
-        return Measured(row.queue, dict(zip(STATES, states, strict=True)), age_us / 1e6)
+        due = (row.due_in_minute, row.due_in_ten, row.due_in_hour)
+        return Measured(row.queue, dict(zip(STATES, states, strict=True)), age_us / 1e6, due)
 
     def _tell(self, item: News) -> None:
         self._news.put(item)

@@ -15,7 +15,7 @@ from fairlead.notices import Notices
 from fairlead.store import Connection
 from fairlead_scheduler.calls import Requests
 from fairlead_scheduler.caps import Caps
-from fairlead_scheduler.chores import Hands
+from fairlead_scheduler.chores import Chore, Hands
 from fairlead_scheduler.demands import Demands
 from fairlead_scheduler.fire import Schedules
 from fairlead_scheduler.knowledge import Knowledge
@@ -46,6 +46,7 @@ from fairlead_scheduler.sweeps import Sweeps
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.upkeep import Upkeep
 from fairlead_scheduler.views import News
+from fairlead_scheduler.vitals import Vitals
 
 _log = log.get("scheduler")
 _ROUND_TRIP_US = 1000
@@ -74,7 +75,8 @@ class Term:
         self._bell = bell
         self._metrics = metrics
         self._news: SimpleQueue[News] = SimpleQueue()
-        self._hands = Hands(lead, bell)
+        failures = metrics.chore_failures
+        self._hands = Hands(lead, bell, failed=lambda chore: failures.labels(chore).inc())
         self._requests = Requests(self._hands.call)
 
     def serve(self) -> None:
@@ -150,9 +152,6 @@ class Term:
         reports = Reports(sweeping, epoch=epoch, requests=self._requests)
         firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
         schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
-        surveys = Surveys(
-            reading, settings, news=self._news, bell=self._bell, metrics=self._metrics
-        )
         upkeep = Upkeep(keeping, settings, epoch=epoch)
         self._hands.hire(
             "sweeps", sweeping, (*policies.chores(), *reports.chores(), *sweeps.chores())
@@ -162,10 +161,19 @@ class Term:
         )
         leaving.callback(shadows.stop)
         self._hands.hire("cron", firing, schedules.chores())
-        self._hands.hire("surveys", reading, surveys.chores())
+        self._hands.hire("surveys", reading, self._readings(reading, policies))
         self._hands.hire("upkeep", keeping, (*upkeep.chores(), *shadows.chores()))
         demands = Demands(counting, epoch=epoch, requests=self._requests)
         self._hands.hire("backlog", counting, (*demands.chores(), *pressure.chores()))
+
+    def _readings(self, reading: Connection, policies: Policies) -> tuple[Chore, ...]:
+        """Return what is read beside the loop and written nowhere."""
+        settings, metrics = self._settings, self._metrics
+        surveys = Surveys(reading, settings, news=self._news, bell=self._bell, metrics=metrics)
+        vitals = Vitals(
+            reading, metrics.database, pools=lambda: policies.pools() or (settings.pool,)
+        )
+        return (*surveys.chores(), *vitals.chores())
 
     def _cap(self, pressure: Pressure, caps: Caps) -> None:
         """Have the lanes that have a backlog limit counted at once."""

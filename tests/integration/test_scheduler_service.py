@@ -143,6 +143,8 @@ def test_the_leader_shows_what_it_does_and_the_queues(database_url: str, db: Dat
     assert 'fairlead_leader_transitions_total{program="scheduler"} 1.0' in lines
     assert 'fairlead_jobs_runnable_total{queue="default"} 1.0' in lines
     assert 'fairlead_queue_depth{queue="default",state="queued"} 1.0' in lines
+    assert 'fairlead_queue_scheduled_next_jobs{queue="default",within="10m"} 0.0' in lines
+    assert 'fairlead_queue_scheduled_next_jobs{queue="default",within="1h"} 1.0' in lines
     for name in (
         "fairlead_scheduler_ticks_total",
         "fairlead_scheduler_lag_seconds_count",

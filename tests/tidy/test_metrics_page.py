@@ -15,6 +15,7 @@ from fairlead_autoscaler import metrics as autoscaling
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import State
 from fairlead_autoscaler.reasons import Reason
+from fairlead_scheduler.database_metrics import Crew, Held, TableSize
 from fairlead_scheduler.metrics import STATES, Measured, Metrics
 from fairlead_worker import series as worker
 from fairlead_worker import tally
@@ -30,7 +31,8 @@ BOUNDED = {
     **dict.fromkeys(("queue", "kind", "pool", "tenant"), "the first or the largest ones"),
     **dict.fromkeys(("outcome", "ended_as", "state", "result", "type"), "words of the code"),
     **dict.fromkeys(("reason", "stage", "term", "param", "limit"), "words of the code"),
-    **dict.fromkeys(("direction", "group", "program"), "words of the code"),
+    **dict.fromkeys(("direction", "within", "group", "chore"), "words of the code"),
+    **dict.fromkeys(("holder", "table", "program"), "words of the code"),
     **dict.fromkeys(("rule", "policy", "digest", "version"), "of the policy in force"),
 }
 """Every label there is, and why it has few values."""
@@ -81,17 +83,23 @@ def busy_scheduler() -> CollectorRegistry:
     metrics.queues.runnable(["default"])
     jobs: dict[str, int] = dict.fromkeys(STATES, 1)
     metrics.queues.means("default", {"default": 1.0})
-    metrics.queues.show([Measured("default", jobs, 1.0)])
+    metrics.queues.show([Measured("default", jobs, 1.0, (1, 1, 1))])
     metrics.policy.in_force("0123456789ab", "1")
+    metrics.policy.looked(good=True, taken=1)
     metrics.policy.rules.true("night", 1)
     metrics.policy.rules.overruns("night")
     metrics.policy.rules.errors("night")
     metrics.policy.held({"limit": 1})
     metrics.shadow.show("default", "0123456789ab", moved_share=0.1, waits={"shadow": 1.0})
     metrics.overflow.labels("default").inc()
+    metrics.chore_failures.labels("steal").inc()
     metrics.queues.dead({"default": 1})
     metrics.fairness.show("default", report(share("acme", 1.0)))
     metrics.endings.stolen(["default"], ["mail"], ["failed"])
+    metrics.database.crews([Crew("default", 1, 0, 0)], pools=())
+    metrics.database.sessions({"worker": 3}, most=97)
+    metrics.database.held({"transaction": Held(3.0, 5)})
+    metrics.database.tables([TableSize("jobs", 1, 1, 8192, 8192)])
     return metrics.registry
 
 

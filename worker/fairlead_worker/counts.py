@@ -57,6 +57,11 @@ class Counts:
                     if how in _FAILURES:
                         self._tell_failure(attempt, verdict)
 
+    def wrote(self, endings: int, took_seconds: float) -> None:
+        """Count a batch of endings that the database has answered."""
+        self._tally.observe(series.COMPLETION_DURATION, took_seconds)
+        self._tally.observe(series.COMPLETION_BATCH, endings)
+
     def stale(self, attempts: Iterable[Attempt]) -> None:
         """Count endings that changed nothing, since somebody else has the job."""
         for attempt in attempts:

@@ -63,6 +63,12 @@ CLAIM_DURATION = histogram(
 )
 CLAIM_BATCH = histogram("claim_batch_size", "Jobs per claim that found some.", _BATCHES)
 CLAIM_EMPTY = counter("claim_empty_total", "Claims that found nothing.")
+COMPLETION_DURATION = histogram(
+    "completion_duration_seconds",
+    "How long it took to write a batch of endings, from handlers' ends on record.",
+    (*_STATEMENT_SECONDS, 2.5),
+)
+COMPLETION_BATCH = histogram("completion_batch_size", "Endings per batch.", _BATCHES)
 STALE_WRITES = counter(
     "stale_writes_total",
     "Endings that changed nothing, because the attempt had lost its job.",
@@ -102,7 +108,7 @@ DRAIN_DURATION = gauge("drain_duration_seconds", "How long it has taken no more 
 
 OF_CHILDREN: tuple[Series, ...] = (
     *(JOBS_STARTED, JOBS_FINISHED, ATTEMPTS_ENDED, JOB_WAIT, JOB_RUN),
-    *(CLAIM_DURATION, CLAIM_BATCH, CLAIM_EMPTY),
+    *(CLAIM_DURATION, CLAIM_BATCH, CLAIM_EMPTY, COMPLETION_DURATION, COMPLETION_BATCH),
     *(STALE_WRITES, SERIES_DROPPED),
 )
 SERIES: tuple[Series, ...] = (

@@ -111,7 +111,7 @@ class Writer:
             connection = self.connected()
             if connection is None:
                 break
-            piece = pieces.popleft()
+            piece, began = pieces.popleft(), monotonic()
             try:
                 done, undone = self._round(connection, piece)
             except psycopg.Error as error:
@@ -122,6 +122,7 @@ class Writer:
                     self._kept += [each for left in (piece, *pieces) for each in left]
                     break
             else:
+                self._counts.wrote(len(piece), monotonic() - began)
                 written += done
                 pieces.extend([undone] if undone else [])
         self._conclude(why)
