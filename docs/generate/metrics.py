@@ -40,6 +40,9 @@ No look at the database reads a backlog whole: counting stops at 10,000. The lea
 queues every 5 s, and more seldom where that would take more than a twentieth of its time; dead
 jobs and tables once a minute; sessions, old snapshots and workers every 10 s. None of the last
 two waits for more than 2 s.
+
+A wait is counted from when the job could run. `FAIRLEAD_METRICS_WAIT_BOUNDS`, which the chart
+sets to the pool's objective, has the histogram of waits count exactly how many jobs met it.
 """
 _COLUMNS = """| series | type | labels | unit | what it says |
 | --- | --- | --- | --- | --- |

@@ -127,6 +127,7 @@ def test_the_programs_take_the_variables_that_the_chart_gives_them(
             assert (100_000, 0.005) == (read.queued_max, read.tick_seconds)
         if isinstance(read, WorkerSettings):
             assert (2.5, "default") == (read.overrun_grace_seconds, read.pool)
+            assert "30s" == read.metrics_wait_bounds
 
 
 def test_the_autoscaler_takes_the_variables_that_the_chart_gives_it(

@@ -11,10 +11,14 @@ from fairlead_worker.settings import WorkerSettings
 
 
 @contextmanager
-def worker_page(*, metrics_kind_allowlist: str = "") -> Generator[Exposition]:
+def worker_page(
+    *, metrics_kind_allowlist: str = "", metrics_wait_bounds: str = ""
+) -> Generator[Exposition]:
     """Yield the exposition of a worker that does not run and has handed one attempt back."""
     settings = WorkerSettings(
-        app="shop.jobs:tasks", metrics_kind_allowlist=metrics_kind_allowlist
+        app="shop.jobs:tasks",
+        metrics_kind_allowlist=metrics_kind_allowlist,
+        metrics_wait_bounds=metrics_wait_bounds,
     )
     orders, news = settings.orders(), Bell()
     lease = LeaseThread(orders, name="w", running=tuple, news=news)

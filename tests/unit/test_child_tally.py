@@ -60,3 +60,25 @@ def test_series_stay_few_however_many_queues_and_kinds_there_are() -> None:
     assert (OTHER, OTHER) in {each.labels for each in started}
     dropped = [each.by for each in growth.counters if each.series == "series_dropped_total"]
     assert [950] == dropped
+
+
+def test_waits_have_the_bounds_that_were_asked_for_beside_their_own() -> None:
+    """What is exactly at a bound has kept it, as Prometheus counts."""
+    tally = Tally([7.0, 30.0])
+    with tally.lock:
+        kind = tally.kind("mail", "send")
+        for waited in (5.5, 7.0, 7.5, 30.0):
+            kind.wait.observe(waited)
+        kind.run.observe(7.0)
+
+    growth = tally.take()
+
+    assert growth is not None
+    waits, runs = growth.spreads
+    bounds = series.bounds(series.JOB_WAIT, [7.0, 30.0])
+    counted = {
+        bound: count for bound, count in zip(bounds, waits.buckets, strict=False) if count
+    }
+    assert {7.0: 2, 10: 1, 30: 1} == counted
+    assert len(bounds) + 1 == len(waits.buckets)
+    assert len(series.JOB_RUN.bounds) + 1 == len(runs.buckets)

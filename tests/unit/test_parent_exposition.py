@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from prometheus_client import generate_latest
 
-from fairlead_worker import series
+from fairlead_worker import series, tally
 from fairlead_worker.exposition import Exposition
 from fairlead_worker.wire import Counted, Growth, Spread
 from tests.support.pages import worker_page
@@ -62,6 +62,26 @@ def test_every_series_that_children_count_is_known(exposition: Exposition) -> No
     ]
 
     assert [] == missing
+
+
+def test_waits_are_shown_by_the_bounds_that_were_asked_for() -> None:
+    """How many jobs met the pool's objective stands on the page, and is not guessed."""
+    waited = tally.Tally([7.0])
+    with waited.lock:
+        waited.kind(*LABELS).wait.observe(6.0)
+    growth = waited.take()
+    assert growth is not None
+    with worker_page(metrics_wait_bounds="7s") as page:
+        page.add(growth)
+        lines = shown(page)
+
+    labels = 'kind="mail",le="{}",queue="default"'
+    assert [0.0, 1.0, 1.0] == [
+        float(line.rpartition(" ")[2])
+        for bound in ("5.0", "7.0", "10.0")
+        for line in lines
+        if line.startswith(f"fairlead_job_wait_seconds_bucket{{{labels.format(bound)}}}")
+    ]
 
 
 def test_no_two_series_share_a_name(exposition: Exposition) -> None:

@@ -132,3 +132,38 @@ def test_the_parent_gets_every_setting_as_it_was_checked() -> None:
 
     assert set(WorkerSettings.model_fields) == set(Orders.__dataclass_fields__)
     assert orders == from_line(orders.line())
+
+
+def test_bounds_of_waits_are_read_in_whatever_order_and_handed_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """They reach the parent as seconds, each once."""
+    monkeypatch.setenv("FAIRLEAD_METRICS_WAIT_BOUNDS", "5m, 1.5s,,300s")
+
+    orders = read(APP)
+
+    assert (1.5, 300.0) == orders.metrics_wait_bounds
+    assert orders == from_line(orders.line())
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("30", "must be durations from 10ms to 24h, not '30': write one as 500ms"),
+        ("30s,soon", "not 'soon'"),
+        ("5ms", "not '5ms'"),
+        ("25h", "not '25h'"),
+        ("1s,2s,3s,4s,5s,6s,7s,8s,9s", "has 9 bounds, and may have at most 8: leave some out"),
+    ],
+)
+def test_bounds_of_waits_that_are_none_are_refused(
+    monkeypatch: pytest.MonkeyPatch, given: str, says: str
+) -> None:
+    """With the variable, the value and the fix."""
+    monkeypatch.setenv("FAIRLEAD_METRICS_WAIT_BOUNDS", given)
+
+    said = refusal(APP)
+
+    assert says in said
+    assert said.startswith("FAIRLEAD_METRICS_WAIT_BOUNDS: ")
+    assert f"(it is {given!r})" in said

@@ -66,7 +66,7 @@ class Child:
         self._claims_rest = False
         ledger = Ledger(orders.ledger_fd, orders.concurrency)
         self._slots = Slots(orders.concurrency, ledger)
-        self._tally = Tally()
+        self._tally = Tally(orders.wait_bounds)
         self._counts = Counts(self._tally, self._control.say)
         self._apart = Apart(orders.app)
         self._watch = Watch(self._loop, self._slots, self._give_back)

@@ -15,6 +15,7 @@ class ChildOrders(Namespace):
     control_fd: int
     ledger_fd: int
     alone: bool
+    wait_bounds: tuple[float, ...]
     log_format: LogFormat
     log_level: str
 
@@ -31,6 +32,11 @@ def read(arguments: Sequence[str]) -> ChildOrders:
     for name in ("--concurrency", "--control-fd", "--ledger-fd"):
         parser.add_argument(name, type=int, required=True)
     parser.add_argument("--alone", action="store_true")
+    parser.add_argument("--wait-bounds", type=_numbers, default=())
     parser.add_argument("--log-format", default="auto")
     parser.add_argument("--log-level", default="info")
     return parser.parse_args(arguments, namespace=ChildOrders())
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    return tuple(map(float, text.split(",")))

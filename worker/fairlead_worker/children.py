@@ -173,4 +173,6 @@ def _command(orders: Orders, control: int, ledger: int, *, alone: bool) -> list[
     command += ["--concurrency", str(1 if alone else orders.concurrency)]
     command += ["--control-fd", str(control), "--ledger-fd", str(ledger)]
     command += ["--log-format", orders.log_format, "--log-level", orders.log_level]
+    if orders.metrics_wait_bounds:
+        command += ["--wait-bounds", ",".join(map(str, orders.metrics_wait_bounds))]
     return [*command, "--alone"] if alone else command

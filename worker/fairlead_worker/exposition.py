@@ -99,7 +99,8 @@ class Exposition(Collector):
             if each.type == "counter":
                 yield _counter(each, dict(self._counters[each.name]))
             else:
-                yield _histogram(each, dict(self._histograms[each.name]))
+                bounds = series.bounds(each, self._orders.metrics_wait_bounds)
+                yield _histogram(each, bounds, dict(self._histograms[each.name]))
         yield from self._of_the_lease()
         yield from self._of_the_slots()
         yield from self._of_the_end()
@@ -147,11 +148,12 @@ def _gauge(named: Series, values: Mapping[Labels, float]) -> Metric:
 
 def _histogram(
     named: Series,
+    bounds: tuple[float, ...],
     spreads: Mapping[Labels, tuple[tuple[int, ...], float]],
 ) -> Metric:
     family = HistogramMetricFamily(named.full_name, named.help, labels=named.labels)
     for key, (counts, total) in spreads.items():
-        family.add_metric(key, _buckets(named.bounds, counts), total)
+        family.add_metric(key, _buckets(bounds, counts), total)
     return family
 
 

@@ -41,6 +41,8 @@ class Orders:
     health_port: int | None
     health_host: str
     metrics_kind_allowlist: str
+    metrics_wait_bounds: tuple[float, ...]
+    """In seconds, ascending."""
     log_format: Literal["auto", "json", "console"]
     log_level: str
 
@@ -64,8 +66,12 @@ class Refused(Exception):
 def from_line(line: bytes) -> Orders:
     """Read the line that `Orders.line` made."""
     values = json.loads(line)
-    file = values.pop("database_url_file")
-    return Orders(database_url_file=None if file is None else Path(file), **values)
+    file, bounds = values.pop("database_url_file"), values.pop("metrics_wait_bounds")
+    return Orders(
+        database_url_file=None if file is None else Path(file),
+        metrics_wait_bounds=tuple(bounds),
+        **values,
+    )
 
 
 class Reading:

@@ -4,12 +4,16 @@ Those of `OF_CHILDREN` are counted by the child processes and added up by the pa
 parent knows the others by itself.
 """
 
+from collections.abc import Iterable
+
 from fairlead.series import BUILD_INFO, Series, counter, gauge, histogram
 
 QUEUES_MAX = 50
 KINDS_MAX = 200
 OTHER = "other"
 """The label of queues and kinds beyond those numbers: series must stay few."""
+WAIT_BOUNDS_MAX = 8
+"""How many bounds a setting may add to the histogram of waits."""
 
 _JOB = ("queue", "kind")
 _STATEMENT_SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1)
@@ -51,7 +55,8 @@ ATTEMPTS_ENDED = counter(
 )
 JOB_WAIT = histogram(
     "job_wait_seconds",
-    "From falling due to the handler's start; a delay that was asked for is not in it.",
+    "From falling due to the handler's start; a delay that was asked for is not in it. "
+    "FAIRLEAD_METRICS_WAIT_BOUNDS adds bounds, such as the pool's objective.",
     _WAIT_SECONDS,
     *_JOB,
 )
@@ -117,3 +122,10 @@ SERIES: tuple[Series, ...] = (
     *(LEASE_RENEWALS, LEASES_LOST, CHILD_DEATHS, WORKER_DRAINING, DRAIN_DURATION),
     BUILD_INFO,
 )
+
+
+def bounds(series: Series, waits: Iterable[float] = ()) -> tuple[float, ...]:
+    """Return a histogram's bounds; the one of waits has further ones, in seconds."""
+    if series != JOB_WAIT:
+        return series.bounds
+    return tuple(sorted({*series.bounds, *waits}))

@@ -9,13 +9,17 @@ import re
 import sys
 from argparse import SUPPRESS
 from collections.abc import Sequence
+from datetime import timedelta
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator, model_validator
 
+from fairlead import durations
 from fairlead.arguments import Parser
 from fairlead.settings import ServiceSettings, explain
 from fairlead_worker.orders import Orders
+from fairlead_worker.series import WAIT_BOUNDS_MAX
 
+_WAIT_LOWEST, _WAIT_HIGHEST = timedelta(milliseconds=10), timedelta(hours=24)
 _APP = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
@@ -116,6 +120,18 @@ class WorkerSettings(ServiceSettings):
         description="Kinds that the metrics tell apart, separated by commas; all others are "
         "`other`. Empty: the first 200 that are seen.",
     )
+    metrics_wait_bounds: str = Field(
+        default="",
+        description="Durations such as 30s, at most 8 and separated by commas, from 10ms to "
+        "24h: bounds that the histogram of waits has beside its own. Give the pool's "
+        "objective, so that how many jobs met it is counted and not guessed.",
+    )
+
+    @field_validator("metrics_wait_bounds")
+    @classmethod
+    def _are_durations(cls, metrics_wait_bounds: str) -> str:
+        _seconds(metrics_wait_bounds)
+        return metrics_wait_bounds
 
     @field_validator("app")
     @classmethod
@@ -151,7 +167,32 @@ class WorkerSettings(ServiceSettings):
 
     def orders(self) -> Orders:
         """Return the values alone."""
-        return Orders(**self.model_dump())
+        values = self.model_dump(exclude={"metrics_wait_bounds"})
+        return Orders(**values, metrics_wait_bounds=_seconds(self.metrics_wait_bounds))
+
+
+def _seconds(written: str) -> tuple[float, ...]:
+    """Read bounds of waits, in ascending order.
+
+    Raises:
+        ValueError: one is none, or they are too many; the message is one sentence.
+    """
+    texts = [each.strip() for each in written.split(",") if each.strip()]
+    if len(texts) > WAIT_BOUNDS_MAX:
+        raise ValueError(
+            f"metrics_wait_bounds has {len(texts)} bounds, and may have at most "
+            f"{WAIT_BOUNDS_MAX}: leave some out"
+        )
+    found: set[float] = set()
+    for text in texts:
+        duration = durations.read(text)
+        if duration is None or not _WAIT_LOWEST <= duration <= _WAIT_HIGHEST:
+            raise ValueError(
+                f"metrics_wait_bounds must be durations from 10ms to 24h, not {text!r}: "
+                "write one as 500ms, 30s, 5m or 1h"
+            )
+        found.add(duration.total_seconds())
+    return tuple(sorted(found))
 
 
 def parser() -> Parser:

@@ -7,6 +7,7 @@ dictionary steps and no call per series. The parent adds up what its children se
 import threading
 from bisect import bisect_left
 from collections import defaultdict
+from collections.abc import Iterable
 from typing import TypeAlias
 
 from fairlead.series import Series
@@ -38,9 +39,9 @@ class Kind:
 
     __slots__ = ("ended", "finished", "run", "started", "wait")
 
-    def __init__(self) -> None:
+    def __init__(self, wait_bounds: tuple[float, ...]) -> None:
         self.started = 0
-        self.wait = Histogram(series.JOB_WAIT.bounds)
+        self.wait = Histogram(wait_bounds)
         self.run = Histogram(series.JOB_RUN.bounds)
         # No Counter: it stores at half the speed, and this is done twice per job.
         self.ended = defaultdict[str, int](int)
@@ -71,10 +72,14 @@ class Tally:
 
     Whoever counts jobs holds `lock`, asks for each job's `kind` and adds to it; the rest is
     counted by `count` and `observe`.
+
+    Args:
+        waits: bounds that the histogram of waits has beside its own, in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, waits: Iterable[float] = ()) -> None:
         self.lock = threading.Lock()
+        self._wait_bounds = series.bounds(series.JOB_WAIT, waits)
         self._kinds: dict[Labels, Kind] = {}
         self._counters = defaultdict[str, int](int)
         self._histograms: dict[str, Histogram] = {}
@@ -98,7 +103,7 @@ class Tally:
         found = self._kinds.get((queue, kind))
         if found is None:
             labels = self._admitted(queue, kind)
-            found = self._kinds.setdefault(labels, Kind())
+            found = self._kinds.setdefault(labels, Kind(self._wait_bounds))
         return found
 
     def take(self) -> Growth | None:

@@ -4,8 +4,8 @@ The parent starts a child by exec and leaves it two descriptors: one end of a Un
 pair, on which both sides write one JSON object per line, and the `ledger`.
 
     python -m fairlead_worker.child --app module:attribute --pool P --concurrency N
-        --control-fd F --ledger-fd F [--alone] [--log-format auto|json|console]
-        [--log-level info]
+        --control-fd F --ledger-fd F [--alone] [--wait-bounds SECONDS,…]
+        [--log-format auto|json|console] [--log-level info]
 
 The database comes from the environment. A child claims nothing before `Go`, which names the
 worker's row: the parent registers when a child is ready, and not before. With `--alone` a child

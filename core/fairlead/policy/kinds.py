@@ -15,17 +15,15 @@ from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, core_schema
 
+from fairlead import durations
 from fairlead.jsontext import Json
 
 T = TypeVar("T")
 
 NAME_BYTES_MAX = 128
 _SHOWN_MAX = 40
-_DURATION = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)", re.ASCII)
 _PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,2})?)%", re.ASCII)
 _DIGEST = re.compile(r"[0-9a-f]{12}")
-_UNITS_US = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000}
-_MICROSECOND = timedelta(microseconds=1)
 _FIELD = "[A-Za-z_][A-Za-z0-9_-]*"
 _PATH = re.compile(rf"(?:payload|headers)(?:\.{_FIELD}){{1,8}}", re.ASCII)
 
@@ -112,19 +110,18 @@ def duration(lowest: str, highest: str) -> Kind[timedelta]:
     """Return the kind of durations between two bounds, which are among them."""
 
     def read(value: object) -> timedelta:
-        match = _DURATION.fullmatch(value) if isinstance(value, str) else None
-        if match is None:
+        found = durations.read(value) if isinstance(value, str) else None
+        if found is None:
             unit = ": give a unit" if isinstance(value, int | float) else ""
             raise ValueError(f"must be {form}, not {shown(value)}{unit}")
-        found = _timedelta(match)
         if not least <= found <= most:
             raise ValueError(f"must be {lowest} to {highest}, not {value}")
         return found
 
     form = "a duration such as 500ms, 5s, 2m or 1h"
-    bounds = [_DURATION.fullmatch(bound) for bound in (lowest, highest)]
-    least, most = (_timedelta(bound) for bound in bounds if bound is not None)
-    pattern = f"^{_DURATION.pattern}$"
+    bounds = [durations.read(bound) for bound in (lowest, highest)]
+    least, most = (bound for bound in bounds if bound is not None)
+    pattern = f"^{durations.PATTERN}$"
     return Kind(
         read,
         {"type": "string", "pattern": pattern, "x-lowest": lowest, "x-highest": highest},
@@ -134,8 +131,8 @@ def duration(lowest: str, highest: str) -> Kind[timedelta]:
 
 def written(duration: timedelta) -> str:
     """Write a duration in the largest unit that leaves a whole number of it."""
-    us = duration // _MICROSECOND
-    for unit, size in reversed(_UNITS_US.items()):
+    us = duration // durations.MICROSECOND
+    for unit, size in reversed(durations.UNITS_US.items()):
         if us % size == 0:
             return f"{us // size}{unit}"
     return f"{us // 1000}.{us % 1000:03}ms"
@@ -260,10 +257,6 @@ def _number(value: object) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value)
     return None
-
-
-def _timedelta(match: re.Match[str]) -> timedelta:
-    return int(Decimal(match[1]) * _UNITS_US[match[2]]) * _MICROSECOND
 
 
 def shortest(value: float) -> Json:

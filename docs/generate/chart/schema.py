@@ -29,6 +29,7 @@ _OWN = {
     *("pod_name", "pod_uid", "worker_name", "namespace", "pod_selector", "pool_deployments"),
     *("lease_name", "status_configmap", "policy_configmap", "policy_values_configmap"),
     *("policy_source", "autoscaler_enabled", "read_autoscalers", "read_quotas"),
+    "metrics_wait_bounds",
 }
 # Both programs read them, so that they are given once for both.
 _SHARED = ("worker_lease_seconds", "metrics_kind_allowlist", "log_format", "log_level")
