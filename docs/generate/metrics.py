@@ -26,8 +26,9 @@ Workers and the leader count under the same names what each of them ends, so tak
 counter over all processes. What is said of queues, pools, tenants and the database is shown by
 the leader only, which is marked with *L*: take the maximum. It vanishes with the lead.
 
-At most 50 queues, 200 kinds and 50 pools are labels; what comes beyond is `other`, and
-`FAIRLEAD_METRICS_KIND_ALLOWLIST` says which kinds are told apart. Of tenants only the 20 that
+At most 50 queues, 200 kinds and 50 pools are labels, and 750 pairs of a queue and a kind in
+each worker; what comes beyond is `other`, and `FAIRLEAD_METRICS_KIND_ALLOWLIST` says which
+kinds are told apart. Of tenants only the 20 that
 had most of the slots in the last minute are labels, together with their queues; the others are
 one row, `other` of `other`, with their sums and their longest wait. Who leaves the 20 vanishes,
 and one that is shown gives way only to one that had a quarter more.

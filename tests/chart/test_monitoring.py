@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from docs.generate.chart import dashboard
+from fairlead_worker import series
 from tests.support import tree
 from tests.support.chart import (
     CHART,
@@ -26,6 +27,10 @@ ALERTS = sorted((CHART / "files/alerts").glob("*.yaml"))
 RUNBOOKS = tree.ROOT / "docs/runbooks"
 SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
 SERIES = re.compile(r"\bfairlead_\w+")
+OUTCOMES = ("succeeded", "failed", "cancelled", "expired")
+ENDED_AS = (*OUTCOMES, "snoozed", "returned", "released", "crashed", "lost")
+OTHERS = 500
+"""Samples that have no kind, with room."""
 SUFFIX = re.compile(r"_(?:total|bucket|sum|count)$")
 
 
@@ -76,6 +81,17 @@ def test_the_series_rule_sees_one_that_is_gone() -> None:
     )
 
     assert {"fairlead_x"} == unknown_series(query)
+
+
+def test_the_largest_page_is_within_the_charts_limit_of_samples() -> None:
+    """However many queues, kinds and bounds there are, a scrape of a worker is not refused."""
+    values = cast("Object", yaml.safe_load((CHART / "values.yaml").read_text("utf-8")))
+    bounds = len(series.JOB_WAIT.bounds) + series.WAIT_BOUNDS_MAX + len(series.JOB_RUN.bounds)
+    endings = len(OUTCOMES) + len(ENDED_AS)
+    of_a_pair = 1 + endings + bounds + 2 * 3  # +Inf, _sum and _count of two histograms
+    pairs = series.PAIRS_MAX + series.QUEUES_MAX + 1
+
+    assert pairs * of_a_pair + OTHERS < int(str(at(values, "metrics", "sampleLimit")))
 
 
 def test_the_dashboard_is_one_that_people_can_read() -> None:

@@ -1,7 +1,7 @@
 """A child counts by queue and kind, within bounds, and sends what grew."""
 
 from fairlead_worker import series, wire
-from fairlead_worker.series import KINDS_MAX, OTHER, QUEUES_MAX
+from fairlead_worker.series import KINDS_MAX, OTHER, PAIRS_MAX, QUEUES_MAX
 from fairlead_worker.tally import Tally
 
 
@@ -60,6 +60,22 @@ def test_series_stay_few_however_many_queues_and_kinds_there_are() -> None:
     assert (OTHER, OTHER) in {each.labels for each in started}
     dropped = [each.by for each in growth.counters if each.series == "series_dropped_total"]
     assert [950] == dropped
+
+
+def test_pairs_of_queues_and_kinds_stay_few() -> None:
+    """Many queues that run the same many kinds are told apart by queues at least."""
+    tally = Tally()
+    with tally.lock:
+        for number in range(50 * 40):
+            tally.kind(f"queue {number % 50}", f"kind {number // 50}").started += 1
+
+    growth = tally.take()
+
+    assert growth is not None
+    started = [each for each in growth.counters if each.series == "jobs_started_total"]
+    assert PAIRS_MAX + 50 == len(started)
+    assert 2000 == sum(each.by for each in started)
+    assert {25} == {each.by for each in started if each.labels[1] == OTHER}
 
 
 def test_waits_have_the_bounds_that_were_asked_for_beside_their_own() -> None:

@@ -10,6 +10,8 @@ from fairlead.series import BUILD_INFO, Series, counter, gauge, histogram
 
 QUEUES_MAX = 50
 KINDS_MAX = 200
+PAIRS_MAX = 750
+"""Queues and kinds together: a pair is some fifty samples, which the chart has a limit of."""
 OTHER = "other"
 """The label of queues and kinds beyond those numbers: series must stay few."""
 WAIT_BOUNDS_MAX = 8

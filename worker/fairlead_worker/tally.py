@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from fairlead.series import Series
 from fairlead_worker import series
-from fairlead_worker.series import KINDS_MAX, OTHER, QUEUES_MAX
+from fairlead_worker.series import KINDS_MAX, OTHER, PAIRS_MAX, QUEUES_MAX
 from fairlead_worker.wire import Counted, Growth, Spread
 
 Labels: TypeAlias = tuple[str, ...]
@@ -84,6 +84,8 @@ class Tally:
         self._counters = defaultdict[str, int](int)
         self._histograms: dict[str, Histogram] = {}
         self._known: set[Labels] = set()
+        self._queues: set[str] = set()
+        self._kinds_known: set[str] = set()
 
     def count(self, counter: Series) -> None:
         """Add one to a counter without labels."""
@@ -127,12 +129,22 @@ class Tally:
         """Return the labels to use: `other` once there are too many queues or kinds."""
         if (queue, kind) in self._known:
             return (queue, kind)
-        queues, kinds = {each[0] for each in self._known}, {each[1] for each in self._known}
         labels = (
-            queue if queue in queues or len(queues) < QUEUES_MAX else OTHER,
-            kind if kind in kinds or len(kinds) < KINDS_MAX else OTHER,
+            _first(queue, self._queues, QUEUES_MAX),
+            _first(kind, self._kinds_known, KINDS_MAX),
         )
+        if labels not in self._known and len(self._known) >= PAIRS_MAX:
+            labels = (labels[0], OTHER)
         self._known.add(labels)
         if labels != (queue, kind):
             self._counters[series.SERIES_DROPPED.name] += 1
         return labels
+
+
+def _first(name: str, known: set[str], most: int) -> str:
+    """Return a name that is among the first so many; any other one is `other`."""
+    if name not in known:
+        if len(known) >= most:
+            return OTHER
+        known.add(name)
+    return name
