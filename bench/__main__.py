@@ -34,6 +34,7 @@ from bench.scenarios import (
     idle_fleet,
     idle_latency,
     memory,
+    metrics,
     scheduler,
     snapshot,
     worker,
@@ -53,6 +54,7 @@ _SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
     "P9": worker.run,
     "P10": idle_fleet.run,
     "P11": memory.run,
+    "P12": metrics.run,
 }
 _OTHERS_SHARE_MAX = 0.05
 _TENANTS_MAX = 100_000
@@ -79,7 +81,7 @@ def _scenarios(text: str) -> tuple[str, ...]:
     names = tuple(part.strip().upper() for part in text.split(",") if part.strip())
     unknown = [name for name in names if name not in _SCENARIOS]
     if unknown:
-        raise argparse.ArgumentTypeError(f"no scenario {', '.join(unknown)}: P1 to P11 exist")
+        raise argparse.ArgumentTypeError(f"no scenario {', '.join(unknown)}: P1 to P12 exist")
     return names
 
 

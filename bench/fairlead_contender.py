@@ -20,6 +20,7 @@ from fairlead.migrate import migrate
 
 _COMMANDS = Path(sys.executable).parent
 SCHEDULER = (str(_COMMANDS / "fairlead-scheduler"),)
+WORKER = (str(_COMMANDS / "fairlead-worker"),)
 _ROOMS = (ROOT / room for room in ("bench/app", ".", "core", "worker", "scheduler"))
 PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
 """This checkout is what is measured, whichever one the environment was made from."""
@@ -44,6 +45,9 @@ class FairleadContender:
     """The document in force; without one everybody has the same weight and no limit."""
     tenants: int = 1
     """Whose jobs are enqueued: of the tenant without a name, or of so many at random."""
+    scheduler: tuple[str, ...] = SCHEDULER
+    worker: tuple[str, ...] = WORKER
+    """The commands of the two, with flags of their own."""
 
     @property
     def insert(self) -> str:
@@ -83,7 +87,7 @@ class FairleadContender:
         self, dsn: str, folder: Path, *, processes: int = 1, name: str = "worker"
     ) -> Child:
         """Start one worker parent with `processes` children."""
-        argv = [str(_COMMANDS / "fairlead-worker"), "--app", APP, "--pool", "default"]
+        argv = [*self.worker, "--app", APP, "--pool", "default"]
         concurrency = str(self.settings["concurrency"])
         argv += ["--concurrency", concurrency, "--processes", str(processes)]
         return self._start(name, argv, dsn, folder)
@@ -92,7 +96,7 @@ class FairleadContender:
         """Start the scheduler, then one worker; `stamps` is decided by the job's kind."""
         del stamps
         probes = ProbeFolder(folder / "probes")
-        scheduler = self.start_scheduler(dsn, folder)
+        scheduler = self.start_scheduler(dsn, folder, self.scheduler)
         worker = self.start_worker(dsn, folder, processes=workers)
         return Fleet(children=(scheduler, worker), probes=probes)
 

@@ -1,0 +1,40 @@
+"""What metrics are measured against runs jobs, counts nothing, and leaves nothing else out."""
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.chaos.fleet import Fleet
+from tests.support.health import listening_port, page
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
+
+_LOOKS = """
+    SELECT count(*) FROM pg_stat_activity
+    WHERE application_name = 'fairlead scheduler surveys' AND datname = current_database()
+      AND query ~ 'gauges|dead_jobs|sessions|tables'
+"""
+
+
+def test_a_blind_fleet_does_its_jobs_and_counts_none(
+    fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """Not in the worker's children, and the leader looks at nothing to show it."""
+    fleet.start("scheduler", "bench.blind.scheduler")
+    worker = fleet.start(
+        "worker",
+        "bench.blind.worker",
+        *("--app", "tests.chaos.app:tasks", "--concurrency", "4", "--health-port", "0"),
+    )
+    jobs = fleet.insert("nap", 0, 20)
+    fleet.wait_until_done(60)
+    shown = until(lambda: page(listening_port(worker.pid), "metrics"), what="a page")
+    row = db.execute(_LOOKS).fetchone()
+
+    assert 20 == len([each for each in fleet.ended() if each.job in jobs])
+    counted = ("jobs_started_total{", "job_run_seconds_count{", "claim_duration_seconds_count")
+    assert [] == [name for name in counted if f"\nfairlead_{name}" in shown]
+    assert "\nfairlead_claim_empty_total 0.0" in shown
+    assert "\nfairlead_lease_renewals_total" in shown
+    assert row == (0,)
