@@ -1,6 +1,5 @@
-"""Alerts and dashboard ask for series that there are, and each alert has its runbook."""
+"""Alerts ask for series that there are, and each has its runbook."""
 
-import json
 import re
 from pathlib import Path
 from typing import cast
@@ -8,7 +7,6 @@ from typing import cast
 import pytest
 import yaml
 
-from docs.generate.chart import dashboard
 from fairlead_worker import series
 from tests.support import tree
 from tests.support.chart import (
@@ -19,7 +17,6 @@ from tests.support.chart import (
     at,
     needs_helm,
     of,
-    one,
     render,
 )
 
@@ -94,28 +91,6 @@ def test_the_largest_page_is_within_the_charts_limit_of_samples() -> None:
     assert pairs * of_a_pair + OTHERS < int(str(at(values, "metrics", "sampleLimit")))
 
 
-def test_the_dashboard_is_one_that_people_can_read() -> None:
-    """Every panel has title, description, unit and legend, and rates follow the zoom."""
-    board = cast("Object", json.loads(dashboard.render()))
-    panels = cast("list[Object]", board["panels"])
-    targets = [each for panel in panels for each in cast("list[Object]", panel["targets"])]
-
-    assert board["editable"] is False
-    assert {"datasource", "namespace", "job"} == {
-        str(at(each, "name")) for each in cast("list[Object]", at(board, "templating", "list"))
-    }
-    assert [] == [
-        each["title"] for each in panels if not (each["title"] and each["description"])
-    ]
-    assert [] == [each for each in panels if not at(each, "fieldConfig", "defaults", "unit")]
-    assert [] == [each for each in targets if not each["legendFormat"]]
-    assert len({str(each["title"]) for each in panels}) == len(panels)
-    for query in (str(each["expr"]) for each in targets):
-        assert set() == unknown_series(query)
-        assert ("rate(" in query) == ("[$__rate_interval]" in query)
-        assert query.count('namespace=~"$namespace"') == len(SERIES.findall(query))
-
-
 @needs_helm
 def test_the_alerts_are_installed_with_namespace_threshold_and_runbook() -> None:
     """What may be chosen in values: which, their labels, the wait, where runbooks are."""
@@ -138,16 +113,6 @@ def test_the_alerts_are_installed_with_namespace_threshold_and_runbook() -> None
         oldest, "annotations", "runbook_url"
     )
     assert "{{ $labels.queue }}" in str(at(oldest, "annotations", "summary"))
-
-
-@needs_helm
-def test_the_dashboard_is_where_grafanas_sidecar_looks() -> None:
-    """A ConfigMap with the sidecar's label, and the folder as an annotation."""
-    made = one(render(EVERYTHING), "ConfigMap", "shop-fairlead-dashboard-overview")
-
-    assert "1" == at(made, "metadata", "labels", "grafana_dashboard")
-    assert "Fairlead" == at(made, "metadata", "annotations", "grafana_folder")
-    assert json.loads(str(at(made, "data", "overview.json"))) == json.loads(dashboard.render())
 
 
 @needs_helm

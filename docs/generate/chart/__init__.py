@@ -1,8 +1,9 @@
-"""What is generated for the chart: its values' schema, its page, and its dashboard."""
+"""What is generated for the chart: its values' schema, its page, and its dashboards."""
 
 from pathlib import Path
 
-from docs.generate.chart import dashboard, page, schema, values
+from docs.generate import dashboards
+from docs.generate.chart import page, schema, values
 
 ROOT = Path(__file__).parents[3]
 
@@ -14,5 +15,5 @@ def rendered() -> dict[Path, str]:
     return {
         schema.PATH: schema.render(fields),
         page.PATH: page.render(written, fields),
-        dashboard.PATH: dashboard.render(),
+        **dashboards.rendered(),
     }

@@ -1,0 +1,82 @@
+"""What queries are put together from.
+
+Every series is asked for within what the variables choose. Counters are summed over processes;
+of a gauge that only a leader shows, the highest is taken, for two may show it while the lead
+changes.
+"""
+
+SCOPE = 'namespace=~"$namespace", job=~"$job"'
+"""What every query asks for."""
+QUEUE, POOL, INSTANCE = (f'{name}=~"${name}"' for name in ("queue", "pool", "instance"))
+FAILED = 'ended_as=~"failed|crashed|lost"'
+WAITING = 'state=~"pending|queued"'
+
+
+def series(name: str, *where: str) -> str:
+    """Return the series of a name within the scope, and whatever else it has to be."""
+    return f"{name}{{{', '.join((SCOPE, *where))}}}"
+
+
+def rate(name: str, by: str, *where: str) -> str:
+    """Return how much a counter grew a second; its name without `_total`."""
+    return _summed(f"rate({series(f'{name}_total', *where)}[$__rate_interval])", by)
+
+
+def grown(name: str, within: str, by: str, *where: str) -> str:
+    """Return by how much a counter grew within a time, such as `$__range` or `1h`."""
+    return _summed(f"increase({series(f'{name}_total', *where)}[{within}])", by)
+
+
+def quantile(part: float, name: str, by: str, *where: str) -> str:
+    """Return what this part of a histogram's observations stayed below."""
+    rates = f"rate({series(f'{name}_bucket', *where)}[$__rate_interval])"
+    labels = ", ".join(filter(None, ("le", by)))
+    return f"histogram_quantile({part}, sum by ({labels}) ({rates}))"
+
+
+def mean(name: str, by: str, *where: str) -> str:
+    """Return the mean of what a histogram observed; nothing where it observed nothing."""
+    summed, counted = (
+        _summed(f"rate({series(f'{name}_{part}', *where)}[$__rate_interval])", by)
+        for part in ("sum", "count")
+    )
+    return f"{summed} / ({counted} > 0)"
+
+
+def highest(name: str, by: str, *where: str) -> str:
+    """Return a gauge that one process shows, be it the leader or whoever has most."""
+    return f"max by ({by}) ({series(name, *where)})" if by else f"max({series(name, *where)})"
+
+
+def total(name: str, by: str, *where: str) -> str:
+    """Return the sum of a gauge that each process shows for itself."""
+    return _summed(series(name, *where), by)
+
+
+def in_time(within: str, by: str = "") -> str:
+    """Return which part of what started within a time had waited within the objective.
+
+    Nothing where nothing started.
+    """
+    name = "fairlead_job_wait_seconds"
+    good = f"increase({series(f'{name}_bucket', QUEUE, OBJECTIVE)}[{within}])"
+    every = f"increase({series(f'{name}_count', QUEUE)}[{within}])"
+    return f"{_summed(good, by)} / ({_summed(every, by)} > 0)"
+
+
+OBJECTIVE = 'le=~"$objective"'
+"""The bucket of the wait histogram that ends at the objective."""
+
+
+def burnt(within: str) -> str:
+    """Return how many times faster than allowed the error budget was spent within a time."""
+    return f"(1 - {in_time(within)}) / (1 - $target)"
+
+
+def else_zero(expr: str) -> str:
+    """Return 0 where a query finds nothing, because nothing is the good answer."""
+    return f"({expr} or vector(0))"
+
+
+def _summed(expr: str, by: str) -> str:
+    return f"sum by ({by}) ({expr})" if by else f"sum({expr})"
