@@ -23,6 +23,7 @@ from tests.support.databases import (
     make_template,
     running_server,
 )
+from tests.support.logged import Lines, logging
 from tests.support.logins import LogIn, as_login, login
 
 T = TypeVar("T")
@@ -120,6 +121,13 @@ def log_in(database_url: str) -> Iterator[LogIn]:
             return made.enter_context(psycopg.connect(url, autocommit=True))
 
         yield log_in_one
+
+
+@pytest.fixture
+def logged() -> Iterator[Lines]:
+    """Yield what this process logs from now on."""
+    with logging() as lines:
+        yield lines
 
 
 @pytest.fixture

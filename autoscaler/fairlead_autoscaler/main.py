@@ -1,6 +1,7 @@
 """The command `fairlead-autoscaler`: settings, logs, health and signals around a controller."""
 
 import secrets
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
@@ -14,6 +15,7 @@ from fairlead.health import CannotListen
 from fairlead.service import SchemaTooNew, running
 from fairlead.settings import explain
 from fairlead_autoscaler.controller import Controller
+from fairlead_autoscaler.crash import Crashed, crashing
 from fairlead_autoscaler.database import Database
 from fairlead_autoscaler.keeper import Keeper
 from fairlead_autoscaler.kube import client
@@ -28,7 +30,10 @@ _log = log.get("autoscaler.cluster")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run a controller until SIGTERM or SIGINT; exit 2 with one sentence when it cannot."""
+    """Run a controller until SIGTERM or SIGINT; exit 2 with one sentence when it cannot.
+
+    When one of its threads has failed, it gives the Lease away and exits with 1.
+    """
     parser = Parser(
         prog="fairlead-autoscaler",
         description="Scales pools of workers on Kubernetes, and stores the policy of the "
@@ -48,6 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         run(settings, kubeconfig=given.kubeconfig)
     except (SchemaTooNew, CannotListen, KubeError) as error:
         refuse(str(error))
+    except Crashed:
+        sys.exit(1)
 
 
 def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
@@ -57,12 +64,19 @@ def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
         SchemaTooNew: the schema needs newer code.
         CannotListen: the health pages' port is taken.
         KubeError: nothing says where the cluster is.
+        Crashed: a thread has failed, and everything else has ended in order.
     """
     way, found = client.loaded(kubeconfig)
     namespace = settings.namespace or found
     stop, ready, metrics = threading.Event(), threading.Event(), Metrics()
     with ExitStack() as leaving:
         bell = leaving.enter_context(closing(Bell()))
+
+        def end() -> None:
+            stop.set()
+            bell.ring()
+
+        leaving.enter_context(crashing(end))
         leaving.enter_context(
             running(settings, bell, stop=stop, ready=ready.is_set, registry=metrics.registry)
         )

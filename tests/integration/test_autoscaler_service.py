@@ -14,13 +14,20 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead import policy_store
-from tests.support.kubernetes import api, scenes
+from tests.support.kubernetes import api, objects, scenes
 from tests.support.kubernetes.objects import NAMESPACE, part
 from tests.support.waiting import until
 
 POLICY = "pools: [{name: default, queues: ['*'], autoscale: {objective: 10s, min: 1, max: 5}}]"
 BACKEND = "SELECT pid FROM pg_stat_activity WHERE application_name = 'fairlead autoscaler'"
 WRITES = {"update", "patch", "create"}
+PROGRAM = "from fairlead_autoscaler import main; main.main()"
+BROKEN = """
+from fairlead_autoscaler.kube import values
+def broken(*_): raise AssertionError("nobody foresaw this")
+values.%s = broken
+"""
+"""Breaks what is read of an object, as a field that no server was known to send does."""
 
 
 @pytest.fixture
@@ -49,9 +56,9 @@ def kubeconfig(server: api.Api, folder: Path) -> Path:
 
 @contextmanager
 def program(
-    server: api.Api, database_url: str, folder: Path
+    server: api.Api, database_url: str, folder: Path, *, before: str = ""
 ) -> Generator[subprocess.Popen[str]]:
-    """Run the program until the block ends."""
+    """Run the program, after some code of the test's, until the block ends."""
     environment = {
         **os.environ,
         "FAIRLEAD_DATABASE_URL": database_url,
@@ -62,7 +69,7 @@ def program(
         "FAIRLEAD_STATUS_CONFIGMAP": scenes.NAMES.status,
         "FAIRLEAD_TICK_SECONDS": "0.5",
     }
-    command = [sys.executable, "-m", "fairlead_autoscaler.main"]
+    command = [sys.executable, "-c", before + PROGRAM]
     command += ["--kubeconfig", str(kubeconfig(server, folder))]
     with (folder / "log").open("w") as log:
         running = subprocess.Popen(command, env=environment, stderr=log, text=True)
@@ -115,6 +122,40 @@ def test_it_stops_in_order_and_gives_the_lease_away(
     assert "" == holder(api_server)
     assert ("update", "leases") == (writes[-1].verb, writes[-1].resource)
     assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def failed(folder: Path) -> list[str]:
+    """Return the threads that failed by the program's log."""
+    said = [json.loads(line) for line in (folder / "log").read_text().splitlines()]
+    return [each["thread"] for each in said if each["event"] == "thread.failed"]
+
+
+def test_a_watch_that_ends_by_an_error_ends_the_program(
+    api_server: api.Api, database_url: str, db: Connection[TupleRow], tmp_path: Path
+) -> None:
+    """It would go by pods of long ago; the Lease is free at once for one that sees."""
+    policy_store.store(db, POLICY)
+    broken = BROKEN % "pod"
+    with program(api_server, database_url, tmp_path, before=broken) as running:
+        until(lambda: replicas(api_server) == 1, what="the pool's least", seconds=60)
+        api_server.store.create(scenes.PODS, objects.pod("a", "default"))
+
+        assert 1 == running.wait(40)
+
+    assert "" == holder(api_server)
+    assert [f"watch pods {scenes.NAMES.pods}"] == failed(tmp_path)
+
+
+def test_a_candidate_that_ends_by_an_error_ends_the_program(
+    api_server: api.Api, database_url: str, db: Connection[TupleRow], tmp_path: Path
+) -> None:
+    """It would never stand for the Lease again, and look as if it waited for it."""
+    policy_store.store(db, POLICY)
+    broken = BROKEN % "lease"
+    with program(api_server, database_url, tmp_path, before=broken) as running:
+        assert 1 == running.wait(60)
+
+    assert ["lease"] == failed(tmp_path)
 
 
 def test_a_bad_setting_is_one_sentence() -> None:

@@ -123,7 +123,7 @@ class Cluster:
     def start(self) -> None:
         """Begin to watch."""
         for each in self._watches():
-            Thread(target=each.run, name="kube-watch", daemon=True).start()
+            Thread(target=each.run, name=f"watch {each.name}", daemon=True).start()
 
     def close(self) -> None:
         """Stop watching; what was shown stays to be looked at."""

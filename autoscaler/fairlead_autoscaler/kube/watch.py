@@ -99,6 +99,11 @@ class Mirror(Generic[W, V]):
 class Running(Protocol):
     """A watch of whatever kind."""
 
+    @property
+    def name(self) -> str:
+        """What it watches, for people."""
+        ...
+
     def run(self) -> None:
         """Repeat its step until asked to stop."""
         ...
@@ -130,6 +135,11 @@ class Watch(Generic[W, V]):
         self._version: str | None = None
         self._failures = 0
         self._stream: Stream | None = None
+
+    @property
+    def name(self) -> str:
+        """The resource and which of its objects."""
+        return f"{self._source.path.rpartition('/')[2]} {self._source.selector[1]}"
 
     def run(self) -> None:
         """Repeat the step until asked to stop."""
