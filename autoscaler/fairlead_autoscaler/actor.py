@@ -5,6 +5,8 @@ at just before each write to the cluster, and the epoch stands in each statement
 controller that was frozen in between changes nothing of what another one does.
 """
 
+from collections.abc import Callable
+
 from fairlead import log
 from fairlead.store import Unreachable
 from fairlead_autoscaler import fleet
@@ -14,6 +16,7 @@ from fairlead_autoscaler.inputs import Inputs
 from fairlead_autoscaler.kube.port import ConflictError, KubeError, KubePort
 from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Lead
+from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.actor")
 
@@ -22,12 +25,19 @@ class Actor:
     """Does what was decided for one pool at a time."""
 
     def __init__(
-        self, port: KubePort, database: Database, lead: Lead, metrics: Metrics
+        self,
+        port: KubePort,
+        database: Database,
+        lead: Lead,
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float],
     ) -> None:
         self._port = port
         self._database = database
         self._lead = lead
         self._metrics = metrics
+        self._troubles = Troubles(_log, clock)
 
     def act(
         self, pool: str, decision: Decision, inputs: Inputs, *, epoch: int, name: str
@@ -75,8 +85,9 @@ class Actor:
             empty = self._database.mark(marks, epoch=epoch)
         except Unreachable as error:
             self._metrics.errors.labels("mark").inc()
-            _log.warning("mark.failed", pool=pool, reason=str(error))
+            self._troubles.say("mark.failed", error, {"pool": pool})
             return None
+        self._troubles.over("mark.failed", {"pool": pool})
         busy = {each.pod_uid for each in inputs.loads if each.jobs}
         for uid in fresh:
             state = "busy" if uid in busy else "idle"
@@ -101,8 +112,9 @@ class Actor:
             return False
         except KubeError as error:
             self._metrics.errors.labels("scale").inc()
-            _log.warning("scale.failed", pool=pool, reason=str(error))
+            self._troubles.say("scale.failed", error, {"pool": pool})
             return False
+        self._troubles.over("scale.failed", {"pool": pool})
         direction = "up" if decision.scale > former else "down"
         self._metrics.actions.scaled.labels(pool, direction, decision.reason.value).inc()
         self._metrics.actions.replicas.labels(pool, direction).inc(abs(decision.scale - former))

@@ -25,6 +25,7 @@ from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.observer import Observer
 from fairlead_autoscaler.options import Lead, Options, Term
 from fairlead_autoscaler.sights import Sight, inputs_of, pools_with_work
+from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler")
 LOOK_SECONDS_MAX = 5.0
@@ -59,8 +60,9 @@ class Controller:
         self._options = options
         self._metrics = metrics
         self._observer = Observer(port, database, lead, options, metrics, clock=clock)
-        self._actor = Actor(port, database, lead, metrics)
+        self._actor = Actor(port, database, lead, metrics, clock=clock)
         self._herald = Herald(port, database, lead, metrics, clock, options.again_seconds)
+        self._troubles = Troubles(_log, clock)
         self._term: Term | None = None
 
     @property
@@ -79,11 +81,12 @@ class Controller:
                 if term is None:
                     return
                 sight = self._observer.look(at_zero=term.at_zero)
+                self._troubles.over("cluster.unknown")
                 if sight is not None:
                     self._go_through(term, sight)
             except KubeError as error:
                 self._metrics.errors.labels("observe").inc()
-                _log.warning("cluster.unknown", reason=str(error))
+                self._troubles.say("cluster.unknown", error)
             except Deposed:
                 _log.warning("lead.deposed")
                 self._rest()
@@ -103,8 +106,9 @@ class Controller:
                 epoch = self._observer.begin()
             except Unreachable as error:
                 self._metrics.errors.labels("observe").inc()
-                _log.warning("database.unreachable", reason=str(error))
+                self._troubles.say("database.unreachable", error)
                 return None
+            self._troubles.over("database.unreachable")
             self._term = Term(number=number, epoch=epoch)
             self._herald.begin()
             self._metrics.leadership.begin()
@@ -143,6 +147,7 @@ class Controller:
         # What is told may take its time: everything is done by then.
         for news in done:
             self._herald.tell(news, epoch=term.epoch)
+        self._herald.tell_events()
         self._herald.tell_status(self._policy(), frozenset(configs))
 
     def _do(

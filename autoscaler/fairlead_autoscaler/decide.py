@@ -240,6 +240,6 @@ def _said(state: State, look: _Look, sought: Goal, guarded: Guards, step: _Step)
         recommended=sought.pods,
         start_seconds=look.known.start_seconds,
         conditions=conditions,
-        changed=writes or transitions.changed(state.told, conditions),
+        turned=transitions.changed(state.told, conditions),
         state=replace(state, told=conditions),
     )

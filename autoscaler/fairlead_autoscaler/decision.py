@@ -61,6 +61,11 @@ class Decision:
     start_seconds: float = 0.0
     """How long a pod takes to start, as the decision took it to be."""
     conditions: tuple[Told, ...]
-    changed: bool
-    """Whether `scale` is written or a condition is another than before: an event says so."""
+    turned: bool
+    """Whether a condition is another than before."""
     state: State
+
+    @property
+    def changed(self) -> bool:
+        """Whether `scale` is to be written or a condition turned: an event says so."""
+        return self.scale is not None or self.turned

@@ -1,8 +1,8 @@
 """The voice of the controller: log lines, events, the status ConfigMap, rows for people.
 
 Events and the status are written when something changed and not at each step, and only by
-whoever leads at that moment. A status that could not be written is written at the next step; an
-event is said once or not at all.
+whoever leads at that moment. What could not be written is written at a later step, of a pool's
+events the last one. One whose answer was lost may be there twice.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,10 +17,18 @@ from fairlead_autoscaler import told
 from fairlead_autoscaler.database import Database
 from fairlead_autoscaler.decision import Decision
 from fairlead_autoscaler.inputs import Inputs
-from fairlead_autoscaler.kube.port import Event, KubeError, KubePort
+from fairlead_autoscaler.kube.port import (
+    BusyError,
+    Event,
+    KubeError,
+    KubePort,
+    UnreachableError,
+)
 from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Lead
+from fairlead_autoscaler.reasons import Reason
 from fairlead_autoscaler.told import Said
+from fairlead_autoscaler.troubles import Troubles
 from fairlead_autoscaler.words import SENTENCES
 
 _log = log.get("autoscaler.herald")
@@ -57,12 +65,25 @@ class Herald:
     again_seconds: float = AGAIN_SECONDS
     _said: dict[str, Said] = field(default_factory=dict[str, Said])
     _noted_at: dict[str, float] = field(default_factory=dict[str, float])
+    _owed: dict[str, Event] = field(default_factory=dict[str, Event])
+    """What is to be recorded of each pool."""
+    _wishes: dict[str, tuple[Reason, int]] = field(
+        default_factory=dict[str, tuple[Reason, int]]
+    )
+    """What was to be written of each pool, and was not, at the last step."""
     _policy: Said = field(default_factory=dict[str, object])
     _due: bool = True
+    _troubles: Troubles = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Begin to count the minutes between two warnings."""
+        self._troubles = Troubles(_log, self.clock)
 
     def begin(self) -> None:
         """Forget what an earlier term said: the first step says all of it."""
         self._said.clear()
+        self._owed.clear()
+        self._wishes.clear()
         self._noted_at.clear()
         self._due = True
 
@@ -76,15 +97,33 @@ class Herald:
         said = told.said(news.decision, news.inputs, news.config)
         first = news.pool not in self._said
         self._said[news.pool] = said
-        changed = news.decision.changed or first
+        changed = self._is_news(news) or first
         if changed:
             self._due = True
             self._log(news)
-        if news.decision.changed and (news.written or news.decision.scale is None):
-            self._event(news)
+        event = _event(news)
+        if event is not None:
+            self._owed[news.pool] = event
         noted_at = self._noted_at.get(news.pool)
         if changed or noted_at is None or self.clock() - noted_at >= self.again_seconds:
             self._note(news, said, epoch)
+
+    def tell_events(self) -> None:
+        """Record what is owed of each pool; what fails for now is left to the next step."""
+        for pool, event in tuple(self._owed.items()):
+            if not self.lead.leads():
+                return
+            about = {"pool": pool}
+            try:
+                self.port.say(event)
+            except KubeError as error:
+                self.metrics.errors.labels("tell").inc()
+                self._troubles.say("event.not_recorded", error, about)
+                if isinstance(error, (UnreachableError, BusyError)):
+                    return
+            else:
+                self._troubles.over("event.not_recorded", about)
+            del self._owed[pool]
 
     def tell_absent(self, pool: str, deployment: str | None) -> None:
         """Say of a pool of the policy that it has no Deployment; a repeat is silent."""
@@ -103,6 +142,8 @@ class Herald:
         """
         for gone in self._said.keys() - pools:
             del self._said[gone]
+            self._owed.pop(gone, None)
+            self._wishes.pop(gone, None)
             self._due = True
         if policy != self._policy:
             self._policy, self._due = policy, True
@@ -115,9 +156,18 @@ class Herald:
             self.port.write_status({STATUS_KEY: text})
         except KubeError as error:
             self.metrics.errors.labels("tell").inc()
-            _log.warning("status.not_written", reason=str(error))
+            self._troubles.say("status.not_written", error)
             return
+        self._troubles.over("status.not_written")
         self._due = False
+
+    def _is_news(self, news: News) -> bool:
+        """Tell whether to say a decision: one whose write fails again is the same."""
+        decision, former = news.decision, self._wishes.pop(news.pool, None)
+        if decision.scale is None or news.written:
+            return decision.changed
+        self._wishes[news.pool] = (decision.reason, decision.scale)
+        return decision.turned or former != self._wishes[news.pool]
 
     def _log(self, news: News) -> None:
         decision = news.decision
@@ -131,34 +181,6 @@ class Herald:
             forbidden=[each.value for each in decision.forbidden],
         )
 
-    def _event(self, news: News) -> None:
-        decision, former = news.decision, news.inputs.deployment.replicas
-        if decision.scale is not None:
-            note = f"from {former} to {decision.scale} pods: {SENTENCES[decision.reason]}"
-        else:
-            note = f"{former} pods: {SENTENCES[decision.reason]}"
-        bad = any(
-            each.reason is not None and not each.status
-            for each in decision.conditions
-            if each.condition.value == "Ready"
-        )
-        event = Event(
-            kind="Deployment",
-            name=news.name,
-            uid=news.uid,
-            type="Warning" if bad else "Normal",
-            reason=decision.reason.value,
-            action=EVENT_TOLD if decision.scale is None else EVENT_SCALED,
-            note=note,
-        )
-        if not self.lead.leads():
-            return
-        try:
-            self.port.say(event)
-        except KubeError as error:
-            self.metrics.errors.labels("tell").inc()
-            _log.warning("event.not_recorded", pool=news.pool, reason=str(error))
-
     def _note(self, news: News, said: Said, epoch: int) -> None:
         if not news.inputs.answered:
             return
@@ -168,9 +190,36 @@ class Herald:
             )
         except Unreachable as error:
             self.metrics.errors.labels("tell").inc()
-            _log.warning("decision.not_noted", pool=news.pool, reason=str(error))
+            self._troubles.say("decision.not_noted", error, {"pool": news.pool})
             return
+        self._troubles.over("decision.not_noted", {"pool": news.pool})
         self._noted_at[news.pool] = self.clock()
+
+
+def _event(news: News) -> Event | None:
+    """Return what is worth an event: `replicas` that were written, or a condition that turned.
+
+    A condition may turn in a step whose write failed; that is no reason not to say so.
+    """
+    decision, former = news.decision, news.inputs.deployment.replicas
+    scale = decision.scale if news.written else None
+    if scale is None and not decision.turned:
+        return None
+    pods = f"{former} pods" if scale is None else f"from {former} to {scale} pods"
+    bad = any(
+        each.reason is not None and not each.status
+        for each in decision.conditions
+        if each.condition.value == "Ready"
+    )
+    return Event(
+        kind="Deployment",
+        name=news.name,
+        uid=news.uid,
+        type="Warning" if bad else "Normal",
+        reason=decision.reason.value,
+        action=EVENT_TOLD if scale is None else EVENT_SCALED,
+        note=f"{pods}: {SENTENCES[decision.reason]}",
+    )
 
 
 def policy_said(

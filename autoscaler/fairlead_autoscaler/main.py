@@ -5,6 +5,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from time import monotonic
 
 from pydantic import ValidationError
 
@@ -25,6 +26,7 @@ from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Options
 from fairlead_autoscaler.service import database_fits, serve
 from fairlead_autoscaler.settings import AutoscalerSettings
+from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.cluster")
 
@@ -83,8 +85,12 @@ def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
         if not database_fits(settings, stop):
             return
         identity = f"{settings.pod_name}_{secrets.token_hex(4)}"
+        troubles = Troubles(_log, monotonic)
         cluster = Cluster(
-            way, _names(settings, namespace, identity), changed=bell.ring, troubled=_troubled
+            way,
+            _names(settings, namespace, identity),
+            changed=bell.ring,
+            troubled=lambda path, error: troubles.say("watch.broken", error, {"path": path}),
         )
         cluster.start()
         leaving.callback(cluster.close)
@@ -125,10 +131,6 @@ def _options(settings: AutoscalerSettings, namespace: str, identity: str) -> Opt
         reads_autoscalers=settings.read_autoscalers,
         reads_quotas=settings.read_quotas,
     )
-
-
-def _troubled(path: str, error: KubeError) -> None:
-    _log.warning("watch.broken", path=path, reason=str(error))
 
 
 if __name__ == "__main__":

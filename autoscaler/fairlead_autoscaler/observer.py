@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from fairlead import log
 from fairlead.policy import Policy, PolicyRefused, parse
 from fairlead.policy.autoscale import Autoscale
-from fairlead.reminder import Reminder
 from fairlead.store import Unreachable
 from fairlead_autoscaler import source
 from fairlead_autoscaler.database import Database
@@ -26,6 +25,7 @@ from fairlead_autoscaler.options import Lead, Options
 from fairlead_autoscaler.sights import Clock, Sight
 from fairlead_autoscaler.snapshot import Snapshot, Version
 from fairlead_autoscaler.source import Followed
+from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.observer")
 OTHERS_SECONDS = 60.0
@@ -62,7 +62,7 @@ class Observer:
         self._database = database
         self._lead = lead
         self._epoch = 0
-        self._troubles = {"database": Reminder(), "policy": Reminder()}
+        self._troubles = Troubles(_log, clock)
         self._options = options
         self._metrics = metrics
         self._clock = clock
@@ -120,11 +120,11 @@ class Observer:
             self._read_policy(snapshot)
             if self.version is not None:
                 self._metrics.policy.goes_by(self.version.version)
-            self._troubles["database"].over()
+            self._troubles.over("database.unreachable")
         except Unreachable as error:
             answered = False
             self._metrics.errors.labels("observe").inc()
-            self._warn("database", "database.unreachable", error)
+            self._troubles.say("database.unreachable", error)
         if self._snapshot is None or self._time is None:
             return None
         self._ask_others()
@@ -142,15 +142,10 @@ class Observer:
         """Store what the watches show; what stands in the way of that keeps no pool waiting."""
         try:
             self._follow(source.counting(self._port.documents()))
-            self._troubles["policy"].over()
+            self._troubles.over("policy.not_followed")
         except (KubeError, Unreachable) as error:
             self._metrics.errors.labels("policy").inc()
-            self._warn("policy", "policy.not_followed", error)
-
-    def _warn(self, what: str, event: str, error: Exception) -> None:
-        """Say what lasts when it begins, and now and then."""
-        if self._troubles[what].due(str(error), self._clock()):
-            _log.warning(event, reason=str(error))
+            self._troubles.say("policy.not_followed", error)
 
     def _follow(self, document: Document | None) -> None:
         """Store the document that counts, if it is new."""

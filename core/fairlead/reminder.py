@@ -4,9 +4,14 @@ REMIND_SECONDS = 30.0
 
 
 class Reminder:
-    """Says what lasts once, again when it changes, and every 30 s."""
+    """Says what lasts once, again when it changes, and now and then.
 
-    def __init__(self) -> None:
+    Args:
+        again_seconds: After how long what has not changed is said again.
+    """
+
+    def __init__(self, again_seconds: float = REMIND_SECONDS) -> None:
+        self._again_seconds = again_seconds
         self._said: str | None = None
         self._again_at = 0.0
 
@@ -14,7 +19,7 @@ class Reminder:
         """Tell whether to say this now; the caller says it then."""
         if state == self._said and now < self._again_at:
             return False
-        self._said, self._again_at = state, now + REMIND_SECONDS
+        self._said, self._again_at = state, now + self._again_seconds
         return True
 
     def over(self) -> None:

@@ -1,0 +1,137 @@
+"""What the controller says when what it does, or the saying itself, does not succeed."""
+
+import pytest
+
+from fairlead import policy_store
+from fairlead_autoscaler.kube.port import (
+    ForbiddenError,
+    KubeError,
+    Look,
+    RefusedError,
+    UnreachableError,
+)
+from tests.support.controlling import POLICY, Scene
+from tests.support.logged import Lines
+
+AWAY = UnreachableError("no answer")
+
+
+@pytest.fixture
+def scene(scene: Scene) -> Scene:
+    """Let the pool have half of the pods that it needs here at most, which is a condition."""
+    policy_store.store(scene.db, POLICY.replace("max: 20", "max: 10"))
+    return scene
+
+
+def told(scene: Scene) -> list[tuple[str, str]]:
+    """Return the action of each event, and how its note begins."""
+    return [(each.action, each.note.partition(":")[0]) for each in scene.kube.events]
+
+
+def test_a_condition_that_turns_while_the_write_fails_is_told(scene: Scene) -> None:
+    """With the pods that there are; the write that succeeds later is another event."""
+    scene.kube.fail("apply_scale", AWAY)
+    scene.need(slots=200, work=4000.0)
+    scene.step()
+    assert [("Observe", "0 pods")] == told(scene)
+    scene.need(slots=200, work=4000.0)
+    scene.step()
+
+    assert [("Observe", "0 pods"), ("Scale", "from 0 to 10 pods")] == told(scene)
+
+
+def test_a_write_that_fails_is_no_event_by_itself(scene: Scene) -> None:
+    """Nothing has changed, and no condition either; the log says it."""
+    scene.need(slots=40, work=400.0)
+    scene.step()
+    scene.start()
+    before = told(scene)
+    scene.kube.fail("apply_scale", *[AWAY] * 3)
+    for _ in range(3):
+        scene.need(slots=90, work=900.0)
+        scene.step()
+
+    assert before == told(scene)
+    assert [] != before
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_an_event_that_could_not_be_recorded_is_recorded_later(
+    scene: Scene, times: int
+) -> None:
+    """At the first step at which the server takes it, as it was."""
+    scene.kube.fail("say", *[AWAY] * times)
+    scene.need(slots=200, work=4000.0)
+    scene.step()
+    assert (10, []) == (scene.replicas, told(scene))
+    for _ in range(times):
+        scene.need(slots=200, work=4000.0)
+        scene.step()
+
+    assert [("Scale", "from 0 to 10 pods")] == told(scene)
+
+
+def test_a_write_that_is_forbidden_is_said_once(scene: Scene, logged: Lines) -> None:
+    """What is wanted is in the log and in the status, and not again at each step."""
+    scene.kube.fail("apply_scale", *[ForbiddenError("no right to it")] * 6)
+    for _ in range(6):
+        scene.need(slots=200, work=4000.0)
+        scene.step()
+    said = [line["event"] for line in logged()]
+
+    assert (1, 1) == (said.count("pool.decided"), said.count("scale.failed"))
+    assert 1 == scene.kube.calls.count("write_status")
+    assert 6 == scene.kube.calls.count("apply_scale")
+
+
+def test_an_event_that_the_server_refuses_is_not_tried_again(scene: Scene) -> None:
+    """It would refuse it at every step."""
+    scene.kube.fail("say", RefusedError("the event is wrong"))
+    scene.need(slots=200, work=4000.0)
+    scene.step(3)
+
+    assert 1 == scene.kube.calls.count("say")
+
+
+def test_what_was_owed_is_told_by_nobody_who_does_not_lead_any_more(scene: Scene) -> None:
+    """The new leader tells its own, and so does this one in a later term."""
+    scene.kube.fail("say", AWAY)
+    scene.need(slots=200, work=4000.0)
+    scene.step()
+    scene.lead.ours = False
+    scene.step()
+    scene.lead.ours, scene.lead.term = True, 2
+    scene.need(slots=200, work=4000.0)
+    scene.step()
+
+    assert [] == [each for each in told(scene) if each[0] == "Scale"]
+
+
+def test_a_status_that_cannot_be_written_is_a_warning_a_minute(
+    scene: Scene, logged: Lines
+) -> None:
+    """And not one at each step; once it is written, the next time is news."""
+    scene.kube.fail("write_status", *[AWAY] * 14)
+    scene.step(14)
+    assert 2 == logged.count("status.not_written")
+    scene.step()
+    assert 0 == logged.count("status.not_written")
+    scene.kube.fail("write_status", AWAY)
+    scene.need(slots=40, work=400.0)
+    scene.step()
+
+    assert 1 == logged.count("status.not_written")
+
+
+def test_a_cluster_that_is_not_known_is_a_warning_a_minute(
+    scene: Scene, logged: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The watches may take long to show everything once."""
+
+    def unknown() -> Look:
+        raise KubeError("pods and Deployments are not known yet")
+
+    monkeypatch.setattr(scene.kube, "look", unknown)
+    scene.step(14)
+
+    assert 2 == logged.count("cluster.unknown")
