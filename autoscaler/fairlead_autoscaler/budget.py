@@ -1,4 +1,4 @@
-"""How the connections of one PostgreSQL are shared by pools that want pods.
+"""How what is scarce is shared by pools that want pods: connections, and pods of a quota.
 
 What a pool's pods hold is the pool's. What is left goes to whoever is decided on first, and so
 those whose oldest job has waited for the largest part of its objective go first.
@@ -14,20 +14,35 @@ from fairlead_autoscaler.inputs import Demand
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Connections that there are for pods, and what the pods of each pool hold or may hold."""
+    """What there is for all pods, and what the pods of each pool hold or may come to hold."""
 
-    connections: int
+    total: int
     held: Mapping[str, int]
 
     def of(self, pool: str) -> int:
         """Return what a pool's pods may hold together: what they do, and all that is left."""
-        left = self.connections - sum(self.held.values())
+        left = self.total - sum(self.held.values())
         return self.held.get(pool, 0) + max(0, left)
 
-    def taken(self, pool: str, connections: int) -> "Budget":
-        """Return the budget after a decision on a pool that lets its pods hold so many."""
-        most = max(connections, self.held.get(pool, 0))
-        return Budget(self.connections, {**self.held, pool: most})
+    def taken(self, pool: str, held: int) -> "Budget":
+        """Return the budget after a decision on a pool that lets its pods hold so much."""
+        most = max(held, self.held.get(pool, 0))
+        return Budget(self.total, {**self.held, pool: most})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scarce:
+    """What pools share."""
+
+    connections: Budget
+    pods: Budget | None
+    """None: no quota counts pods."""
+
+    def taken(self, pool: str, pods: int, *, connections_per_pod: int) -> "Scarce":
+        """Return what is left after a decision on a pool that may bring it to so many pods."""
+        connections = self.connections.taken(pool, connections_per_pod * pods)
+        left = None if self.pods is None else self.pods.taken(pool, pods)
+        return Scarce(connections=connections, pods=left)
 
 
 def in_order(

@@ -14,7 +14,7 @@ from fairlead.policy.autoscale import Autoscale
 from fairlead.store import Unreachable
 from fairlead_autoscaler import budget
 from fairlead_autoscaler.actor import Actor
-from fairlead_autoscaler.budget import Budget
+from fairlead_autoscaler.budget import Budget, Scarce
 from fairlead_autoscaler.database import Database, Deposed
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import Decision, State
@@ -125,7 +125,7 @@ class Controller:
         for gone in term.states.keys() - here.keys():
             del term.states[gone]
             self._metrics.pools.forget(gone)
-        shared = self._budget(sight, here)
+        scarce = self._scarce(sight, here)
         woken = pools_with_work(sight.snapshot.queues, self._observer.policy.pools)
         done: list[News] = []
         for pool in budget.in_order(here, here, sight.snapshot.demand, sight.now):
@@ -137,12 +137,17 @@ class Controller:
             inputs = inputs_of(
                 sight,
                 pool,
-                connections=shared.of(pool),
+                connections=scarce.connections.of(pool),
+                pods_max=None if scarce.pods is None else scarce.pods.of(pool),
                 pending=pool in woken,
                 write_failed=pool in term.failed,
             )
             done.append(self._do(term, found[pool], inputs, here[pool], pool=pool))
-            shared = shared.taken(pool, _connections(done[-1].decision, inputs, here[pool]))
+            scarce = scarce.taken(
+                pool,
+                _pods(done[-1].decision, inputs),
+                connections_per_pod=here[pool].connections_per_pod,
+            )
         term.at_zero = any(_asked(each) == 0 for each in done)
         # What is told may take its time: everything is done by then.
         for news in done:
@@ -173,18 +178,18 @@ class Controller:
             written=written,
         )
 
-    def _budget(self, sight: Sight, configs: dict[str, Autoscale]) -> Budget:
-        """Return the connections that there are for pods, and what their pods hold."""
+    def _scarce(self, sight: Sight, configs: dict[str, Autoscale]) -> Scarce:
+        """Return what there is for pods, and what those that there are hold of it."""
         reserve = self._observer.policy.capacity.connections_reserve
-        held = {
-            pool: config.connections_per_pod
-            * max(
-                sight.cluster.deployments[pool].replicas,
-                sum(each.pool == pool for each in sight.cluster.pods),
-            )
-            for pool, config in configs.items()
+        pods = {
+            pool: max(found.replicas, sum(each.pool == pool for each in sight.cluster.pods))
+            for pool, found in sight.cluster.deployments.items()
         }
-        return Budget(max(0, sight.snapshot.connections - reserve), held)
+        held = {pool: each.connections_per_pod * pods[pool] for pool, each in configs.items()}
+        return Scarce(
+            connections=Budget(max(0, sight.snapshot.connections - reserve), held),
+            pods=None if sight.pods_max is None else Budget(sight.pods_max, pods),
+        )
 
     def _policy(self) -> dict[str, object]:
         version, followed = self._observer.version, self._observer.followed
@@ -203,11 +208,10 @@ def _asked(news: News) -> int:
     return news.inputs.deployment.replicas if scale is None else scale
 
 
-def _connections(decision: Decision, inputs: Inputs, config: Autoscale) -> int:
-    """Return what the pool's pods may come to hold by a decision."""
+def _pods(decision: Decision, inputs: Inputs) -> int:
+    """Return the pods that the pool may come to by a decision."""
     asked = inputs.deployment.replicas if decision.scale is None else decision.scale
-    leaving = sum(pod.terminating for pod in inputs.pods)
-    return config.connections_per_pod * (asked + leaving)
+    return asked + sum(pod.terminating for pod in inputs.pods)
 
 
 def _measured(former: State, later: State) -> tuple[float, ...]:

@@ -129,6 +129,6 @@ class Inputs:
     connections: int | None = None
     """Connections to PostgreSQL that the pool's pods may hold together; None: no budget."""
     quota_pods: int | None = None
-    """Pods that the namespace's quota would let be added; None: there is none."""
+    """Pods that quotas let be added to those that are asked for; None: no quota counts pods."""
     write_failed: bool = False
     """Whether the last decision's `scale` was refused, or nobody knows what became of it."""

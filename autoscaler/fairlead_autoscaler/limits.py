@@ -111,7 +111,7 @@ def raised(
         fit = inputs.connections // config.connections_per_pod - fleet.terminating
         caps.append((max(here, fit), Reason.AT_CONNECTIONS))
     if inputs.quota_pods is not None:
-        # Of our own write that is not to be seen yet, the quota may not know either.
+        # Of our own write that is not to be seen yet, the quota's part does not know either.
         fit = inputs.deployment.replicas + max(0, inputs.quota_pods)
         caps.append((max(here, fit), Reason.AT_QUOTA))
     if here > 0:

@@ -4,7 +4,8 @@ It also brings the policy's documents into the database where they come from Con
 is stored there is what pools are scaled by, as the scheduler goes by it too.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from fairlead import log
@@ -16,9 +17,9 @@ from fairlead_autoscaler.database import Database
 from fairlead_autoscaler.kube.port import (
     Document,
     Event,
-    ForbiddenError,
     KubeError,
     KubePort,
+    Look,
 )
 from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Lead, Options
@@ -29,7 +30,7 @@ from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.observer")
 OTHERS_SECONDS = 60.0
-"""How often other autoscalers and quotas are asked for."""
+"""How often other autoscalers and quotas are asked for: each change of them is seen so late."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +39,9 @@ class _Others:
 
     asked_at: float | None = None
     autoscalers: Mapping[str, tuple[str, ...]]
-    quota_pods: int | None = None
+    pods_max: int | None = None
+    """Our pods at that time, and those that quotas left beside them: what we add within the
+    minute counts, and what others do is seen at the next time."""
 
 
 class Observer:
@@ -127,15 +130,16 @@ class Observer:
             self._troubles.say("database.unreachable", error)
         if self._snapshot is None or self._time is None:
             return None
-        self._ask_others()
+        cluster = self._port.look()
+        self._ask_others(cluster)
         return Sight(
             clock=self._time,
             snapshot=self._snapshot,
             answered=answered,
-            cluster=self._port.look(),
+            cluster=cluster,
             own=self._clock(),
             autoscalers=self._others.autoscalers,
-            quota_pods=self._others.quota_pods,
+            pods_max=self._others.pods_max,
         )
 
     def _follow_watched(self) -> None:
@@ -190,20 +194,28 @@ class Observer:
             self._metrics.errors.labels("policy").inc()
         self.version = replace(found, document=None)
 
-    def _ask_others(self) -> None:
-        """Ask for what changes seldom; without the right to it, it is asked no more."""
+    def _ask_others(self, cluster: Look) -> None:
+        """Ask for what changes seldom; what is not answered is taken to be as it was."""
         wanted = self._options.reads_autoscalers or self._options.reads_quotas
         asked_at, now = self._others.asked_at, self._clock()
         if not wanted or (asked_at is not None and now - asked_at < OTHERS_SECONDS):
             return
-        others = replace(self._others, asked_at=now)
+        self._others = replace(self._others, asked_at=now)
+        if self._options.reads_autoscalers:
+            with self._unanswered("autoscalers"):
+                self._others = replace(self._others, autoscalers=self._port.autoscalers())
+        if self._options.reads_quotas:
+            with self._unanswered("quotas"):
+                left = self._port.quota_pods()
+                pods_max = None if left is None else left + len(cluster.pods)
+                self._others = replace(self._others, pods_max=pods_max)
+
+    @contextmanager
+    def _unanswered(self, what: str) -> Generator[None]:
+        """Say that a question inside was not answered, which needs a right of its own."""
         try:
-            if self._options.reads_autoscalers:
-                others = replace(others, autoscalers=self._port.autoscalers())
-            if self._options.reads_quotas:
-                others = replace(others, quota_pods=self._port.quota_pods())
-        except ForbiddenError as error:
-            _log.warning("others.forbidden", reason=str(error))
+            yield
         except KubeError as error:
-            _log.warning("others.unknown", reason=str(error))
-        self._others = others
+            self._troubles.say("others.unknown", error, {"what": what})
+        else:
+            self._troubles.over("others.unknown", {"what": what})

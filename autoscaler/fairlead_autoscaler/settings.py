@@ -72,11 +72,13 @@ class AutoscalerSettings(ServiceSettings):
     )
     read_autoscalers: bool = Field(
         default=False,
-        description="Whether to look for HorizontalPodAutoscalers that target a pool.",
+        description="Whether to look for HorizontalPodAutoscalers that target a pool, once a "
+        "minute.",
     )
     read_quotas: bool = Field(
         default=False,
-        description="Whether to look how many pods the namespace's quotas have room for.",
+        description="Whether to look how many pods the namespace's quotas have room for, once "
+        "a minute.",
     )
     tick_seconds: float = Field(
         default=5.0,

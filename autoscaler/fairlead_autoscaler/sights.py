@@ -40,7 +40,8 @@ class Sight:
     """Our own clock at the look."""
     autoscalers: Mapping[str, tuple[str, ...]]
     """Others' autoscalers, by the Deployment that they target."""
-    quota_pods: int | None
+    pods_max: int | None
+    """Pods of all pools that quotas let be there together; None: no quota counts pods."""
 
     @property
     def now(self) -> datetime:
@@ -53,6 +54,7 @@ def inputs_of(
     pool: str,
     *,
     connections: int,
+    pods_max: int | None,
     pending: bool,
     write_failed: bool,
 ) -> inputs.Inputs:
@@ -62,12 +64,14 @@ def inputs_of(
         sight: Everything that was seen.
         pool: One that has a Deployment.
         connections: That the pool's pods may hold together.
+        pods_max: Pods that it may have, those that terminate counted; None: no quota says so.
         pending: Whether it has a job that is due, where that was asked.
         write_failed: Whether its last write was refused, or nobody knows.
     """
     pods = tuple(_pod(each, sight.clock) for each in sight.cluster.pods if each.pool == pool)
     uids = {each.uid for each in pods}
     found = sight.cluster.deployments[pool]
+    here = found.replicas + sum(each.terminating for each in pods)
     return inputs.Inputs(
         now=sight.now,
         answered=sight.answered,
@@ -79,7 +83,7 @@ def inputs_of(
         loads=tuple(each for each in sight.snapshot.loads if each.pod_uid in uids),
         pending=pending,
         connections=connections,
-        quota_pods=sight.quota_pods,
+        quota_pods=None if pods_max is None else max(0, pods_max - here),
         write_failed=write_failed,
     )
 
