@@ -20,6 +20,7 @@ from tests.support.race import (
     claim,
     claim_one,
     finish,
+    let_lapse,
     places,
     queue_one,
 )
@@ -104,6 +105,37 @@ def test_a_worker_without_a_renewal_since_the_mark_is_not_empty(db: Database) ->
 
     assert not say_drained(db, worker)
     assert drained_at(db) is None
+
+
+def test_a_pod_with_two_workers_is_empty_when_both_are(db: Database) -> None:
+    """Else the pod would go while the other one is at work."""
+    idle, busy = register(db), register(db)
+    queue_one(db)
+    mark(db)
+    renew(db, idle)
+    lease = claim_one(db, busy)
+    unaware = say_drained(db, idle)
+    renew(db, busy)
+    at_work = say_drained(db, idle)
+    finish(db, [lease])
+
+    assert (False, False) == (unaware, at_work)
+    assert say_drained(db, idle)
+    assert (True, True, True) == renew(db, busy)
+
+
+def test_a_worker_that_is_gone_does_not_keep_its_pod_from_being_empty(db: Database) -> None:
+    """Its container has started again: what it held is taken back, and runs elsewhere."""
+    gone = register(db)
+    queue_one(db)
+    claim_one(db, gone)
+    worker = register(db)
+    mark(db)
+    renew(db, worker)
+    assert not say_drained(db, worker)
+    let_lapse(db, gone)
+
+    assert say_drained(db, worker)
 
 
 @pytest.fixture
