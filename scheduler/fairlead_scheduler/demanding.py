@@ -81,7 +81,7 @@ class Demanding:
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
         self._needs: dict[str, Needs] = {}
-        self._obeyed: Sequence[Pool] = ()
+        self._obeyed: Sequence[Pool] | None = None
         self._seen = NOTHING_SEEN
         self._unread: dict[str, tuple[tuple[str, str, int], ...]] = {}
 
@@ -107,13 +107,14 @@ class Demanding:
 
     def _obey(self, pools: Sequence[Pool]) -> None:
         """Go by another policy: keep what is known of pools that it has, too."""
-        before, self._obeyed = self._needs, pools
+        # A leader before may have published for pools that do not scale any more.
+        begins, before, self._obeyed = self._obeyed is None, self._needs, pools
         scaled = [pool for pool in pools if pool.autoscale is not None]
         self._needs = {pool.name: before.get(pool.name, Needs()) for pool in scaled}
         for pool in scaled:
             self._needs[pool.name].obey(pool)
             self._needs[pool.name].count = None
-        if before or self._needs:
+        if begins or before or self._needs:
             self._unread = {}
             self._requests.demand_of(frozenset(self._needs))
 

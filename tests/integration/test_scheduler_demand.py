@@ -208,6 +208,20 @@ def test_a_pool_without_it_has_no_row_and_one_that_loses_it_loses_its_row(
         until(lambda: demands(db) == [], what="no row")
 
 
+def test_a_new_leader_forgets_what_was_said_of_pools_that_do_not_scale(
+    database_url: str, db: Database
+) -> None:
+    """The policy changed while nobody led."""
+    store(db, POLICY % 1)
+    with scheduling(database_url):
+        until(lambda: bool(demands(db)), what="the row")
+    store(db, "pools: [{name: big, queues: [b]}, {name: default, queues: ['*']}]")
+    assert demands(db) != []
+
+    with scheduling(database_url):
+        until(lambda: demands(db) == [], what="no row")
+
+
 def test_a_row_is_renewed_while_nothing_changes(database_url: str, db: Database) -> None:
     """An old row takes no pod away, so that an empty pool would stay as it is."""
     store(db, POLICY % 1)

@@ -49,11 +49,14 @@ def published(requests: Requests) -> list[PoolDemand]:
     return [each for demands in drain(requests.demands) for each in demands]
 
 
-def test_a_policy_without_autoscale_asks_for_nothing() -> None:
-    """Pools that do not scale cost nothing."""
+def test_a_policy_without_autoscale_asks_for_nothing_but_to_forget_what_was_said() -> None:
+    """Pools that do not scale cost nothing; a leader before may have scaled them."""
     loop, requests, calls = demanding()
+    known = knowing(PLAIN, jobs=3)
 
-    loop.step(knowing(PLAIN, jobs=3), 100 * SECOND_US, ())
+    loop.step(known, 100 * SECOND_US, ())
+    assert (frozenset(), ["demand", "demand_look"]) == (requests.demanded, drain(calls))
+    loop.step(known, 101 * SECOND_US, ())
 
     assert ([], []) == (published(requests), drain(calls))
 
