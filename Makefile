@@ -114,8 +114,9 @@ bench-fairness: setup ## hold the fair order against its targets, on PostgreSQL 
 bench-fairness-long: setup ## the same at full scale, five runs of each row (half a day)
 	$(BIN)/python -m bench.fairness --form full --runs 5
 
-bench-autoscaling: setup ## play the autoscaler against others over a simulated fleet (minutes)
+bench-autoscaling: setup ## play the autoscaler against others over a simulated fleet, and what it costs
 	$(BIN)/python -m bench.autoscaling
+	$(BIN)/python -m bench.autoscaling.cost
 
 chaos: setup ## kill, freeze and cut everything for a long while, from a printed seed
 	$(BIN)/python -m pytest tests/chaos -m "long or not long" --capture=no

@@ -11,7 +11,7 @@ import contextlib
 import shutil
 import socket
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from pathlib import Path
 
 import psycopg
@@ -107,12 +107,12 @@ class Server:
 
 
 @contextlib.contextmanager
-def running() -> Generator[Server]:
+def running(settings: Mapping[str, str] = SETTINGS) -> Generator[Server]:
     """Start a server in a temporary folder; stop it and remove the folder at the end."""
     folder = Path(tempfile.mkdtemp(prefix="bench-postgres-"))
     folder.chmod(0o755)  # as root, the server runs as another user, who must get in
     try:
-        with postgres.Server(folder / "data", settings=SETTINGS) as own:
+        with postgres.Server(folder / "data", settings=settings) as own:
             yield Server(own)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

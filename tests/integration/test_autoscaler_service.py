@@ -15,7 +15,8 @@ from psycopg.rows import TupleRow
 
 from fairlead import policy_store
 from tests.support.kubernetes import api, objects, scenes
-from tests.support.kubernetes.objects import NAMESPACE, part
+from tests.support.kubernetes import program as told
+from tests.support.kubernetes.objects import part
 from tests.support.waiting import until
 
 POLICY = "pools: [{name: default, queues: ['*'], autoscale: {objective: 10s, min: 1, max: 5}}]"
@@ -38,41 +39,16 @@ def api_server() -> Iterator[api.Api]:
         yield running
 
 
-def kubeconfig(server: api.Api, folder: Path) -> Path:
-    """Write how to reach the server."""
-    file = folder / "kubeconfig"
-    context = {"cluster": "c", "user": "u", "namespace": NAMESPACE}
-    said = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{"name": "c", "cluster": {"server": server.host}}],
-        "users": [{"name": "u", "user": {"token": "test"}}],
-        "contexts": [{"name": "x", "context": context}],
-        "current-context": "x",
-    }
-    file.write_text(json.dumps(said))
-    return file
-
-
 @contextmanager
 def program(
     server: api.Api, database_url: str, folder: Path, *, before: str = ""
 ) -> Generator[subprocess.Popen[str]]:
     """Run the program, after some code of the test's, until the block ends."""
-    environment = {
-        **os.environ,
-        "FAIRLEAD_DATABASE_URL": database_url,
-        "FAIRLEAD_POD_NAME": "me",
-        "FAIRLEAD_POD_SELECTOR": scenes.NAMES.pods,
-        "FAIRLEAD_POOL_DEPLOYMENTS": f"default={scenes.WORKERS}",
-        "FAIRLEAD_LEASE_NAME": scenes.NAMES.lease,
-        "FAIRLEAD_STATUS_CONFIGMAP": scenes.NAMES.status,
-        "FAIRLEAD_TICK_SECONDS": "0.5",
-    }
+    given = told.environment(database_url, {"default": scenes.WORKERS})
     command = [sys.executable, "-c", before + PROGRAM]
-    command += ["--kubeconfig", str(kubeconfig(server, folder))]
+    command += ["--kubeconfig", str(told.kubeconfig(server, folder))]
     with (folder / "log").open("w") as log:
-        running = subprocess.Popen(command, env=environment, stderr=log, text=True)
+        running = subprocess.Popen(command, env={**os.environ, **given}, stderr=log, text=True)
         try:
             yield running
         finally:

@@ -1,0 +1,21 @@
+"""What the controller costs is measured as it says, on a release that is small."""
+
+import tomllib
+
+import pytest
+
+from bench.autoscaling.cost import Times, figure, measure
+from bench.autoscaling.release import Size
+
+pytestmark = [pytest.mark.any_server, pytest.mark.long]
+
+
+def test_a_small_release_costs_one_question_a_step_and_one_write_a_decision() -> None:
+    """However many pools there are; so short a run is no measure of how long they take."""
+    found = measure(Size(jobs=2000, pods=20), Times(rest=6.0, change=2.0))
+    asked, _, memory, writes, _ = found.costs()
+
+    assert 1.0 == pytest.approx(asked.measured, abs=1.5 / found.steps)
+    assert (10, 10, 1.0) == (found.decisions, found.writes, writes.measured)
+    assert memory.met
+    assert asked.what == tomllib.loads(figure(asked))["figure"][0]["what"]
