@@ -1,4 +1,4 @@
-"""Policy versions in the database: store one, read one.
+"""Store a version of the policy in the database; `policy_versions` reads them.
 
 The newest that the leader can read is in force. A version is never changed: to go back is to
 store an old document again.
@@ -22,15 +22,6 @@ class Stored:
     version: int
     digest: str
     new: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A stored document."""
-
-    version: int
-    digest: str
-    document: str
 
 
 def store(
@@ -80,10 +71,3 @@ def note_refusal(
     """
     given = {"hash": document_hash, "said": said, "author": author}
     connection.execute(sql.load(_PACKAGE, "refuse_policy"), given)
-
-
-def newest(connection: Connection) -> Version | None:
-    """Read the version that was stored last; None: no policy was ever stored."""
-    with connection.cursor(row_factory=class_row(Version)) as cursor:
-        cursor.execute(sql.load(_PACKAGE, "newest_policy"))
-        return cursor.fetchone()

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import yaml
 
-from fairlead import policy_store
+from fairlead import policy_store, policy_versions
 from fairlead_autoscaler.kube.port import BusyError, KubeError, UnreachableError
 from fairlead_autoscaler.options import Options
 from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene
@@ -183,12 +183,12 @@ def test_a_bad_document_changes_nothing_and_is_told(scene: Scene) -> None:
     scene.controller = scene.another()
     scene.kube.edit(values=POLICY)
     scene.step()
-    stored = policy_store.newest(scene.db)
+    stored = policy_versions.newest(scene.db)
     scene.kube.edit(live="pools: 7")
     scene.step(2)
     said = yaml.safe_load(scene.kube.status_data["status"])["policy"]
 
-    assert stored == policy_store.newest(scene.db)
+    assert stored == policy_versions.newest(scene.db)
     assert [("ConfigMap", "PolicyRefused")] == [
         (each.kind, each.reason) for each in scene.kube.events if each.kind == "ConfigMap"
     ]

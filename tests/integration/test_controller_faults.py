@@ -8,7 +8,7 @@ from time import monotonic
 
 import pytest
 
-from fairlead import policy_store
+from fairlead import policy_store, policy_versions
 from fairlead.policy import PolicyRefused
 from fairlead.policy_store import Stored
 from fairlead.store import Unreachable
@@ -162,7 +162,7 @@ def test_a_controller_that_was_frozen_stores_no_old_document(scene: Scene) -> No
     with pytest.raises(Deposed):
         scene.database.store_policy("fairness: {}", author="a", reason="r", epoch=epoch)
 
-    stored = policy_store.newest(scene.db)
+    stored = policy_versions.newest(scene.db)
     assert stored is not None
     assert stored.document == POLICY
 

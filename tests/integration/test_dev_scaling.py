@@ -12,7 +12,9 @@ from psycopg.rows import TupleRow
 
 from fairlead.dev.fleet import Fleet, Program
 from fairlead.dev.pods import LocalPods
-from fairlead.dev.scaling import Rows, Scaling, write_policy
+from fairlead.dev.scaling import Rows, Scaling, in_force, write_policy
+from fairlead.policy_store import store
+from fairlead.policy_versions import newest
 from tests.support.dev import running_dev
 from tests.support.schedulers import led, scheduling
 from tests.support.waiting import until
@@ -35,6 +37,11 @@ DRAINED = """
     WHERE d.pod_uid = w.pod_uid AND d.drained_at IS NOT NULL
 """
 BACK = "SELECT count(*) FROM fairlead.worker_leases WHERE name = 'worker-1'"
+SCALED = """
+pools: [{name: default, queues: ["*"], autoscale: {objective: 10s, min: %s, max: %s}}]
+labels: {acme: {tier: gold}}
+"""
+EVENT = "INSERT INTO fairlead.policy_events (version, event, epoch) VALUES (%s, %s, 1)"
 APP = """
 import time
 import fairlead
@@ -142,6 +149,43 @@ def test_a_killed_worker_comes_back_in_its_pod_and_nobody_goes_for_it(
 
         assert before == {pod.uid for pod in here.pods.look().pods}
         assert not any(pod.terminating for pod in here.pods.look().pods)
+
+
+def test_what_leaders_have_refused_says_nothing_of_workers(
+    db: Connection[TupleRow], database_url: str
+) -> None:
+    """The one before it is in force, and is what `--workers` writes into."""
+    store(db, SCALED % (1, 3))
+    db.execute(EVENT, [1, "in_force"])
+    store(db, (SCALED % (7, 9)).replace("acme", "other"))
+    db.execute(EVENT, [2, "refused"])
+
+    before = in_force(database_url)
+    write_policy(database_url, {"max": 4}, reason="a test")
+
+    after, stored = in_force(database_url), newest(db)
+    assert before is not None
+    assert after is not None
+    assert stored is not None
+    assert ((1, 3), (1, 4)) == ((before.min, before.max), (after.min, after.max))
+    assert "acme" in stored.document
+
+
+def test_what_no_leader_has_read_yet_is_kept(
+    db: Connection[TupleRow], database_url: str
+) -> None:
+    """Whoever stored it just before the end of a run finds it in the next one."""
+    store(db, SCALED % (1, 3))
+    db.execute(EVENT, [1, "in_force"])
+    store(db, SCALED % (2, 5))
+
+    before = in_force(database_url)
+    write_policy(database_url, {"max": 6}, reason="a test")
+
+    after = in_force(database_url)
+    assert before is not None
+    assert after is not None
+    assert ((2, 5), (2, 6)) == ((before.min, before.max), (after.min, after.max))
 
 
 def test_dev_without_a_number_follows_a_policy_that_comes_later() -> None:

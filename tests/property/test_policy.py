@@ -11,7 +11,8 @@ from psycopg.rows import TupleRow
 
 from fairlead.policy import Policy, PolicyRefused, canonical, digest, parse
 from fairlead.policy.schema import json_schema
-from fairlead.policy_store import newest, store
+from fairlead.policy_store import store
+from fairlead.policy_versions import newest
 from fairlead_scheduler.policies import look
 from tests.support import tree
 from tests.support.obeyed import jobs_obeying

@@ -26,13 +26,14 @@ def placed(connection: "Connection", queues: Sequence[Row]) -> list[Row]:
 
 
 def _in_force(connection: "Connection") -> Pools:
+    from fairlead.policy_versions import in_force
+
     # Asked first, for a refusal would be an error in the server's log at every look.
     (allowed,) = ask(connection, "may_read_policy")
     if not allowed["may"]:
         return ()
-    found = ask(connection, "in_force")
-    document = str(found[0]["document"]) if found else ""
-    return _pools(document) if "pools" in document else ()
+    found = in_force(connection)
+    return _pools(found.document) if found and "pools" in found.document else ()
 
 
 @lru_cache(maxsize=1)

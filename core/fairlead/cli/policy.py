@@ -1,5 +1,6 @@
 """`fairlead policy`: store, show, compare and check the policy of the fair order."""
 
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from fairlead.policy import Policy
     from fairlead.policy_file import DocumentRefused
     from fairlead.policy_store import Stored
+    from fairlead.policy_versions import Version
     from fairlead.store import Connection
     from fairlead_scheduler.simulation.report import Report
 
@@ -117,19 +119,19 @@ def show_version(
 ) -> None:
     """Print a policy as its author wrote it."""
     with session() as connection:
-        ruling, last = versions.in_force(connection), versions.newest(connection)
-        row = ruling or last if version is None else versions.numbered(connection, version)
-    if row is None:
+        ruling, last = versions.latest(connection)
+        found = ruling or last if version is None else versions.numbered(connection, version)
+    if found is None:
         raise Failure(versions.NONE)
     if as_json:
-        show.print_json({**row, "in_force": row == ruling})
+        show.print_json({**asdict(found), "in_force": found == ruling})
         return
-    reason = f": {row['reason']}" if row["reason"] else ""
-    state = versions.state(row, ruling)
-    of = f"digest {row['digest']}, by {row['author']}"
-    _mention(f"version {row['version']}, {state}, {of}{reason}")
+    reason = f": {found.reason}" if found.reason else ""
+    state = versions.state(found, ruling)
+    of = f"digest {found.digest}, by {found.author}"
+    _mention(f"version {found.version}, {state}, {of}{reason}")
     _mention(versions.later(last, ruling) if version is None else "")
-    typer.echo(row["document"], nl=not str(row["document"]).endswith("\n"))
+    typer.echo(found.document, nl=not found.document.endswith("\n"))
 
 
 @app.command("diff")
@@ -141,13 +143,13 @@ def diff(file: File, *, as_json: show.AsJson = False) -> None:
 
     document, found = read(file)
     with session() as connection:
-        ruling, last = versions.in_force(connection), versions.newest(connection)
+        ruling, last = versions.latest(connection)
     old = ruling or last
     state = versions.state(old, ruling) if old else ""
-    name = f"version {old['version']}, {state}" if old else "no policy"
-    former = str(old["document"]).splitlines() if old else ()
+    name = f"version {old.version}, {state}" if old else "no policy"
+    former = old.document.splitlines() if old else ()
     lines = list(unified_diff(former, document.splitlines(), name, str(file), lineterm=""))
-    same = old is not None and old["digest"] == digest(found)
+    same = old is not None and old.digest == digest(found)
     if as_json:
         show.print_json(
             {
@@ -163,7 +165,7 @@ def diff(file: File, *, as_json: show.AsJson = False) -> None:
     for line in lines:
         typer.echo(words.printable(line))
     if old is not None and same:
-        typer.echo(f"{file} says what version {old['version']} says, which is {state}")
+        typer.echo(f"{file} says what version {old.version} says, which is {state}")
 
 
 @app.command("history")
@@ -227,7 +229,7 @@ def rollback(
     why = f"rollback to version {version}" + (f": {reason}" if reason else "")
     with session() as connection:
         _may_store(connection)
-        document = str(versions.numbered(connection, version)["document"])
+        document = versions.numbered(connection, version).document
         try:
             stored = _store(connection, document, author=author, reason=why)
         except PolicyRefused as error:
@@ -349,12 +351,12 @@ def _user() -> str | None:
 
 def _rules(connection: "Connection", stored: "Stored") -> bool:
     """Return whether a version is in force: one that was stored just now seldom is."""
-    ruling = versions.in_force(connection)
-    return ruling is not None and ruling["version"] == stored.version
+    ruling, _ = versions.latest(connection)
+    return ruling is not None and ruling.version == stored.version
 
 
-def _of_version(row: Row | None) -> Row | None:
-    return None if row is None else {name: row[name] for name in ("version", "digest")}
+def _of_version(found: "Version | None") -> Row | None:
+    return None if found is None else {"version": found.version, "digest": found.digest}
 
 
 def _mention(said: str) -> None:

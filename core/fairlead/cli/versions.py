@@ -1,11 +1,11 @@
-"""Stored versions of the policy: the one in force, the newest, or one by its number."""
+"""Stored versions of the policy, as they are said to people."""
 
 from typing import TYPE_CHECKING
 
 from fairlead.cli.problem import Failure
-from fairlead.cli.session import Row, ask
 
 if TYPE_CHECKING:
+    from fairlead.policy_versions import Version
     from fairlead.store import Connection
 
 NONE = (
@@ -14,38 +14,37 @@ NONE = (
 )
 
 
-def in_force(connection: "Connection") -> Row | None:
-    """Return the version that is in force, as far as leaders have said so."""
-    return next(iter(ask(connection, "in_force")), None)
+def latest(connection: "Connection") -> "tuple[Version | None, Version | None]":
+    """Return the version in force, and the one that was stored last."""
+    from fairlead import policy_versions
+
+    return policy_versions.in_force(connection), policy_versions.newest(connection)
 
 
-def newest(connection: "Connection") -> Row | None:
-    """Return the version that was stored last."""
-    return next(iter(ask(connection, "policy_version", {"version": None})), None)
-
-
-def numbered(connection: "Connection", version: int) -> Row:
+def numbered(connection: "Connection", version: int) -> "Version":
     """Return a version by its number.
 
     Raises:
         Failure: there is none.
     """
-    for row in ask(connection, "policy_version", {"version": version}):
-        return row
-    raise Failure(f"policy version {version} is unknown: see `fairlead policy history`")
+    from fairlead import policy_versions
+
+    found = policy_versions.numbered(connection, version)
+    if found is None:
+        raise Failure(f"policy version {version} is unknown: see `fairlead policy history`")
+    return found
 
 
-def state(row: Row, ruling: Row | None) -> str:
+def state(one: "Version", ruling: "Version | None") -> str:
     """Say whether a version is the one in force."""
-    rules = ruling is not None and row["version"] == ruling["version"]
-    return "in force" if rules else "not in force"
+    return "in force" if one == ruling else "not in force"
 
 
-def later(newest: Row | None, ruling: Row | None) -> str:
+def later(newest: "Version | None", ruling: "Version | None") -> str:
     """Say that a newer version is stored than the one in force; '' when none is."""
-    if newest is None or (ruling is not None and newest["version"] == ruling["version"]):
+    if newest is None or newest == ruling:
         return ""
     return (
-        f"version {newest['version']} is stored, and no leader has it in force: see "
+        f"version {newest.version} is stored, and no leader has it in force: see "
         "`fairlead policy history`"
     )

@@ -20,7 +20,8 @@ from fairlead.dev.pods import Alone, LocalPods
 from fairlead.dev.size import POOL, with_autoscale
 from fairlead.policy import Policy, PolicyRefused, parse
 from fairlead.policy.autoscale import Autoscale
-from fairlead.policy_store import newest, store
+from fairlead.policy_store import store
+from fairlead.policy_versions import followed
 from fairlead.settings import DatabaseSettings
 from fairlead.sql import load
 from fairlead.store import Connection, Unreachable, connect
@@ -156,13 +157,13 @@ class Lines(io.StringIO):
 
 
 def in_force(url: str) -> Autoscale | None:
-    """Return what the policy in the database says of the pool `default`.
+    """Return what the policy that leaders follow says of the pool `default`.
 
     None: it says nothing of its pods, or cannot be read by this program.
     """
     settings = DatabaseSettings(database_url=url, database_url_file=None)
     with connect(settings, name="dev policy") as connection:
-        found = newest(connection)
+        found = followed(connection)
     try:
         return None if found is None else of_policy(parse(found.document))
     except PolicyRefused:
@@ -175,7 +176,7 @@ def of_policy(policy: Policy) -> Autoscale | None:
 
 
 def write_policy(url: str, asked: Mapping[str, object], *, reason: str) -> None:
-    """Store the policy that is in force with what is asked of the pool's `autoscale`.
+    """Store the policy that leaders follow with what is asked of the pool's `autoscale`.
 
     A repeat changes nothing.
 
@@ -184,6 +185,6 @@ def write_policy(url: str, asked: Mapping[str, object], *, reason: str) -> None:
     """
     settings = DatabaseSettings(database_url=url, database_url_file=None)
     with connect(settings, name="dev policy") as connection:
-        found = newest(connection)
+        found = followed(connection)
         document = with_autoscale(found.document if found else "{}", asked)
         store(connection, document, author=_AUTHOR, reason=reason)

@@ -1,5 +1,5 @@
--- in_force: the policy version that is in force: the last one of which a leader has said so, unless one has
---           refused it since.
+-- policy_in_force: the policy version in force: the last one of which a leader has said so, unless one has
+--                  refused it since.
 -- locks: none
 -- index: policy_events_pkey, policy_events_once, policy_versions_pkey
 select v.version, v.digest, v.author, v.reason, v.stored_at, v.document
