@@ -4,11 +4,42 @@ import io
 import logging
 import os
 import sys
-from typing import Literal, TextIO
+from collections.abc import Callable
+from typing import TextIO
 
 import structlog
 
-LogFormat = Literal["auto", "json", "console"]
+from fairlead.log_choices import LogFormat
+
+
+class Lines(io.StringIO):
+    """Hands on the lines of this process's own log, each once it is whole.
+
+    Args:
+        name: Whose lines they are.
+        say: Is called with that and a line.
+        coloured: Whether they may have colours.
+    """
+
+    def __init__(
+        self, name: str, say: Callable[[str, str], None], *, coloured: bool = False
+    ) -> None:
+        super().__init__()
+        self._name = name
+        self._say = say
+        self._coloured = coloured
+        self._begun = ""
+
+    def isatty(self) -> bool:
+        """Tell whether somebody sees the lines on a terminal."""
+        return self._coloured
+
+    def write(self, text: str, /) -> int:
+        """Say each line that has come to its end."""
+        *lines, self._begun = f"{self._begun}{text}".split("\n")
+        for line in lines:
+            self._say(self._name, line)
+        return len(text)
 
 
 def configure(

@@ -7,12 +7,12 @@ own variables (`PGHOST`, `PGUSER`, …).
 """
 
 from pathlib import Path
-from typing import Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from fairlead.conninfo import fault
+from fairlead.log_choices import LogFormat, LogLevel
 
 
 class DatabaseSettings(BaseSettings):
@@ -81,10 +81,10 @@ class ServiceSettings(DatabaseSettings):
     health_host: str = Field(
         default="", description="Address to serve them on; empty is every address."
     )
-    log_format: Literal["auto", "json", "console"] = Field(
+    log_format: LogFormat = Field(
         default="auto", description="json, console, or auto: console on a terminal, else json."
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
+    log_level: LogLevel = Field(
         default="info", description="The least severe lines that are written."
     )
 

@@ -7,6 +7,7 @@ import pytest
 import structlog
 
 from fairlead import log
+from fairlead.log_choices import LogFormat
 
 
 @pytest.fixture(autouse=True)
@@ -16,7 +17,7 @@ def configuration() -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def line(capsys: pytest.CaptureFixture[str], log_format: log.LogFormat) -> str:
+def line(capsys: pytest.CaptureFixture[str], log_format: LogFormat) -> str:
     """Write one event in this format and return what came out."""
     log.configure(log_format)
     log.get("worker.claim").info("jobs.claimed", count=2)
@@ -59,7 +60,7 @@ def test_whoever_shows_the_lines_on_a_terminal_can_ask_for_colours(
 
 @pytest.mark.parametrize("log_format", ["json", "console"])
 def test_a_traceback_does_not_show_what_the_variables_held(
-    capsys: pytest.CaptureFixture[str], log_format: log.LogFormat
+    capsys: pytest.CaptureFixture[str], log_format: LogFormat
 ) -> None:
     """A connection URL with its password is a local variable of many a frame."""
     url = f"postgresql://u:{'x7q'}9kw@h/db"
@@ -73,3 +74,18 @@ def test_a_traceback_does_not_show_what_the_variables_held(
     said = capsys.readouterr().err
     assert "ValueError: invalid literal" in said
     assert "x7q9kw" not in said
+
+
+def test_a_line_of_the_log_is_said_once_it_is_whole() -> None:
+    """However it comes; nothing is said for what ends it."""
+    said: list[tuple[str, str]] = []
+    lines = log.Lines("autoscaler", lambda name, line: said.append((name, line)))
+
+    for text in ("pool.", "scaled", "\n", "pool.decided\npod.", "marked\n"):
+        print(text, end="", file=lines)
+
+    assert [
+        ("autoscaler", "pool.scaled"),
+        ("autoscaler", "pool.decided"),
+        ("autoscaler", "pod.marked"),
+    ] == said

@@ -3,7 +3,7 @@
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from fairlead.log import LogFormat
+from fairlead.log_choices import LogFormat
 
 
 class ChildOrders(Namespace):

@@ -11,7 +11,8 @@ import subprocess
 import sys
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
+
+from fairlead.log_choices import LogFormat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +44,7 @@ class Orders:
     metrics_kind_allowlist: str
     metrics_wait_bounds: tuple[float, ...]
     """In seconds, ascending."""
-    log_format: Literal["auto", "json", "console"]
+    log_format: LogFormat
     log_level: str
 
     def line(self) -> bytes:

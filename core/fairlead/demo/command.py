@@ -22,7 +22,7 @@ from fairlead.dev.command import install
 from fairlead.dev.fleet import Fleet
 from fairlead.dev.pods import LocalPods
 from fairlead.dev.postgres import Server
-from fairlead.dev.scaling import Lines, Rows, Scaling
+from fairlead.dev.scaling import Rows, Scaling
 from fairlead.dev.size import POOL
 from fairlead.service import stopping
 from fairlead.settings import DatabaseSettings
@@ -105,7 +105,7 @@ def _demo(console: Console, how: _How, *, plot: Path, seed: int) -> bool:
             own=own,
             say=say,
         )
-        log.configure("json", to=Lines("autoscaler", say))
+        log.configure("json", to=log.Lines("autoscaler", say))
         serving = Rows(server.url)
         stack.callback(serving.close)
         pods = LocalPods(fleet, worker, serving, pool=POOL, replicas=WORKERS_MIN)

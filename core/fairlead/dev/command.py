@@ -243,7 +243,7 @@ def _scaled(
     if not on:
         yield ()
         return
-    lines = scaling.Lines("autoscaler", terminal.of_program, coloured=terminal.coloured)
+    lines = log.Lines("autoscaler", terminal.of_program, coloured=terminal.coloured)
     log.configure("console", to=lines)
     with closing(scaling.Rows(url)) as serving:
         make = partial(_worker, shape)

@@ -4,7 +4,6 @@ It decides on one pool by the policy in the database; where that says nothing of
 pods, they stay as many as they are.
 """
 
-import io
 import os
 import threading
 from collections.abc import Mapping
@@ -15,7 +14,6 @@ from typing import Self
 import psycopg
 
 from fairlead.bell import Bell
-from fairlead.dev.fleet import Say
 from fairlead.dev.pods import Alone, LocalPods
 from fairlead.dev.size import POOL, with_autoscale
 from fairlead.policy import Policy, PolicyRefused, parse
@@ -126,34 +124,6 @@ class Rows:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
-
-
-class Lines(io.StringIO):
-    """Hands on the lines of this process's own log, as those of a program.
-
-    Args:
-        name: The program's.
-        say: Where its lines go.
-        coloured: Whether they may have colours.
-    """
-
-    def __init__(self, name: str, say: Say, *, coloured: bool = False) -> None:
-        super().__init__()
-        self._name = name
-        self._say = say
-        self._coloured = coloured
-        self._begun = ""
-
-    def isatty(self) -> bool:
-        """Tell whether somebody sees the lines on a terminal."""
-        return self._coloured
-
-    def write(self, text: str, /) -> int:
-        """Say each line that has come to its end."""
-        *lines, self._begun = f"{self._begun}{text}".split("\n")
-        for line in lines:
-            self._say(self._name, line)
-        return len(text)
 
 
 def in_force(url: str) -> Autoscale | None:
