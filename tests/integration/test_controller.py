@@ -33,22 +33,14 @@ def test_a_job_wakes_a_pool_at_zero_of_which_nobody_says_what_it_needs(scene: Sc
 
 def test_pods_are_emptied_before_they_are_taken_away(scene: Scene) -> None:
     """Marked first; `replicas` is lowered by those that are empty and not ready."""
-    scene.need(slots=40, work=400.0)
-    scene.step()
-    scene.start()
-    before = scene.replicas
-    scene.need(slots=0)
-    scene.step(20)
-    scene.need(slots=0)
-    scene.step(2)
-    marked = scene.marked()
+    before, marked = scene.unneeded()
     assert marked
     assert before == scene.replicas
     scene.drain()
     scene.need(slots=0)
     scene.step()
 
-    assert before - len(marked) == scene.replicas
+    assert before - marked == scene.replicas
 
 
 def test_what_was_decided_is_written_anew_as_often_as_it_is_to_be_read(scene: Scene) -> None:

@@ -118,8 +118,8 @@ class Scene:
             if pod.uid in self.marked():
                 self.kube.set_pod(pod.name, ready=False)
 
-    def emptied(self) -> tuple[int, int]:
-        """Let pods come up, be needed no more, and be empty; return all and the empty ones."""
+    def unneeded(self) -> tuple[int, int]:
+        """Let pods come up and be needed no more; return how many, and how many are marked."""
         self.need(slots=40, work=400.0)
         self.step()
         self.start()
@@ -128,9 +128,14 @@ class Scene:
         self.step(20)
         self.need(slots=0)
         self.step(2)
+        return before, len(self.marked())
+
+    def emptied(self) -> tuple[int, int]:
+        """Let pods be needed no more, and the marked ones be empty; return as `unneeded`."""
+        found = self.unneeded()
         self.drain()
         self.need(slots=0)
-        return before, len(self.marked())
+        return found
 
     def status(self) -> dict[str, object]:
         """Return what the status ConfigMap says of the pool."""
