@@ -11,7 +11,7 @@ from bench.fairness.ideal import Curves
 from bench.fairness.workload import Comparison
 from bench.figures import percentile
 from fairlead_scheduler.simulation.fleet import Played
-from fairlead_scheduler.simulation.trace import KINDS, Lane
+from fairlead_scheduler.simulation.trace import GROUPS, Lane
 
 _BACKLOG_US = 30_000_000
 """A tenant counts in Jain's index when it had work waiting for so long."""
@@ -51,12 +51,12 @@ def figures(played: Sequence[Played], race: Race, ideal: Ideal | None) -> dict[s
 
 def _waits(played: Sequence[Played], until_us: int) -> dict[str, float]:
     found: dict[str, float] = {}
-    for kind in KINDS:
-        waits = sorted(metrics.dwells_us(played, kind, until_us))
+    for group in GROUPS:
+        waits = sorted(metrics.dwells_us(played, group, until_us))
         if waits:
             for name, share in (("p50", 0.5), ("p99", 0.99), ("p999", 0.999), ("max", 1.0)):
-                found[f"{kind}_{name}_seconds"] = percentile(waits, share) / _US
-            found[f"{kind}_unserved"] = metrics.unserved(played, kind, until_us)
+                found[f"{group}_{name}_seconds"] = percentile(waits, share) / _US
+            found[f"{group}_unserved"] = metrics.unserved(played, group, until_us)
     return found
 
 
@@ -128,11 +128,11 @@ def _against(played: Sequence[Played], ideal: Ideal, until_us: int) -> dict[str,
             lag / bounds[lane] for lane, lag in lags.items() if lane in bounds
         ),
     }
-    for kind in KINDS:
-        excess = metrics.excess_us(played, ideal.played, kind, until_us)
+    for group in GROUPS:
+        excess = metrics.excess_us(played, ideal.played, group, until_us)
         if excess:
-            found[f"{kind}_excess_p50_seconds"] = percentile(excess, 0.5) / _US
-            found[f"{kind}_excess_p99_seconds"] = percentile(excess, 0.99) / _US
+            found[f"{group}_excess_p50_seconds"] = percentile(excess, 0.5) / _US
+            found[f"{group}_excess_p99_seconds"] = percentile(excess, 0.99) / _US
     return found
 
 

@@ -19,7 +19,7 @@ from bench.fairness.workload import (
     Workload,
     Zipf,
 )
-from fairlead_scheduler.simulation.trace import Arrival, Kind
+from fairlead_scheduler.simulation.trace import Arrival, Group
 
 _US = 1_000_000
 Arrivals = Even | Poisson | Bursts | Backlog
@@ -56,7 +56,7 @@ def _tenant(
     draw = random.Random(f"{seed}/{tenants.queue}/{name}")
     for at_seconds in _times(arrivals, draw, seconds):
         cost_us = _cost_us(tenants.cost, draw)
-        yield Arrival(round(at_seconds * _US), tenants.queue, name, cost_us, tenants.kind)
+        yield Arrival(round(at_seconds * _US), tenants.queue, name, cost_us, tenants.group)
 
 
 def _zipf(tenants: Tenants, arrivals: Zipf, seconds: float, seed: int) -> Iterator[Arrival]:
@@ -67,9 +67,9 @@ def _zipf(tenants: Tenants, arrivals: Zipf, seconds: float, seed: int) -> Iterat
         Poisson(form="poisson", per_second=arrivals.per_second), draw, seconds
     ):
         place = bisect_left(chances, draw.random() * chances[-1])
-        kind: Kind = "tail" if place + 1 >= arrivals.tail_from else tenants.kind
+        group: Group = "tail" if place + 1 >= arrivals.tail_from else tenants.group
         cost_us = _cost_us(tenants.cost, draw)
-        yield Arrival(round(at_seconds * _US), tenants.queue, names[place], cost_us, kind)
+        yield Arrival(round(at_seconds * _US), tenants.queue, names[place], cost_us, group)
 
 
 def _times(arrivals: Arrivals, draw: random.Random, seconds: float) -> Iterator[float]:

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 
 from bench.fairness.ideal import Point
 from fairlead_scheduler.simulation.fleet import Played
-from fairlead_scheduler.simulation.trace import Arrival, Kind, Lane
+from fairlead_scheduler.simulation.trace import Arrival, Group, Lane
 
 
 def since(played: Sequence[Played], trace: Sequence[Arrival], from_us: int) -> list[Played]:
@@ -38,29 +38,29 @@ def since(played: Sequence[Played], trace: Sequence[Arrival], from_us: int) -> l
     return found
 
 
-def dwells_us(played: Iterable[Played], kind: Kind, until_us: int) -> list[int]:
+def dwells_us(played: Iterable[Played], group: Group, until_us: int) -> list[int]:
     """Return how long each job of a class waited; one that still waits, until the end."""
     return [
         (until_us if claimed_us is None else claimed_us) - arrival.at_us
         for arrival, claimed_us, _ in played
-        if arrival.kind == kind and 0 <= arrival.at_us < until_us
+        if arrival.group == group and 0 <= arrival.at_us < until_us
     ]
 
 
-def unserved(played: Iterable[Played], kind: Kind, until_us: int) -> int:
+def unserved(played: Iterable[Played], group: Group, until_us: int) -> int:
     """Return how many jobs of a class were never claimed."""
     return sum(
-        job.claimed_us is None and job.arrival.kind == kind
+        job.claimed_us is None and job.arrival.group == group
         for job in played
         if 0 <= job.arrival.at_us < until_us
     )
 
 
 def excess_us(
-    played: Iterable[Played], ideal: Iterable[Played], kind: Kind, until_us: int
+    played: Iterable[Played], ideal: Iterable[Played], group: Group, until_us: int
 ) -> list[int]:
     """Return how much longer each job of a class waited than in the ideal schedule."""
-    ours, theirs = dwells_us(played, kind, until_us), dwells_us(ideal, kind, until_us)
+    ours, theirs = dwells_us(played, group, until_us), dwells_us(ideal, group, until_us)
     return [mine - other for mine, other in zip(ours, theirs, strict=True)]
 
 

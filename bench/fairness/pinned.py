@@ -137,7 +137,7 @@ def quiet_us(played: Sequence[Played], from_us: float, until_us: float) -> list[
     return [
         (until_us if each.claimed_us is None else each.claimed_us) - each.arrival.at_us
         for each in played
-        if each.arrival.kind == "quiet" and from_us <= each.arrival.at_us < until_us
+        if each.arrival.group == "quiet" and from_us <= each.arrival.at_us < until_us
     ]
 
 

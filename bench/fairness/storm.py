@@ -77,7 +77,7 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], seed: int
     warm_us = _WARM_SECONDS * _US
     calm, stormy = (warm_us, warm_us + half_us), (warm_us + half_us, warm_us + 2 * half_us)
     marks: list[int] = []
-    tenants = sorted({job.tenant for job in trace if job.kind == "noisy"})
+    tenants = sorted({job.tenant for job in trace if job.group == "noisy"})
     with fleet.database(server) as (connection, dsn):
         statement_log.switch_on(server, connection.info.dbname)
         noted.install(connection)
@@ -130,7 +130,7 @@ def _latencies(
     quiet = [
         (each.at_us - each.created_us) / 1000
         for each in found
-        if trace[each.place].kind == "quiet"
+        if trace[each.place].group == "quiet"
     ]
     return {
         "dispatch_p50_ms": percentile(took_ms, 0.5),

@@ -22,7 +22,7 @@ from pydantic import (
 
 from bench.fairness.weights import Edit, Weights
 from fairlead.policy import PolicyRefused, parse
-from fairlead_scheduler.simulation.trace import Arrival, Kind, Lane
+from fairlead_scheduler.simulation.trace import Arrival, Group, Lane
 
 FOLDER = Path(__file__).parent / "workloads"
 
@@ -115,7 +115,7 @@ class Tenants(_Part):
     queue: str = Field(default="q", min_length=1)
     count: int = Field(default=1, ge=1)
     weight: float = Field(default=1, gt=0)
-    kind: Kind
+    group: Group
     arrivals: Arrivals
     cost: Cost
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from bench.fairness import metrics
 from bench.fairness.ideal import Point
 from fairlead_scheduler.simulation.fleet import Played
-from fairlead_scheduler.simulation.trace import Arrival, Kind
+from fairlead_scheduler.simulation.trace import Arrival, Group
 
 A, B = ("q", "a"), ("q", "b")
 amounts = st.lists(st.floats(0.001, 1e6), min_size=1, max_size=20)
@@ -19,16 +19,16 @@ def job(
     at: int = 0,
     claimed: int | None = None,
     ended: int | None = None,
-    kind: Kind = "quiet",
+    group: Group = "quiet",
 ) -> Played:
     """Return a job of queue q with what became of it."""
     cost = 1 if claimed is None or ended is None else ended - claimed
-    return Played(Arrival(at, "q", tenant, cost, kind), claimed, ended)
+    return Played(Arrival(at, "q", tenant, cost, group), claimed, ended)
 
 
 def test_a_dwell_ends_with_the_claim_or_with_the_run() -> None:
     """Dwell = claim - runnable; one that still waits has waited until the end."""
-    played = [job("a", at=10, claimed=30), job("a", at=40), job("b", claimed=5, kind="noisy")]
+    played = [job("a", at=10, claimed=30), job("a", at=40), job("b", claimed=5, group="noisy")]
 
     assert [20, 60] == metrics.dwells_us(played, "quiet", 100)
     assert 1 == metrics.unserved(played, "quiet", 100)

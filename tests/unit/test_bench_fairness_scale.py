@@ -9,7 +9,7 @@ from bench.fairness.exposition import Said
 from bench.fairness.generate import generate
 from bench.fairness.workload import FOLDER, WorkloadRefusedError, load
 from fairlead_scheduler.simulation.fleet import Played
-from fairlead_scheduler.simulation.trace import Arrival, Kind
+from fairlead_scheduler.simulation.trace import Arrival, Group
 
 SECOND = 1_000_000
 CHOSEN, OTHER = ("q", "chosen"), ("q", "other")
@@ -21,7 +21,7 @@ show = ["jain"]
 
 [[tenants]]
 name = "a"
-kind = "noisy"
+group = "noisy"
 arrivals = { form = "filled", jobs = 7 }
 cost = { form = "uniform", lowest_seconds = 0.05, highest_seconds = 0.1 }
 """
@@ -38,9 +38,9 @@ fairlead_scheduler_lag_seconds_sum 1.0
 INFINITE = float("inf")
 
 
-def job(tenant: str, claimed_us: int, cost_us: int = SECOND, kind: Kind = "noisy") -> Played:
+def job(tenant: str, claimed_us: int, cost_us: int = SECOND, group: Group = "noisy") -> Played:
     """Return a job that was there at the start."""
-    arrival = Arrival(0, "q", tenant, cost_us, kind)
+    arrival = Arrival(0, "q", tenant, cost_us, group)
     return Played(arrival, claimed_us, claimed_us + cost_us)
 
 
@@ -142,7 +142,7 @@ def test_a_quiet_job_that_still_waits_has_waited_until_the_end() -> None:
         Played(waits, None, None),
         Played(served, 4 * SECOND, 5 * SECOND),
         Played(served._replace(at_us=0), SECOND, 2 * SECOND),
-        Played(served._replace(kind="noisy"), 9 * SECOND, None),
+        Played(served._replace(group="noisy"), 9 * SECOND, None),
     ]
 
     assert [SECOND, 3 * SECOND] == pinned.quiet_us(played, SECOND, 3 * SECOND)

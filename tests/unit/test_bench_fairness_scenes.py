@@ -20,7 +20,7 @@ show = ["work_conservation"]
 
 [[tenants]]
 name = "a"
-kind = "quiet"
+group = "quiet"
 arrivals = { form = "even", per_second = 10 }
 cost = { form = "uniform", lowest_seconds = 0.05, highest_seconds = 0.1 }
 """

@@ -41,14 +41,14 @@ SMALL = Workload.model_validate(
         "tenants": [
             {
                 "name": "noisy",
-                "kind": "noisy",
+                "group": "noisy",
                 "arrivals": {"form": "poisson", "per_second": 50},
                 "cost": {"form": "uniform", "lowest_seconds": 0.05, "highest_seconds": 0.2},
             },
             {
                 "name": "quiet",
                 "count": 3,
-                "kind": "quiet",
+                "group": "quiet",
                 "arrivals": {"form": "bursts", "jobs": 2, "every_seconds": 1},
                 "cost": {"form": "exponential", "mean_seconds": 0.1},
             },
@@ -124,7 +124,7 @@ def test_a_new_tenant_changes_nobody_elses_jobs() -> None:
     """Each tenant draws from a source of its own."""
     fewer = SMALL.model_copy(update={"tenants": SMALL.tenants[1:]})
 
-    quiet = [each for each in generate(SMALL, 7) if each.kind == "quiet"]
+    quiet = [each for each in generate(SMALL, 7) if each.group == "quiet"]
 
     assert list(generate(fewer, 7)) == quiet
 

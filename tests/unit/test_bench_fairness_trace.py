@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bench.fairness.workload import WorkloadRefusedError, load
-from fairlead_scheduler.simulation.trace import KINDS, Arrival, TraceRefusedError, read, write
+from fairlead_scheduler.simulation.trace import GROUPS, Arrival, TraceRefusedError, read, write
 
 arrivals = st.builds(
     Arrival,
@@ -15,7 +15,7 @@ arrivals = st.builds(
     st.text(min_size=1),
     st.text(),
     st.integers(1, 1 << 60),
-    st.sampled_from(KINDS),
+    st.sampled_from(GROUPS),
     st.integers(-100, 100),
 )
 
@@ -44,8 +44,8 @@ def test_a_trace_is_read_as_it_was_written(
         ('{"at_us": 1, "queue": "q", "cost_us": 1}', "tenant is None"),
         ('{"at_us": 1, "queue": "q", "tenant": "a", "cost_us": 1, "cost": 2}', "no field cost"),
         (
-            '{"at_us": 1, "queue": "q", "tenant": "a", "cost_us": 1, "kind": "loud"}',
-            "kind is 'loud'",
+            '{"at_us": 1, "queue": "q", "tenant": "a", "cost_us": 1, "group": "loud"}',
+            "group is 'loud'",
         ),
     ],
 )
@@ -61,7 +61,7 @@ def test_a_line_that_is_no_job_is_refused(tmp_path: Path, line: str, said: str) 
 _TENANTS = """
 [[tenants]]
 name = "a"
-kind = "quiet"
+group = "quiet"
 arrivals = {{ form = "{form}", {field} = 1 }}
 cost = {{ form = "exponential", mean_seconds = 1 }}
 """

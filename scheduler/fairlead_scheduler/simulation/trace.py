@@ -1,7 +1,7 @@
 """A trace: who enqueued what when, and how long it ran; as values and as lines of JSON.
 
 One line is one job, such as
-`{"at_us": 1500000, "queue": "mail", "tenant": "acme", "cost_us": 250000, "kind": "quiet"}`.
+`{"at_us": 1500000, "queue": "mail", "tenant": "acme", "cost_us": 250000, "group": "quiet"}`.
 """
 
 import json
@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
-Kind = Literal["quiet", "noisy", "tail"]
-"""The class of tenants whose waits are reported together."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Group = Literal["quiet", "noisy", "tail"]
+"""Tenants whose waits are reported together."""
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 PRIORITY_MAX = 100
 
@@ -33,7 +33,7 @@ class Arrival(NamedTuple):
     """Empty is the tenant without a name."""
     cost_us: int
     """How long it occupies a slot; at least 1."""
-    kind: Kind = "quiet"
+    group: Group = "quiet"
     priority: int = 0
     """Order inside its lane, higher first."""
 
@@ -80,15 +80,15 @@ def _arrival(line: str, number: int) -> Arrival:
     if unknown:
         known = ", ".join(Arrival._fields)
         raise TraceRefusedError(f"line {number}: no field {unknown[0]}, there are {known}")
-    kind = fields.get("kind", "quiet")
-    if kind not in KINDS:
-        raise TraceRefusedError(f"line {number}: kind is {kind!r}, not one of {KINDS}")
+    group = fields.get("group", "quiet")
+    if group not in GROUPS:
+        raise TraceRefusedError(f"line {number}: group is {group!r}, not one of {GROUPS}")
     return Arrival(
         _whole(fields, "at_us", lowest=0, number=number),
         _word(fields, "queue", number),
         _word(fields, "tenant", number, or_nobody=True),
         _whole(fields, "cost_us", lowest=1, number=number),
-        kind,
+        group,
         _whole(fields, "priority", lowest=-PRIORITY_MAX, number=number, default=0),
     )
 
