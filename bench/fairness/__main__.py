@@ -24,6 +24,7 @@ from bench.fairness.record import record
 from bench.fairness.table import rows
 from bench.fairness.workload import WorkloadRefusedError, load
 from bench.processes import BrokenRunError
+from fairlead.policy import PolicyRefused
 from fairlead_scheduler.simulation import trace
 from fairlead_scheduler.simulation.trace import TraceRefusedError
 
@@ -71,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Do what the command line says; return the exit code."""
     try:
         return _run(arguments(argv, __doc__ or ""))
-    except (TraceRefusedError, WorkloadRefusedError, OSError) as error:
+    except (PolicyRefused, TraceRefusedError, WorkloadRefusedError, OSError) as error:
         print(f"bench.fairness: {error}", file=sys.stderr)
         return 2
     except BrokenRunError as error:

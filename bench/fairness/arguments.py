@@ -24,6 +24,8 @@ class Arguments:
     """One for each run."""
     trace: Path | None
     slots: int | None
+    rules: Path | None
+    """A policy for `trace`, which only Fairlead heeds."""
     export: Path | None
     simulated: bool
     """Whether PostgreSQL is left out."""
@@ -86,6 +88,7 @@ def _parser(about: str) -> argparse.ArgumentParser:
     add("--runs", type=int, default=1, help="how often, each with the next seed")
     add("--trace", type=Path, help="play these jobs in place of generated ones, simulated")
     add("--slots", type=int, help="for --trace: how many jobs run at once")
+    add("--rules", type=Path, help="for --trace: a policy's file, which fairlead heeds")
     add("--export", type=Path, help="write the workload's jobs, play nothing")
     add("--strict", action="store_true", help="exit 1 for a missed target")
     add("--record", action="store_true", help="write the page of results")
@@ -106,6 +109,8 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
         parser.error("--export needs one --only")
     if (given.trace is None) != (given.slots is None) or (given.slots or 1) < 1:
         parser.error("--trace needs --slots, how many jobs run at once, and that needs --trace")
+    if given.rules is not None and given.trace is None:
+        parser.error("--rules is a policy for --trace: give that, too")
     if given.runs < 1:
         parser.error("--runs must be at least 1")
     return Arguments(
@@ -115,6 +120,7 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
         seeds=tuple(range(given.seed, given.seed + given.runs)),
         trace=given.trace,
         slots=given.slots,
+        rules=given.rules,
         export=given.export,
         simulated=given.simulated or given.trace is not None,
         strict=given.strict,

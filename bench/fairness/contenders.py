@@ -59,7 +59,7 @@ def _ideal(race: Race) -> Policy:
 
 
 _POLICIES: Mapping[str, Callable[[Race], Policy | Fairlead]] = {
-    FAIRLEAD: lambda race: Fairlead(race.weights, race.rules),
+    FAIRLEAD: lambda race: Fairlead(race.weights, race.rules, race.trace),
     "fifo": lambda _: Fifo(),
     "round-robin": lambda _: RoundRobin(),
     "stride": lambda race: Stride(race.weights),

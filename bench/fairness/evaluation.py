@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import psycopg
 
@@ -26,6 +27,8 @@ from bench.fairness.weights import Edit
 from bench.fairness.workload import Workload, WorkloadRefusedError, load, recorded
 from bench.processes import BrokenRunError
 from bench.server import Server, running
+from fairlead import policy_file
+from fairlead.policy import document
 from fairlead_scheduler.simulation import trace
 from fairlead_scheduler.simulation.trace import Arrival
 
@@ -71,6 +74,7 @@ def evaluate(given: Arguments) -> Found:
     Raises:
         WorkloadRefusedError: A parameter file is none, or needs PostgreSQL.
         TraceRefusedError: The file with recorded jobs is not one.
+        PolicyRefused: The file with rules for them is not a policy.
     """
     found = Found()
     for number, seed in enumerate(given.seeds, 1):
@@ -89,7 +93,7 @@ def evaluate(given: Arguments) -> Found:
 def _plays(given: Arguments, seed: int) -> list[Play]:
     if given.trace is not None and given.slots is not None:
         jobs = trace.read(given.trace)
-        workload = recorded(jobs, given.slots)
+        workload = recorded(jobs, given.slots, _rules(given.rules))
         return [Play(name=given.trace.stem, workload=workload, seed=seed, recorded=given.trace)]
     plays = [
         Play(name=row_name(path), workload=load(path, given.form), seed=seed)
@@ -99,6 +103,14 @@ def _plays(given: Arguments, seed: int) -> list[Play]:
         if play.is_scene and given.simulated:
             raise WorkloadRefusedError(f"{play.name} needs PostgreSQL: leave out --simulated")
     return plays
+
+
+def _rules(path: Path | None) -> Mapping[str, object]:
+    """Return the policy of a file; without one it says nothing."""
+    if path is None:
+        return {}
+    text, _ = policy_file.read(path)
+    return cast("Mapping[str, object]", document.read(text).value)
 
 
 Seen = dict[str, Observed | Outcome]

@@ -56,7 +56,7 @@ def _tenant(
     draw = random.Random(f"{seed}/{tenants.queue}/{name}")
     for at_seconds in _times(arrivals, draw, seconds):
         cost_us = _cost_us(tenants.cost, draw)
-        yield Arrival(round(at_seconds * _US), tenants.queue, name, cost_us, tenants.group)
+        yield _job(at_seconds, tenants.queue, name, cost_us, tenants.group)
 
 
 def _zipf(tenants: Tenants, arrivals: Zipf, seconds: float, seed: int) -> Iterator[Arrival]:
@@ -69,7 +69,12 @@ def _zipf(tenants: Tenants, arrivals: Zipf, seconds: float, seed: int) -> Iterat
         place = bisect_left(chances, draw.random() * chances[-1])
         group: Group = "tail" if place + 1 >= arrivals.tail_from else tenants.group
         cost_us = _cost_us(tenants.cost, draw)
-        yield Arrival(round(at_seconds * _US), tenants.queue, names[place], cost_us, group)
+        yield _job(at_seconds, tenants.queue, names[place], cost_us, group)
+
+
+def _job(at_seconds: float, queue: str, tenant: str, cost_us: int, group: Group) -> Arrival:
+    """Return a job of the kind that workers run on PostgreSQL."""
+    return Arrival(round(at_seconds * _US), queue, tenant, cost_us, group, kind="sleep")
 
 
 def _times(arrivals: Arrivals, draw: random.Random, seconds: float) -> Iterator[float]:

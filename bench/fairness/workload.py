@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal
 
 from pydantic import (
@@ -274,10 +275,13 @@ class Workload(_Part):
         return round((self.warm_seconds + self.seconds) * 1e6)
 
 
-def recorded(trace: Sequence[Arrival], slots: int) -> Workload:
+def recorded(
+    trace: Sequence[Arrival], slots: int, policy: Mapping[str, object] = MappingProxyType({})
+) -> Workload:
     """Return the conditions for recorded traffic: so many slots, until its last arrival."""
     return Workload(
         title="recorded traffic",
+        policy=dict(policy),
         slots=slots,
         seconds=max((job.at_us for job in trace), default=0) / 1e6 + 1,
         show=(

@@ -50,6 +50,15 @@ _MIXED = """
            jsonb_build_object('account', 'account ' || i * i % 7)
     FROM generate_series(1, 200) i
 """
+_OF_ACCOUNTS = """
+    INSERT INTO fairlead.job_history
+        (id, created_at, runnable_at, claimed_at, finished_at, attempt, max_attempts, crashes,
+         losses, priority, outcome, queue, tenant, kind, payload)
+    SELECT i, at, at, at, at + interval '1 s', 1, 5, 0, 0, 0, 'succeeded', 'q', 'a',
+           CASE WHEN i % 4 = 0 THEN 'bulk' ELSE 'mail' END,
+           jsonb_build_object('account', 'account ' || i % 2)
+    FROM generate_series(1, 200) i, LATERAL (SELECT now() - interval '40 s' AS at) came
+"""
 _READ = "SELECT payload ->> 'account', kind FROM fairlead.jobs ORDER BY seq"
 _HELD = """
     UPDATE fairlead.work_queue SET worker = %s, token = 1, claimed_at = now() - interval '50 ms'
@@ -255,7 +264,7 @@ def test_what_cannot_be_simulated_is_one_sentence(
 def test_what_is_not_known_of_jobs_is_said(
     fairlead: Fairlead, file: Path, tmp_path: Path
 ) -> None:
-    """How many were read; a trace's file says nothing of them."""
+    """How many were read, and what a trace's file leaves out."""
     trace = tmp_path / "trace.jsonl"
     fairlead("trace", "export", "--output", str(trace))
     file.write_text(_KEYED)
@@ -267,7 +276,35 @@ def test_what_is_not_known_of_jobs_is_said(
     (read,) = cast("list[str]", of_now)
     assert read.startswith("kinds and keys are read of 1,060 of 5,997 jobs that wait; ")
     assert str(of_history).startswith("['kinds and keys are those of history")
-    assert str(of_file).startswith("['a file of a trace says neither kinds nor keys")
+    source, silent = cast("list[str]", of_file)
+    assert source.startswith("kinds and keys are those of the file, which has no deadlines; ")
+    assert silent.startswith("136 of 136 jobs do not say payload.account, and no such key ")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [_KEYED, "rules: [{match: {kind: bulk}, when: hour >= 0, hold: true}]"],
+)
+def test_a_trace_is_judged_as_the_history_that_it_was_written_of(
+    fairlead: Fairlead, file: Path, tmp_path: Path, db: Connection[TupleRow], document: str
+) -> None:
+    """Its kinds and the values of its keys hold the same jobs, which had no rule before."""
+    register(db, slots=8)
+    db.execute(_OF_ACCOUNTS)
+    trace = tmp_path / "trace.jsonl"
+    fairlead("trace", "export", "--key", "payload.account", "--output", str(trace))
+    file.write_text(document)
+
+    past, of_file = (
+        cast(
+            "dict[str, dict[str, int]]",
+            simulated(fairlead, file, "--against", "recorded", *words)["all"],
+        )
+        for words in ((), ("--trace", str(trace)))
+    )
+
+    assert past == of_file
+    assert past["new"]["started"] < past["old"]["started"] == 200
 
 
 def test_a_job_takes_as_long_as_its_kind_does(

@@ -8,7 +8,7 @@ import pytest
 from bench.fairness.__main__ import main
 from fairlead_scheduler.simulation.trace import read
 
-JOB = '{"at_us": %d, "queue": "q", "tenant": "%s", "cost_us": 100000}\n'
+JOB = '{"at_us": %d, "queue": "q", "tenant": "%s", "cost_us": 100000, "kind": "k"%s}\n'
 
 
 SMALL = """
@@ -36,7 +36,8 @@ def small(folder: Path) -> str:
 def recorded(folder: Path) -> Path:
     """Return a file with a flood of tenant a, and one job of b behind it."""
     path = folder / "jobs.jsonl"
-    path.write_text("".join(JOB % (0, "a") for _ in range(50)) + JOB % (1_000_000, "b"))
+    flood = "".join(JOB % (0, "a", "") for _ in range(50))
+    path.write_text(flood + JOB % (1_000_000, "b", ""))
     return path
 
 
@@ -51,6 +52,22 @@ def test_recorded_traffic_is_judged_under_each_policy(tmp_path: Path) -> None:
     assert measured["fairlead"]["gps_lag_slot_seconds"] > 0
     assert {"fairlead", "fifo"} == set(measured)
     assert output.with_suffix(".svg").exists()
+
+
+def test_recorded_traffic_is_judged_under_a_policy_that_asks_for_keys(tmp_path: Path) -> None:
+    """One job of an account at a time, where four might run; a plain queue knows no keys."""
+    trace, rules, output = (tmp_path / name for name in ("jobs.jsonl", "p.yaml", "out.json"))
+    trace.write_text(40 * (JOB % (0, "a", ', "keys": {"payload.account": "x"}')))
+    rules.write_text(
+        "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]"
+    )
+    arguments = ["--trace", str(trace), "--slots", "4", "--output", str(output)]
+
+    assert 0 == main([*arguments, "--rules", str(rules), "--policy", "fairlead@0,fifo"])
+
+    measured = json.loads(output.read_text())["workloads"]["jobs"]["measured"]
+    assert 8 <= measured["fairlead@0"]["jobs_per_second"] <= 10
+    assert 36 <= measured["fifo"]["jobs_per_second"]
 
 
 def test_the_same_seed_writes_the_same_results(tmp_path: Path) -> None:
@@ -123,6 +140,7 @@ def test_an_exported_workload_can_be_read(tmp_path: Path) -> None:
         (["--policy", "fairleed"], "no policy 'fairleed'"),
         (["--export", "x"], "--export needs one --only"),
         (["--trace", "x"], "--trace needs --slots"),
+        (["--rules", "x"], "--rules is a policy for --trace"),
         (["--record", "--policy", "fifo"], "--record takes everything"),
         (["--record", "--only", "W1"], "--record takes everything in the quick form"),
         (["--runs", "0"], "--runs must be at least 1"),
@@ -146,3 +164,6 @@ def test_a_bad_trace_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
     assert 2 == main(["--trace", str(path), "--slots", "1"])
     assert capsys.readouterr().err.startswith("bench.fairness: line 1: at_us is None")
+    path.write_text(JOB % (0, "a", ""))
+    assert 2 == main(["--trace", str(path), "--slots", "1", "--rules", str(path)])
+    assert capsys.readouterr().err.startswith(f"bench.fairness: {path}: at_us: there is no")

@@ -10,7 +10,8 @@ from fairlead_scheduler.simulation.comparison import Comparison, compare
 from fairlead_scheduler.simulation.fair import Fair, Inheritance, Waiting
 from fairlead_scheduler.simulation.fleet import Begun, Fleet, play
 from fairlead_scheduler.simulation.order import Row
-from fairlead_scheduler.simulation.situation import Came, Ended, Situation, recorded
+from fairlead_scheduler.simulation.recorded import Recorded, of_history
+from fairlead_scheduler.simulation.situation import Came, Ended, Situation
 from fairlead_scheduler.simulation.trace import Arrival
 from fairlead_scheduler.simulation.traffic import live, played
 from fairlead_scheduler.simulation.waits import Wait, Waits
@@ -264,7 +265,7 @@ def test_recorded_traffic_is_played_from_its_start() -> None:
     """A quiet tenant's job passes a flood under both policies."""
     trace = [*(Arrival(0, "q", "flood", 100 * MS) for _ in range(200))]
     trace += [Arrival(second * SECOND, "q", "quiet", 10 * MS) for second in range(1, 5)]
-    scene = played(sorted(trace), product.fleet(4), until_us=60 * SECOND)
+    scene = played(Recorded(jobs=sorted(trace)), product.fleet(4), until_us=60 * SECOND)
 
     found = {each.lanes[0][1]: each for each in compare(scene, OLD, weighing("flood", 9)).lanes}
 
@@ -277,7 +278,7 @@ def test_recorded_traffic_is_played_from_its_start() -> None:
 def test_recorded_traffic_that_came_at_once_is_played_to_its_end() -> None:
     """Its arrivals are over at the start, its work is not."""
     trace = [Arrival(0, "q", "batch", 100 * MS) for _ in range(200)]
-    scene = played(trace, product.fleet(4), until_us=60 * SECOND)
+    scene = played(Recorded(jobs=trace), product.fleet(4), until_us=60 * SECOND)
 
     (batch,) = compare(scene, OLD, OLD).lanes
 
@@ -294,7 +295,7 @@ def test_history_is_a_trace() -> None:
     assert [
         Arrival(0, "q", "b", 30 * MS),
         Arrival(400 * MS, "q", "a", 20 * MS),
-    ] == recorded(past)
+    ] == of_history(past, 1).jobs
 
 
 def test_tenants_beyond_the_first_are_counted_together() -> None:

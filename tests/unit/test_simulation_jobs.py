@@ -1,32 +1,28 @@
 """Concurrency keys and rules for single jobs in a simulation: what is read, what is drawn."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 
 import pytest
 
 from fairlead.policy import parse
 from fairlead_scheduler.simulation import product
 from fairlead_scheduler.simulation.comparison import compare
-from fairlead_scheduler.simulation.fair import Fair, Waiting
+from fairlead_scheduler.simulation.fair import Fair
 from fairlead_scheduler.simulation.fleet import Played, play
+from fairlead_scheduler.simulation.recorded import of_history, of_trace
 from fairlead_scheduler.simulation.scene import Scene
-from fairlead_scheduler.simulation.situation import (
-    Came,
-    Ended,
-    Situation,
-    known_of_recorded,
-    recorded,
-)
+from fairlead_scheduler.simulation.situation import Came, Ended, Situation
 from fairlead_scheduler.simulation.told import Read, Told, Wanted, wanted
+from fairlead_scheduler.simulation.trace import Arrival
 from fairlead_scheduler.simulation.traffic import live, played
 from fairlead_scheduler.terms import Table, compiled
-from fairlead_scheduler.values import QueueRow, Stream
+from fairlead_scheduler.values import QueueRow
 from tests.support.fleet import Fleet
+from tests.support.simulated import MS, NOW_US, SECOND, SLOTS, situation
 
-MS, SECOND = 1000, 1_000_000
-NOW_US = 1_700_000_000 * SECOND
 OLD = Table()
-STREAM: Stream = ("q", "a", 0)
 ASKED = Wanted(paths=(("payload", "account"),), queues=frozenset({"q"}))
 
 
@@ -46,33 +42,18 @@ def told(account: str | None = None, kind: str = "k") -> Told:
     return Told(kind, (account,))
 
 
-def situation(
-    first: Sequence[Told] = (),
-    *,
-    jobs: int | None = None,
-    rows: Sequence[QueueRow] = (),
-    in_flight: Mapping[int, Told] | None = None,
-    came: Sequence[Came] = (),
-    cost_us: int = 100 * MS,
-) -> Situation:
-    """Return a backlog of a tenant whose first jobs were read, with eight slots."""
-    many = len(first) if jobs is None else jobs
+def ended(cost_us: int) -> list[Ended]:
+    """Return a job that ended a while ago; of its kind and its account nothing is known."""
     at_us = NOW_US - 10 * SECOND
-    return Situation(
-        now_us=NOW_US,
-        slots=8,
-        rows=rows,
-        waiting={STREAM: Waiting(many, more=False, oldest_us=NOW_US)} if many else {},
-        ended=[Ended("q", "a", 0, at_us, at_us, at_us + cost_us)],
-        came=came,
-        known_us=SECOND,
-        read=Read(wanted=ASKED, in_flight=in_flight or {}, first={STREAM: tuple(first)}),
-    )
+    return [Ended("q", "a", 0, at_us, at_us, at_us + cost_us)]
+
+
+backlog = partial(situation, wanted=ASKED, ended=ended(100 * MS))
 
 
 def scene(of: Situation, seconds: int = 10, seed: int = 1) -> Scene:
     """Return what both policies are to deal with."""
-    return live(of, product.fleet(8), until_us=seconds * SECOND, seed=seed)
+    return live(of, product.fleet(SLOTS), until_us=seconds * SECOND, seed=seed)
 
 
 def outcome(of: Scene, table: Table) -> tuple[Played, ...]:
@@ -101,7 +82,7 @@ def test_policies_ask_for_what_their_keys_and_rules_name() -> None:
 
 def test_a_key_holds_jobs_of_the_values_that_were_read() -> None:
     """One of each of two accounts runs at once, of eight slots."""
-    two = scene(situation([told("xy"[n % 2]) for n in range(400)]))
+    two = scene(backlog([told("xy"[n % 2]) for n in range(400)]))
 
     assert 8 == most_at_once(outcome(two, OLD))
     assert 2 == most_at_once(outcome(two, ONE_EACH))
@@ -117,7 +98,7 @@ def test_a_key_is_predicted_as_the_order_does_it() -> None:
         fleet.tick()
         fleet.advance(fleet.now_us + fleet.tick_us)
 
-    jobs = outcome(scene(situation([told(x) for x in accounts]), seconds=60), ONE_EACH)
+    jobs = outcome(scene(backlog([told(x) for x in accounts]), seconds=60), ONE_EACH)
 
     happened_us = max(job.ended_us or 0 for job in fleet.ended)
     predicted_us = max(job.ended_us or 1 << 60 for job in jobs)
@@ -128,7 +109,8 @@ def test_a_key_is_predicted_as_the_order_does_it() -> None:
 def test_a_key_counts_what_runs_already() -> None:
     """Nothing of x starts beside the one that runs for a minute."""
     rows = [QueueRow(77, "q", "a", 1, 100 * MS, NOW_US)]
-    of = situation([told("x")] * 20, rows=rows, in_flight={77: told("x")}, cost_us=60 * SECOND)
+    there = {77: told("x")}
+    of = backlog([told("x")] * 20, rows=rows, in_flight=there, ended=ended(60 * SECOND))
 
     assert 1 == sum(job.claimed_us is not None for job in outcome(scene(of), ONE_EACH))
 
@@ -136,7 +118,7 @@ def test_a_key_counts_what_runs_already() -> None:
 def test_jobs_of_a_held_kind_do_not_start() -> None:
     """The others go past them."""
     kinds = ["bulk" if n % 3 else "mail" for n in range(90)]
-    found = compare(scene(situation([told(kind=kind) for kind in kinds])), OLD, NO_BULK)
+    found = compare(scene(backlog([told(kind=kind) for kind in kinds])), OLD, NO_BULK)
 
     assert (90, 30) == (found.whole.old.started, found.whole.new.started)
 
@@ -146,7 +128,7 @@ def test_unclaimed_rows_of_a_held_kind_are_taken_back() -> None:
     rows = [QueueRow(n, "q", "a", n, 100 * MS, None) for n in range(1, 9)]
     in_flight = {n: told(kind="bulk" if n % 2 else "mail") for n in range(1, 9)}
 
-    jobs = outcome(scene(situation(rows=rows, in_flight=in_flight)), NO_BULK)
+    jobs = outcome(scene(backlog(rows=rows, in_flight=in_flight)), NO_BULK)
 
     assert 8 > sum(job.claimed_us is not None for job in jobs)
 
@@ -155,7 +137,7 @@ def test_a_rule_asks_for_the_age_of_a_simulated_job() -> None:
     """It counts from its arrival, in simulated time; a verdict counts for a second."""
     young = policy("rules: [{match: {queue: q}, when: job.age_s < 2.0, hold: true}]")
     came = [Came("q", "a", 0, NOW_US - 500 * MS)]
-    of = situation([told()], came=came)
+    of = backlog([told()], came=came)
 
     jobs = outcome(scene(of, seconds=12), young)
 
@@ -171,7 +153,7 @@ def test_a_rule_asks_for_the_age_of_a_simulated_job() -> None:
 def test_what_was_not_read_is_drawn_from_what_was() -> None:
     """In its proportions, and the same for the same seed."""
     first = [told(kind="bulk" if n % 10 < 3 else "mail") for n in range(50)]
-    of = situation(first, jobs=150)
+    of = backlog(first, jobs=150)
 
     runs = [outcome(scene(of, seed=seed), NO_BULK) for seed in (1, 1, 2)]
 
@@ -188,29 +170,66 @@ def test_history_tells_what_recorded_jobs_had() -> None:
         for n in range(60)
         for at in (NOW_US - 500 * MS + n,)
     ]
-    of = Situation(now_us=NOW_US, slots=8, ended=past, known_us=SECOND, read=Read(wanted=ASKED))
-    trace = recorded(of)
+    of = Situation(
+        now_us=NOW_US, slots=SLOTS, ended=past, known_us=SECOND, read=Read(wanted=ASKED)
+    )
 
-    known = known_of_recorded(of, 1)
-    made = played(trace, product.fleet(8), until_us=60 * SECOND, of=of, known=known)
+    made = played(of_history(of, 1), product.fleet(SLOTS), until_us=60 * SECOND, of=of)
 
     assert 8 == most_at_once(outcome(made, OLD))
     assert 2 == most_at_once(outcome(made, ONE_EACH))
     assert made.notes[0].startswith("kinds and keys are those of history")
 
 
-def test_what_is_not_known_is_said() -> None:
-    """How many were read, of whom nothing is known, and that a trace's file says nothing."""
-    some = situation([told()] * 100, jobs=600)
-    nobody = situation(jobs=5)
-    trace = recorded(nobody)
+def file(account: str | None = "x", kind: str = "k") -> Arrival:
+    """Return a line of a trace."""
+    return Arrival(0, "q", "a", 100 * MS, kind=kind, keys=(("payload.account", account),))
 
-    of_some, of_nobody = scene(some).notes, scene(nobody).notes
-    of_a_file = played(trace, product.fleet(8), until_us=SECOND, of=some).notes
-    nothing_asked = Situation(now_us=NOW_US, slots=8)
+
+def test_a_trace_tells_what_its_jobs_had() -> None:
+    """Of each its own account and its own kind; one without an account is free of the key."""
+    accounts = [file("xy"[n % 2]) for n in range(60)]
+    free = [file(None)] * 60
+    kinds = [file(kind="bulk" if n % 3 else "mail") for n in range(90)]
+    of = backlog()
+
+    of_accounts, of_free, of_kinds = (
+        played(of_trace(of, jobs), product.fleet(SLOTS), until_us=60 * SECOND, of=of)
+        for jobs in (accounts, free, kinds)
+    )
+
+    assert 8 == most_at_once(outcome(of_accounts, OLD))
+    assert 2 == most_at_once(outcome(of_accounts, ONE_EACH))
+    assert 8 == most_at_once(outcome(of_free, ONE_EACH))
+    assert 30 == sum(job.claimed_us is not None for job in outcome(of_kinds, NO_BULK))
+    assert (
+        "kinds and keys are those of the file, which has no deadlines; attempts are the first",
+    ) == of_accounts.notes
+
+
+def test_a_trace_that_says_no_keys_holds_nobody_by_them() -> None:
+    """It is said how many jobs do not, and how a trace comes to say it."""
+    silent = [file()._replace(keys=())] * 30 + [file("x")] * 10
+
+    past = of_trace(backlog(), silent)
+    made = played(past, product.fleet(SLOTS), until_us=60 * SECOND)
+
+    assert 8 == most_at_once(outcome(made, ONE_EACH))
+    assert (
+        "30 of 40 jobs do not say payload.account, and no such key holds them: "
+        "`fairlead trace export --key payload.account` writes it"
+    ) == past.notes[1]
+
+
+def test_what_is_not_known_is_said() -> None:
+    """How many were read, and of whom nothing is known."""
+    some = backlog([told()] * 100, jobs=600)
+    nothing_asked = Situation(now_us=NOW_US, slots=SLOTS)
+
+    of_some, of_nobody = scene(some).notes, scene(backlog(jobs=5)).notes
 
     assert of_some[0].startswith("kinds and keys are read of 100 of 600 jobs that wait; ")
     assert 1 == len(of_some)
     assert of_nobody[1].startswith("nothing is known of jobs of queue 'q': ")
-    assert of_a_file[0].startswith("a file of a trace says neither kinds nor keys: ")
-    assert () == live(nothing_asked, product.fleet(8), until_us=SECOND, seed=1).notes
+    assert () == live(nothing_asked, product.fleet(SLOTS), until_us=SECOND, seed=1).notes
+    assert () == of_trace(replace(backlog(), read=None), [file()]).notes

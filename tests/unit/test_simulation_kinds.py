@@ -1,28 +1,20 @@
 """Run times of kinds in a simulation: a job takes as long as others of its kind did."""
 
-from collections.abc import Sequence
+from functools import partial
 
 import pytest
 
 from fairlead_scheduler.simulation import product
 from fairlead_scheduler.simulation.comparison import compare
-from fairlead_scheduler.simulation.fair import Waiting
-from fairlead_scheduler.simulation.situation import (
-    Came,
-    Ended,
-    Situation,
-    known_of_recorded,
-    recorded,
-)
-from fairlead_scheduler.simulation.told import Read, Told, Wanted, wanted
+from fairlead_scheduler.simulation.recorded import of_history
+from fairlead_scheduler.simulation.situation import Came, Ended, Situation
+from fairlead_scheduler.simulation.told import Told, Wanted, wanted
 from fairlead_scheduler.simulation.traffic import RunTimes, live, played
 from fairlead_scheduler.terms import Table
 from fairlead_scheduler.values import QueueRow
+from tests.support.simulated import MS, NOW_US, SECOND, SLOTS, situation
 
-MS, SECOND = 1000, 1_000_000
-NOW_US = 1_700_000_000 * SECOND
 LONG_US = 10 * SECOND
-SLOTS = 8
 MIXED = Wanted(paths=(), queues=frozenset(), mixed=frozenset({"q"}))
 
 
@@ -36,34 +28,12 @@ def ended(tenant: str = "a", *, mails: int = 90, reports: int = 10) -> list[Ende
     ]
 
 
-def situation(
-    kinds: Sequence[str] = (),
-    *,
-    jobs: int | None = None,
-    rows: Sequence[QueueRow] = (),
-    in_flight: str = "mail",
-    came: Sequence[Came] = (),
-    history: Sequence[Ended] | None = None,
-) -> Situation:
-    """Return a backlog of tenant a whose first jobs are of these kinds."""
-    many = len(kinds) if jobs is None else jobs
-    past = ended() if history is None else history
-    first = tuple(Told(kind, ()) for kind in kinds)
-    return Situation(
-        now_us=NOW_US,
-        slots=SLOTS,
-        rows=rows,
-        waiting={("q", "a", 0): Waiting(many, more=False, oldest_us=NOW_US)} if many else {},
-        ended=past,
-        came=came,
-        known_us=SECOND,
-        read=Read(
-            wanted=MIXED,
-            in_flight={row.job_id: Told(in_flight, ()) for row in rows},
-            first={("q", "a", 0): first},
-            ended=[(each.lane, each.told) for each in past if each.told is not None],
-        ),
-    )
+def told(kind: str, count: int) -> list[Told]:
+    """Return so many jobs of a kind."""
+    return [Told(kind, ())] * count
+
+
+backlog = partial(situation, wanted=MIXED, ended=ended())
 
 
 def started(of: Situation, seconds: int = 19) -> int:
@@ -74,20 +44,23 @@ def started(of: Situation, seconds: int = 19) -> int:
 
 @pytest.mark.parametrize(("kind", "count"), [("report", 2 * SLOTS), ("mail", 40), ("new", 40)])
 def test_what_waits_takes_as_long_as_its_kind(kind: str, count: int) -> None:
-    """A backlog of reports alone takes ten seconds each, whatever else the tenant has run."""
-    assert count == started(situation([kind] * 40), seconds=19 if kind != "new" else 60)
+    """A backlog of reports alone takes ten seconds each, whatever else the tenant has run.
+
+    What is new is taken for what the tenant has run, most of which is short.
+    """
+    assert count == started(backlog(told(kind, 40)))
 
 
 def test_behind_what_was_read_more_of_the_same_waits() -> None:
     """What ended lately says nothing of it."""
-    assert 2 * SLOTS == started(situation(["report"] * 20, jobs=4000))
+    assert 2 * SLOTS == started(backlog(told("report", 20), jobs=4000))
 
 
 def test_another_tenants_run_times_tell_how_long_a_kind_takes() -> None:
     """Where the tenant has had none of that kind; its others are something else."""
     history = [*ended("a", reports=0), *ended("b")]
 
-    assert 2 * SLOTS == started(situation(["report"] * 40, history=history))
+    assert 2 * SLOTS == started(backlog(told("report", 40), ended=history))
 
 
 def test_what_came_lately_comes_again_as_what_it_is() -> None:
@@ -95,15 +68,19 @@ def test_what_came_lately_comes_again_as_what_it_is() -> None:
     came = [Came("q", "a", 0, NOW_US - 500 * MS, "report")] * 4
 
     # Four a second of ten seconds each are forty times a second of work for eight slots.
-    assert 2 * SLOTS == started(situation(came=came))
+    assert 2 * SLOTS == started(backlog(came=came))
 
 
 def test_what_is_in_flight_takes_as_long_as_its_kind() -> None:
     """Reports that have just begun hold their slots for ten seconds."""
     rows = [QueueRow(n, "q", "a", n, 100 * MS, NOW_US) for n in range(SLOTS)]
 
-    assert 0 == started(situation(["mail"] * 40, rows=rows, in_flight="report"), seconds=9)
-    assert 40 == started(situation(["mail"] * 40, rows=rows), seconds=9)
+    mails, reports = (dict(enumerate(told(kind, SLOTS))) for kind in ("mail", "report"))
+
+    held = backlog(told("mail", 40), rows=rows, in_flight=reports)
+    quick = backlog(told("mail", 40), rows=rows, in_flight=mails)
+
+    assert (0, 40) == (started(held, seconds=9), started(quick, seconds=9))
 
 
 def test_a_kind_has_its_own_run_times_of_a_tenant_first() -> None:
@@ -124,10 +101,9 @@ def test_kinds_are_read_where_there_are_several() -> None:
 
 def test_what_is_drawn_is_said() -> None:
     """Nothing where all that waits was read, and nothing of what really was."""
-    some, everything = situation(["mail"] * 20, jobs=60), situation(["mail"] * 20)
+    some, everything = backlog(told("mail", 20), jobs=60), backlog(told("mail", 20))
     fleet = product.fleet(SLOTS)
-    known = known_of_recorded(some, 1)
-    past = played(recorded(some), fleet, until_us=SECOND, of=some, known=known)
+    past = played(of_history(some, 1), fleet, until_us=SECOND, of=some)
 
     (said,) = live(some, fleet, until_us=SECOND, seed=1).notes
     assert said.startswith("kinds are read of 20 of 60 jobs that wait; what the others have ")

@@ -11,6 +11,7 @@ from fairlead_scheduler.simulation.comparison import Comparison, compare
 from fairlead_scheduler.simulation.fair import Fair, Waiting
 from fairlead_scheduler.simulation.fleet import Played, play
 from fairlead_scheduler.simulation.moves import Concerned, Move, concerned
+from fairlead_scheduler.simulation.recorded import Recorded
 from fairlead_scheduler.simulation.situation import Ended, Situation
 from fairlead_scheduler.simulation.trace import Arrival
 from fairlead_scheduler.simulation.traffic import live, played
@@ -202,7 +203,7 @@ def test_recorded_traffic_is_played_in_the_pools_of_each_policy() -> None:
     trace += [Arrival(0, "video", "", 100 * MS) for _ in range(10)]
     fleet = product.fleet(1, (1,))
     of = situation(APART, slots={"default": 1, "gpu": 1}, waiting={})
-    scene = played(trace, fleet, until_us=60 * SECOND, of=of)
+    scene = played(Recorded(jobs=trace), fleet, until_us=60 * SECOND, of=of)
 
     found = compare(scene, TOGETHER, APART)
 

@@ -192,7 +192,7 @@ def _scene(
     now: "Situation", fleet: "Fleet", asked: _Asked, trace: "Sequence[Arrival] | None"
 ) -> "Scene":
     """Return what both policies are to deal with."""
-    from fairlead_scheduler.simulation.situation import known_of_recorded, recorded
+    from fairlead_scheduler.simulation.recorded import of_history, of_trace
     from fairlead_scheduler.simulation.traffic import live, played
 
     until_us = asked.horizon // _US
@@ -201,14 +201,11 @@ def _scene(
         if not (scene.jobs or scene.begun.waiting):
             raise Failure("nothing waits, runs or came of late: there is nothing to predict")
         return scene
-    known = known_of_recorded(now, asked.seed) if trace is None else None
-    if trace is None:
-        trace = recorded(now)
-    trace = [job for job in trace if job.queue in now.concerned.queues]
-    if not trace:
+    past = of_history(now, asked.seed) if trace is None else of_trace(now, trace)
+    if not past.jobs:
         where = "in the file" if asked.trace else "in history: give a longer time with --within"
         raise Failure(f"there is no job of pool '{asked.pool}' {where}")
-    return played(trace, fleet, until_us=until_us, of=now, known=known)
+    return played(past, fleet, until_us=until_us, of=now)
 
 
 def _recorded(trace: Path) -> "Sequence[Arrival]":

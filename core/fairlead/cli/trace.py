@@ -4,7 +4,7 @@ import json
 import sys
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -15,7 +15,7 @@ from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import session
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Mapping
+    from collections.abc import Generator, Iterable, Mapping, Sequence
     from typing import TextIO
 
     from fairlead.store import Connection
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Traffic as it was, for what-ifs.", no_args_is_help=True)
 
 _FETCHED_AT_ONCE = 5000
-_FIELDS = ("at_us", "queue", "tenant", "cost_us", "priority")
+_FIELDS = ("at_us", "queue", "tenant", "cost_us", "priority", "kind")
 
 
 @app.callback()
@@ -38,24 +38,81 @@ def export(
         str, typer.Option(help="What ended within this time: 90s, 5m, 2h, 1d.")
     ] = "1h",
     queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write what a concurrency key would read there, such as payload.account_id; "
+            "may be repeated. Else what keys of the policy in force read.",
+        ),
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="The file to write; standard output otherwise.")
     ] = None,
 ) -> None:
     """Write one line of JSON per job.
 
-    Its fields are at_us, queue, tenant, cost_us and priority. A file is complete, or not there.
+    Its fields are at_us, queue, tenant, cost_us, priority, kind and keys. A file is complete,
+    or not there.
     """
     asked = {"within": read("--within", within, words.duration), "queue": queue}
-    with session() as connection, _opened(output) as file:
-        count = 0
-        for line in _lines(connection, asked):
-            print(line, file=file)
-            count += 1
-        if not count:
-            raise Failure(f"no job ended within {within}: give a longer time with --within")
+    given = _paths(key or ())
+    with session() as connection:
+        keys = given or _of_policy(connection)
+        with _opened(output) as file:
+            count = 0
+            for line in _lines(connection, asked, keys):
+                print(line, file=file)
+                count += 1
+            if not count:
+                of = "" if queue is None else f" of queue '{words.printable(queue)}'"
+                raise Failure(
+                    f"no job{of} ended within {within}: give a longer time with --within"
+                )
     if output is not None:
         typer.echo(f"{words.jobs(count)} written to {output}")
+
+
+def _paths(given: "Sequence[str]") -> tuple[str, ...]:
+    """Return the paths of keys, each once.
+
+    Raises:
+        Problem: one is no path, or there are too many.
+    """
+    from fairlead.policy.kinds import path
+    from fairlead_scheduler.simulation.trace import KEYS_MAX
+
+    for each in given:
+        read("--key", each, path().read)
+    if len(set(given)) > KEYS_MAX:
+        raise Problem(f"--key is given {len(given)} times: name at most {KEYS_MAX} paths")
+    return tuple(dict.fromkeys(given))
+
+
+def _of_policy(connection: "Connection") -> tuple[str, ...]:
+    """Return where the keys of the policy in force look, each place once.
+
+    Raises:
+        Problem: this program cannot read that policy, or its keys look in too many places.
+    """
+    from fairlead.policy import PolicyRefused, parse
+    from fairlead.policy_versions import in_force
+    from fairlead_scheduler.simulation.trace import KEYS_MAX
+
+    found = in_force(connection)
+    if found is None:
+        return ()
+    said = f"the policy in force, version {found.version},"
+    try:
+        policy = parse(found.document)
+    except PolicyRefused as error:
+        raise Problem(f"{said} cannot be read: {error}; name keys with --key") from None
+    keys = tuple({key.key: None for rule in policy.queues for key in rule.concurrency})
+    if len(keys) > KEYS_MAX:
+        raise Problem(
+            f"{said} has {len(keys)} keys: name at most {KEYS_MAX} of them with --key"
+        )
+    return keys
 
 
 @contextmanager
@@ -74,10 +131,18 @@ def _opened(output: Path | None) -> "Generator[TextIO]":
         part.unlink(missing_ok=True)
 
 
-def _lines(connection: "Connection", asked: "Mapping[str, object]") -> "Iterable[str]":
+def _lines(
+    connection: "Connection", asked: "Mapping[str, object]", keys: "Sequence[str]"
+) -> "Iterable[str]":
     """Yield one line per job, fetched in portions: a day may hold millions."""
+    parted = [key.partition(".") for key in keys]
+    roots, paths = [root for root, _, _ in parted], [path for _, _, path in parted]
     with connection.transaction(), connection.cursor("trace") as cursor:
         cursor.itersize = _FETCHED_AT_ONCE
-        cursor.execute(sql.load("fairlead.cli", "trace"), asked)
-        for values in cursor:
-            yield json.dumps(dict(zip(_FIELDS, values, strict=True)), ensure_ascii=False)
+        cursor.execute(
+            sql.load("fairlead.cli", "trace"), {**asked, "roots": roots, "paths": paths}
+        )
+        for *values, found in cursor:
+            said = dict(zip(keys, cast("Sequence[str | None]", found), strict=True))
+            job = {**dict(zip(_FIELDS, values, strict=True)), "keys": said}
+            yield json.dumps(job, ensure_ascii=False)

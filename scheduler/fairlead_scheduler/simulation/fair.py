@@ -202,6 +202,11 @@ class Fair(Leader):
         """The most rows of a pool that wait for a worker, under the policy in force."""
         return self._order.table.depth_ceiling
 
+    @property
+    def looks_again(self) -> bool:
+        """Whether jobs wait only for what is to be read of them."""
+        return self._order.awaits_values
+
     def look(self, now_us: int, sizes: Sequence[Size]) -> Look:
         """Refill the heads and plan, as one look of the leader does."""
         heads, order = self._heads, self._order

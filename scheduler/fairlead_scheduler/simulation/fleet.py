@@ -220,7 +220,7 @@ class _Play:
             site.send(mine, now_us + self._fleet.dispatch_us)
         tick_us = int(self._fleet.tick_us * tick_share(jobs=len(rows), free=free))
         self._look_us = now_us + tick_us + self._fleet.dispatch_us
-        self._stirred = False
+        self._stirred = leader.looks_again
 
 
 def _site(trace: Sequence[Arrival], fleet: Fleet, begun: Begun, place: int) -> Site:

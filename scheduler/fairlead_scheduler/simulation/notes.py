@@ -1,15 +1,12 @@
 """What is to be said of what is not known of single jobs, in sentences."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fairlead_scheduler.simulation.situation import Situation
-from fairlead_scheduler.simulation.told import Known
+from fairlead_scheduler.simulation.told import Known, Wanted
+from fairlead_scheduler.simulation.trace import Arrival
 
 _QUEUES_MAX = 5
-_OF_A_FILE = (
-    "a file of a trace says neither kinds nor keys: concurrency and rules for single jobs hold "
-    "nobody here"
-)
 
 
 def live_notes(
@@ -35,15 +32,30 @@ def live_notes(
     return (said, *_unknown(known, asked & there))
 
 
-def recorded_notes(situation: Situation, known: Known | None) -> tuple[str, ...]:
-    """Return what recorded traffic does not say of what policies ask."""
-    read = situation.read
-    if read is None or not read.wanted.queues:
-        return ()
-    if known is None:
-        return (_OF_A_FILE,)
-    said = "kinds and keys are those of history, which has no deadlines; attempts are the first"
-    return (said, *_unknown(known, read.wanted.queues))
+def history_notes(wanted: Wanted, known: Known) -> tuple[str, ...]:
+    """Return what history does not say of what policies ask."""
+    return (_past("history"), *_unknown(known, wanted.queues))
+
+
+def file_notes(wanted: Wanted, trace: Sequence[Arrival]) -> tuple[str, ...]:
+    """Return what the lines of a trace do not say of what policies ask."""
+    asked = [dict(job.keys) for job in trace if job.queue in wanted.queues]
+    silent = {key: sum(key not in said for said in asked) for key in wanted.keys}
+    return (
+        _past("the file"),
+        *(
+            f"{count:,} of {len(asked):,} jobs do not say {key}, and no such key holds them: "
+            f"`fairlead trace export --key {key}` writes it"
+            for key, count in silent.items()
+            if count
+        ),
+    )
+
+
+def _past(source: str) -> str:
+    return (
+        f"kinds and keys are those of {source}, which has no deadlines; attempts are the first"
+    )
 
 
 def _unknown(known: Known, queues: Iterable[str]) -> list[str]:

@@ -83,6 +83,11 @@ class Leader(ABC):
     def depth_ceiling(self) -> int | None:
         """The most rows of a pool that wait for a worker; None: as the product has it."""
 
+    @property
+    def looks_again(self) -> bool:
+        """Whether the next look may hand out more, although nothing happens until then."""
+        return False
+
     @abstractmethod
     def look(self, now_us: int, sizes: Sequence[Size]) -> Look:
         """Take jobs back and hand others out, for all pools by their places."""

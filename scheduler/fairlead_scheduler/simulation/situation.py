@@ -1,14 +1,14 @@
 """What is known of a fleet at one moment, as values: where a simulation begins."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairlead_scheduler.rates import Used
 from fairlead_scheduler.simulation.fair import ONLY, Waiting
 from fairlead_scheduler.simulation.moves import Concerned
-from fairlead_scheduler.simulation.told import Known, Read, Told
-from fairlead_scheduler.simulation.trace import Arrival, Lane
+from fairlead_scheduler.simulation.told import Read, Told
+from fairlead_scheduler.simulation.trace import Lane
 from fairlead_scheduler.values import Paused, QueueRow, Stream
 
 ALONE = Concerned(pools=(ONLY,), queues=frozenset())
@@ -126,32 +126,3 @@ class Situation:
         for queue, tenant, rank, since_us, kind in self.came:
             if since_us >= begun_us:
                 yield Past(since_us - begun_us, (queue, tenant), -rank, 0, kind, None)
-
-
-def recorded(situation: Situation) -> list[Arrival]:
-    """Return what became runnable lately and has ended, as a trace from the first on."""
-    past = _past(situation)
-    return [
-        Arrival(
-            each.runnable_us - past[0].runnable_us,
-            *each.lane,
-            each.cost_us,
-            priority=each.priority,
-        )
-        for each in past
-    ]
-
-
-def known_of_recorded(situation: Situation, seed: int) -> Known | None:
-    """Return what is known of the jobs of `recorded`; None: nothing is asked of them."""
-    if situation.read is None or not situation.read.wanted.queues:
-        return None
-    told = ((place, each.told) for place, each in enumerate(_past(situation)))
-    places = {place: found for place, found in told if found is not None}
-    return Known(replace(situation.read, first={}), places=places, seed=seed)
-
-
-def _past(situation: Situation) -> list[Ended]:
-    begun_us = situation.now_us - situation.known_us
-    past = (each for each in situation.ended if each.runnable_us >= begun_us)
-    return sorted(past, key=lambda each: (each.runnable_us, each[:6]))

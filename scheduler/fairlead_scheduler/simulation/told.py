@@ -44,6 +44,11 @@ class Wanted:
     """Queues whose jobs are of several kinds, which may take different times."""
 
     @property
+    def keys(self) -> tuple[str, ...]:
+        """The paths as a policy writes them: `payload.account_id`."""
+        return tuple(f"{root}.{path}" for root, path in self.paths)
+
+    @property
     def all_queues(self) -> frozenset[str]:
         """The queues of whose jobs something is to be read."""
         return self.queues | self.mixed
@@ -153,3 +158,13 @@ class Known:
     def of_queue(self, queue: str) -> bool:
         """Whether anything is known of jobs of a queue."""
         return bool(self._alike.of((queue, "")))
+
+
+def known_of_trace(trace: Sequence[Arrival], wanted: Wanted) -> Known:
+    """Return what a trace says of its jobs; one that does not say a value has none."""
+    places = {
+        place: Told(job.kind, tuple(map(dict(job.keys).get, wanted.keys)))
+        for place, job in enumerate(trace)
+        if job.queue in wanted.queues
+    }
+    return Known(Read(wanted=wanted), places=places, seed=0)

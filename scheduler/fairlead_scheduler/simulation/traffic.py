@@ -11,8 +11,9 @@ from fairlead_scheduler.order import NEVER
 from fairlead_scheduler.simulation.alike import Alike
 from fairlead_scheduler.simulation.fair import Draw, Inheritance
 from fairlead_scheduler.simulation.fleet import Begun, Fleet
-from fairlead_scheduler.simulation.notes import live_notes, recorded_notes
+from fairlead_scheduler.simulation.notes import live_notes
 from fairlead_scheduler.simulation.order import Row
+from fairlead_scheduler.simulation.recorded import Recorded
 from fairlead_scheduler.simulation.scene import Scene
 from fairlead_scheduler.simulation.situation import ALONE, Ended, Past, Situation
 from fairlead_scheduler.simulation.told import Known
@@ -144,12 +145,11 @@ def _waiting(situation: Situation) -> int:
 
 
 def played(
-    trace: Sequence[Arrival],
+    recorded: Recorded,
     fleet: Fleet,
     *,
     until_us: int,
     of: Situation | None = None,
-    known: Known | None = None,
 ) -> Scene:
     """Return recorded traffic, at most until then, for a fleet that has nothing else to do.
 
@@ -158,29 +158,28 @@ def played(
     it is the one with the fewest slots that may have to serve all of it.
 
     Args:
-        trace: The traffic.
+        recorded: The traffic.
         fleet: What serves it.
         until_us: When to stop.
-        of: Which pools are played, and what is asked of single jobs.
-        known: What is known of these; None: nothing.
+        of: Which pools are played.
     """
     those = ALONE if of is None else of.concerned
-    trace = trace[:ARRIVALS_MAX]
-    costs_us = [job.cost_us for job in trace] or [0]
-    last_us = trace[-1].at_us if trace else 0
+    jobs = recorded.jobs[:ARRIVALS_MAX]
+    costs_us = [job.cost_us for job in jobs] or [0]
+    last_us = jobs[-1].at_us if jobs else 0
     slots = max(1, min(fleet.by_pool))
     served_us = last_us + -(-sum(costs_us) // slots) + max(costs_us) + _LATE_US
     return Scene(
         fleet=fleet,
         pools=those.pools,
         moves=bool(those.moves),
-        jobs=trace,
+        jobs=jobs,
         until_us=min(until_us, served_us),
         inherited=Inheritance(),
         begun=Begun(),
         draws=RunTimes((), 0).draws,
-        known=known,
-        notes=() if of is None else recorded_notes(of, known),
+        known=recorded.known,
+        notes=recorded.notes,
     )
 
 
