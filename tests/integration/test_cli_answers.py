@@ -194,13 +194,34 @@ def test_a_service_that_cannot_start_exits_2(words: list[str], says: str) -> Non
 def test_a_login_that_may_not_enqueue_is_told_which_role_may(
     fairlead: Fairlead, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Running jobs is one right, and inserting them another."""
-    with login(database_url, "fairlead_worker") as name:
+    """Running jobs is one right, and inserting them another; who has no role has neither."""
+    for roles in (("fairlead_worker",), ()):
+        with login(database_url, *roles) as name:
+            monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+
+            said = fairlead("enqueue", "k", code=2)
+
+        assert said.endswith(": log in as a member of fairlead_enqueue\n")
+
+
+def test_a_login_is_told_how_to_come_by_a_tenant(
+    fairlead: Fairlead,
+    db: Connection[TupleRow],
+    database_url: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Under row-level security the role is not enough: each login has its tenants."""
+    fairlead("migrate", "--rls")
+    with login(database_url, "fairlead_enqueue") as name:
         monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
 
-        said = fairlead("enqueue", "k", code=2)
+        said = fairlead("enqueue", "k", "--tenant", "acme", code=2)
+        db.execute("INSERT INTO fairlead.tenant_logins VALUES (%s, 'acme')", [name])
+        job = fairlead("enqueue", "k", "--tenant", "acme")
 
-    assert said.endswith(": log in as a member of fairlead_enqueue\n")
+    assert said.startswith(f"fairlead: login '{name}' may not enqueue for tenant 'acme': give ")
+    assert "fairlead.tenant_logins" in said
+    assert job.strip().isdigit()
 
 
 def test_a_login_that_may_not_migrate_is_told_who_may(

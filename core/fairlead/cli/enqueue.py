@@ -11,11 +11,12 @@ import typer
 from fairlead import jsontext
 from fairlead.cli import show, waiting, words
 from fairlead.cli.problem import Failure, Problem
-from fairlead.cli.session import Row, session
+from fairlead.cli.session import Row, ask, session
 from fairlead.jsontext import Json
 
 if TYPE_CHECKING:
     from fairlead.client import NewJob
+    from fairlead.store import Connection
 
 T = TypeVar("T")
 
@@ -108,29 +109,48 @@ def insert_job(  # noqa: PLR0913 - each is a column of the table
 def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
     from psycopg.errors import InsufficientPrivilege
 
+    try:
+        with session() as connection:
+            job_id = _inserted(connection, job)
+            if wait is not None:
+                if job_id is None:
+                    raise Failure(_repeated(job))
+                ended = waiting.succeeded(connection, job_id, within=wait)
+                _tell(ended, as_json=as_json)
+                return
+    except InsufficientPrivilege as error:
+        said = error.diag.message_primary
+        raise Problem(f"{said}: log in as a member of fairlead_enqueue") from None
+    if as_json:
+        show.print_json({"id": job_id})
+    else:
+        typer.echo(_repeated(job) if job_id is None else job_id)
+
+
+def _inserted(connection: "Connection", job: "NewJob") -> int | None:
+    """Insert a job and return its id; None: its dedup key is live.
+
+    Raises:
+        Problem: it is refused, or its tenant is none of the login's.
+    """
+    from psycopg.errors import InsufficientPrivilege
+
     from fairlead.client import enqueue_many
     from fairlead.errors import OverBacklog
 
-    with session() as connection:
-        try:
-            ids = enqueue_many(connection, [job])
-        except (ValueError, OverBacklog) as error:
-            raise Problem(str(error)) from None
-        except InsufficientPrivilege as error:
-            said = error.diag.message_primary
-            raise Problem(f"{said}: log in as a member of fairlead_enqueue") from None
-        if wait is not None:
-            if not ids:
-                raise Failure(_repeated(job))
-            ended = waiting.succeeded(connection, ids[0], within=wait)
-            _tell(ended, as_json=as_json)
-            return
-    if as_json:
-        show.print_json({"id": ids[0] if ids else None})
-    elif ids:
-        typer.echo(ids[0])
-    else:
-        typer.echo(_repeated(job))
+    try:
+        return next(iter(enqueue_many(connection, [job])), None)
+    except (ValueError, OverBacklog) as error:
+        raise Problem(str(error)) from None
+    except InsufficientPrivilege:
+        (allowed,) = ask(connection, "may_enqueue")
+        if not allowed["may"]:
+            raise
+        raise Problem(
+            f"login '{connection.info.user}' may not enqueue for tenant '{job.tenant}': give "
+            "one of its own with --tenant, or have an administrator add this one to "
+            "fairlead.tenant_logins"
+        ) from None
 
 
 def _repeated(job: "NewJob") -> str:
