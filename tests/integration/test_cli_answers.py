@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
+from rich.console import Console
 
-from fairlead import policy_store
+from fairlead import policy, policy_store
+from fairlead.cli import top
 from fairlead.cli.program import run
 from tests.integration.conftest import Fairlead
 from tests.support.logins import as_login, login
@@ -40,6 +43,32 @@ def in_force(db: Connection[TupleRow], document: str) -> None:
     db.execute(
         "INSERT INTO fairlead.policy_events (version, event, epoch) VALUES (%s, 'in_force', 1)",
         [version],
+    )
+
+
+def test_top_names_the_policy_in_force(fairlead: Fairlead, db: Connection[TupleRow]) -> None:
+    """In the picture, in a line and for programs; a newer one that does nothing, too."""
+    in_force(db, "version: 1")
+    ruled = top.look(db)
+    policy_store.store(db, "version: 2", author="ann")
+    sight = top.look(db)
+    drawn = [StringIO(), StringIO()]
+    for file, each in zip(drawn, (ruled, sight), strict=True):
+        Console(file=file, width=100).print(top.picture(each, each, width=100))
+
+    of_one, of_two = (
+        [line.rstrip() for line in each.getvalue().splitlines()] for each in drawn
+    )
+
+    digest = policy.digest(policy.parse("version: 1"))
+    assert of_one[1].startswith(f"policy version 1, digest {digest}, in force; stored 0.")
+    assert "" == of_one[2]
+    assert of_two[2].startswith("version 2 is stored, and no leader has it in force: see ")
+    assert " workers 0 policy 1 in/s " in fairlead("top", "--count", "1")
+    said = json.loads(fairlead("top", "--json"))["policy"]
+    assert ({"version": 1, "digest": digest}, 2) == (
+        said["in_force"],
+        said["newest"]["version"],
     )
 
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
-from fairlead.cli.session import Row, ask
+from fairlead.cli import versions
+from fairlead.cli.session import Row
 
 if TYPE_CHECKING:
     from fairlead.store import Connection
@@ -28,9 +29,7 @@ def placed(connection: "Connection", queues: Sequence[Row]) -> list[Row]:
 def _in_force(connection: "Connection") -> Pools:
     from fairlead.policy_versions import in_force
 
-    # Asked first, for a refusal would be an error in the server's log at every look.
-    (allowed,) = ask(connection, "may_read_policy")
-    if not allowed["may"]:
+    if not versions.may_read(connection):
         return ()
     found = in_force(connection)
     return _pools(found.document) if found and "pools" in found.document else ()

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from fairlead.policy import Policy
     from fairlead.policy_file import DocumentRefused
     from fairlead.policy_store import Stored
-    from fairlead.policy_versions import Version
     from fairlead.store import Connection
     from fairlead_scheduler.simulation.report import Report
 
@@ -153,8 +152,8 @@ def diff(file: File, *, as_json: show.AsJson = False) -> None:
     if as_json:
         show.print_json(
             {
-                "in_force": _of_version(ruling),
-                "newest": _of_version(last),
+                "in_force": versions.named(ruling),
+                "newest": versions.named(last),
                 "file": {"digest": digest(found)},
                 "same": same,
                 "diff": lines,
@@ -353,10 +352,6 @@ def _rules(connection: "Connection", stored: "Stored") -> bool:
     """Return whether a version is in force: one that was stored just now seldom is."""
     ruling, _ = versions.latest(connection)
     return ruling is not None and ruling.version == stored.version
-
-
-def _of_version(found: "Version | None") -> Row | None:
-    return None if found is None else {"version": found.version, "digest": found.digest}
 
 
 def _mention(said: str) -> None:

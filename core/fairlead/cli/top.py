@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead.cli import pods, shares, show, words
+from fairlead.cli import pods, shares, show, versions, words
 from fairlead.cli.queues import columns, read
 from fairlead.cli.session import Row, ask, session
 from fairlead.cli.workers import COLUMNS as WORKER_COLUMNS
@@ -17,6 +17,7 @@ from fairlead.cli.workers import COLUMNS as WORKER_COLUMNS
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from fairlead.policy_versions import Version
     from fairlead.store import Connection
 
 _ROWS_MAX = 15
@@ -34,6 +35,8 @@ class Sight:
     workers: tuple[Row, ...]
     decisions: tuple[Row, ...]
     """How many pods each pool that is scaled has, and why."""
+    policies: "tuple[Version | None, Version | None]"
+    """The policy in force, and the one that was stored last; none where it may not be read."""
     counters: Row
 
 
@@ -102,17 +105,14 @@ def look(connection: "Connection") -> Sight:
         tuple(ask(connection, "shares")),
         tuple(ask(connection, "workers", {"all": False})),
         tuple(ask(connection, "pool_decisions", {"pool": None})),
+        versions.latest(connection) if versions.may_read(connection) else (None, None),
         ask(connection, "counters")[0],
     )
 
 
 def rate(before: Sight, after: Sight, *names: str) -> float:
     """Return how much counters grew per second between two looks; a reset is no growth."""
-    then, now = (
-        cast("datetime", before.counters["now"]),
-        cast("datetime", after.counters["now"]),
-    )
-    seconds = (now - then).total_seconds()
+    seconds = (_now(after) - _now(before)).total_seconds()
     grown = sum(int(str(after.counters[n])) - int(str(before.counters[n])) for n in names)
     return max(grown, 0) / seconds if seconds > 0 else 0.0
 
@@ -131,10 +131,12 @@ def line(before: Sight, after: Sight) -> str:
         for name in ("pending", "scheduled")
     )
     living = sum(row["state"] == "live" for row in after.workers)
+    ruling, _ = after.policies
+    policy = f" policy {ruling.version}" if ruling is not None else ""
     return (
         f"{_clock(after)} pending {pending}"
         f" queued {total(after, 'queued'):,} running {total(after, 'running'):,}"
-        f" scheduled {scheduled} workers {living}"
+        f" scheduled {scheduled} workers {living}{policy}"
         f" {rates(before, after)}"
     )
 
@@ -150,8 +152,12 @@ def rates(before: Sight, after: Sight) -> str:
     )
 
 
+def _now(sight: Sight) -> "datetime":
+    return cast("datetime", sight.counters["now"])
+
+
 def _clock(sight: Sight) -> str:
-    return f"{cast('datetime', sight.counters['now']):%H:%M:%S}"
+    return f"{_now(sight):%H:%M:%S}"
 
 
 def picture(before: Sight, after: Sight, *, width: int) -> "RenderableType":
@@ -162,7 +168,7 @@ def picture(before: Sight, after: Sight, *, width: int) -> "RenderableType":
     hidden = len(after.queues) - _ROWS_MAX, len(after.workers) - _ROWS_MAX
     return Group(
         Text(f"{_clock(after)}  {rates(before, after)}"),
-        Text(),
+        Text("\n".join([*versions.sentences(*after.policies, now=_now(after)), ""])),
         show.table(after.queues[:_ROWS_MAX], columns(after.queues), width=width),
         Text(f"and {hidden[0]} more queues" if hidden[0] > 0 else ""),
         Text("\n".join(shares.sentences(after.pools))),
@@ -185,6 +191,9 @@ def _as_json(before: Sight, after: Sight) -> dict[str, object]:
         "tenants": after.tenants,
         "workers": after.workers,
         "pool_decisions": after.decisions,
+        "policy": dict(
+            zip(("in_force", "newest"), map(versions.named, after.policies), strict=True)
+        ),
         "counters": after.counters,
         "rates": known,
     }

@@ -2,9 +2,14 @@
 
 from typing import TYPE_CHECKING
 
+from fairlead.cli import words
 from fairlead.cli.problem import Failure
+from fairlead.cli.session import Row, ask
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
     from fairlead.policy_versions import Version
     from fairlead.store import Connection
 
@@ -12,6 +17,15 @@ NONE = (
     "no policy is stored: every queue has weight 1 and no limit "
     "(`fairlead policy apply FILE` stores one)"
 )
+
+
+def may_read(connection: "Connection") -> bool:
+    """Tell whether the login may read the policy and what became of it.
+
+    Asked first, for a refusal would be an error in the server's log at every look.
+    """
+    (allowed,) = ask(connection, "may_read_policy")
+    return bool(allowed["may"])
 
 
 def latest(connection: "Connection") -> "tuple[Version | None, Version | None]":
@@ -38,6 +52,26 @@ def numbered(connection: "Connection", version: int) -> "Version":
 def state(one: "Version", ruling: "Version | None") -> str:
     """Say whether a version is the one in force."""
     return "in force" if one == ruling else "not in force"
+
+
+def named(one: "Version | None") -> Row | None:
+    """Return which version it is, for programs."""
+    return None if one is None else {"version": one.version, "digest": one.digest}
+
+
+def sentences(
+    ruling: "Version | None", newest: "Version | None", *, now: "datetime"
+) -> "Iterator[str]":
+    """Say which version is in force, and whether a newer one is stored."""
+    if ruling is not None:
+        age = words.since(ruling.stored_at, now=now)
+        by = words.printable(ruling.author)
+        yield (
+            f"policy version {ruling.version}, digest {ruling.digest}, in force; "
+            f"stored {age} ago by {by}"
+        )
+    if said := later(newest, ruling):
+        yield said
 
 
 def later(newest: "Version | None", ruling: "Version | None") -> str:
