@@ -95,6 +95,8 @@ def test_a_long_value_is_what_the_leader_takes_it_for(
         (("--key", "account"), "--key 'account': must be a path such as payload.account_id"),
         (tuple(f"--key=payload.a{n}" for n in range(17)), "name at most 16 paths"),
         (("--within", "soon"), "--within 'soon': give a duration"),
+        (("--output", "."), "--output is '.': give a file"),
+        (("--output", "/"), "--output is '/': give a file"),
     ],
 )
 def test_what_cannot_be_exported_is_one_sentence(
@@ -115,6 +117,9 @@ def test_a_trace_is_written_whole_or_not_at_all(
     kept = file.read_text()
     db.execute(_ENDED)
     nowhere = fairlead("trace", "export", "--output", str(tmp_path / "no" / "x"), code=2)
+    (tmp_path / "folder").mkdir()
+    folder = fairlead("trace", "export", "--output", str(tmp_path / "folder"), code=2)
+    (tmp_path / "folder").rmdir()
     said = fairlead("trace", "export", "--output", str(file))
 
     assert "no job ended within 1h" in nothing
@@ -123,6 +128,7 @@ def test_a_trace_is_written_whole_or_not_at_all(
     )
     assert "before" == kept
     assert "cannot be written" in nowhere
+    assert "folder cannot be written: Is a directory" in folder
     assert f"3 jobs written to {file}\n" == said
     assert 3 == len(file.read_text().splitlines())
     assert [file] == list(tmp_path.iterdir())

@@ -47,7 +47,9 @@ def add_to(app: typer.Typer) -> None:
 
 
 def explain(
-    job_id: Annotated[int, typer.Argument(metavar="ID", help="The job's id.", min=1)],
+    job_id: Annotated[
+        int, typer.Argument(metavar="ID", help="The job's id.", min=1, max=words.ID_MAX)
+    ],
     *,
     as_json: show.AsJson = False,
 ) -> None:

@@ -21,7 +21,6 @@ _BATCH = 1000
 _NONE = "no job is like that"
 _LOOKED_MAX = 100_000
 """As list_live and list_ended say."""
-_ID_MAX = 2**63 - 1
 
 
 class State(StrEnum):
@@ -41,7 +40,7 @@ _QUEUED = (State.QUEUED, State.RUNNING)
 _ENDED = (State.SUCCEEDED, State.FAILED, State.CANCELLED, State.EXPIRED)
 
 Ids = Annotated[
-    list[int], typer.Argument(min=1, max=_ID_MAX, metavar="ID...", help="The jobs' ids.")
+    list[int], typer.Argument(min=1, max=words.ID_MAX, metavar="ID...", help="The jobs' ids.")
 ]
 Queue = Annotated[str | None, typer.Option(help="Only this queue.")]
 Tenant = Annotated[str | None, typer.Option(help="Only this tenant.")]
@@ -106,7 +105,9 @@ def _sources(state: State | None) -> tuple[str, ...]:
 
 @app.command("show")
 def show_job(
-    job_id: Annotated[int, typer.Argument(metavar="ID", min=1, max=_ID_MAX, help="The job.")],
+    job_id: Annotated[
+        int, typer.Argument(metavar="ID", min=1, max=words.ID_MAX, help="The job.")
+    ],
     *,
     as_json: show.AsJson = False,
 ) -> None:

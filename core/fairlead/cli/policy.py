@@ -28,7 +28,10 @@ File = Annotated[
     Path, typer.Argument(metavar="FILE", help="A policy in YAML; - is standard input.")
 ]
 Number = Annotated[
-    int, typer.Argument(metavar="VERSION", help="A version that was stored.", min=1)
+    int,
+    typer.Argument(
+        metavar="VERSION", help="A version that was stored.", min=1, max=words.ID_MAX
+    ),
 ]
 Reason = Annotated[str, typer.Option(help="Why, for the history.")]
 Author = Annotated[
@@ -110,7 +113,10 @@ def show_version(
     version: Annotated[
         int | None,
         typer.Argument(
-            metavar="VERSION", help="A stored version; else the one in force.", min=1
+            metavar="VERSION",
+            help="A stored version; else the one in force.",
+            min=1,
+            max=words.ID_MAX,
         ),
     ] = None,
     *,

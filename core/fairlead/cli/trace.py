@@ -120,6 +120,8 @@ def _opened(output: Path | None) -> "Generator[TextIO]":
     if output is None:
         yield sys.stdout
         return
+    if not output.name:
+        raise Problem(f"--output is '{output}': give a file")
     part = output.with_name(f"{output.name}.part")
     try:
         with part.open("w", encoding="utf-8") as file:

@@ -3,6 +3,8 @@
 import re
 from datetime import UTC, datetime, timedelta
 
+ID_MAX = 2**63 - 1
+"""The highest number that a job, a worker or a version of the policy may have."""
 _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "": 1.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|d|)\s*")

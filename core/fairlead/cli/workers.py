@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Look at workers and release lost ones. Without a command: list them.")
 
 _BATCH = 1000
-_ID_MAX = 2**63 - 1
 _REST_SECONDS = 0.5
 
 
@@ -115,7 +114,7 @@ def release(
 
 def _find(connection: "Connection", name_or_id: str) -> int:
     number = int(name_or_id) if name_or_id.isascii() and name_or_id.isdigit() else None
-    if number is not None and number > _ID_MAX:
+    if number is not None and number > words.ID_MAX:
         raise Problem(f"NAME_OR_ID {name_or_id} is too large for an id: see `workers list`")
     found = ask(connection, "find_worker", {"name": name_or_id, "id": number})
     if not found:
