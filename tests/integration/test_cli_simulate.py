@@ -133,7 +133,7 @@ def test_the_table_and_the_picture_say_the_same_side_by_side(
 
     lines = fairlead("policy", "simulate", str(file), "--plot", str(picture)).splitlines()
 
-    assert lines[0].startswith(f"old: no policy, in force; new: {file}, digest ")
+    assert lines[0].startswith(f"old: no policy; new: {file}, digest ")
     assert lines[1].startswith("5,997 jobs wait, 3 are in flight; history of the last 10 m; ")
     assert lines[2].startswith("simulated 60 s: ")
     assert ["queue", "tenant", "share", "new"] == lines[3].split()[:4]

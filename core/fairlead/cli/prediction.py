@@ -39,8 +39,8 @@ def say(made: "Report", new: str) -> None:
 
 def _head(made: "Report", new: str) -> Iterator[str]:
     version = made["old"]["version"]
-    old = "no policy" if version is None else f"version {version}"
-    yield f"old: {old}, in force; new: {new}, digest {made['new']['digest']}"
+    old = "no policy" if version is None else f"version {version}, in force"
+    yield f"old: {old}; new: {new}, digest {made['new']['digest']}"
     if made["against"] == "live":
         count = words.count(made["waiting"], or_more=made["waiting_is_more"])
         known = words.age(timedelta(seconds=made["known_seconds"]))
