@@ -4,6 +4,7 @@ It is an INSERT and nothing more: committed with the caller's work, rolled back 
 refused by the database's own constraints. Any language may insert the same row by itself.
 """
 
+import json
 from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,13 +14,14 @@ from typing import TypeAlias, cast, overload
 import psycopg
 from psycopg.rows import tuple_row
 
-from fairlead import jsontext, sql
+from fairlead import jsontext, sql, tracecontext
 from fairlead.errors import OVER_BACKLOG_SQLSTATE, OverBacklog, caused_by
 from fairlead.job import DbApiCursor
 from fairlead.jsontext import Json
 
 _JOBS_BYTES_MAX = 256 * 1024 * 1024
 _JOBS_LEVELS_MAX = _JOBS_BYTES_MAX  # each payload's are bounded by the table
+_HEADERS_BYTES_MAX = 8192  # the table's bound; its text has spaces, as json.dumps has
 
 
 AsyncPsycopg: TypeAlias = psycopg.AsyncConnection[object] | psycopg.AsyncCursor[object]
@@ -43,7 +45,8 @@ class NewJob:
         max_attempts: failures until it has failed for good, 1 to 1000.
         timeout: seconds or timedelta for one attempt; None is the pool's default.
         cost_hint: seconds or timedelta that an attempt will take, where known.
-        headers: an object of at most 8 KiB: trace context and the like.
+        headers: an object of at most 8 KiB: trace context and the like. The current span of
+            OpenTelemetry is added as `traceparent`, unless they have one or no room for it.
 
     Raises:
         ValueError: an instant without a time zone, which would mean another time elsewhere.
@@ -175,11 +178,12 @@ def enqueue_many(
 
 
 def _text(jobs: Iterable[NewJob]) -> str:
-    rows = [_row(job) for job in jobs]
+    carried = tracecontext.carried()
+    rows = [_row(job, carried) for job in jobs]
     return jsontext.encode("job", rows, bytes_max=_JOBS_BYTES_MAX, levels_max=_JOBS_LEVELS_MAX)
 
 
-def _row(job: NewJob) -> dict[str, object]:
+def _row(job: NewJob, carried: Mapping[str, str]) -> dict[str, object]:
     return {
         "kind": job.kind,
         "payload": job.payload,
@@ -192,8 +196,26 @@ def _row(job: NewJob) -> dict[str, object]:
         "max_attempts": job.max_attempts,
         "timeout": _interval(job.timeout),
         "cost_hint": _interval(job.cost_hint),
-        "headers": None if job.headers is None else dict(job.headers),
+        "headers": _headers(job.headers, carried),
     }
+
+
+def _headers(given: Mapping[str, Json] | None, carried: Mapping[str, str]) -> object:
+    """Return a job's headers with the current trace, which never makes them too large."""
+    if given is None:
+        return dict(carried) or None
+    if not carried or tracecontext.TRACEPARENT in given:
+        return dict(given)
+    both = {**carried, **given}
+    return both if _size(both) <= _HEADERS_BYTES_MAX else dict(given)
+
+
+def _size(headers: Mapping[str, object]) -> int:
+    """Return how long the table's text of these headers is; 0 if they cannot be written."""
+    try:
+        return len(json.dumps(headers, ensure_ascii=False).encode(errors="replace"))
+    except (TypeError, ValueError, RecursionError):
+        return 0  # what is wrong with them is said when all of it is written
 
 
 def _instant(instant: datetime | None) -> str | None:
