@@ -20,6 +20,7 @@ from fairlead import errors, log
 from fairlead.jsontext import Json
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
+from fairlead_worker.child_orders import ChildOrders
 from fairlead_worker.ledger_view import how_it_died
 from fairlead_worker.outcome import Ending, Finished, HandedBack, Unsaid
 
@@ -37,19 +38,21 @@ class Process:
     """One process that runs handlers.
 
     Args:
-        app: the application, as module:attribute.
+        orders: what the child was told.
         folder: where it is started.
 
     Raises:
         OSError: the machine has no room for another process.
     """
 
-    def __init__(self, app: str, folder: Path) -> None:
+    def __init__(self, orders: ChildOrders, folder: Path) -> None:
         ours, theirs = socket.socketpair()
         try:
             command = [sys.executable, "-m", "fairlead_worker.apart_main"]
+            command += ["--app", orders.app, "--fd", str(theirs.fileno())]
+            command += ["--log-format", orders.log_format, "--log-level", orders.log_level]
             self._process = subprocess.Popen(
-                [*command, "--app", app, "--fd", str(theirs.fileno())],
+                command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 cwd=folder,
@@ -111,11 +114,11 @@ class Apart:
     looked for: a handler in a thread may have gone elsewhere since.
 
     Args:
-        app: the application, as module:attribute.
+        orders: what this child was told.
     """
 
-    def __init__(self, app: str) -> None:
-        self._app = app
+    def __init__(self, orders: ChildOrders) -> None:
+        self._orders = orders
         self._folder = Path.cwd()
         self._idle: deque[Process] = deque()
         self._log = log.get("worker.apart")
@@ -145,7 +148,7 @@ class Apart:
 
     def _start(self) -> Process | str:
         try:
-            process = Process(self._app, self._folder)
+            process = Process(self._orders, self._folder)
         except OSError as error:
             self._log.error("process.failed", how=error.strerror)
             return str(error.strerror)

@@ -7,6 +7,7 @@ import os
 import socket
 import sys
 import threading
+from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
 from typing import cast
@@ -92,14 +93,16 @@ class Server:
             row = Claimed._make(cast("list[Json]", line["row"]))
             remote = Remote(self._socket, cast("float", line["left_seconds"]))
             self._current = remote
-            ending = self._run(row, remote)
+            ending = Context().run(self._run, row, remote)
             self._current = None
             remote.say({"say": "ended", "ending": to_line(ending)})
 
     def _run(self, row: Claimed, remote: Remote) -> Ending | None:
+        """Run one handler, in the context that was made for it."""
         handler = self._handlers.get(row.kind)
         if handler is None:
             return outcome.unknown_kind(row.kind, tuple(self._handlers))
+        log.running.set(row)
         try:
             return outcome.of_value(handler.run(Job(row, remote)))
         except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
@@ -110,9 +113,11 @@ def main() -> int:
     """Serve one child until it hangs up."""
     die_with_parent()
     parser = argparse.ArgumentParser()
-    parser.add_argument("--app", required=True)
+    for name in ("--app", "--log-format", "--log-level"):
+        parser.add_argument(name, required=True)
     parser.add_argument("--fd", type=int, required=True)
     arguments = parser.parse_args()
+    log.configure(arguments.log_format, arguments.log_level)
     log.print_by_line()
     leave_signals_to_parent()
     ours = socket.socket(fileno=arguments.fd)
@@ -121,6 +126,7 @@ def main() -> int:
     except tasks.AppError as error:
         sys.stderr.write(f"fairlead: {error}\n")
         return 2
+    log.mark_records()
     # The child may have died meanwhile; then `listen` ends this process.
     with contextlib.suppress(OSError):
         ours.sendall(b'{"say":"ready"}\n')

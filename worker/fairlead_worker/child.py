@@ -68,7 +68,7 @@ class Child:
         self._slots = Slots(orders.concurrency, ledger)
         self._tally = Tally(orders.wait_bounds)
         self._counts = Counts(self._tally, self._control.say)
-        self._apart = Apart(orders.app)
+        self._apart = Apart(orders)
         self._watch = Watch(self._loop, self._slots, self._give_back)
         self._finisher = Finisher(
             partial(self._open, "worker endings"),
@@ -305,7 +305,9 @@ def main(arguments: Sequence[str]) -> int:
     log.print_by_line()
     leave_signals_to_parent()
     try:
-        child = Child(orders, tasks.load(orders.app), DatabaseSettings())
+        app = tasks.load(orders.app)
+        log.mark_records()
+        child = Child(orders, app, DatabaseSettings())
     except (tasks.AppError, ValidationError) as error:
         words = explain(error) if isinstance(error, ValidationError) else str(error)
         sys.stderr.write(f"fairlead: {words}\n")

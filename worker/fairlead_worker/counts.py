@@ -88,6 +88,8 @@ class Counts:
             "attempt.failed",
             job=attempt.job_id,
             kind=attempt.row.kind,
+            queue=attempt.row.queue,
+            tenant=attempt.row.tenant,
             attempt=attempt.row.attempt,
             became=became,
             error=(error or "").split("\n", 1)[0],

@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from time import monotonic_ns
 from typing import TypeAlias, cast
 
+from fairlead import log
 from fairlead.job import Job
 from fairlead.tasks import Coroutines
 from fairlead_worker import outcome
@@ -118,6 +119,7 @@ class Executor:
     async def _on_loop(self, attempt: Attempt) -> None:
         if self._begin(attempt, ASYNC):
             run = cast("Coroutines", attempt.handler.run)
+            log.running.set(attempt.row)
             try:
                 value = await run(Job(attempt.row, attempt))
                 if value is not None:
@@ -157,12 +159,7 @@ class Executor:
         if attempt.where == "process":
             self._apart(attempt, lambda: self._begin(attempt, PROCESS))
         elif self._begin(attempt, THREAD):
-            try:
-                value = Context().run(attempt.handler.run, Job(attempt.row, attempt))
-                if value is not None:
-                    attempt.ending = outcome.of_value(value)
-            except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
-                attempt.ending = _of_error(error, attempt)
+            Context().run(_call, attempt)
         self._over(attempt)
 
     def _following(self, slot: int) -> Attempt | None:
@@ -200,6 +197,17 @@ class Executor:
         waiter = self._slots.over(attempt)
         if waiter is not None:
             self._loop.call_soon_threadsafe(self._go_on, waiter)
+
+
+def _call(attempt: Attempt) -> None:
+    """Run a function, in the context that was made for it."""
+    log.running.set(attempt.row)
+    try:
+        value = attempt.handler.run(Job(attempt.row, attempt))
+        if value is not None:
+            attempt.ending = outcome.of_value(value)
+    except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+        attempt.ending = _of_error(error, attempt)
 
 
 def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:
