@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
-from typing import Literal, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias, cast
 
 from fairlead import errors
 from fairlead.job import Job, PayloadT, ResultT
@@ -42,11 +42,40 @@ class Handler:
     concurrency: int | None
 
 
-class Tasks:
-    """An application's handlers: the object that `--app module:attribute` names."""
+class OnError(Protocol):
+    """What an application is told of the failures of its handlers; any plain function."""
 
-    def __init__(self) -> None:
+    def __call__(self, job: Job, error: BaseException, *, will_retry: bool) -> object:
+        """Take note of one failed attempt; see `Tasks`."""
+        ...
+
+
+class Tasks:
+    """An application's handlers: the object that `--app module:attribute` names.
+
+    Args:
+        on_error: called as `on_error(job, error, will_retry=…)` when an attempt has failed:
+            with what its handler raised, `Retry` and `Discard` included, or a TimeoutError
+            that has it as its cause. Not for a snooze, a cancelled job or a released one. It is
+            called where the handler ran, on the event loop for an `async def`, before the
+            ending is written: be quick, and expect that an attempt may be reported and then
+            lost. `will_retry` says whether there are attempts left. What it raises is logged
+            and changes nothing.
+
+    Raises:
+        ValueError: on_error is an `async def`.
+    """
+
+    def __init__(self, *, on_error: OnError | None = None) -> None:
+        if _is_async(on_error):
+            raise ValueError("on_error is async: give a plain def, which is called at once")
         self._handlers: dict[str, Handler] = {}
+        self._on_error = on_error
+
+    @property
+    def on_error(self) -> OnError | None:
+        """What is told of failed attempts."""
+        return self._on_error
 
     @property
     def handlers(self) -> Mapping[str, Handler]:
@@ -136,14 +165,18 @@ def _timeout_seconds(kind: str, timeout: float | timedelta | None) -> float | No
 
 
 def _runs_on(kind: str, run: Callable[..., object], *, process: bool) -> RunsOn:
-    is_async = inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(
-        getattr(type(run), "__call__", None)  # noqa: B004 - an object may be called like one
-    )
+    is_async = _is_async(run)
     if is_async and process:
         raise ValueError(f"{kind!r} is async: only a plain def can run with process=True")
     if is_async:
         return "loop"
     return "process" if process else "thread"
+
+
+def _is_async(run: object) -> bool:
+    return inspect.iscoroutinefunction(run) or inspect.iscoroutinefunction(
+        getattr(type(run), "__call__", None)  # noqa: B004 - an object may be called like one
+    )
 
 
 def _name(run: Callable[..., object]) -> str:

@@ -50,6 +50,15 @@ def apart(job: fairlead.Job) -> Json:
     raise fairlead.Retry("busy", after=2.5)
 
 
+def report(job: Job, error: BaseException, *, will_retry: bool) -> None:
+    """What is told of failures."""
+    assert_type(job, Job)
+    assert_type(error, BaseException)
+    assert_type(will_retry, bool)
+
+
+reporting = fairlead.Tasks(on_error=report)
+
 assert_type(typed, Callable[[Job[Email]], dict[str, str]])
 
 

@@ -19,6 +19,7 @@ from fairlead_worker.outcome import (
     Stop,
     Unsaid,
 )
+from tests.support.attempts import claimed
 
 
 def raised(error: BaseException) -> BaseException:
@@ -281,3 +282,29 @@ def test_an_unknown_kind_is_told_what_there_is() -> None:
 def test_an_ending_crosses_to_another_process_unchanged(each: Ending | None) -> None:
     """What a handler's own process decides is what the child writes."""
     assert each == from_line(to_line(each))
+
+
+@pytest.mark.parametrize(
+    ("error", "ending", "will_retry"),
+    [
+        (ValueError(), HandedBack("failed", "why"), True),
+        (fairlead.Discard(), Finished("failed", None, "why"), False),
+        (fairlead.Snooze(for_=5), HandedBack("snoozed", None, 5.0), None),
+        (fairlead.Cancelled(), Finished("cancelled", None, "why"), None),
+        (fairlead.Cancelled(), HandedBack("released", "why"), None),
+        (ValueError(), Unsaid(), None),
+    ],
+)
+def test_only_failures_are_reported(
+    error: BaseException, ending: Ending, *, will_retry: bool | None
+) -> None:
+    """With whether there are attempts left."""
+    row = claimed(1, 10)
+
+    found = outcome.failure(error, ending, row)
+    last = outcome.failure(error, ending, row._replace(attempt=row.max_attempts))
+
+    assert will_retry == (None if found is None else found.will_retry)
+    assert (None if will_retry is None else False) == (
+        None if last is None else last.will_retry
+    )

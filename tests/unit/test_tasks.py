@@ -80,6 +80,16 @@ def test_a_coroutine_cannot_run_in_a_process_of_its_own() -> None:
         fairlead.Tasks().handler("x", process=True)(_waits)
 
 
+def test_what_is_told_of_failures_is_a_plain_function() -> None:
+    """It is called at once, and nobody would await it."""
+
+    async def report(_job: fairlead.Job, _error: BaseException, *, will_retry: bool) -> None:
+        """Report nothing."""
+
+    with pytest.raises(ValueError, match="on_error is async: give a plain def"):
+        fairlead.Tasks(on_error=report)  # type: ignore[arg-type]  # it awaits to be awaited
+
+
 @pytest.mark.parametrize(
     ("app", "sentence"),
     [

@@ -18,7 +18,6 @@ from typing import TypeAlias
 
 from fairlead import errors, log
 from fairlead.jsontext import Json
-from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.child_orders import ChildOrders
 from fairlead_worker.ledger_view import how_it_died
@@ -123,21 +122,26 @@ class Apart:
         self._idle: deque[Process] = deque()
         self._log = log.get("worker.apart")
 
-    def run(self, attempt: Attempt, begin: Callable[[], bool]) -> None:
+    def run(self, attempt: Attempt, begin: Callable[[], bool]) -> BaseException | None:
         """Run one attempt and give it its ending; block until then.
 
         `begin` notes the start once there is a process, so that loading the application in a
         new one takes nothing from the attempt's time; it says whether to go on. Where none can
         be started the job comes again a little later, and no attempt is used up.
+
+        Returns:
+            What the attempt has to end with instead, because its process was killed for not
+            heeding that it should stop.
         """
         process = self._take()
         if isinstance(process, str):
             why = f"no process could be started for its handler: {process}"
             attempt.ending = HandedBack("snoozed", why, REST_SECONDS)
         elif begin():
-            self._run_in(process, attempt)
+            return self._run_in(process, attempt)
         else:
             self._idle.append(process)
+        return None
 
     def _take(self) -> Process | str:
         """Return a process that has loaded the application, or why there is none."""
@@ -163,24 +167,30 @@ class Apart:
             return f"it {how}"
         return process
 
-    def _run_in(self, process: Process, attempt: Attempt) -> None:
+    def _run_in(self, process: Process, attempt: Attempt) -> BaseException | None:
         try:
             attempt.ending = self._listen(process, attempt)
         except EOFError:
             how = f"the process of its handler {how_it_died(process.exit_code())}"
             attempt.ending = HandedBack("crashed", how)
-            return
+            return None
         if attempt.ending == _KILLED:
             process.kill()
-            stopped = errors.Cancelled("it did not stop, so its process was killed")
-            attempt.ending = outcome.of_error(stopped, attempt.stop, attempt.timeout_seconds)
-        else:
-            self._idle.append(process)
+            return errors.Cancelled("it did not stop, so its process was killed")
+        self._idle.append(process)
+        return None
 
     def _listen(self, process: Process, attempt: Attempt) -> Ending | None:
         """Speak with the process until the handler has ended or must be killed."""
         left_us = attempt.deadline_us - monotonic_ns() // 1000
-        process.say({"do": "run", "row": list(attempt.row), "left_seconds": left_us / 1e6})
+        process.say(
+            {
+                "do": "run",
+                "row": list(attempt.row),
+                "left_seconds": left_us / 1e6,
+                "timeout_seconds": attempt.timeout_seconds,
+            }
+        )
         kill_at: float | None = None
         while kill_at is None or monotonic() < kill_at:
             line = process.hear()

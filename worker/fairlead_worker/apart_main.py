@@ -19,6 +19,7 @@ from fairlead.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead_worker import outcome
 from fairlead_worker.apart import Line, to_line
 from fairlead_worker.outcome import Ending, Stop
+from fairlead_worker.telling import Teller
 
 
 class Remote:
@@ -71,6 +72,7 @@ class Server:
 
     def __init__(self, app: tasks.Tasks, ours: socket.socket) -> None:
         self._handlers = app.handlers
+        self._teller = Teller(app.on_error)
         self._socket = ours
         self._inbox: SimpleQueue[Line] = SimpleQueue()
         self._current: Remote | None = None
@@ -90,23 +92,30 @@ class Server:
         """Run one handler after another, for ever."""
         while True:
             line = self._inbox.get()
-            row = Claimed._make(cast("list[Json]", line["row"]))
             remote = Remote(self._socket, cast("float", line["left_seconds"]))
             self._current = remote
-            ending = Context().run(self._run, row, remote)
+            ending = Context().run(self._run, line, remote)
             self._current = None
             remote.say({"say": "ended", "ending": to_line(ending)})
 
-    def _run(self, row: Claimed, remote: Remote) -> Ending | None:
+    def _run(self, line: Line, remote: Remote) -> Ending | None:
         """Run one handler, in the context that was made for it."""
+        row = Claimed._make(cast("list[Json]", line["row"]))
         handler = self._handlers.get(row.kind)
         if handler is None:
             return outcome.unknown_kind(row.kind, tuple(self._handlers))
         log.running.set(row)
+        job = Job(row, remote)
         try:
-            return outcome.of_value(handler.run(Job(row, remote)))
+            return outcome.of_value(handler.run(job))
         except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
-            return outcome.of_error(error, remote.stop, row.timeout_seconds)
+            seconds = cast("float", line["timeout_seconds"])
+            ending = outcome.of_error(error, remote.stop, seconds)
+            late = seconds if remote.stop == "timeout" else None
+            failure = outcome.failure(error, ending, row, timed_out_seconds=late)
+            if failure is not None:
+                self._teller.tell(job, failure)
+            return ending
 
 
 def main() -> int:
@@ -122,11 +131,12 @@ def main() -> int:
     leave_signals_to_parent()
     ours = socket.socket(fileno=arguments.fd)
     try:
-        server = Server(tasks.load(arguments.app), ours)
+        app = tasks.load(arguments.app)
     except tasks.AppError as error:
         sys.stderr.write(f"fairlead: {error}\n")
         return 2
     log.mark_records()
+    server = Server(app, ours)
     # The child may have died meanwhile; then `listen` ends this process.
     with contextlib.suppress(OSError):
         ours.sendall(b'{"say":"ready"}\n')

@@ -35,6 +35,7 @@ from fairlead_worker.ledger import Ledger
 from fairlead_worker.outcome import HandedBack, Stop
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
+from fairlead_worker.telling import Teller
 from fairlead_worker.watch import Watch
 
 _STOP_SECONDS = 0.8
@@ -84,6 +85,7 @@ class Child:
             apart=self._apart.run,
             lend=self._lend,
             filled=self._watch.arm,
+            tell=Teller(app.on_error).tell,
         )
         self._claimer = self._make_claimer()
 

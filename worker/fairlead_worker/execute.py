@@ -23,9 +23,11 @@ from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.eager import Loop
 from fairlead_worker.ledger import ASYNC, PROCESS, THREAD
+from fairlead_worker.outcome import Failure
 from fairlead_worker.slots import Slots
 
 Takes: TypeAlias = Callable[[Attempt], None]
+Apart: TypeAlias = Callable[[Attempt, Callable[[], bool]], BaseException | None]
 
 TURN_US = 5000
 """How long handlers that never wait may keep the loop from everything else."""
@@ -41,9 +43,10 @@ class Executor:
         slots: what is ready, and where it may run.
         ended: takes an attempt that has ended, from any thread.
         apart: runs an attempt in a process of its own, where it calls back to note the start;
-            blocks until it has an ending.
+            blocks until that is over, and returns what its process could not tell any more.
         lend: hands an attempt over to the parent, which runs it alone.
         filled: called when slots were filled.
+        tell: tells the application of a failure, in the context of the handler.
     """
 
     def __init__(
@@ -52,9 +55,10 @@ class Executor:
         slots: Slots,
         *,
         ended: Takes,
-        apart: Callable[[Attempt, Callable[[], bool]], None],
+        apart: Apart,
         lend: Takes,
         filled: Callable[[], None],
+        tell: Callable[[Job, Failure], None],
     ) -> None:
         self._loop = loop
         self._slots = slots
@@ -62,6 +66,7 @@ class Executor:
         self._apart = apart
         self._lend = lend
         self._filled = filled
+        self._tell = tell
         self._inbox: SimpleQueue[Attempt] = SimpleQueue()
         self._resting: deque[None] = deque()
         self._threads = 0
@@ -127,7 +132,7 @@ class Executor:
             except BaseException as error:  # a handler may raise whatever it likes
                 if isinstance(error, GeneratorExit) and not self._loop.is_running():
                     raise  # it is closed with the loop
-                attempt.ending = _of_error(error, attempt)
+                self._failed(error, attempt)
         self._over(attempt)
         if attempt.task is not None:  # it waited, so nobody goes on in its slot but us
             following = self._slots.next(attempt.slot)
@@ -157,10 +162,27 @@ class Executor:
 
     def _in_thread(self, attempt: Attempt) -> None:
         if attempt.where == "process":
-            self._apart(attempt, lambda: self._begin(attempt, PROCESS))
+            untold = self._apart(attempt, lambda: self._begin(attempt, PROCESS))
+            if untold is not None:
+                Context().run(self._fail, untold, attempt)
         elif self._begin(attempt, THREAD):
-            Context().run(_call, attempt)
+            Context().run(self._call, attempt)
         self._over(attempt)
+
+    def _call(self, attempt: Attempt) -> None:
+        """Run a function, in the context that was made for it."""
+        log.running.set(attempt.row)
+        try:
+            value = attempt.handler.run(Job(attempt.row, attempt))
+            if value is not None:
+                attempt.ending = outcome.of_value(value)
+        except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+            self._failed(error, attempt)
+
+    def _fail(self, error: BaseException, attempt: Attempt) -> None:
+        """Take this for what a handler raised, in a context that was made for it."""
+        log.running.set(attempt.row)
+        self._failed(error, attempt)
 
     def _following(self, slot: int) -> Attempt | None:
         """Return the next attempt if a thread runs it; start any other, or free the slot."""
@@ -189,6 +211,14 @@ class Executor:
         self._slots.note(attempt, flags)
         return True
 
+    def _failed(self, error: BaseException, attempt: Attempt) -> None:
+        """Give an attempt the ending that this means, and tell of it if it is a failure."""
+        attempt.ending = ending = _of_error(error, attempt)
+        seconds = attempt.timeout_seconds if attempt.stop == "timeout" else None
+        failure = outcome.failure(error, ending, attempt.row, timed_out_seconds=seconds)
+        if failure is not None:
+            self._tell(Job(attempt.row, attempt), failure)
+
     def _over(self, attempt: Attempt) -> None:
         attempt.ended_us = monotonic_ns() // 1000
         if attempt.completed:
@@ -197,17 +227,6 @@ class Executor:
         waiter = self._slots.over(attempt)
         if waiter is not None:
             self._loop.call_soon_threadsafe(self._go_on, waiter)
-
-
-def _call(attempt: Attempt) -> None:
-    """Run a function, in the context that was made for it."""
-    log.running.set(attempt.row)
-    try:
-        value = attempt.handler.run(Job(attempt.row, attempt))
-        if value is not None:
-            attempt.ending = outcome.of_value(value)
-    except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
-        attempt.ending = _of_error(error, attempt)
 
 
 def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:

@@ -10,6 +10,7 @@ from types import FrameType
 from typing import Literal, TypeAlias
 
 from fairlead import errors, jsontext
+from fairlead.job import Claimed
 
 Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "expired"]
 EndedAs: TypeAlias = Literal["failed", "snoozed", "returned", "released", "crashed"]
@@ -119,9 +120,47 @@ def _of_error(
 
 def _timed_out(error: BaseException, timeout_seconds: float) -> str:
     sentence = f"timeout: it ran longer than {timeout_seconds:g} s"
+    return sentence if _obeyed(error) else clean(f"{sentence}; then {describe(error)}")
+
+
+def _obeyed(error: BaseException) -> bool:
+    """Tell whether a handler that was told to stop did just that."""
     # A coroutine's CancelledError is no Exception; of those, only ours is obedience.
-    obeyed = not isinstance(error, Exception) or isinstance(error, errors.Cancelled)
-    return sentence if obeyed else clean(f"{sentence}; then {describe(error)}")
+    return not isinstance(error, Exception) or isinstance(error, errors.Cancelled)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What there is to report of an attempt that has failed."""
+
+    error: BaseException
+    will_retry: bool
+    """Whether there are attempts left; the database has the last word."""
+
+
+def failure(
+    error: BaseException,
+    ending: Ending | None,
+    row: Claimed,
+    *,
+    timed_out_seconds: float | None = None,
+) -> Failure | None:
+    """Return what to report of an exception, given the ending that `of_error` made of it.
+
+    None: the attempt has not failed, but was put off, cancelled or cut short. A handler that
+    stopped because its time was up, so many seconds, has failed by a TimeoutError.
+    """
+    if timed_out_seconds is not None and _obeyed(error):
+        late = TimeoutError(f"it ran longer than {timed_out_seconds:g} s")
+        late.__cause__ = error
+        error = late.with_traceback(error.__traceback__)
+    match ending:
+        case HandedBack(ended_as="failed"):
+            return Failure(error, will_retry=row.attempt < row.max_attempts)
+        case Finished(outcome="failed"):
+            return Failure(error, will_retry=False)
+        case _:
+            return None
 
 
 def unknown_kind(kind: str, kinds: tuple[str, ...]) -> Finished:

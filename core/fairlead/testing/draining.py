@@ -25,8 +25,9 @@ def drain(
     first, then in the order they came, one at a time. What it puts off itself waits for another
     drain, except for a delay of 0: a back-off takes a random time. Handlers run in this process
     and thread, also with `process=True`; `concurrency` does not matter, and nothing happens at
-    a deadline. Coroutines share one event loop, in another thread if the test is a coroutine
-    itself. A repeat finds no more than what has fallen due meanwhile.
+    a deadline. The application's `on_error` is told of failures. Coroutines share one event
+    loop, in another thread if the test is a coroutine itself. A repeat finds no more than what
+    has fallen due meanwhile.
 
     Args:
         tasks: the application.

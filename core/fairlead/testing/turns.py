@@ -19,6 +19,7 @@ from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt
 from fairlead_worker.intake import Sorter
 from fairlead_worker.outcome import Completed, Finished, HandedBack
+from fairlead_worker.telling import Teller
 
 Said: TypeAlias = tuple[Outcome, Json, str | None]
 """What became of an attempt, its result, its error."""
@@ -31,6 +32,7 @@ class Turns:
         self._store = store
         self._caller = caller
         self._sorter = Sorter(tasks.handlers, self)
+        self._teller = Teller(tasks.on_error)
         self._endings: list[Ended] = []
         self._passed: set[int] = set()
         self._put_off: set[int] = set()
@@ -81,11 +83,15 @@ class Turns:
         self._store.lend()
         attempt.started_us = monotonic_ns() // 1000
         attempt.deadline_us = attempt.started_us + int(attempt.timeout_seconds * 1e6)
+        job = Job(attempt.row, attempt)
         try:
-            value = self._caller.call(attempt.handler, Job(attempt.row, attempt))
+            value = self._caller.call(attempt.handler, job)
             attempt.ending = outcome.of_value(value)
         except Exception as error:  # noqa: BLE001 - a handler may raise whatever it likes
             attempt.ending = outcome.of_error(error, None, attempt.timeout_seconds)
+            failure = outcome.failure(error, attempt.ending, attempt.row)
+            if failure is not None:
+                self._teller.tell(job, failure)
         except BaseException:
             attempt.ending = HandedBack("released", "its drain was interrupted")
             self._store.release(attempt)
