@@ -30,7 +30,9 @@ T = TypeVar("T")
 
 # Nobody's shell decides what a test sees; FAIRLEAD_TEST_* is how a person talks to the tests.
 for _name in list(os.environ):
-    if _name.startswith(("FAIRLEAD_", "OTEL_", "PG")) and not _name.startswith("FAIRLEAD_TEST_"):
+    if _name.startswith(("FAIRLEAD_", "OTEL_", "PG")) and not _name.startswith(
+        "FAIRLEAD_TEST_"
+    ):
         del os.environ[_name]
 
 # A shell's background job ignores SIGINT, and so would whatever the tests start and interrupt.

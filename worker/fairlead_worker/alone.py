@@ -111,7 +111,7 @@ class Loner:
         else:
             self._count += 1
             self._held = key  # before the attempt is, since it may end at once
-            orphans = self._intake.accept([found.row], alone=True)
+            orphans = self._intake.accept(connection, [found.row], alone=True)
             if orphans:
                 child_store.drop_orphans(connection, orphans)
                 self._end(key)

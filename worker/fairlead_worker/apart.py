@@ -48,10 +48,10 @@ class Process:
         ours, theirs = socket.socketpair()
         try:
             command = [sys.executable, "-m", "fairlead_worker.apart_main"]
-            command += ["--app", orders.app, "--fd", str(theirs.fileno())]
+            command += ["--app", orders.app, "--pool", orders.pool]
             command += ["--log-format", orders.log_format, "--log-level", orders.log_level]
             self._process = subprocess.Popen(
-                command,
+                [*command, "--fd", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 cwd=folder,
@@ -93,8 +93,14 @@ class Process:
         heard: Line = json.loads(line)
         return heard
 
-    def kill(self) -> int:
-        """End it, if it has not ended; return its exit code."""
+    def hang_up(self) -> None:
+        """Have it end by itself, once it has sent what it has traced."""
+        self._socket.close()
+
+    def kill(self, *, within_seconds: float = 0.0) -> int:
+        """End it, if it has not ended within that time; return its exit code."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(within_seconds)
         self._process.kill()
         self._socket.close()
         return self._process.wait()
@@ -183,18 +189,22 @@ class Apart:
     def _listen(self, process: Process, attempt: Attempt) -> Ending | None:
         """Speak with the process until the handler has ended or must be killed."""
         left_us = attempt.deadline_us - monotonic_ns() // 1000
+        trace = attempt.trace
         process.say(
             {
                 "do": "run",
                 "row": list(attempt.row),
                 "left_seconds": left_us / 1e6,
                 "timeout_seconds": attempt.timeout_seconds,
+                "trace": {} if trace is None else dict[str, Json](trace.headers),
             }
         )
         kill_at: float | None = None
         while kill_at is None or monotonic() < kill_at:
             line = process.hear()
             if line is not None and line["say"] == "ended":
+                if trace is not None and isinstance(line["raised"], dict):
+                    trace.raised = {name: str(each) for name, each in line["raised"].items()}
                 return from_line(line["ending"])
             if line is not None:
                 _heed(line, attempt)
@@ -203,10 +213,13 @@ class Apart:
                 process.say({"do": "stop", "why": attempt.stop})
         return _KILLED
 
-    def close(self) -> None:
-        """End the processes that are idle."""
+    def close(self, *, within_seconds: float) -> None:
+        """End the processes that are idle; they get so long for what they have traced."""
+        until = monotonic() + within_seconds
+        for process in self._idle:
+            process.hang_up()
         while self._idle:
-            self._idle.pop().kill()
+            self._idle.pop().kill(within_seconds=max(0.0, until - monotonic()))
 
 
 _KILLED = HandedBack("crashed", "it did not stop")

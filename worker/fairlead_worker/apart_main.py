@@ -10,16 +10,19 @@ import threading
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from fairlead import log, tasks
 from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
 from fairlead.lifeline import die_with_parent, leave_signals_to_parent
-from fairlead_worker import outcome
+from fairlead_worker import outcome, tracing
 from fairlead_worker.apart import Line, to_line
 from fairlead_worker.outcome import Ending, Stop
 from fairlead_worker.telling import Teller
+
+if TYPE_CHECKING:
+    from fairlead_worker.spans import Spans  # which needs an extra
 
 
 class Remote:
@@ -68,12 +71,14 @@ class Server:
     Args:
         app: the application.
         ours: the socket to the child.
+        spans: where spans of handlers go; None: nowhere.
     """
 
-    def __init__(self, app: tasks.Tasks, ours: socket.socket) -> None:
+    def __init__(self, app: tasks.Tasks, ours: socket.socket, spans: "Spans | None") -> None:
         self._handlers = app.handlers
         self._teller = Teller(app.on_error)
         self._socket = ours
+        self._spans = spans
         self._inbox: SimpleQueue[Line] = SimpleQueue()
         self._current: Remote | None = None
 
@@ -86,6 +91,9 @@ class Server:
                     self._inbox.put(line)
                 elif self._current is not None:
                     self._current.stop = cast("Stop", line["why"])
+        # What runs must not go on: its job may have another worker by now.
+        if self._spans is not None and self._current is None and self._inbox.empty():
+            self._spans.close(tracing.FLUSH_SECONDS)
         os._exit(0)
 
     def serve(self) -> None:
@@ -94,20 +102,22 @@ class Server:
             line = self._inbox.get()
             remote = Remote(self._socket, cast("float", line["left_seconds"]))
             self._current = remote
-            ending = Context().run(self._run, line, remote)
+            ended = Context().run(self._run, line, remote)
             self._current = None
-            remote.say({"say": "ended", "ending": to_line(ending)})
+            remote.say({"say": "ended", **ended})
 
-    def _run(self, line: Line, remote: Remote) -> Ending | None:
-        """Run one handler, in the context that was made for it."""
+    def _run(self, line: Line, remote: Remote) -> Line:
+        """Run one handler, in the context that was made for it; return how that ended."""
         row = Claimed._make(cast("list[Json]", line["row"]))
         handler = self._handlers.get(row.kind)
         if handler is None:
-            return outcome.unknown_kind(row.kind, tuple(self._handlers))
+            return _ended(outcome.unknown_kind(row.kind, tuple(self._handlers)))
         log.running.set(row)
+        if self._spans is not None:
+            self._spans.resume(cast("dict[str, str]", line["trace"]))
         job = Job(row, remote)
         try:
-            return outcome.of_value(handler.run(job))
+            return _ended(outcome.of_value(handler.run(job)))
         except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
             seconds = cast("float", line["timeout_seconds"])
             ending = outcome.of_error(error, remote.stop, seconds)
@@ -115,14 +125,20 @@ class Server:
             failure = outcome.failure(error, ending, row, timed_out_seconds=late)
             if failure is not None:
                 self._teller.tell(job, failure)
-            return ending
+            if failure is None or self._spans is None:
+                return _ended(ending)
+            return _ended(ending, dict[str, Json](self._spans.raised(failure)))
+
+
+def _ended(ending: Ending | None, raised: Json = None) -> Line:
+    return {"ending": to_line(ending), "raised": raised}
 
 
 def main() -> int:
     """Serve one child until it hangs up."""
     die_with_parent()
     parser = argparse.ArgumentParser()
-    for name in ("--app", "--log-format", "--log-level"):
+    for name in ("--app", "--pool", "--log-format", "--log-level"):
         parser.add_argument(name, required=True)
     parser.add_argument("--fd", type=int, required=True)
     arguments = parser.parse_args()
@@ -136,7 +152,7 @@ def main() -> int:
         sys.stderr.write(f"fairlead: {error}\n")
         return 2
     log.mark_records()
-    server = Server(app, ours)
+    server = Server(app, ours, tracing.start(arguments.pool))
     # The child may have died meanwhile; then `listen` ends this process.
     with contextlib.suppress(OSError):
         ours.sendall(b'{"say":"ready"}\n')

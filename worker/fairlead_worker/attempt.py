@@ -3,12 +3,16 @@
 from asyncio import Task
 from datetime import UTC, datetime, timedelta
 from time import monotonic_ns
-from typing import Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from fairlead.job import Claimed
 from fairlead.tasks import Handler
 from fairlead_worker.keys import Key
 from fairlead_worker.outcome import Ending, Stop
+
+if TYPE_CHECKING:
+    from fairlead_worker.origins import Origin
+    from fairlead_worker.spans import Trace  # which needs an extra
 
 Where: TypeAlias = Literal["loop", "thread", "process", "alone"]
 """Where its handler runs; alone is in another child, which the parent starts."""
@@ -31,7 +35,8 @@ class Attempt:
 
     Times are microseconds of CLOCK_MONOTONIC, 0 before they are known. Fields are written by
     one thread at a time: the claimer's, then the one that runs the handler, then the
-    finisher's. `stop` is written once, by the event loop.
+    finisher's. `stop` is written once, by the event loop. `origin` and `trace` are for traces
+    alone, and stay None where there are none.
     """
 
     __slots__ = (
@@ -44,12 +49,15 @@ class Attempt:
         "ending",
         "handler",
         "job_id",
+        "origin",
         "row",
         "slot",
+        "stale",
         "started_us",
         "stop",
         "task",
         "token",
+        "trace",
         "where",
     )
 
@@ -65,7 +73,9 @@ class Attempt:
         self.ending: Ending | None = None
         self.stop: Stop | None = None
         self.task: Task[None] | None = None
-        self.completed = self.counted = False
+        self.completed = self.counted = self.stale = False
+        self.origin: Origin | None = None
+        self.trace: Trace | None = None
 
     @property
     def key(self) -> Key:

@@ -19,7 +19,7 @@ from fairlead import log, store, tasks
 from fairlead.lifeline import die_with_parent, leave_signals_to_parent
 from fairlead.settings import DatabaseSettings, explain
 from fairlead.store import Connection
-from fairlead_worker import wire
+from fairlead_worker import tracing, wire
 from fairlead_worker.alone import Loner
 from fairlead_worker.apart import Apart
 from fairlead_worker.attempt import Attempt
@@ -32,10 +32,12 @@ from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.intake import Intake, Sorter
 from fairlead_worker.ledger import Ledger
+from fairlead_worker.origins import Origins
 from fairlead_worker.outcome import HandedBack, Stop
 from fairlead_worker.slots import Slots
 from fairlead_worker.tally import Tally
 from fairlead_worker.telling import Teller
+from fairlead_worker.tracing import FLUSH_SECONDS
 from fairlead_worker.watch import Watch
 
 _STOP_SECONDS = 0.8
@@ -67,6 +69,7 @@ class Child:
         self._claims_rest = False
         ledger = Ledger(orders.ledger_fd, orders.concurrency)
         self._slots = Slots(orders.concurrency, ledger)
+        self._spans = tracing.start(orders.pool)
         self._tally = Tally(orders.wait_bounds)
         self._counts = Counts(self._tally, self._control.say)
         self._apart = Apart(orders)
@@ -77,6 +80,7 @@ class Child:
             self._counts,
             emptied=self._emptied,
             stop=self._stop_soon,
+            written=None if self._spans is None else self._spans.written,
         )
         self._executor = Executor(
             self._loop,
@@ -86,6 +90,7 @@ class Child:
             lend=self._lend,
             filled=self._watch.arm,
             tell=Teller(app.on_error).tell,
+            spans=self._spans,
         )
         self._claimer = self._make_claimer()
 
@@ -93,7 +98,8 @@ class Child:
         orders = self._orders
         open_one = partial(self._open, "worker claims")
         sorter = Sorter(self._app.handlers, self._finisher.reports)
-        intake = Intake(sorter, self._slots, self._executor, self._finisher)
+        origins = None if self._spans is None else Origins()
+        intake = Intake(sorter, self._slots, self._executor, self._finisher, origins=origins)
         if orders.alone:
             return Loner(
                 open_one,
@@ -127,8 +133,10 @@ class Child:
         self._loop.run_until_complete(self._over)
         self._finisher.stop()
         self._counts.close_second(())
-        self._apart.close()
+        self._apart.close(within_seconds=0.0 if self._spans is None else FLUSH_SECONDS)
         self._control.say(wire.Drained())
+        if self._spans is not None:
+            self._spans.close(FLUSH_SECONDS)
         if self._slots.held:
             _exit_now()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())

@@ -49,6 +49,23 @@ def claim(
     return [Claimed._make(row) for row in rows]
 
 
+class OriginRow(NamedTuple):
+    """A job's beginning, and its last attempt that did not end it, if there was one."""
+
+    job_id: int
+    created_us: int
+    token: int | None
+    attempt: int | None
+    ended_as: str | None
+
+
+def origins(connection: Connection, ids: Iterable[int]) -> list[OriginRow]:
+    """Read what the traces of these jobs go by."""
+    values = {"ids": integers(ids)}
+    rows = connection.execute(load("fairlead_worker", "origins"), values).fetchall()
+    return [OriginRow._make(row) for row in rows]
+
+
 class Claimable(NamedTuple):
     """What an idle worker sees."""
 

@@ -211,7 +211,7 @@ class Claimer:
         if self._said_idle:
             self._said_idle = False
             self._line.say(wire.Busy())
-        orphans = self._intake.accept(rows)
+        orphans = self._intake.accept(connection, rows)
         if orphans:
             child_store.drop_orphans(connection, orphans)
 

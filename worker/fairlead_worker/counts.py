@@ -82,7 +82,7 @@ class Counts:
 
     def _tell_failure(self, attempt: Attempt, became: str) -> None:
         """Log the first line of an error; the database has the rest."""
-        ending = attempt.ending
+        ending, trace = attempt.ending, attempt.trace
         error = ending.error if isinstance(ending, Finished | HandedBack) else None
         self._log.warning(
             "attempt.failed",
@@ -93,6 +93,7 @@ class Counts:
             attempt=attempt.row.attempt,
             became=became,
             error=(error or "").split("\n", 1)[0],
+            **({} if trace is None else {"trace_id": trace.trace_id, "span_id": trace.span_id}),
         )
 
     def _started(self, attempt: Attempt) -> Kind:

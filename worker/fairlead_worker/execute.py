@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextvars import Context
 from queue import SimpleQueue
 from time import monotonic_ns
-from typing import TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 from fairlead import log
 from fairlead.job import Job
@@ -25,6 +25,9 @@ from fairlead_worker.eager import Loop
 from fairlead_worker.ledger import ASYNC, PROCESS, THREAD
 from fairlead_worker.outcome import Failure
 from fairlead_worker.slots import Slots
+
+if TYPE_CHECKING:
+    from fairlead_worker.spans import Spans  # which needs an extra
 
 Takes: TypeAlias = Callable[[Attempt], None]
 Apart: TypeAlias = Callable[[Attempt, Callable[[], bool]], BaseException | None]
@@ -47,6 +50,7 @@ class Executor:
         lend: hands an attempt over to the parent, which runs it alone.
         filled: called when slots were filled.
         tell: tells the application of a failure, in the context of the handler.
+        spans: traces attempts; None: nobody does.
     """
 
     def __init__(
@@ -59,6 +63,7 @@ class Executor:
         lend: Takes,
         filled: Callable[[], None],
         tell: Callable[[Job, Failure], None],
+        spans: "Spans | None",
     ) -> None:
         self._loop = loop
         self._slots = slots
@@ -67,6 +72,7 @@ class Executor:
         self._lend = lend
         self._filled = filled
         self._tell = tell
+        self._spans = spans
         self._inbox: SimpleQueue[Attempt] = SimpleQueue()
         self._resting: deque[None] = deque()
         self._threads = 0
@@ -124,7 +130,7 @@ class Executor:
     async def _on_loop(self, attempt: Attempt) -> None:
         if self._begin(attempt, ASYNC):
             run = cast("Coroutines", attempt.handler.run)
-            log.running.set(attempt.row)
+            self._enter(attempt)
             try:
                 value = await run(Job(attempt.row, attempt))
                 if value is not None:
@@ -171,7 +177,7 @@ class Executor:
 
     def _call(self, attempt: Attempt) -> None:
         """Run a function, in the context that was made for it."""
-        log.running.set(attempt.row)
+        self._enter(attempt)
         try:
             value = attempt.handler.run(Job(attempt.row, attempt))
             if value is not None:
@@ -181,7 +187,7 @@ class Executor:
 
     def _fail(self, error: BaseException, attempt: Attempt) -> None:
         """Take this for what a handler raised, in a context that was made for it."""
-        log.running.set(attempt.row)
+        self._enter(attempt)
         self._failed(error, attempt)
 
     def _following(self, slot: int) -> Attempt | None:
@@ -209,7 +215,15 @@ class Executor:
         if now_us - attempt.arrived_us > LATE_US:
             attempt.desk.extend(attempt, seconds)
         self._slots.note(attempt, flags)
+        if self._spans is not None:
+            self._spans.begin(attempt)
         return True
+
+    def _enter(self, attempt: Attempt) -> None:
+        """Have the context know what runs in it: logs and spans ask."""
+        log.running.set(attempt.row)
+        if self._spans is not None:
+            self._spans.enter(attempt)
 
     def _failed(self, error: BaseException, attempt: Attempt) -> None:
         """Give an attempt the ending that this means, and tell of it if it is a failure."""
@@ -217,12 +231,16 @@ class Executor:
         seconds = attempt.timeout_seconds if attempt.stop == "timeout" else None
         failure = outcome.failure(error, ending, attempt.row, timed_out_seconds=seconds)
         if failure is not None:
+            if self._spans is not None:
+                self._spans.failed(attempt, failure)
             self._tell(Job(attempt.row, attempt), failure)
 
     def _over(self, attempt: Attempt) -> None:
         attempt.ended_us = monotonic_ns() // 1000
         if attempt.completed:
             attempt.ending = outcome.completed(attempt.ending)
+        if self._spans is not None:
+            self._spans.over(attempt)
         self._ended(attempt)
         waiter = self._slots.over(attempt)
         if waiter is not None:

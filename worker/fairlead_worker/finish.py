@@ -41,6 +41,7 @@ class Finisher:
         counts: counts what is written.
         emptied: called when nothing is held any more.
         stop: called with an attempt that turns out to be cancelled or to have lost its job.
+        written: called with attempts whose endings need no more writing; None: nobody asks.
     """
 
     def __init__(
@@ -51,11 +52,13 @@ class Finisher:
         *,
         emptied: Callable[[], None],
         stop: Callable[[Attempt, Stop], None],
+        written: Callable[[list[Attempt]], None] | None,
     ) -> None:
         self._slots = slots
         self._counts = counts
         self._emptied = emptied
         self._stop_attempt = stop
+        self._written = written
         self._stop = threading.Event()
         self._writer = Writer(open_one, self._stop, counts, slots=slots)
         self._reminder = Reminder()
@@ -136,6 +139,8 @@ class Finisher:
         written = self._writer.write(said)
         if self._stop.is_set():
             return
+        if self._written is not None:
+            self._written(written + unsaid)
         self._forget_progress(written)
         self._slots.settle(written)
         self._slots.settle(unsaid)

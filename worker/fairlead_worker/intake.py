@@ -6,12 +6,14 @@ from dataclasses import replace
 from time import monotonic_ns
 
 from fairlead.job import Claimed
+from fairlead.store import Connection
 from fairlead.tasks import Handler
 from fairlead_worker import outcome
 from fairlead_worker.attempt import Attempt, Desk
 from fairlead_worker.execute import Executor
 from fairlead_worker.finish import Finisher
 from fairlead_worker.keys import Key
+from fairlead_worker.origins import Origins
 from fairlead_worker.slots import Slots
 
 
@@ -87,22 +89,35 @@ class Intake:
         slots: holds them.
         executor: runs them.
         finisher: writes the endings of those that do not run.
+        origins: reads what their traces go by; None where there are no traces.
     """
 
     def __init__(
-        self, sorter: Sorter, slots: Slots, executor: Executor, finisher: Finisher
+        self,
+        sorter: Sorter,
+        slots: Slots,
+        executor: Executor,
+        finisher: Finisher,
+        *,
+        origins: Origins | None,
     ) -> None:
         self._sorter = sorter
         self._slots = slots
         self._executor = executor
         self._finisher = finisher
+        self._origins = origins
 
-    def accept(self, rows: Iterable[Claimed], *, alone: bool = False) -> list[Key]:
+    def accept(
+        self, connection: Connection, rows: Iterable[Claimed], *, alone: bool = False
+    ) -> list[Key]:
         """Hold a claimed batch and have it run; return the rows whose jobs are gone.
 
         Rows that are to run alone go to the parent, unless this child is the one that is alone.
+        The connection is the one on which they were claimed.
         """
         found = self._sorter.sort(rows)
+        if self._origins is not None:
+            self._origins.give(connection, found.to_run)
         for attempt in found.to_run if alone else ():
             attempt.where = attempt.handler.runs_on
         self._slots.take(found.to_run)

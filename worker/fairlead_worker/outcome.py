@@ -110,7 +110,7 @@ def _of_error(
         return HandedBack("failed", _timed_out(error, timeout_seconds))
     match error:
         case errors.Discard():
-            return Finished("failed", None, clean(_words(error) or "discarded"))
+            return Finished("failed", None, clean(words(error) or "discarded"))
         case errors.Snooze():
             return HandedBack("snoozed", None, error.for_seconds)
         case _:
@@ -163,6 +163,33 @@ def failure(
             return None
 
 
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a trace says of an ending."""
+
+    ended_as: str
+    failed: bool = False
+    error: str | None = None
+
+
+def in_words(ending: Ending | None) -> Said:
+    """Return what a trace says of an ending.
+
+    Of a handler that finished its job itself, this says how the handler left.
+    """
+    match ending:
+        case None:
+            return Said("succeeded")
+        case Unsaid():
+            return Said("lost")
+        case Completed(or_else=other):
+            return Said("succeeded") if other is _NOT_COMMITTED else in_words(other)
+        case Finished(outcome=how, error=error):
+            return Said(how, how == "failed", error)
+        case HandedBack(ended_as=how, error=error):
+            return Said(how, how in {"failed", "crashed"}, error)
+
+
 def unknown_kind(kind: str, kinds: tuple[str, ...]) -> Finished:
     """Return the ending of a job for which this application has no handler."""
     known = ", ".join(sorted(kinds)) or "none"
@@ -177,8 +204,8 @@ def describe(error: BaseException) -> str:
     The frames are where it came from, which is the first one of the handler's own code, and
     where it happened, which are the last ones.
     """
-    words, name = _words(error), type(error).__qualname__
-    head = f"{name}: {words}" if words else name
+    said, name = words(error), type(error).__qualname__
+    head = f"{name}: {said}" if said else name
     tail = "\n".join(_frames(error))
     room = ERROR_BYTES_MAX - len(tail.encode()) - 1
     return f"{clean(head, bytes_max=room)}\n{tail}".rstrip()
@@ -209,7 +236,8 @@ def _line(frame: FrameType, line: int) -> str:
     return f"  {path.decode(errors='ignore')}:{line} in {name}"
 
 
-def _words(error: BaseException) -> str:
+def words(error: BaseException) -> str:
+    """Return an error's message, whatever its own code does."""
     try:
         return str(error)
     except Exception as broken:  # noqa: BLE001 - an exception's own code may raise whatever

@@ -205,7 +205,10 @@ class Writer:
         good = held | on_record
         self._counts.finished([each for each in finals + completed if each.token in good])
         self._counts.handed_back(backs, became)
-        self._counts.stale([each for each in stale if each.token not in on_record])
+        lost = [each for each in stale if each.token not in on_record]
+        for each in lost:
+            each.stale = True
+        self._counts.stale(lost)
         self._set_aside([each for each in batch if each.token in locked])
         undone = [each for each in completed if each.token not in on_record]
         left = locked.union(each.token for each in undone)
