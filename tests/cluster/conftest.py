@@ -4,6 +4,7 @@ import re
 import subprocess
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import psycopg
 import pytest
@@ -97,6 +98,14 @@ def db(release: Release, opened: str) -> Iterator[Connection[TupleRow]]:
         yield connection
 
 
+def autoscale_of(policy: Object) -> Object:
+    """Return what a policy says of the pool `default`."""
+    pools = cast("list[Object]", policy["pools"])
+    return next(
+        cast("Object", each["autoscale"]) for each in pools if each["name"] == "default"
+    )
+
+
 @contextmanager
 def forwarded(release: Release, pod: str, port: int) -> Generator[int]:
     """Yield the port of this machine behind which a pod's is."""
@@ -120,12 +129,14 @@ def _listening(release: Release, *words: str) -> Generator[int]:
         f"--namespace={release.namespace}",
         *words,
     ]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             assert process.stdout is not None
             said = process.stdout.readline()
             match = _LISTENS.search(said)
-            assert match is not None, f"kubectl {words[0]} said {said!r}"
+            assert match is not None, f"kubectl {' '.join(words)} said {said!r}"
             yield int(match[1])
         finally:
             process.kill()

@@ -6,6 +6,8 @@ The tests go on with one release, in the order in which they stand here. Each fa
 
 import secrets
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from itertools import pairwise
 from time import monotonic
 from typing import cast
 
@@ -15,9 +17,9 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from fairlead.dev.postgres import Server
-from tests.support import cluster, jobs, nodes
+from tests.support import cluster, jobs, nodes, recovery
 from tests.support.chart import Object, at
-from tests.support.cluster import NAMED, POOL, Release
+from tests.support.cluster import AUTOSCALER, NAMED, POOL, Release
 from tests.support.databases import fast_folder, running_server
 from tests.support.leaders import (
     TAKEOVER_SECONDS,
@@ -26,7 +28,7 @@ from tests.support.leaders import (
     kill,
     processes,
 )
-from tests.support.sightings import Record, is_ready, was_ready
+from tests.support.sightings import Record, is_going, is_ready, uid
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -39,6 +41,7 @@ pytestmark = pytest.mark.timeout(cluster.TIMEOUT_SECONDS)
 FAULT_SECONDS = cluster.FAULT_SECONDS
 
 WAITS = "password authentication failed"
+WAITING = ("scheduler", "autoscaler", "worker", "migrate")
 PASSWORD = secrets.token_hex(12)
 PROGRAMS = ("scheduler", "worker", "autoscaler", "enqueue")
 VALUES: Object = {
@@ -122,15 +125,6 @@ def db(outside: Server) -> Iterator[Connection[TupleRow]]:
         yield connection
 
 
-def wrongly_gone(record: Record) -> list[str]:
-    """Return the pods that were told to go while they were ready: none was empty."""
-    return [
-        each.name
-        for each in record.told_to_go()
-        if was_ready(record, each.uid) and is_ready(each.object)
-    ]
-
-
 def logs(release: Release, component: str) -> str:
     """Return what a component's pods have logged; nothing while none has started."""
     label = f"--selector=app.kubernetes.io/component={component}"
@@ -153,9 +147,9 @@ def test_a_wrong_secret_is_waited_out_and_what_is_waited_for_is_said(
     release.install(VALUES, waits=False)
 
     until(
-        lambda: WAITS in logs(release, "scheduler") and WAITS in logs(release, "autoscaler"),
+        lambda: all(WAITS in logs(release, each) for each in WAITING),
         what="programs that say what they wait for",
-        seconds=60,
+        seconds=90,
     )
     assert not [each for each in release.pods("scheduler") if is_ready(each)]
     assert not [each for each in release.pods("worker") if is_ready(each)]
@@ -163,9 +157,7 @@ def test_a_wrong_secret_is_waited_out_and_what_is_waited_for_is_said(
     write_secret(release, urls(outside, PASSWORD))
     # A change of the pod has its files written at once, and not within the kubelet's minute.
     release.kubectl("annotate", "pods", "--all", "fairlead-test/looked=again")
-    for deployment in (f"{NAMED}-scheduler", f"{NAMED}-autoscaler", POOL):
-        words = ("rollout", "status", f"deployment/{deployment}", "--timeout=120s")
-        release.kubectl(*words, seconds=130)
+    release.await_rollout(f"{NAMED}-scheduler", AUTOSCALER, POOL)
     assert {0} == {restarts(each) for each in release.pods("scheduler")}
 
 
@@ -182,7 +174,7 @@ def test_a_leader_that_is_killed_is_followed_within_13_seconds(
     figures["leader killed: to another one"] = monotonic() - killed
     assert figures["leader killed: to another one"] <= TAKEOVER_SECONDS
     assert 24 == load.await_end().succeeded
-    assert [] == wrongly_gone(record)
+    assert [] == record.taken_while_ready()
 
 
 @on_this_node
@@ -205,55 +197,69 @@ def test_a_leader_that_is_frozen_is_followed_and_writes_nothing_when_it_goes_on(
     )
     assert follower == release.leader()
     assert 24 == load.await_end().succeeded
-    assert [] == wrongly_gone(record)
+    assert [] == record.taken_while_ready()
 
 
 @on_this_node
 def test_a_frozen_api_server_takes_no_pod_away(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
-    """While the API server hangs jobs run on; when it answers, pods are added at once."""
-    with nodes.alone():
+    """While the API server hangs jobs run on; when it answers, pods are added."""
+    with recovery.undisturbed():
+        await_empty(release)
         jobs.inserted(db, 4, seconds=1).await_end()
+        asked = release.replicas()
         with nodes.frozen(nodes.of_component("kube-apiserver")):
-            load = jobs.inserted(db, 40, seconds=3)
+            load = jobs.inserted(db, 64, seconds=FAULT_SECONDS / 4)
             held_for(db, FAULT_SECONDS)
-            assert load.ended().succeeded > 0
-        answers = monotonic()
-        await_leader(release)
-        figures["API server frozen: from its answer to a leader"] = monotonic() - answers
+            assert 0 < load.ended().succeeded < 64
+        goes_on, since = monotonic(), datetime.now(UTC)
+        recovery.await_renewed(release, since=since)
+        figures["API server frozen: from its going on to a leader"] = monotonic() - goes_on
+        until(lambda: release.replicas() > asked, what="more pods", seconds=60)
+        figures["API server frozen: from its going on to more pods"] = monotonic() - goes_on
 
-    assert (40, 1) == ((ended := load.await_end()).succeeded, ended.attempts)
-    assert [] == wrongly_gone(record)
+    ended = load.await_end(seconds=120 + FAULT_SECONDS)
+    assert (64, 1) == (ended.succeeded, ended.attempts)
+    assert {} == load.cut_short()
+    assert [] == record.taken_while_ready()
 
 
 def test_a_stopped_database_takes_no_pod_away_and_no_job(
     release: Release, outside: Server, record: Record, figures: dict[str, float]
 ) -> None:
     """While PostgreSQL is away every pod stays; when it is back, work goes on."""
+    await_empty(release)
     with psycopg.connect(outside.url, autocommit=True) as db:
-        long = jobs.inserted(db, 6, seconds=FAULT_SECONDS / 2)
+        long = jobs.inserted(db, 6, seconds=FAULT_SECONDS)
         long.await_running(6)
-        until(lambda: _is_settled(release), what="pods as many as asked for", seconds=60)
-        asked = release.replicas()
-    outside.stop()
+        working = long.pods()
     stopped = monotonic()
+    outside.stop()
     try:
         until(
             lambda: monotonic() - stopped >= FAULT_SECONDS,
             what="the length of the outage",
             seconds=FAULT_SECONDS + 5,
         )
-        assert asked == release.replicas()
+        assert working <= {uid(each) for each in release.pods("worker") if not is_going(each)}
     finally:
         outside.start()
     answers = monotonic()
+    asked = record.scales()
 
     with psycopg.connect(outside.url, autocommit=True) as db:
         jobs.inserted(db, 1, seconds=0).await_end()
         figures["PostgreSQL stopped: from its answer to a job's end"] = monotonic() - answers
-        assert 6 == jobs.Jobs(db, long.ids).await_end().succeeded
-    assert [] == wrongly_gone(record)
+        ended = jobs.Jobs(db, long.ids).await_end(seconds=120 + FAULT_SECONDS)
+    assert 6 == ended.succeeded
+    lowered = [
+        now
+        for (_, former), (when, now) in pairwise(asked)
+        if now < former and stopped < when < answers
+    ]
+    assert [] == lowered
+    assert [] == record.taken_while_ready()
 
 
 def test_a_pod_that_is_deleted_by_force_loses_no_job(
@@ -270,7 +276,7 @@ def test_a_pod_that_is_deleted_by_force_loses_no_job(
     until(load.cut_short, what="the end of what ran in the pod", seconds=60)
     figures["pod deleted by force: to the end of its attempts"] = monotonic() - deleted
     assert 6 == load.await_end().succeeded
-    assert [] == [each for each in wrongly_gone(record) if each != pod]
+    assert [] == [each for each in record.taken_while_ready() if each != pod]
 
 
 @on_this_node
@@ -278,30 +284,38 @@ def test_a_frozen_kubelet_has_no_busy_pod_taken(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
     """While the kubelet hangs nobody reports drained, and so nobody is taken away."""
-    with nodes.alone():
-        load = jobs.inserted(db, 30, seconds=2)
+    with recovery.undisturbed():
+        await_empty(release)
+        busy = jobs.inserted(db, 4, seconds=FAULT_SECONDS + 20)
+        busy.await_running(4)
+        load = jobs.inserted(db, 60, seconds=2)
         load.await_running(8)
         with nodes.frozen(nodes.of_component("kubelet")):
             held_for(db, FAULT_SECONDS)
-            here = {str(at(each, "metadata", "uid")) for each in release.pods("worker")}
-            told = {each.uid for each in record.told_to_go() if is_ready(each.object)}
-            assert set() == here & told
+            assert 4 == busy.running()
+            working = busy.pods()
+            here = {uid(each) for each in release.pods("worker")}
+            told = record.told_to_go()
+            assert working <= here
+            assert set() == working & {each.uid for each in told}
+            assert set() == here & {each.uid for each in told if is_ready(each.object)}
+            asked = release.replicas()
         goes_on = monotonic()
+        until(lambda: release.replicas() < asked, what="fewer pods", seconds=120)
+        figures["kubelet frozen: from its going on to a pod less"] = monotonic() - goes_on
 
-    assert (30, 1) == ((ended := load.await_end()).succeeded, ended.attempts)
-    until(
-        lambda: release.replicas() == 0,
-        what="an empty pool after the kubelet went on",
-        seconds=120,
-    )
-    figures["kubelet frozen: from its going on to an empty pool"] = monotonic() - goes_on
-    assert [] == wrongly_gone(record)
+    for each in (busy, load):
+        ended = each.await_end()
+        assert (len(each.ids), 1) == (ended.succeeded, ended.attempts)
+        assert {} == each.cut_short()
+    assert [] == record.taken_while_ready()
 
 
 def test_a_second_writer_is_reported_and_not_fought(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
     """Another writer of `/scale` is named, and what it wrote stays for a minute."""
+    await_empty(release)
     jobs.inserted(db, 1, seconds=0).await_end()
     begun = monotonic()
     release.kubectl("scale", f"deployment/{POOL}", "--replicas=3")
@@ -315,6 +329,7 @@ def test_a_second_writer_is_reported_and_not_fought(
     assert 80 == jobs.inserted(db, 80, seconds=3).await_end().succeeded
     counts = [count for when, count in record.scales() if when > begun]
     assert [3] == counts[counts.index(3) :]
+    assert [] == record.taken_while_ready()
 
 
 BUSIEST = """
@@ -327,6 +342,6 @@ def held_for(db: Connection[TupleRow], seconds: float) -> None:
     db.execute("SELECT pg_sleep(%s)", [seconds])
 
 
-def _is_settled(release: Release) -> bool:
-    pods = release.pods("worker")
-    return len(pods) == release.replicas() and all(is_ready(each) for each in pods)
+def await_empty(release: Release) -> None:
+    """Wait until the pool is to have no pod, so that what comes makes it grow from there."""
+    until(lambda: release.replicas() == 0, what="an empty pool", seconds=150)

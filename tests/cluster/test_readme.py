@@ -66,6 +66,7 @@ def test_the_readmes_lines_bring_a_first_finished_job_and_a_dashboard(
     assert 0 == done.returncode, done.stderr
     assert "Succeeded" in done.stdout
     label = "--selector=grafana_dashboard=1"
-    (board,) = cast("list[Object]", release.got("configmaps", label)["items"])
-    (text,) = cast("dict[str, str]", board["data"]).values()
-    assert at(json.loads(text), "panels")
+    boards = cast("list[Object]", release.got("configmaps", label)["items"])
+    texts = [text for each in boards for text in cast("dict[str, str]", each["data"]).values()]
+    assert texts
+    assert all(at(json.loads(text), "panels") for text in texts)

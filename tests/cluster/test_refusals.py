@@ -1,4 +1,4 @@
-"""What helm refuses before anything is installed, with the fields' names."""
+"""What is refused before anything is installed: bad values by helm, pods by the namespace."""
 
 import pytest
 
@@ -26,3 +26,9 @@ def test_helm_names_the_fields_of_bad_values(release: Release) -> None:
     named = {each for each in ("replicas", "concurency", "objective", "mode") if each in said}
     assert {"replicas", "concurency", "objective", "mode"} == named
     assert [] == release.got("deployments")["items"]
+
+
+def test_the_namespace_refuses_a_pod_that_may_do_more_than_ours(release: Release) -> None:
+    """Releases start in namespaces that enforce the restricted profile: others' pods do not."""
+    with pytest.raises(CommandFailed, match='violates PodSecurity "restricted'):
+        release.kubectl("run", "free", f"--image={cluster.IMAGE}", "--restart=Never")

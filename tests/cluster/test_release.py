@@ -12,11 +12,11 @@ import yaml
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.cluster.conftest import VALUES
+from tests.cluster.conftest import VALUES, autoscale_of
 from tests.support import cluster, jobs
 from tests.support.chart import Json, Object, at
-from tests.support.cluster import NAMED, POOL, RELEASE, Release
-from tests.support.sightings import Record, is_ready, was_ready
+from tests.support.cluster import AUTOSCALER, NAMED, POOL, RELEASE, Release
+from tests.support.sightings import Record, is_going, is_ready, uid
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -29,6 +29,9 @@ OBJECTIVE_SECONDS = 30.0
 
 EDITED_MAX = 5
 """Pods of the pool once the policy was edited; the values say 6."""
+
+WRITES_AS = "fairlead-autoscaler"
+"""The autoscaler's name among those who own fields."""
 
 INSERT = """
     INSERT INTO fairlead.jobs (kind, tenant) SELECT 'hello', 'psql' FROM generate_series(1, 20)
@@ -55,17 +58,7 @@ def before(release: Release) -> set[str]:
 
 def at_zero(release: Release) -> None:
     """Wait until the pool has no pod any more, not even one that is going."""
-    until(
-        lambda: (
-            not [
-                each
-                for each in release.pods("worker")
-                if at(each, "metadata", "labels", "fairlead/pool") == "default"
-            ]
-        ),
-        what="the end of the pool's last pod",
-        seconds=120,
-    )
+    until(lambda: not pool_pods(release), what="the end of the pool's last pod", seconds=120)
 
 
 def test_what_psql_inserts_runs(release: Release, db: Connection[TupleRow]) -> None:
@@ -92,7 +85,7 @@ def test_a_live_policy_is_in_force_within_two_seconds_and_restarts_nothing(
 ) -> None:
     """An edit of the policy is effective within 2 s, without rolling a pod."""
     edited = document(release)
-    cast("Object", at(edited, "pools", 0, "autoscale"))["max"] = EDITED_MAX
+    autoscale_of(edited)["max"] = EDITED_MAX
     before = rolled(release)
 
     begun = monotonic()
@@ -155,13 +148,13 @@ def test_without_load_drained_pods_go_until_none_is_left(
     release: Release, db: Connection[TupleRow], record: Record
 ) -> None:
     """When load is gone pods are removed, down to zero, each after it reported not ready."""
-    long = jobs.inserted(db, 5, seconds=cluster.JOB_SECONDS)
+    long = jobs.inserted(db, 5, seconds=20)
+    long.await_running(1)
 
     at_zero(release)
 
-    gone = [each for each in record.told_to_go() if was_ready(record, each.uid)]
-    assert gone
-    assert [] == [each.name for each in gone if is_ready(each.object)]
+    assert record.went()
+    assert [] == record.taken_while_ready()
     assert (5, 1) == (long.ended().succeeded, long.ended().attempts)
     assert 0 == record.scales()[-1][1]
     assert [] == db.execute(CUT_SHORT).fetchall()
@@ -184,23 +177,57 @@ def test_from_zero_a_pod_is_asked_for_within_a_second_of_the_commit(
     assert asked <= 1.0
 
 
-def test_scale_in_rollout_and_upgrade_cut_no_job_short(
+def test_scale_in_cuts_no_job_short(
+    release: Release, db: Connection[TupleRow], record: Record
+) -> None:
+    """Jobs that run while pods are taken away: 0 interrupted, 0 lost."""
+    load = jobs.inserted(db, 150, seconds=3)
+    until(
+        lambda: sum(is_ready(each) for each in pool_pods(release)) >= 3,
+        what="three pods at work",
+        seconds=90,
+    )
+    # Behind the load, and fewer than pods: when it has gone there are pods without a job.
+    long = jobs.inserted(db, 2, seconds=cluster.JOB_SECONDS)
+    long.await_running(2, seconds=120)
+    asked = release.replicas()
+
+    until(
+        lambda: release.replicas() < asked,
+        what="a pod less while jobs run",
+        seconds=cluster.JOB_SECONDS,
+    )
+    assert (2, 0) == (long.running(), long.ended().succeeded)
+
+    for each in (load, long):
+        ended = each.await_end()
+        assert (len(each.ids), 1) == (ended.succeeded, ended.attempts)
+        assert {} == each.cut_short()
+    assert [] == record.taken_while_ready()
+
+
+def test_a_new_image_by_an_upgrade_cuts_no_job_short(
     release: Release, db: Connection[TupleRow]
 ) -> None:
-    """Jobs that run through scale-in, a new image and an upgrade: 0 interrupted, 0 lost."""
-    long = jobs.inserted(db, 10, seconds=cluster.JOB_SECONDS)
-    short = jobs.inserted(db, 60, seconds=1)
-    long.await_running(10)
-    short.await_end()
+    """Jobs that run through an upgrade, and the rollout that comes of it: 0 lost, 0 cut."""
+    assert {WRITES_AS} == scaled_by(release)
+    long = jobs.inserted(db, 4, seconds=cluster.JOB_SECONDS)
+    long.await_running(4)
 
     release.upgrade({**VALUES, "image": cluster.image(cluster.NEXT_IMAGE)})
 
+    until(
+        lambda: {uid(each) for each in pool_pods(release) if is_going(each)} & long.pods(),
+        what="a pod that was told to go and runs a job to its end",
+        seconds=cluster.JOB_SECONDS,
+    )
+    release.await_rollout(f"{NAMED}-scheduler", AUTOSCALER, POOL)
     ended = long.await_end()
-    assert (10, 1) == (ended.succeeded, ended.attempts)
-    assert {} == long.cut_short() == short.cut_short()
+    assert (4, 1) == (ended.succeeded, ended.attempts)
+    assert {} == long.cut_short()
     await_image(release, cluster.NEXT_IMAGE)
     assert EDITED_MAX == edited_max(release, db)
-    assert {"fairlead-autoscaler"} == scaled_by(release)
+    assert {WRITES_AS} == scaled_by(release)
 
 
 def test_a_rollback_brings_the_old_image_and_keeps_the_live_policy(
@@ -242,10 +269,19 @@ def objects(release: Release) -> set[str]:
     return set(release.kubectl("get", ",".join(kinds), "--output=name").split())
 
 
+def pool_pods(release: Release) -> list[Object]:
+    """Return the pods of the pool that is scaled, ending ones too."""
+    return [
+        each
+        for each in release.pods("worker")
+        if at(each, "metadata", "labels", "fairlead/pool") == "default"
+    ]
+
+
 def rolled(release: Release) -> set[str]:
     """Return what a rollout makes anew: every ReplicaSet, and the pods that are not scaled."""
     kept = ("scheduler", "autoscaler")
-    pods = {str(at(pod, "metadata", "uid")) for each in kept for pod in release.pods(each)}
+    pods = {uid(pod) for each in kept for pod in release.pods(each)}
     return pods | set(release.kubectl("get", "replicasets", "--output=name").split())
 
 
@@ -272,9 +308,8 @@ def edited_max(release: Release, db: Connection[TupleRow]) -> Json:
     """Return the pool's highest number of pods, if cluster and database agree on it."""
     live = str(at(release.got("configmap", f"{NAMED}-policy"), "data", "policy.yaml"))
     stored = (db.execute(NEWEST).fetchone() or (0, ""))[1]
-    asked = ("pools", 0, "autoscale", "max")
-    found = at(yaml.safe_load(live), *asked)
-    assert found == at(yaml.safe_load(stored), *asked)
+    found, kept = (autoscale_of(yaml.safe_load(each))["max"] for each in (live, stored))
+    assert found == kept
     return found
 
 

@@ -28,8 +28,8 @@ NODE_ADDRESS = os.environ.get("FAIRLEAD_TEST_NODE_ADDRESS", "")
 FAULT_SECONDS = float(os.environ.get("FAIRLEAD_TEST_FAULT_SECONDS", "20"))
 """How long what is stopped stays so."""
 
-JOB_SECONDS = float(os.environ.get("FAIRLEAD_TEST_JOB_SECONDS", "20"))
-"""How long the jobs take that run through a rollout."""
+JOB_SECONDS = float(os.environ.get("FAIRLEAD_TEST_JOB_SECONDS", "40"))
+"""How long the jobs take that run through scale-in, a rollout and an upgrade."""
 
 TIMEOUT_SECONDS = 400.0 + 10 * FAULT_SECONDS
 """Of a test, which may also wait for the end of another process's."""
@@ -49,7 +49,7 @@ _LOG_LINES = 40
 
 
 class CommandFailed(Exception):
-    """What kubectl or helm said when it failed."""
+    """What kubectl or helm said when it failed, or that it hung."""
 
 
 def missing() -> str | None:
@@ -86,16 +86,19 @@ def run(*words: str, given: str | None = None, seconds: float = 60.0) -> str:
     """Run kubectl or helm on the tests' cluster and return what it prints.
 
     Raises:
-        CommandFailed: It says no.
+        CommandFailed: It says no, or nothing for so many seconds.
     """
-    done = subprocess.run(
-        ["/usr/bin/env", f"KUBECONFIG={KUBECONFIG}", *words],
-        check=False,
-        capture_output=True,
-        text=True,
-        input=given,
-        timeout=seconds,
-    )
+    try:
+        done = subprocess.run(
+            ["/usr/bin/env", f"KUBECONFIG={KUBECONFIG}", *words],
+            check=False,
+            capture_output=True,
+            text=True,
+            input=given,
+            timeout=seconds,
+        )
+    except subprocess.TimeoutExpired:
+        raise CommandFailed(f"{' '.join(words)}: no end within {seconds:g} s") from None
     if done.returncode:
         raise CommandFailed(f"{' '.join(words)}: {done.stdout}{done.stderr}")
     return done.stdout
@@ -132,9 +135,14 @@ class Release:
         self.helm("install", RELEASE, str(CHART), *words, values=values)
 
     def upgrade(self, values: Object) -> None:
-        """Upgrade to these values and wait until the new pods are ready."""
-        words = ("--wait", "--wait-for-jobs", "--timeout=150s")
-        self.helm("upgrade", RELEASE, str(CHART), *words, values=values)
+        """Upgrade to these values, and do not wait for the new pods."""
+        self.helm("upgrade", RELEASE, str(CHART), values=values)
+
+    def await_rollout(self, *deployments: str) -> None:
+        """Wait until Deployments have as many ready pods as they are asked for, all new."""
+        for each in deployments:
+            words = ("rollout", "status", f"deployment/{each}", "--timeout=150s")
+            self.kubectl(*words, seconds=160)
 
     def got(self, *words: str) -> Object:
         """Return what `kubectl get` shows."""
@@ -149,9 +157,13 @@ class Release:
         """Return how many pods a Deployment is asked for."""
         return cast("int", at(self.got("deployment", deployment), "spec", "replicas"))
 
+    def lease(self) -> Object:
+        """Return what the Lease says of who decides, and since when."""
+        return cast("Object", self.got("lease", AUTOSCALER)["spec"])
+
     def holder(self) -> str:
         """Return the autoscaler's process that holds the Lease; empty: nobody does."""
-        return str(at(self.got("lease", AUTOSCALER), "spec", "holderIdentity") or "")
+        return str(self.lease().get("holderIdentity") or "")
 
     def leader(self) -> str:
         """Return the autoscaler's pod that holds the Lease; empty: nobody does."""
@@ -187,17 +199,22 @@ class Release:
 
     def told(self) -> str:
         """Return what there is to know when a test failed: objects, events and logs."""
-        words = ("--ignore-not-found", "--output=wide")
-        found = [self.kubectl("get", "all", *words), *self.kept_by()]
-        found.append(self.kubectl("get", "events", "--sort-by=.lastTimestamp")[-6000:])
+        found = [
+            self._said("get", "all", "--ignore-not-found", "--output=wide"),
+            *self.kept_by(),
+            self._said("get", "events", "--sort-by=.lastTimestamp")[-6000:],
+        ]
         for component in ("autoscaler", "scheduler", "worker", "migrate", "trial-database"):
             label = f"--selector=app.kubernetes.io/component={component}"
             logs = ("logs", label, "--prefix", f"--tail={_LOG_LINES}", "--all-containers")
-            try:
-                found.append(self.kubectl(*logs))
-            except CommandFailed as error:
-                found.append(str(error))
+            found.append(self._said(*logs))
         return "\n".join(found)
+
+    def _said(self, *words: str) -> str:
+        try:
+            return self.kubectl(*words)
+        except CommandFailed as error:
+            return str(error)
 
 
 @contextmanager

@@ -18,6 +18,11 @@ _ENDED = """
     FROM fairlead.job_history WHERE id = ANY(%s) AND outcome = 'succeeded'
 """
 _RUNNING = "SELECT count(*) FROM fairlead.job_status WHERE id = ANY(%s) AND state = 'running'"
+_PODS = """
+    SELECT DISTINCT w.pod_uid
+    FROM fairlead.job_status s JOIN fairlead.workers w ON w.id = s.worker
+    WHERE s.id = ANY(%s) AND s.state = 'running'
+"""
 _CUT_SHORT = """
     SELECT ended_as, count(*) FROM fairlead.attempt_errors WHERE job_id = ANY(%s) GROUP BY 1
 """
@@ -47,13 +52,20 @@ class Jobs:
         assert row is not None
         return Ended(row[0], row[1] or 0, row[2] or 0, row[3])
 
+    def running(self) -> int:
+        """Return how many of them run now."""
+        row = self.db.execute(_RUNNING, [list(self.ids)]).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    def pods(self) -> set[str]:
+        """Return the uids of the pods that run any of them now."""
+        return {str(uid) for (uid,) in self.db.execute(_PODS, [list(self.ids)]).fetchall()}
+
     def await_running(self, count: int, *, seconds: float = 60.0) -> None:
         """Wait until so many of them run at once."""
         until(
-            lambda: (
-                (row := self.db.execute(_RUNNING, [list(self.ids)]).fetchone())
-                and row[0] >= count
-            ),
+            lambda: self.running() >= count,
             what=f"{count} jobs running at once",
             seconds=seconds,
         )

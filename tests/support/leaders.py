@@ -3,8 +3,8 @@
 from time import monotonic
 
 from tests.support import nodes
-from tests.support.chart import at
 from tests.support.cluster import Release
+from tests.support.sightings import uid
 from tests.support.waiting import until
 
 TAKEOVER_SECONDS = 13.0
@@ -31,7 +31,7 @@ def await_leader(release: Release, *, other_than: str = "") -> str:
 
 def processes(release: Release, pod: str) -> tuple[int, ...]:
     """Return a pod's processes, where the node is this machine."""
-    return nodes.of_pod(str(at(release.got("pod", pod), "metadata", "uid")))
+    return nodes.of_pod(uid(release.got("pod", pod)))
 
 
 def kill(release: Release, holder: str) -> float:

@@ -1,4 +1,8 @@
-"""What a cluster's objects went through while a test ran: every change, in its order."""
+"""What a cluster's objects went through while a test ran: every change, in its order.
+
+A watch that ends, as when the API server stood still, goes on from the last version that was
+seen, so that no change between the two is missed.
+"""
 
 import json
 import subprocess
@@ -13,6 +17,14 @@ from tests.support import cluster
 from tests.support.chart import Object, at
 from tests.support.cluster import POOL, Release
 from tests.support.waiting import until
+
+_PATHS = {
+    "pods": "/api/v1/namespaces/{}/pods",
+    "deployments": "/apis/apps/v1/namespaces/{}/deployments",
+}
+_GONE = 410
+_REST_SECONDS = 0.1
+"""Between a watch's end and the next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +45,8 @@ class Record:
     """All changes since it began; a thread adds to it."""
 
     sights: list[Sight] = field(default_factory=list[Sight])
+    gaps: list[str] = field(default_factory=list[str])
+    """Of which kinds changes may be missing, since the API server had them no more."""
 
     def scales(self, deployment: str = POOL) -> tuple[tuple[float, int], ...]:
         """Return each number of pods that was asked for, and since when."""
@@ -58,6 +72,21 @@ class Record:
             before[each.uid] = each
         return tuple(told.values())
 
+    def went(self) -> tuple[Sight, ...]:
+        """Return how each worker's pod that had served was before it was told to go."""
+        assert [] == self.gaps
+        served = {each.uid for each in tuple(self.sights) if is_ready(each.object)}
+        return tuple(each for each in self.told_to_go() if each.uid in served)
+
+    def taken_while_ready(self) -> list[str]:
+        """Return the workers' pods that were told to go while ready: none of them was empty."""
+        return [each.name for each in self.went() if is_ready(each.object)]
+
+
+def uid(pod: Object) -> str:
+    """Return what tells a pod from every other, also from one of the same name."""
+    return str(at(pod, "metadata", "uid"))
+
 
 def is_going(pod: Object) -> bool:
     """Tell whether a pod was told to go."""
@@ -70,29 +99,26 @@ def is_ready(pod: Object) -> bool:
     return any(each["type"] == "Ready" and each["status"] == "True" for each in listed)
 
 
-def was_ready(record: Record, uid: str) -> bool:
-    """Tell whether a pod was ever seen ready."""
-    return any(each.uid == uid and is_ready(each.object) for each in tuple(record.sights))
-
-
 @contextmanager
 def recorded(release: Release) -> Generator[Record]:
-    """Record pods and Deployments of the release until the block ends.
-
-    A connection that ends is made anew; an object that went in between is not seen to go.
-    """
+    """Record pods and Deployments of the release until the block ends."""
     record, done = Record(), threading.Event()
     watches: list[subprocess.Popen[str]] = []
 
     def follow(resource: str) -> None:
+        since = 0
         while not done.is_set():
-            with _watch(release, resource) as watch:
+            with _watch(release, resource, since) as watch:
                 watches.append(watch)
-                read(cast("IO[str]", watch.stdout), record.sights.append)
+                reached = read(cast("IO[str]", watch.stdout), record.sights.append, since)
+                watch.kill()
+            if since and not reached:
+                record.gaps.append(resource)
+            since = reached
+            done.wait(_REST_SECONDS)
 
     threads = [
-        threading.Thread(target=follow, args=(resource,), daemon=True)
-        for resource in ("pods", "deployments")
+        threading.Thread(target=follow, args=(resource,), daemon=True) for resource in _PATHS
     ]
     for thread in threads:
         thread.start()
@@ -112,18 +138,16 @@ def recorded(release: Release) -> Generator[Record]:
                 thread.join(0.1)
 
 
-def _watch(release: Release, resource: str) -> subprocess.Popen[str]:
+def _watch(release: Release, resource: str, since: int) -> subprocess.Popen[str]:
+    path = _PATHS[resource].format(release.namespace)
+    version = f"&resourceVersion={since}" if since else ""
     return subprocess.Popen(
         [
             "/usr/bin/env",
             f"KUBECONFIG={cluster.KUBECONFIG}",
             "kubectl",
-            f"--namespace={release.namespace}",
             "get",
-            resource,
-            "--watch",
-            "--output-watch-events",
-            "--output=json",
+            f"--raw={path}?watch=1{version}",
         ],
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -131,13 +155,26 @@ def _watch(release: Release, resource: str) -> subprocess.Popen[str]:
     )
 
 
-def read(stream: IO[str], seen: Callable[[Sight], None]) -> None:
-    """Read one event a line; the last may be cut short, or say why there are no more."""
+def read(stream: IO[str], seen: Callable[[Sight], None], since: int) -> int:
+    """Read one event a line; the last may be cut short, or say why there are no more.
+
+    Args:
+        stream: A watch's lines.
+        seen: Told of each change.
+        since: The version that the watch began after; 0: it begins with all that there is.
+
+    Returns:
+        The version to go on after; 0: the API server has what follows no more.
+    """
     for line in stream:
         with suppress(json.JSONDecodeError):
             event = cast("Object", json.loads(line))
-            if event["type"] != "ERROR":
-                seen(_sight(event))
+            if event["type"] == "ERROR":
+                return 0 if at(event, "object", "code") == _GONE else since
+            seen(_sight(event))
+            version = at(event["object"], "metadata", "resourceVersion")
+            since = max(since, int(str(version)))
+    return since
 
 
 def _sight(event: Object) -> Sight:
@@ -146,7 +183,7 @@ def _sight(event: Object) -> Sight:
         at=monotonic(),
         kind=str(shown["kind"]),
         name=str(at(shown, "metadata", "name")),
-        uid=str(at(shown, "metadata", "uid")),
+        uid=uid(shown),
         object=shown,
         gone=event["type"] == "DELETED",
     )
