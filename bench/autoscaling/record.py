@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from bench.autoscaling.elsewhere import Elsewhere
 from bench.autoscaling.evaluation import Row, Runs
 from bench.autoscaling.hardships import Endured
 from bench.autoscaling.picture import draw
@@ -39,17 +40,27 @@ def replaced(text: str, part: str, lines: Iterable[str]) -> str:
     return f"{before}{begin}\n{written}\n\n{end}{after}"
 
 
-def targets(found: Sequence[Row], seeds: Sequence[int]) -> Iterator[str]:
-    """Return targets against what was measured."""
-    yield f"Seeds {seeds[0]} to {seeds[-1]}."
+def targets(found: Sequence[Row], seeds: Sequence[int], others: Elsewhere) -> Iterator[str]:
+    """Return targets against what was measured, in simulation and elsewhere."""
+    yield f"T1 to T6 are simulated, with seeds from {seeds[0]} to {seeds[-1]}. {others.said}"
     yield ""
-    yield "| | figure | at most | measured | 95 % interval | verdict |"
+    yield "| | figure | at most | measured | 95 % interval, or of what | verdict |"
     yield "|---|---|---|---|---|---|"
     for row in found:
         each = row.measured
         yield (
             f"| {row.target} | {row.what} | {row.most:g} | {each.figure:.2f} "
-            f"| {each.low:.2f} to {each.high:.2f} | {'met' if row.met else 'MISSED'} |"
+            f"| {each.low:.2f} to {each.high:.2f} | {_verdict(met=row.met)} |"
+        )
+    yield from measured(others)
+
+
+def measured(others: Elsewhere) -> Iterator[str]:
+    """Return the table's lines of what was measured elsewhere."""
+    for each in others.figures:
+        yield (
+            f"| {each.target} | {each.what} | {each.most:g} | {each.measured:g} "
+            f"| {each.over} | {_verdict(met=each.met)} |"
         )
 
 
@@ -84,6 +95,10 @@ def hardships(found: Iterable[Endured]) -> Iterator[str]:
 def mean(found: Sequence[Figures], what: str) -> float:
     """Return the mean of a figure."""
     return sum(float(getattr(each, what)) for each in found) / len(found)
+
+
+def _verdict(*, met: bool) -> str:
+    return "met" if met else "MISSED"
 
 
 def _cells(found: Sequence[Figures]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bench.autoscaling import quick
+from bench.autoscaling import elsewhere, quick, record
 from bench.autoscaling.controllers import (
     Arc,
     Hpa,
@@ -245,6 +245,28 @@ def test_the_quick_form_keeps_its_lines() -> None:
         for row in quick.rows(SCENE, CURVES)
         if not row.met
     ]
+
+
+def test_the_page_has_every_figure_that_was_measured_elsewhere() -> None:
+    """Whoever writes one down puts it into the table, too."""
+    page = record.PAGE.read_text("utf-8")
+    written = elsewhere.load()
+
+    assert written.figures
+    assert [] == [line for line in record.measured(written) if f"{line}\n" not in page]
+    assert written.said in page
+
+
+def test_a_figure_above_its_target_is_missed() -> None:
+    """Exactly as much is met."""
+    given = {"target": "T7", "what": "seconds", "most": 1.0, "over": "100 tries"}
+    figures = [{**given, "measured": measured} for measured in (1.0, 1.001)]
+    written = elsewhere.Elsewhere.model_validate({"said": "Today.", "figure": figures})
+
+    assert [
+        "| T7 | seconds | 1 | 1 | 100 tries | met |",
+        "| T7 | seconds | 1 | 1.001 | 100 tries | MISSED |",
+    ] == list(record.measured(written))
 
 
 def test_an_interval_holds_the_figure_and_is_the_same_again() -> None:
