@@ -1,10 +1,11 @@
 """Judge an installation: what keeps it from working, and what will hurt it.
 
+What hurts a fleet at work is the doctor's matter: `fairlead.cli.doctor`.
 Reading is one statement; judging takes values and returns values, so that every finding can be
 tested without a server that has the fault.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -14,16 +15,11 @@ from psycopg.rows import dict_row
 from pydantic import TypeAdapter
 
 from fairlead import sql
-from fairlead.policy import Policy, PolicyRefused, parse
 from fairlead.store import SERVER_LOWEST, Connection
 
-OLD_TRANSACTION = timedelta(minutes=5)
-OLD_SLOT_TRANSACTIONS = 1_000_000
 CLOCK_SKEW = timedelta(seconds=5)
 CONNECTIONS_OF_A_WORKER = 3  # the parent's, and two of one child
 CONNECTIONS_OF_THE_REST = 10  # two schedulers, and a person or two
-
-_NAMED_MAX = 5
 
 Severity = Literal["ok", "warning", "error"]
 
@@ -55,22 +51,12 @@ class Facts:
     connections: int
     workers: int
     is_led: bool | None
-    oldest_transaction: timedelta | None
-    oldest_transaction_pid: int | None
-    oldest_prepared: timedelta | None
-    oldest_slot_age: int | None
     history_days_ahead: int | None
     history_owner: str
     missing_roles: tuple[str, ...]
     broken_schedules: tuple[str, ...]
     over_backlog: tuple[str, ...]
     timezones: tuple[str, ...]
-    policy: str | None
-    """The document in force."""
-    queues: tuple[str, ...]
-    """Those with jobs that are due, at most a thousand."""
-    pools: tuple[str, ...]
-    """Those that have live workers."""
     now: datetime
 
 
@@ -150,7 +136,13 @@ def _load(facts: Facts, here: datetime) -> Iterable[Finding]:
         fine="the clocks agree",
     )
     yield from _durability(facts)
-    yield from _old_snapshots(facts)
+    yield _one(
+        "autovacuum",
+        "error",
+        "autovacuum or track_counts is off: dead rows pile up; turn both on",
+        wrong=not facts.autovacuum,
+        fine="autovacuum is on",
+    )
 
 
 def _durability(facts: Facts) -> Iterable[Finding]:
@@ -169,45 +161,6 @@ def _durability(facts: Facts) -> Iterable[Finding]:
         wrong=facts.synchronous_commit == "off",
         fine=f"synchronous_commit is {facts.synchronous_commit}",
     )
-
-
-def _old_snapshots(facts: Facts) -> Iterable[Finding]:
-    """Judge what keeps dead rows: they cannot be vacuumed and slow every statement down."""
-    yield _one(
-        "autovacuum",
-        "error",
-        "autovacuum or track_counts is off: dead rows pile up; turn both on",
-        wrong=not facts.autovacuum,
-        fine="autovacuum is on",
-    )
-    oldest = facts.oldest_transaction or timedelta()
-    yield _one(
-        "transactions",
-        "warning",
-        f"a transaction (process {facts.oldest_transaction_pid}) is {_minutes(oldest)} old and "
-        "keeps dead rows from being vacuumed: end it",
-        wrong=oldest > OLD_TRANSACTION,
-        fine="no transaction is older than five minutes",
-    )
-    prepared = facts.oldest_prepared or timedelta()
-    if prepared > OLD_TRANSACTION:
-        yield Finding(
-            "warning",
-            "transactions",
-            f"a prepared transaction is {_minutes(prepared)} old and keeps dead rows from "
-            "being vacuumed: commit it or roll it back",
-        )
-    if (facts.oldest_slot_age or 0) > OLD_SLOT_TRANSACTIONS:
-        yield Finding(
-            "warning",
-            "transactions",
-            f"a replication slot holds a snapshot {facts.oldest_slot_age:,} transactions old: "
-            "let its reader catch up, or drop it",
-        )
-
-
-def _minutes(duration: timedelta) -> str:
-    return f"{duration.total_seconds() / 60:,.0f} min"
 
 
 def _upkeep(facts: Facts) -> Iterable[Finding]:
@@ -274,39 +227,3 @@ def _work(facts: Facts) -> Iterable[Finding]:
     )
     for problem in facts.broken_schedules:
         yield Finding("error", "schedules", f"a schedule cannot fire: {problem}")
-    yield from _pools(facts)
-
-
-def _pools(facts: Facts) -> Iterable[Finding]:
-    """Judge whether every job has workers that may take it, where the policy has pools."""
-    try:
-        policy = Policy() if facts.policy is None else parse(facts.policy)
-    except PolicyRefused:
-        return
-    if not policy.pools:
-        return
-    homes = {queue: policy.pool_of(queue) for queue in facts.queues}
-    lost = [queue for queue, pool in homes.items() if pool is None]
-    yield _one(
-        "pools",
-        "warning",
-        f"no pool of the policy serves {_some('queue', lost)}, so its jobs wait: name it in "
-        "the queues of one",
-        wrong=bool(lost),
-        fine="every queue with jobs belongs to a pool",
-    )
-    needed = {pool.name for pool in homes.values() if pool is not None}
-    empty = sorted(needed.difference(facts.pools))
-    if empty:
-        yield Finding(
-            "warning",
-            "pools",
-            f"no worker lives in {_some('pool', empty)}, which has jobs: start `fairlead "
-            "worker --pool`",
-        )
-
-
-def _some(what: str, names: Sequence[str]) -> str:
-    """Name a few of many."""
-    shown = ", ".join(f"'{name}'" for name in names[:_NAMED_MAX])
-    return f"{what} {shown}" + (" and others" if len(names) > _NAMED_MAX else "")

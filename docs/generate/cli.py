@@ -22,9 +22,9 @@ Written by `python -m docs.generate` from the commands themselves.
 `--json`; `dev`, `scheduler` and `worker` go on and log instead. A `+` behind a number says that
 counting stopped there.
 
-Exit codes: 0 done; 1 the answer is bad news (`check` found errors, a job is unknown); 2 it
-could not be carried out, and one sentence says why: a wrong argument or setting, no database, a
-schema that does not fit; 130 stopped by Ctrl-C.
+Exit codes: 0 done; 1 the answer is bad news (`check` found errors, `doctor` found something, a
+job is unknown); 2 it could not be carried out, and one sentence says why: a wrong argument or
+setting, no database, a schema that does not fit; 130 stopped by Ctrl-C.
 """
 _PASSED_ON = """## fairlead {name}
 

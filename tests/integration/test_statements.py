@@ -106,7 +106,9 @@ def test_a_sweep_of_a_table_looks_at_a_stretch_of_its_pages(
     assert looked <= {"Tid Range Scan", "Tid Scan", "ModifyTable"}
 
 
-@pytest.mark.parametrize("statement", statements("fairlead", "cli", "simulation"), ids=str)
+@pytest.mark.parametrize(
+    "statement", statements("fairlead", "cli", "doctor", "simulation"), ids=str
+)
 def test_a_command_reads_no_backlog_whole(
     person: Connection[TupleRow], statement: Statement
 ) -> None:

@@ -33,7 +33,10 @@ def check(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print only what is wrong.")] = False,
     as_json: show.AsJson = False,
 ) -> None:
-    """Check settings, database, schema and fleet. Exit code 1: errors; 2: it could not look."""
+    """Check settings, database and schema. Exit code 1: errors; 2: it could not look.
+
+    What hurts a fleet at work is for `fairlead doctor` to say.
+    """
     from fairlead.check import judge, read
 
     findings = list(dict.fromkeys(_settings(os.environ)))

@@ -19,6 +19,7 @@ from typer.exceptions import TyperException
 from fairlead.cli import (
     autoscaler,
     check,
+    doctor,
     enqueue,
     explain,
     install,
@@ -79,6 +80,7 @@ app.add_typer(autoscaler.app, name="autoscaler")
 app.add_typer(trace.app, name="trace")
 top.add_to(app)
 check.add_to(app)
+doctor.add_to(app)
 
 
 def main() -> None:

@@ -290,8 +290,8 @@ class Policy(Part):
     pools: Pools = Field(
         default=(),
         description="Which pool of workers serves which queues, 1 to 20 pools; a queue that "
-        "none names is not dispatched, and `fairlead explain` and `fairlead check` say so. Not "
-        "given: the pool of the scheduler's FAIRLEAD_POOL serves all.",
+        "none names is not dispatched, and `fairlead explain` and `fairlead doctor` say so. "
+        "Not given: the pool of the scheduler's FAIRLEAD_POOL serves all.",
     )
     labels: Mapping[
         Annotated[str, kinds.name(what="a tenant's name", bytes_lowest=0)],

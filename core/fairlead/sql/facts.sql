@@ -1,5 +1,4 @@
--- facts: what `fairlead check` judges: the server, its sessions, the history and who is at work.
---        Sessions of others are seen as far as the login may see them (pg_read_all_stats).
+-- facts: what `fairlead check` judges: the server, the history and who is at work.
 -- locks: none
 -- index: none: catalogs and small tables.
 select current_setting('server_version_num')::integer as server_version,
@@ -20,14 +19,6 @@ select current_setting('server_version_num')::integer as server_version,
        (select count(*) from fairlead.worker_leases w
         where w.dead_at is null and w.lease_until > now())::integer as workers,
        (select l.lease_until > now() from fairlead.leaders l where l.role = 'scheduler') as is_led,
-       (select max(now() - a.xact_start) from pg_stat_activity a
-        where a.xact_start is not null and a.pid <> pg_backend_pid()
-          and a.backend_type = 'client backend') as oldest_transaction,
-       (select a.pid from pg_stat_activity a
-        where a.pid <> pg_backend_pid() and a.backend_type = 'client backend'
-        order by a.xact_start limit 1) as oldest_transaction_pid,
-       (select max(now() - p.prepared) from pg_prepared_xacts p) as oldest_prepared,
-       (select max(age(s.xmin)) from pg_replication_slots s) as oldest_slot_age,
        (select min(h.days) from (
            select max(to_date(right(c.relname, 8), 'YYYYMMDD')) - (now() at time zone 'UTC')::date
                as days
@@ -47,20 +38,6 @@ select current_setting('server_version_num')::integer as server_version,
                     || quote_literal(o.queue) || ' (' || o.backlog_limit || ')'
              from fairlead.over_backlog o order by o.since, o.id limit 10)
            as over_backlog,
-       (select v.document from fairlead.policy_versions v where v.version = (
-            select e.version from fairlead.policy_events e
-            where e.event = 'in_force' order by e.id desc limit 1)) as policy,
-       array(with recursive due as (
-                 (select j.queue from fairlead.jobs j where j.run_at is null
-                  order by j.queue, j.tenant, j.rank, j.seq limit 1)
-                 union all
-                 select n.queue from due d cross join lateral (
-                     select j.queue from fairlead.jobs j where j.run_at is null and j.queue > d.queue
-                     order by j.queue, j.tenant, j.rank, j.seq limit 1) n)
-             select d.queue from due d limit 1000) as queues,
-       array(select distinct w.pool from fairlead.worker_leases w
-             where w.dead_at is null and w.lease_until > now() and w.name > ''
-             order by 1) as pools,
        array(select distinct s.timezone from fairlead.schedules s order by 1 limit 1000)
            as timezones,
        clock_timestamp() as now
