@@ -168,14 +168,15 @@ def test_diff_shows_what_apply_would_change(
     """Line by line; a file that says the same is said to."""
     assert "+version: 1" in fairlead("policy", "diff", str(file)).splitlines()
     fairlead("policy", "apply", str(file))
-    rule(db, 1)
     file.write_text("version: 2\n")
+    unread = fairlead("policy", "diff", str(file)).splitlines()
+    rule(db, 1)
 
     changed = fairlead("policy", "diff", str(file)).splitlines()
     file.write_text("version: 1\n")
     same = fairlead("policy", "diff", str(file))
 
-    assert "--- version 1, in force" == changed[0]
+    assert ("--- version 1, not in force", "--- version 1, in force") == (unread[0], changed[0])
     assert ["-version: 1", "+version: 2"] == changed[-2:]
     assert f"{file} says what version 1 says, which is in force\n" == same
     assert json.loads(fairlead("policy", "diff", str(file), "--json"))["same"] is True

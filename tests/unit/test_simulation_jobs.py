@@ -107,12 +107,20 @@ def test_a_key_is_predicted_as_the_order_does_it() -> None:
 
 
 def test_a_key_counts_what_runs_already() -> None:
-    """Nothing of x starts beside the one that runs for a minute."""
+    """Nothing of x starts beside the one that runs for a minute, and one of y does."""
     rows = [QueueRow(77, "q", "a", 1, 100 * MS, NOW_US)]
-    there = {77: told("x")}
-    of = backlog([told("x")] * 20, rows=rows, in_flight=there, ended=ended(60 * SECOND))
+    there, long = {77: told("x")}, ended(60 * SECOND)
 
-    assert 1 == sum(job.claimed_us is not None for job in outcome(scene(of), ONE_EACH))
+    of_x, of_y = (
+        outcome(
+            scene(backlog([told(account)] * 20, rows=rows, in_flight=there, ended=long)),
+            ONE_EACH,
+        )
+        for account in "xy"
+    )
+
+    assert 1 == sum(job.claimed_us is not None for job in of_x)
+    assert 2 == sum(job.claimed_us is not None for job in of_y)
 
 
 def test_jobs_of_a_held_kind_do_not_start() -> None:

@@ -53,7 +53,7 @@ def test_what_waits_takes_as_long_as_its_kind(kind: str, count: int) -> None:
 
 def test_behind_what_was_read_more_of_the_same_waits() -> None:
     """What ended lately says nothing of it."""
-    assert 2 * SLOTS == started(backlog(told("report", 20), jobs=4000))
+    assert 2 * SLOTS == started(backlog(told("report", SLOTS), jobs=4000))
 
 
 def test_another_tenants_run_times_tell_how_long_a_kind_takes() -> None:
