@@ -95,6 +95,7 @@ def test_a_long_value_is_what_the_leader_takes_it_for(
         (("--key", "account"), "--key 'account': must be a path such as payload.account_id"),
         (tuple(f"--key=payload.a{n}" for n in range(17)), "name at most 16 paths"),
         (("--within", "soon"), "--within 'soon': give a duration"),
+        (("--within", "999999999d"), "--within is 999999999d: give at most 3650d"),
         (("--output", "."), "--output is '.': give a file"),
         (("--output", "/"), "--output is '/': give a file"),
     ],

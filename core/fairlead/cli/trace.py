@@ -3,6 +3,7 @@
 import json
 import sys
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Traffic as it was, for what-ifs.", no_args_is_help=True)
 
 _FETCHED_AT_ONCE = 5000
+_WITHIN_MAX = timedelta(days=3650)
 _FIELDS = ("at_us", "queue", "tenant", "cost_us", "priority", "kind")
 
 
@@ -55,7 +57,10 @@ def export(
     Its fields are at_us, queue, tenant, cost_us, priority, kind and keys. A file is complete,
     or not there.
     """
-    asked = {"within": read("--within", within, words.duration), "queue": queue}
+    past = read("--within", within, words.duration)
+    if past is None or past > _WITHIN_MAX:
+        raise Problem(f"--within is {within}: give at most {_WITHIN_MAX.days}d")
+    asked = {"within": past, "queue": queue}
     given = _paths(key or ())
     with session() as connection:
         keys = given or _of_policy(connection)
