@@ -1,0 +1,87 @@
+"""What a Prometheus answers to a panel's queries."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TypedDict, cast
+
+import urllib3
+
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
+_LABEL = re.compile(r"{{\s*(\w+)\s*}}")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One series of an answer: its legend, and its points as seconds and values."""
+
+    legend: str
+    points: tuple[tuple[float, float], ...]
+
+    @property
+    def last(self) -> float:
+        """The last value."""
+        return self.points[-1][1]
+
+
+class _Series(TypedDict):
+    metric: dict[str, str]
+    values: list[tuple[float, str]]
+
+
+class Refused(Exception):
+    """Prometheus's own words for a query that it does not take."""
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """Return a query with its variables' values.
+
+    Raises:
+        KeyError: a variable has none.
+    """
+    return _VARIABLE.sub(lambda found: values[found[1]], text)
+
+
+def legend(template: str, labels: Mapping[str, str]) -> str:
+    """Return what a series is called; a label that it lacks is nothing."""
+    return _LABEL.sub(lambda found: labels.get(found[1], ""), template).strip()
+
+
+def over(
+    url: str, expr: str, template: str, *, start: float, end: float, step: float
+) -> tuple[Line, ...]:
+    """Return what a query gives over a time, without points that are no numbers.
+
+    Args:
+        url: Where Prometheus is, such as `http://127.0.0.1:9090`.
+        expr: The query, its variables filled.
+        template: What its series are called.
+        start: Since when, in seconds since 1970.
+        end: Until when.
+        step: Seconds between two points.
+
+    Raises:
+        Refused: Prometheus does not take the query.
+    """
+    asked = {"query": expr, "start": f"{start}", "end": f"{end}", "step": f"{step}"}
+    answer = urllib3.request("POST", f"{url}/api/v1/query_range", fields=asked, timeout=30)
+    said = json.loads(answer.data)
+    if said["status"] != "success":
+        raise Refused(f"{said['error']}: {expr}")
+    found = cast("list[_Series]", said["data"]["result"])
+    lines = (
+        Line(
+            legend(template, each["metric"]),
+            tuple(
+                (at, number) for at, value in each["values"] if _is_one(number := float(value))
+            ),
+        )
+        for each in found
+    )
+    return tuple(line for line in lines if line.points)
+
+
+def _is_one(value: float) -> bool:
+    return math.isfinite(value)

@@ -1,0 +1,212 @@
+"""Draw every dashboard from what a Prometheus answers now, for people without a Grafana.
+
+    python -m docs.generate.dashboards.draw http://127.0.0.1:9090
+
+writes docs/images/dashboard-….svg: the panels where Grafana puts them, with their thresholds.
+"""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# - matplotlib's methods take keywords without types.
+
+import argparse
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from docs.generate.dashboards import BOARDS
+from docs.generate.dashboards.answers import Line, filled, over
+from docs.generate.dashboards.parts import Board, Look, Panel
+from docs.generate.dashboards.shown import coloured, worded
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.gridspec import GridSpec
+
+FOLDER = Path(__file__).parents[3] / "docs/images"
+_COLUMNS, _POINTS = 24, 60
+_LINES_MAX = 8
+_WIDTH_INCHES, _TITLE_INCHES, _NUMBER_INCHES, _GRAPH_INCHES = 17.0, 0.35, 0.95, 2.5
+_SPACE = {"left": 0.03, "right": 0.99, "top": 0.99, "bottom": 0.03, "wspace": 2, "hspace": 0.3}
+"""Parts of the figure, and of a column's width and of a row's height."""
+_SMALL = 6
+_LEGEND_ROOM = 0.35
+"""Of the axis, above what is drawn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Which Prometheus is asked, and about which time."""
+
+    url: str
+    start: float
+    end: float
+    variables: dict[str, str]
+
+    def ask(self, panel: Panel) -> tuple[Line, ...]:
+        """Return the answers to all queries of a panel."""
+        step = max(1.0, (self.end - self.start) / _POINTS)
+        return tuple(
+            line
+            for query in panel.queries
+            for line in over(
+                self.url,
+                filled(query.expr, self.variables),
+                query.legend,
+                start=self.start,
+                end=self.end,
+                step=step,
+            )
+        )
+
+
+def draw(path: Path, board: Board, window: Window) -> None:
+    """Draw one dashboard into an SVG; the same answers give the same file."""
+    heights = [height for row in board.rows for height in (_TITLE_INCHES, _height(row.panels))]
+    figure = Figure(figsize=(_WIDTH_INCHES, 1.3 * sum(heights)))
+    grid: GridSpec = figure.add_gridspec(
+        2 * len(board.rows), _COLUMNS, height_ratios=heights, **_SPACE
+    )
+    for place, row in enumerate(board.rows):
+        _heading(figure.add_subplot(grid[2 * place, :]), row.title)
+        width = _COLUMNS // len(row.panels)
+        for column, panel in enumerate(row.panels):
+            where = grid[2 * place + 1, column * width : (column + 1) * width]
+            _panel(figure.add_subplot(where), panel, window)
+    with rc_context({"svg.hashsalt": "fairlead", "svg.fonttype": "none"}):
+        figure.savefig(path, metadata={"Date": None})
+
+
+def _height(panels: tuple[Panel, ...]) -> float:
+    numbers = all(panel.look is Look.NUMBER for panel in panels)
+    return _NUMBER_INCHES if numbers else _GRAPH_INCHES
+
+
+def _heading(axes: "Axes", title: str) -> None:
+    axes.set_axis_off()
+    axes.text(0, 0.2, title, fontsize=11, fontweight="bold", transform=axes.transAxes)
+
+
+def _panel(axes: "Axes", panel: Panel, window: Window) -> None:
+    lines = window.ask(panel)
+    axes.set_title(panel.title, fontsize=8, loc="left")
+    if not lines and panel.look is not Look.NUMBER:
+        _nothing(axes, panel)
+        return
+    match panel.look:
+        case Look.NUMBER:
+            _number(axes, panel, lines)
+        case Look.BARS:
+            _bars(axes, panel, lines)
+        case Look.SPANS:
+            _spans(axes, lines, window)
+        case Look.LINES | Look.STACK:
+            _graph(axes, panel, lines, window)
+
+
+def _nothing(axes: "Axes", panel: Panel) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    said = panel.empty or "No data"
+    axes.text(0.5, 0.5, said, ha="center", fontsize=8, color="0.4", transform=axes.transAxes)
+
+
+def _number(axes: "Axes", panel: Panel, lines: tuple[Line, ...]) -> None:
+    axes.set_xticks([])
+    axes.set_yticks([])
+    said = dict(panel.words)
+    value = lines[0].last if lines else None
+    text = panel.empty or "No data"
+    if value is not None:
+        text = said.get(value) or worded(value, panel.unit, panel.decimals)
+    axes.set_facecolor(coloured(panel.steps, value))
+    size = 15 if len(text) < 10 else 9
+    axes.text(0.5, 0.4, text, ha="center", fontsize=size, transform=axes.transAxes)
+
+
+def _bars(axes: "Axes", panel: Panel, lines: tuple[Line, ...]) -> None:
+    newest = max(line.points[-1][0] for line in lines)
+    here = [line for line in lines if line.points[-1][0] == newest]
+    shown = sorted(here, key=lambda line: line.last)
+    values = [line.last for line in shown]
+    axes.barh(range(len(shown)), values, color=[coloured(panel.steps, each) for each in values])
+    for place, line in enumerate(shown):
+        said = f" {line.legend}: {worded(line.last, panel.unit, panel.decimals)}"
+        axes.text(0, place, said, fontsize=_SMALL, va="center")
+    axes.set_xlim(left=0)
+    axes.set_xticks([])
+    axes.set_yticks([])
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _spans(axes: "Axes", lines: tuple[Line, ...], window: Window) -> None:
+    for place, line in enumerate(lines):
+        times = [at - window.start for at, _ in line.points]
+        axes.scatter(times, [place] * len(times), marker="s", s=30)
+        axes.text(0, place + 0.2, f" {line.legend}", fontsize=_SMALL)
+    axes.set_yticks([])
+    axes.set_ylim(-0.7, len(lines) - 0.3)
+    _timed(axes, window)
+
+
+def _graph(axes: "Axes", panel: Panel, lines: tuple[Line, ...], window: Window) -> None:
+    shown = sorted(lines, key=lambda line: -max(value for _, value in line.points))
+    if panel.look is Look.STACK:
+        times = sorted({at for line in shown for at, _ in line.points})
+        found = [dict(line.points) for line in shown]
+        axes.stackplot(
+            [at - window.start for at in times],
+            [[each.get(at, 0.0) for at in times] for each in found],
+            labels=[line.legend for line in shown[:_LINES_MAX]],
+            alpha=0.6,
+        )
+    else:
+        for place, line in enumerate(shown):
+            name = line.legend if place < _LINES_MAX else None
+            since = [at - window.start for at, _ in line.points]
+            axes.plot(since, [value for _, value in line.points], linewidth=1, label=name)
+    top = axes.get_ylim()[1]
+    for value, colour in panel.steps:
+        if value is not None and value <= top:
+            axes.axhline(value, color=colour.removeprefix("dark-"), linestyle=":", linewidth=1)
+    if panel.lowest is not None:
+        axes.set_ylim(bottom=panel.lowest)
+    axes.set_ylim(top=top + _LEGEND_ROOM * (top - axes.get_ylim()[0]))
+    axes.yaxis.set_major_formatter(lambda value, _: worded(value, panel.unit, None))
+    axes.legend(fontsize=_SMALL, loc="upper left", frameon=False, ncols=2)
+    _timed(axes, window)
+
+
+def _timed(axes: "Axes", window: Window) -> None:
+    axes.set_xlim(0, window.end - window.start)
+    axes.set_xlabel("s", fontsize=_SMALL)
+    axes.tick_params(labelsize=_SMALL)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def main() -> None:
+    """Draw every dashboard over the last minutes."""
+    parser = argparse.ArgumentParser(description=__doc__, prog="docs.generate.dashboards.draw")
+    parser.add_argument("url", help="where Prometheus is, such as http://127.0.0.1:9090")
+    parser.add_argument("--minutes", type=float, default=5, help="how much of the past")
+    parser.add_argument("--rate-interval", default="15s", help="four times its scrape interval")
+    parser.add_argument("--objective", default="30.0", help="a bucket of the waits, as text")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write")
+    given = parser.parse_args()
+    end = time.time()
+    variables = dict.fromkeys(("namespace", "job", "queue", "pool", "instance"), ".*")
+    variables |= {
+        "__rate_interval": given.rate_interval,
+        "__range": f"{given.minutes * 60:.0f}s",
+    }
+    variables |= {"objective": given.objective, "target": "0.99"}
+    window = Window(given.url, end - given.minutes * 60, end, variables)
+    for name, board in BOARDS.items():
+        draw(given.folder / f"dashboard-{name}.svg", board, window)
+
+
+if __name__ == "__main__":
+    main()
