@@ -6,6 +6,7 @@ from pathlib import Path
 import psycopg
 
 from docs.generate import (
+    alerts,
     chart,
     cli,
     metrics,
@@ -40,6 +41,8 @@ def main() -> None:
     write(reasons.PATH, reasons.render())
     write(metrics.PATH, metrics.render())
     write(performance.PATH, performance.render())
+    write(alerts.PATH, alerts.render())
+    write(alerts.PAGE_PATH, alerts.page())
     for path, text in chart.rendered().items():
         write(path, text)
 

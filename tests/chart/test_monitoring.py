@@ -1,14 +1,15 @@
-"""Alerts ask for series that there are, and each has its runbook."""
+"""The chart installs alerts as the values choose, and scrapes are bounded."""
 
-import re
-from pathlib import Path
+from dataclasses import replace
+from decimal import Decimal
 from typing import cast
 
 import pytest
 import yaml
 
+from docs.generate import alerts
+from docs.generate.alerts import Choice
 from fairlead_worker import series
-from tests.support import tree
 from tests.support.chart import (
     CHART,
     EVERYTHING,
@@ -20,64 +21,16 @@ from tests.support.chart import (
     render,
 )
 
-ALERTS = sorted((CHART / "files/alerts").glob("*.yaml"))
-RUNBOOKS = tree.ROOT / "docs/runbooks"
-SECTIONS = ["Meaning", "Impact", "Diagnosis", "Mitigation"]
-SERIES = re.compile(r"\bfairlead_\w+")
 OUTCOMES = ("succeeded", "failed", "cancelled", "expired")
 ENDED_AS = (*OUTCOMES, "snoozed", "returned", "released", "crashed", "lost")
 OTHERS = 500
 """Samples that have no kind, with room."""
-SUFFIX = re.compile(r"_(?:total|bucket|sum|count)$")
 
 
-def known_series() -> set[str]:
-    """Return the names of the series that the reference lists."""
-    page = tree.text(Path("docs/reference/metrics.md"))
-    names = re.findall(r"^\| `(fairlead_\w+)`", page, re.MULTILINE)
-    return {SUFFIX.sub("", name) for name in names}
-
-
-def unknown_series(query: str) -> set[str]:
-    """Return what a query asks for that no program shows."""
-    return {SUFFIX.sub("", name) for name in SERIES.findall(query)} - known_series()
-
-
-def rules() -> list[Object]:
-    """Return the alerts as their files have them."""
-    return [cast("Object", yaml.safe_load(path.read_text("utf-8"))) for path in ALERTS]
-
-
-@pytest.mark.parametrize("path", ALERTS, ids=lambda path: path.stem)
-def test_an_alert_says_what_is_wrong_and_for_how_long(path: Path) -> None:
-    """One alert is one file of its name, in the namespace that it is installed in."""
-    rule = cast("dict[str, str]", yaml.safe_load(path.read_text("utf-8")))
-
-    assert path.stem == rule["alert"]
-    assert {"alert", "expr", "for", "labels", "annotations"} == set(rule)
-    assert at(cast("Object", rule), "labels", "severity") in {"critical", "warning"}
-    assert {"summary", "description"} == set(rule["annotations"])
-    assert rule["expr"].count('namespace="$namespace"') == len(SERIES.findall(rule["expr"]))
-    assert set() == unknown_series(rule["expr"])
-
-
-def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
-    """A runbook has the four sections, in their order."""
-    pages = {path.stem: path.read_text("utf-8") for path in RUNBOOKS.glob("*.md")}
-
-    assert {path.stem for path in ALERTS} == set(pages)
-    assert dict.fromkeys(pages, SECTIONS) == {
-        name: re.findall(r"^## (.+)$", text, re.MULTILINE) for name, text in pages.items()
-    }
-
-
-def test_the_series_rule_sees_one_that_is_gone() -> None:
-    """A counter's and a histogram's suffixes are no part of the name."""
-    query = (
-        "rate(fairlead_jobs_started_total[1m]) + fairlead_job_wait_seconds_bucket + fairlead_x"
-    )
-
-    assert {"fairlead_x"} == unknown_series(query)
+def installed(metrics: Object, **values: Object) -> list[Object]:
+    """Return the rules that the chart installs with these values."""
+    (made,) = of(render({**GIVEN, "metrics": metrics, **values}), "PrometheusRule")
+    return cast("list[Object]", at(made, "spec", "groups", 0, "rules"))
 
 
 def test_the_largest_page_is_within_the_charts_limit_of_samples() -> None:
@@ -92,27 +45,67 @@ def test_the_largest_page_is_within_the_charts_limit_of_samples() -> None:
 
 
 @needs_helm
-def test_the_alerts_are_installed_with_namespace_threshold_and_runbook() -> None:
-    """What may be chosen in values: which, their labels, the wait, where runbooks are."""
+def test_the_alerts_are_installed_with_what_the_values_choose() -> None:
+    """Which, their labels, where runbooks are; the rest is tests/alerts' to judge."""
     chosen: Object = {
         "enabled": True,
         "disabled": ["FairleadManyLeaders"],
-        "alertLabels": {"team": "a"},
-        "oldestReadySeconds": 1000000,
+        "alertLabels": {"team": "a", "severity": "page"},
         "runbookUrl": "https://wiki.example/",
     }
-    (made,) = of(render({**GIVEN, "metrics": {"prometheusRule": chosen}}), "PrometheusRule")
-    found = cast("list[Object]", at(made, "spec", "groups", 0, "rules"))
-    by_name = {str(each["alert"]): each for each in found}
+    found = installed({"prometheusRule": chosen})
+    by_name = {str(each["alert"]): each for each in found if "alert" in each}
 
-    assert len(ALERTS) - 1 == len(by_name)
+    assert set(alerts.names()) - {"FairleadManyLeaders"} == set(by_name)
     oldest = by_name["FairleadOldestJobWaits"]
-    assert str(oldest["expr"]).endswith('{namespace="work"}) > 1000000')
-    assert {"severity": "warning", "team": "a"} == oldest["labels"]
+    assert {"severity": "page", "team": "a", "namespace": "work"} == oldest["labels"]
     assert "https://wiki.example/FairleadOldestJobWaits.md" == at(
         oldest, "annotations", "runbook_url"
     )
     assert "{{ $labels.queue }}" in str(at(oldest, "annotations", "summary"))
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("values", "choice"),
+    [
+        ({}, Choice(objectives={"default": Decimal(30)})),
+        (
+            {"timeScale": 0.02, "oldestReadySeconds": 1000000, "latePercent": 0.1},
+            Choice(
+                scale=Decimal("0.02"),
+                oldest_ready_seconds=Decimal(1000000),
+                late_percent=Decimal("0.1"),
+                objectives={"default": Decimal(30)},
+            ),
+        ),
+    ],
+    ids=["usual", "chosen"],
+)
+def test_the_chart_renders_the_rules_that_others_get_from_python(
+    values: Object, choice: Choice
+) -> None:
+    """Both fill the same files in: expressions, durations, texts, what is recorded."""
+    expected = alerts.rules(replace(choice, namespace="work"))
+
+    assert list(expected) == installed({"prometheusRule": {"enabled": True, **values}})
+
+
+@needs_helm
+def test_what_is_recorded_of_pools_follows_their_objectives() -> None:
+    """Each pool has its own bucket; one without an objective has none."""
+    pools: Object = {
+        "quick": {"queues": ["a"], "autoscale": {"objective": "500ms"}},
+        "slow": {"queues": ["b"], "autoscale": {"objective": "1.5h"}},
+    }
+    expected = Choice(
+        namespace="work",
+        objectives={"default": Decimal(30), "quick": Decimal("0.5"), "slow": Decimal(5400)},
+    )
+
+    found = installed({"prometheusRule": {"enabled": True}}, workerPools=pools)
+
+    assert list(alerts.rules(expected)) == found
 
 
 @needs_helm

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.generate import chart, cli, metrics, performance, policy, reasons, settings
+from docs.generate import alerts, chart, cli, metrics, performance, policy, reasons, settings
 from tests.support import tree
 
 
@@ -16,6 +16,8 @@ from tests.support import tree
             for each in (cli, metrics, performance, policy, reasons, settings)
         ),
         (policy.SCHEMA_PATH, policy.render_schema()),
+        (alerts.PATH, alerts.render()),
+        (alerts.PAGE_PATH, alerts.page()),
         *chart.rendered().items(),
     ],
     ids=str,

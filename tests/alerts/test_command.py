@@ -1,0 +1,59 @@
+"""`python -m docs.generate.alerts` writes a rule file, or says what it does not take."""
+
+import sys
+from decimal import Decimal
+
+import pytest
+import yaml
+
+from docs.generate import alerts
+from docs.generate.alerts import Choice
+
+
+def test_it_writes_what_was_chosen(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each flag has its place, and one that is not given its default."""
+    words = ["--namespace", "a", "--scale", "0.5", "--objective", "default=0.5"]
+    words += ["--late-percent", "2", "--without", "FairleadCronMissed"]
+    monkeypatch.setattr(sys, "argv", ["alerts", *words])
+
+    alerts.main()
+
+    chosen = Choice(
+        namespace="a",
+        scale=Decimal("0.5"),
+        late_percent=Decimal(2),
+        objectives={"default": Decimal("0.5")},
+        without=frozenset({"FairleadCronMissed"}),
+    )
+    (group,) = yaml.safe_load(capsys.readouterr().out)["groups"]
+    assert list(alerts.rules(chosen)) == group["rules"]
+    assert "FairleadCronMissed" not in {each.get("alert") for each in group["rules"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--scale", "fast"], "'fast' is no number"),
+        (["--scale", "0"], "0 is not from 0.001 to 100000"),
+        (["--scale", "NaN"], "NaN is not from"),
+        (["--objective", "30"], "'30' is no POOL=SECONDS"),
+        (["--oldest-ready-seconds", "0"], "0 is not from"),
+        (["--without", "FairleadNothing"], "invalid choice: 'FairleadNothing'"),
+    ],
+)
+def test_it_says_in_a_sentence_what_it_does_not_take(
+    words: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The flag, the value, and what would be one; exit code 2."""
+    monkeypatch.setattr(sys, "argv", ["alerts", *words])
+
+    with pytest.raises(SystemExit) as left:
+        alerts.main()
+
+    assert 2 == left.value.code
+    assert said in capsys.readouterr().err

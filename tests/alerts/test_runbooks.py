@@ -1,0 +1,201 @@
+"""What a runbook has its reader type works: on a real server, and on the chart's objects."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+import yaml
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead import policy_store
+from fairlead.dev.postgres import Server
+from fairlead_autoscaler import told
+from fairlead_autoscaler.decide import decide
+from fairlead_autoscaler.decision import State
+from tests.support import autoscaling as looks
+from tests.support import tree
+from tests.support.chart import EVERYTHING, Object, at, needs_helm, text
+from tests.support.children import register
+from tests.support.databases import cloned_database
+from tests.support.runbooks import RUNBOOKS, commands, run, words
+from tests.support.schedulers import scheduling
+from tests.support.waiting import until
+
+PAGES = sorted(path for path in tree.files(".md") if path.parent == RUNBOOKS)
+JUDGING = ("fairlead check",)
+"""Commands whose exit code says that they found something."""
+
+_POLICY = """
+pools: [{name: default, queues: ["*"], autoscale: {objective: 30s, max: 1}}]
+"""
+_READING = frozenset({"get", "describe", "logs"})
+_CHANGING = frozenset({"delete", "scale", "rollout", "patch"})
+_COMPONENT = re.compile(r"(app\.kubernetes\.io/component|fairlead/pool)=(\S+)")
+
+
+def insert(db: Connection[TupleRow], **columns: object) -> int:
+    """Insert a job of the queue that the commands name, and return its id."""
+    columns = {"queue": "mail", "tenant": "acme", "kind": "send", **columns}
+    names, places = ", ".join(columns), ", ".join(["%s"] * len(columns))
+    statement = f"INSERT INTO fairlead.jobs ({names}) VALUES ({places}) RETURNING id"
+    row = db.execute(statement.encode(), list(columns.values())).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def make_scene(db: Connection[TupleRow], holder: Connection[TupleRow], folder: Path) -> int:
+    """Make what the commands look at and change; return the id of a job that waits."""
+    for _ in range(2):
+        policy_store.store(db, _POLICY + f"# {_}\n")
+    db.execute(
+        "INSERT INTO fairlead.schedules (name, cron, kind) VALUES ('s', '0 3 * * *', 'k')"
+    )
+    failed = insert(db)
+    db.execute("SELECT fairlead._end_jobs(array[%s::bigint], '{failed}', '{boom}')", [failed])
+    insert(db, run_at="2999-01-01")
+    look, config = looks.look(1, looks.demand(work=1000)), looks.pool(max=1)
+    said = json.dumps(told.said(decide(State(), look, config), look, config))
+    db.execute("INSERT INTO fairlead.pool_decisions VALUES (1, now(), 'default', %s)", [said])
+    db.execute("SELECT fairlead.note_refused_policy('0123456789ab', 'pools: too many', 'me')")
+    (folder / "policy.yaml").write_text(_POLICY)
+    holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    holder.execute("SELECT count(*) FROM fairlead.jobs")
+    return insert(db)
+
+
+@pytest.fixture
+def given(server: Server, tmp_path: Path) -> Iterator[Mapping[str, str]]:
+    """Yield the variables of the pages, over a database with a leader and a worker."""
+    with (
+        cloned_database(server) as url,
+        psycopg.connect(url, autocommit=True) as db,
+        closing(psycopg.connect(url, autocommit=True)) as holder,  # a page ends its session
+    ):
+        job = make_scene(db, holder, tmp_path)
+        worker = register(db, slots=1)
+        with scheduling(url):
+            until(
+                lambda: db.execute("SELECT 1 FROM fairlead.work_queue").fetchone(),
+                what="a dispatch",
+            )
+            yield {
+                "URL": url,
+                "QUEUE": "mail",
+                "TENANT": "acme",
+                "JOB": str(job),
+                "POOL": "default",
+                "WORKER": str(worker),
+                "PID": str(holder.info.backend_pid),
+                "VERSION": "1",
+                "SCHEDULE": "s",
+                "KIND": "send",
+                "APPLICATION": "shop",
+                "POLICY": str(tmp_path / "policy.yaml"),
+            }
+
+
+@pytest.mark.any_server
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_of_a_runbook_runs(
+    page: Path, given: Mapping[str, str], tmp_path: Path
+) -> None:
+    """Each says something; what changes something succeeds."""
+    here = [each for each in commands(page) if not each.startswith("kubectl ")]
+    for command in here:
+        said = run(command, url=given["URL"], folder=tmp_path, given=given)
+        allowed = {0, 1} if command.startswith(JUDGING) else {0}
+
+        assert said.code in allowed, f"{command}: {said}"
+        assert said.out.strip(), f"{command} says nothing: {said}"
+        assert "Traceback" not in said.err
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_a_runbook_begins_with_a_command_that_looks(page: Path) -> None:
+    """The diagnosis starts with what can be typed at once, and changes nothing."""
+    _, diagnosis = tree.text(page).split("## Diagnosis\n", maxsplit=1)
+
+    assert diagnosis.startswith("\n```sh\n")
+    looked, _ = diagnosis.split("## Mitigation", maxsplit=1)
+    changing = re.findall(r"^kubectl (\w+)|pg_terminate|DELETE", looked, re.MULTILINE)
+    assert set(changing) <= _READING
+
+
+def test_every_command_is_of_a_program_that_a_test_looks_at() -> None:
+    """What is not Fairlead's, psql or kubectl would be looked at by nobody."""
+    programs = {words(command)[0] for page in PAGES for command in commands(page)}
+
+    assert {"fairlead", "kubectl", "psql"} == programs
+
+
+def kubectl_lines() -> list[str]:
+    """Return every command of the pages that asks the cluster."""
+    found = {each for page in PAGES for each in commands(page) if each.startswith("kubectl ")}
+    return sorted(found)
+
+
+def named(line: str) -> list[tuple[str, str]]:
+    """Return the objects that a command names, as kind and name."""
+    kinds = {"lease": "Lease", "configmap": "ConfigMap", "deployment": "Deployment"}
+    found: list[tuple[str, str]] = []
+    given = [each for each in words(line)[2:] if not each.startswith("-")]
+    kind = ""
+    for word in given:
+        left, slash, name = word.partition("/")
+        if slash and left in kinds:
+            found.append((kinds[left], name))
+        elif word in kinds:
+            kind = kinds[word]
+        elif kind and word.startswith("fairlead-"):
+            found.append((kind, word))
+    return [(kind, name.replace("$POOL", "default")) for kind, name in found]
+
+
+@pytest.mark.parametrize("line", kubectl_lines())
+def test_what_is_asked_of_the_cluster_is_a_verb_that_there_is(line: str) -> None:
+    """Verbs are few, and logs are bounded."""
+    verb = words(line)[1]
+
+    assert verb in _READING | _CHANGING
+    assert verb != "logs" or "--tail=" in line
+
+
+@needs_helm
+@pytest.mark.parametrize("line", kubectl_lines())
+def test_what_is_asked_of_the_cluster_is_in_the_chart(line: str) -> None:
+    """Names are of a release called `fairlead`; labels are those of its pods."""
+    objects = release()
+    there = {(str(each["kind"]), str(at(each, "metadata", "name"))) for each in objects}
+    pods = [
+        at(each, "spec", "template", "metadata", "labels")
+        for each in objects
+        if each["kind"] == "Deployment"
+    ]
+    labels = {item for each in pods if isinstance(each, dict) for item in each.items()}
+    asked = _COMPONENT.findall(line.replace('"', "").replace("$POOL", "default"))
+
+    assert set() == set(named(line)) - there
+    assert set() == set(asked) - labels
+
+
+def release() -> list[Object]:
+    """Return the objects of a release called `fairlead`."""
+    made = text({**EVERYTHING, "fullnameOverride": "fairlead"})
+    return [each for each in yaml.safe_load_all(made) if each]
+
+
+def test_the_rule_of_names_sees_every_form() -> None:
+    """One name, several, and kind and name as one word."""
+    assert [("ConfigMap", "fairlead-a"), ("ConfigMap", "fairlead-b")] == named(
+        "kubectl get configmap fairlead-a fairlead-b -o yaml"
+    )
+    assert [("Deployment", "fairlead-worker-default")] == named(
+        'kubectl rollout undo "deployment/fairlead-worker-$POOL"'
+    )
+    assert [] == named("kubectl get pods -l app.kubernetes.io/component=worker")

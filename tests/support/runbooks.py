@@ -1,0 +1,72 @@
+"""The commands of the runbooks: what a page has its reader type, and a shell that runs it."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead.dev.binaries import binaries
+from tests.support import tree
+
+RUNBOOKS = Path("docs/runbooks")
+_FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+def commands(page: Path) -> tuple[str, ...]:
+    """Return every line of a page's shell blocks, in order."""
+    blocks = _FENCE.findall(tree.text(page))
+    return tuple(line for block in blocks for line in block.splitlines() if line)
+
+
+def first(alert: str) -> str:
+    """Return the first command of an alert's page."""
+    return commands(RUNBOOKS / f"{alert}.md")[0]
+
+
+def words(command: str) -> list[str]:
+    """Return a command's words, its variables as they stand there."""
+    return shlex.split(command)
+
+
+def run(command: str, *, url: str, folder: Path, given: Mapping[str, str]) -> Said:
+    """Run a command as its reader does: in a shell, with programs and variables at hand.
+
+    Args:
+        command: A line of a page.
+        url: The database's.
+        folder: An empty one, for the program `fairlead` of this checkout.
+        given: The variables that the page names.
+    """
+    program = folder / "fairlead"
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fairlead.cli "$@"\n')
+    program.chmod(0o755)
+    path = os.pathsep.join([str(folder), str(binaries()), os.environ["PATH"]])
+    done = subprocess.run(
+        ["/bin/sh", "-uc", command],
+        env={
+            "PATH": path,
+            "PYTHONPATH": tree.SOURCES,
+            "HOME": str(folder),
+            "COLUMNS": "200",
+            "FAIRLEAD_DATABASE_URL": url,
+            **given,
+        },
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return Said(done.returncode, done.stdout, done.stderr)
