@@ -7,7 +7,7 @@ import pytest
 from bench.autoscaling.cost import Times, figure, measure
 from bench.autoscaling.release import Size
 
-pytestmark = [pytest.mark.any_server, pytest.mark.long]
+pytestmark = [pytest.mark.any_server, pytest.mark.long, pytest.mark.timeout(400)]
 
 
 def test_a_small_release_costs_one_question_a_step_and_one_write_a_decision() -> None:
