@@ -159,7 +159,7 @@ class Reader:
         return None if found is None else _as(kind, found)
 
     def _policy(self) -> Policy | None:
-        found = self._ask("in_force", "the policy", package="fairlead.cli")
+        found = self._ask("policy_in_force", "the policy", package="fairlead")
         if not found:
             return None
         try:
