@@ -32,7 +32,7 @@ LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py 
   parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
+.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -98,6 +98,9 @@ check-house: check-mypy
 
 demo: setup ## watch a fleet analyse the Python source on this machine
 	$(BIN)/fairlead demo
+
+observe: setup ## watch a fleet at work in Prometheus, with its alerts, until Ctrl-C
+	@$(BIN)/python -m fairlead.demo.observe $(if $(FOR),--seconds $(FOR))
 
 dev: setup ## run a fleet on this machine: make dev APP=myapp.jobs:tasks
 	$(BIN)/fairlead dev --app $(or $(APP),$(error say which application: make dev APP=myapp.jobs:tasks))

@@ -12,9 +12,9 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.dev import postgres
 from fairlead.dev.account import account, reachable
 from fairlead.dev.binaries import binaries
+from fairlead.dev.ports import free_port
 from fairlead.migrate import migrate
 from tests.support.chart import CHART
 from tests.support.databases import fast_folder
@@ -44,7 +44,7 @@ def started(folder: Path) -> Generator[int]:
     script = folder / "start.sh"
     here = text.replace("listen_addresses='*'", "listen_addresses=127.0.0.1")
     script.write_text(here.replace("directories=/tmp", f"directories={folder / 'data'}"))
-    port = postgres._free_port()  # pyright: ignore[reportPrivateUsage] - nobody is given these
+    port = free_port()
     who = account()
     path = f"{reachable(binaries(), who, copies=folder)}:/usr/bin:/bin"
     variables = [f"PATH={path}", f"PGDATA={folder / 'data/pg'}", f"PGPORT={port}"]

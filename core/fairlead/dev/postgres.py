@@ -8,9 +8,7 @@ that is shared with people you do not trust, run a server of your own and set
 """
 
 import os
-import random
 import signal
-import socket
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +21,7 @@ import psycopg
 from fairlead.dev import datafolder, processes
 from fairlead.dev.account import account, reachable
 from fairlead.dev.binaries import PostgresError, binaries, major_version
+from fairlead.dev.ports import free_port, is_free
 
 NAME = datafolder.SUPERUSER  # and the database
 
@@ -221,8 +220,8 @@ class Server:
     def _launch(self, bin_dir: Path) -> None:
         if self._port is None:
             former = datafolder.former_port(self.data_dir)
-            self._port = former if former and _is_free(former) else _free_port()
-        elif not _is_free(self._port):
+            self._port = former if former and is_free(former) else free_port()
+        elif not is_free(self._port):
             raise PostgresError(
                 f"port {self._port} is taken: choose another one, or stop what listens on it"
             )
@@ -283,28 +282,3 @@ class Server:
         deadline = monotonic() + seconds
         while self.is_running() and monotonic() < deadline:
             sleep(_POLL_SECONDS)
-
-
-def _free_port() -> int:
-    """Return a free port below the range that the system gives to outgoing connections.
-
-    While a server restarts, its clients knock at its port. If that port were one that the
-    system hands out, a knocking client could be given it, connect to itself and keep the server
-    from binding it.
-    """
-    drawn = random.SystemRandom()
-    while True:
-        port = drawn.randrange(15_000, 30_000)
-        if _is_free(port):
-            return port
-
-
-def _is_free(port: int) -> bool:
-    """Tell whether a server can have this port, which it binds as it is bound here."""
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:  # taken
-            return False
-    return True

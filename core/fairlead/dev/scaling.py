@@ -40,10 +40,12 @@ class Scaling:
     Args:
         pods: What is scaled, of the pool `default`.
         url: The database.
+        metrics: What it measures; None: nobody looks.
     """
 
-    def __init__(self, pods: LocalPods, url: str) -> None:
+    def __init__(self, pods: LocalPods, url: str, metrics: Metrics | None = None) -> None:
         self._pods = pods
+        self._metrics = metrics or Metrics()
         self._settings = DatabaseSettings(database_url=url, database_url_file=None)
         self._stop = threading.Event()
         self._bell = Bell()
@@ -83,7 +85,7 @@ class Scaling:
                     again_seconds=_TICK_SECONDS,
                 )
                 serve(
-                    Controller(self._pods, database, Alone(), options, metrics=Metrics()),
+                    Controller(self._pods, database, Alone(), options, metrics=self._metrics),
                     database,
                     tick_seconds=_TICK_SECONDS,
                     stop=self._stop,

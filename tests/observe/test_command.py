@@ -1,0 +1,184 @@
+"""`make observe`: it says where to look, and one Ctrl-C, or its time, ends all of it."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import ProxyHandler, build_opener
+
+import pytest
+
+from fairlead.demo.observe import prometheus
+from fairlead.demo.observe.prometheus import PrometheusError
+from fairlead.dev import processes
+from tests.support import tree
+from tests.support.waiting import until
+
+pytestmark = [
+    pytest.mark.any_server,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("observe"),
+]
+
+_RULE = """
+groups: [{name: own, rules: [{alert: Watched, expr: "sum(up) > 0"}]}]
+"""
+_FAKE_GRAFANA = """#!/bin/sh
+echo "$0 $*" >"$SAID"
+ls "$GF_PATHS_PROVISIONING"/* >>"$SAID"
+exec sleep 1000
+"""
+_open = build_opener(ProxyHandler({})).open
+
+
+@contextmanager
+def observing(folder: Path, *words: str, **variables: str) -> Generator[subprocess.Popen[str]]:
+    """Run the program behind `make observe`, with a rule of the test's own."""
+    rules = folder / "rules.yaml"
+    rules.write_text(_RULE)
+    program = [sys.executable, "-m", "fairlead.demo.observe", "--rules", str(rules)]
+    with subprocess.Popen(
+        [*program, *words],
+        cwd=tree.ROOT,
+        env={**os.environ, "PYTHONPATH": tree.SOURCES, **variables},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        try:
+            yield running
+        finally:
+            if running.poll() is None:
+                running.kill()
+
+
+@pytest.fixture
+def needs_prometheus() -> None:
+    """Skip the test where Prometheus is not."""
+    try:
+        prometheus.program()
+    except PrometheusError as error:
+        pytest.skip(str(error))
+
+
+def lines_until(running: subprocess.Popen[str], last: str) -> list[str]:
+    """Return what it says up to the line that begins so."""
+    assert running.stdout is not None
+    said: list[str] = []
+    for line in running.stdout:
+        said.append(line.rstrip())
+        if line.startswith(last):
+            return said
+    raise AssertionError(f"it ended: {said}")
+
+
+def descendants(pid: int) -> set[int]:
+    """Return every living process that stems from this one."""
+    living = processes.living().values()
+    found = [pid]
+    for parent in found:
+        found += [each.pid for each in living if each.parent == parent]
+    return {*found[1:]}
+
+
+def silent(urls: Sequence[str]) -> list[str]:
+    """Return those of the addresses that do not answer."""
+    found: list[str] = []
+    for url in urls:
+        try:
+            _open(url, timeout=10).close()
+        except OSError:
+            found.append(url)
+    return found
+
+
+@pytest.mark.usefixtures("needs_prometheus")
+def test_it_says_where_to_look_and_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
+    """Each address that it prints answers; afterwards no process of it is left."""
+    with observing(tmp_path) as running:
+        said = lines_until(running, "Ctrl-C stops everything.")
+        urls = re.findall(r"http://127\.0\.0\.1:\d+/\S+", "\n".join(said))
+        assert 5 <= len(urls), said
+        until(lambda: [] == silent(urls), what="an answer of every page", seconds=30)
+        family = descendants(running.pid)
+        names = {processes.living()[pid].name for pid in family}
+        assert {"prometheus", "postgres"} <= names
+
+        running.send_signal(signal.SIGINT)
+        rest, errors = running.communicate(timeout=60)
+
+    assert (0, "stopped", "") == (running.returncode, rest.splitlines()[-1], errors)
+    assert set() == family & processes.living().keys()
+
+
+@pytest.mark.usefixtures("needs_prometheus")
+def test_it_ends_by_itself_after_its_time(tmp_path: Path) -> None:
+    """And says that without Grafana the dashboards are to be imported."""
+    with observing(tmp_path, "--seconds", "1", PATH=without("grafana")) as running:
+        said, errors = running.communicate(timeout=120)
+
+    assert (0, "") == (running.returncode, errors)
+    assert "It ends after 1 s." in said
+    assert re.search(r"Grafana +is not on this machine: .* import .*/\*\.json", said)
+
+
+@pytest.mark.usefixtures("needs_prometheus")
+def test_grafana_is_started_where_its_program_is(tmp_path: Path) -> None:
+    """With the data source and the dashboards provisioned; here a program stands for it."""
+    program, said = tmp_path / "bin/grafana-server", tmp_path / "said"
+    program.parent.mkdir()
+    program.write_text(_FAKE_GRAFANA)
+    program.chmod(0o755)
+    path = f"{program.parent}:{os.environ['PATH']}"
+
+    with observing(tmp_path, PATH=path, SAID=str(said)) as running:
+        lines = lines_until(running, "Ctrl-C stops everything.")
+        until(lambda: said.exists() and "dashboards" in said.read_text(), what="its start")
+        running.send_signal(signal.SIGINT)
+        running.wait(60)
+
+    assert any(re.match(r"Grafana +http://127\.0\.0\.1:\d+/dashboards", line) for line in lines)
+    assert {"fairlead.yaml"} == set(re.findall(r"^fairlead\S+", said.read_text(), re.MULTILINE))
+    assert 0 == running.returncode
+
+
+def test_without_prometheus_it_says_how_to_get_it(tmp_path: Path) -> None:
+    """One sentence, and exit code 2, before anything starts."""
+    with observing(tmp_path, PATH="/nowhere") as running:
+        said, errors = running.communicate(timeout=60)
+
+    assert (2, "") == (running.returncode, said)
+    assert errors.startswith(
+        "fairlead: prometheus is not on this machine: install it (Debian: "
+    )
+    assert 1 == len(errors.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--rules", "/nowhere.yaml"), "/nowhere.yaml is not there"),
+        (("--seconds", "soon"), "argument --seconds: invalid float value: 'soon'"),
+        (("--dashboards", "/nowhere"), "/nowhere is not there"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(
+    tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    """With exit code 2."""
+    with observing(tmp_path, *words) as running:
+        _, errors = running.communicate(timeout=60)
+
+    assert 2 == running.returncode
+    assert errors.startswith(f"fairlead: {says}")
+    assert 1 == len(errors.splitlines())
+
+
+def without(name: str) -> str:
+    """Return the search path without the folders that have a program of this name."""
+    folders = os.environ["PATH"].split(os.pathsep)
+    return os.pathsep.join(each for each in folders if not [*Path(each).glob(f"{name}*")])

@@ -1,0 +1,120 @@
+"""A fleet under Prometheus: what is done to it is seen there."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.demo.observe.prometheus import PrometheusError
+from tests.support.observing import NAMESPACE, Watched, watching
+from tests.support.waiting import until
+
+pytestmark = [
+    pytest.mark.any_server,
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("observe"),
+]
+
+_LEADERS = 'sum(fairlead_leader{pod=~"scheduler-.*"})'
+_GONE = {
+    "alert": "SchedulerIsGone",
+    "expr": 'up{container="scheduler"} == 0',
+    "labels": {"severity": "critical"},
+    "annotations": {"summary": "{{ $labels.pod }} is gone"},
+}
+_BROKEN = {"alert": "CannotBeAsked", "expr": "up * on (namespace) up"}
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """Yield a fleet with a rule of the test's own."""
+    rules = tmp_path_factory.mktemp("rules") / "rules.json"
+    rules.write_text(json.dumps({"groups": [{"name": "own", "rules": [_GONE]}]}))
+    with watching(rules=[rules]) as running:
+        yield running
+
+
+def test_every_process_has_a_page_with_labels_as_in_a_cluster(fleet: Watched) -> None:
+    """By its pod's name, its container and its namespace."""
+    found = {(each.labels["pod"], each.labels["container"]) for each in fleet.query("up == 1")}
+
+    assert {
+        ("scheduler-1", "scheduler"),
+        ("scheduler-2", "scheduler"),
+        ("autoscaler", "autoscaler"),
+        ("worker-1", "worker"),
+    } <= found
+    assert {NAMESPACE} == {each.labels["namespace"] for each in fleet.query("up")}
+
+
+def test_the_load_is_worked_on_and_brings_more_workers(fleet: Watched) -> None:
+    """Jobs end, some of them badly, and the autoscaler adds workers whose pages are found."""
+    fleet.wait_for("sum(rate(fairlead_jobs_finished_total[10s])) > 1", seconds=60)
+    fleet.wait_for('count(up{container="worker"} == 1) > 1', seconds=60)
+
+
+def test_a_scheduler_that_is_killed_is_seen_and_alerted_until_it_is_back(
+    fleet: Watched,
+) -> None:
+    """It stays dead until somebody starts it, and another one leads meanwhile."""
+    leader = fleet.leader()
+    assert fleet.firing() == frozenset()
+
+    fleet.kill(leader)
+
+    alert = fleet.wait_for_alert("SchedulerIsGone", seconds=20)
+    assert (leader, f"{leader} is gone") == (
+        alert.labels["pod"],
+        alert.annotations["summary"],
+    )
+    assert leader not in fleet.names()
+    fleet.wait_for(f"{_LEADERS} == 1", seconds=30)
+    assert leader != fleet.leader()
+    fleet.start(leader)
+    fleet.wait_for_silence("SchedulerIsGone", seconds=30)
+    assert leader in fleet.names()
+
+
+def test_a_process_that_is_frozen_does_not_answer_until_it_thaws(fleet: Watched) -> None:
+    """Its page cannot be scraped."""
+    fleet.freeze("autoscaler")
+    fleet.wait_for('up{pod="autoscaler"} == 0', seconds=20)
+
+    fleet.thaw("autoscaler")
+    fleet.wait_for('up{pod="autoscaler"} == 1', seconds=20)
+
+
+def test_a_worker_that_is_killed_is_started_again_on_its_port(fleet: Watched) -> None:
+    """As a container is in its pod."""
+    before = fleet.pid("worker-1")
+
+    fleet.kill("worker-1")
+
+    fleet.wait_for('changes(process_start_time_seconds{pod="worker-1"}[60s]) > 0', seconds=60)
+    assert before != fleet.pid("worker-1")
+
+
+def test_a_question_that_is_none_is_refused_in_prometheus_words(fleet: Watched) -> None:
+    """And not with an empty answer."""
+    with pytest.raises(PrometheusError, match="parse error"):
+        fleet.query("sum(")
+
+
+def test_what_did_not_come_is_told_with_what_is_there(fleet: Watched) -> None:
+    """The query, and how each page's last scrape went."""
+    with pytest.raises(AssertionError, match=r"an answer to absent_series.*'autoscaler': 'up'"):
+        fleet.wait_for("absent_series", seconds=1)
+    with pytest.raises(AssertionError, match="NoSuchAlert firing"):
+        fleet.wait_for_alert("NoSuchAlert", seconds=1)
+
+
+def test_a_rule_that_cannot_be_evaluated_is_told(tmp_path: Path) -> None:
+    """With what Prometheus says of it."""
+    rules = tmp_path / "rules.json"
+    rules.write_text(json.dumps({"groups": [{"name": "own", "rules": [_BROKEN]}]}))
+
+    with watching(rules=[rules], load=False, schedulers=1, workers=(1, 1)) as alone:
+        problems = until(alone.rule_problems, what="a rule's problem", seconds=20)
+
+    assert ["CannotBeAsked"] == [each.partition(":")[0] for each in problems]

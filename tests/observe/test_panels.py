@@ -1,0 +1,155 @@
+"""Each query of each dashboard returns data from a fleet at work, or needs a cluster."""
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from fairlead.demo.observe import tide
+from fairlead.policy import PolicyRefused
+from tests.observe.exceptions import WITHOUT_DATA
+from tests.support import dashboards, tree
+from tests.support.dashboards import Query
+from tests.support.observing import Series, Watched, watching
+from tests.support.waiting import until
+
+pytestmark = [
+    pytest.mark.any_server,
+    pytest.mark.timeout(600),
+    pytest.mark.xdist_group("observe"),
+]
+
+RULES = tree.ROOT / "docs/reference/alerts.yaml"
+_SHADOW = "shadow: {version: 1, every: 10s}\n"
+_SECONDS = 600.0
+"""Longer than the fleet has been there."""
+_PATIENCE_SECONDS = 30.0
+
+Answers = Mapping[tuple[str, str, str], bool]
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[Watched]:
+    """Yield a fleet to which has happened what its dashboards tell of."""
+    rules = [RULES] if RULES.exists() else []
+    reports = {"FAIRLEAD_REPORT_SECONDS": "1"}
+    with watching(rules=rules, workers=(1, 2), environment=reports) as running:
+        running.apply_policy(tide.policy(1, 2) + _SHADOW)
+        with pytest.raises(PolicyRefused):
+            running.apply_policy("queues: nonsense")
+        running.wait_for("sum(fairlead_worker_slots_busy) > 2", seconds=60)
+        running.freeze("worker-1")  # one that is killed takes back its jobs when it is back
+        running.wait_for("max(fairlead_fairness_jain) > 0", seconds=90)
+        running.wait_for("fairlead_autoscaler_limited_info", seconds=60)
+        running.wait_for("sum(fairlead_jobs_rescued_total) > 0", seconds=60)
+        running.thaw("worker-1")
+        db = running.connect()
+        db.execute("ALTER TABLE fairlead.schedules RENAME TO schedules_gone")
+        running.wait_for("sum(fairlead_scheduler_chore_failures_total) > 0", seconds=20)
+        db.execute("ALTER TABLE fairlead.schedules_gone RENAME TO schedules")
+        running.server.restart()
+        running.leader()
+        running.stop_load()
+        running.wait_for("sum(fairlead_autoscaler_victims_total) > 0", seconds=90)
+        running.start_load()
+        yield running
+
+
+@pytest.fixture(scope="module")
+def answers(fleet: Watched) -> Answers:
+    """Return of every query whether it has returned data since the start."""
+    waiting = {
+        query.key: dashboards.filled(query.expr, values(fleet, path))
+        for path in dashboards.PATHS
+        for query in dashboards.queries(path)
+    }
+    found = dict.fromkeys(waiting, False)
+
+    def settled() -> bool:
+        for key, expr in tuple(waiting.items()):
+            if has_data(fleet.query_range(expr, seconds=_SECONDS)):
+                found[key] = True
+                del waiting[key]
+        return waiting.keys() <= WITHOUT_DATA.keys()
+
+    with suppress(AssertionError):  # the tests say which are silent
+        until(settled, what="data for every query", seconds=_PATIENCE_SECONDS)
+    return found
+
+
+def values(fleet: Watched, path: Path) -> dict[str, str]:
+    """Return a value for each variable of a dashboard, as this fleet has them."""
+
+    def of_label(selector: str, label: str) -> str:
+        found = fleet.wait_for(f"group by ({label}) ({selector})")
+        return max(each.labels.get(label, "") for each in found)
+
+    return dashboards.variables(path, of_label)
+
+
+def has_data(series: list[Series]) -> bool:
+    """Tell whether there is a point to draw: what is not a number is none."""
+    return any(not math.isnan(value) for each in series for _, value in each.points)
+
+
+def test_there_are_dashboards_to_ask() -> None:
+    """Each has queries."""
+    assert dashboards.PATHS
+    assert [] == [path for path in dashboards.PATHS if not dashboards.queries(path)]
+
+
+@pytest.mark.parametrize("path", dashboards.PATHS, ids=lambda path: path.stem)
+def test_every_query_of_a_dashboard_returns_data(path: Path, answers: Answers) -> None:
+    """But for those that need a cluster, each of which is listed with what it needs."""
+    silent = [
+        query
+        for query in dashboards.queries(path)
+        if not answers[query.key] and query.key not in WITHOUT_DATA
+    ]
+
+    assert [] == silent
+
+
+def test_no_exception_is_there_without_need(answers: Answers) -> None:
+    """An exception's query is there, returns nothing, and its reason is given."""
+    unknown = WITHOUT_DATA.keys() - answers.keys()
+    needless = {key for key in WITHOUT_DATA if answers.get(key)}
+
+    assert (set(), set()) == (unknown, needless)
+    assert all(reason.strip() for reason in WITHOUT_DATA.values())
+
+
+@pytest.mark.parametrize("path", dashboards.PATHS, ids=lambda path: path.stem)
+def test_every_annotation_of_a_dashboard_is_a_query(path: Path, fleet: Watched) -> None:
+    """Prometheus takes it; what it tells of may not have happened."""
+    chosen = values(fleet, path)
+
+    for expr in dashboards.annotations(path):
+        fleet.query(dashboards.filled(expr, chosen))
+
+
+def test_no_rule_fails_beside_a_fleet_at_work(fleet: Watched) -> None:
+    """Every rule that Prometheus was given can be evaluated."""
+    assert [] == fleet.rule_problems()
+
+
+def test_a_query_for_what_no_program_shows_returns_nothing(fleet: Watched) -> None:
+    """So that the rule above can fail."""
+    assert not has_data(fleet.query_range("fairlead_no_such_series"))
+    assert has_data(fleet.query_range("fairlead_build_info"))
+    assert not has_data(fleet.query_range("fairlead_build_info * NaN"))
+
+
+def test_variables_are_filled_in_whatever_their_spelling() -> None:
+    """Plain, in braces, and with a format."""
+    query = Query(
+        "x.json", "p", "A", 'a{n=~"$n", m=~"${n}", o=~"${n:regex}"}[$__rate_interval]'
+    )
+
+    assert 'a{n=~".+", m=~".+", o=~".+"}[10s]' == dashboards.filled(
+        query.expr, {**dashboards.TIMES, "n": ".+"}
+    )
+    with pytest.raises(KeyError):
+        dashboards.filled("a{n='$unknown'}", dashboards.TIMES)

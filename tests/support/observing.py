@@ -1,0 +1,348 @@
+"""A whole fleet under a real Prometheus, for tests of dashboards, alerts and runbooks.
+
+Everything is a process on loopback, in a folder of its own, stopped by its id.
+"""
+
+import os
+import signal
+import tempfile
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import cast
+
+import psycopg
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.demo.observe import prometheus
+from fairlead.demo.observe.prometheus import PrometheusError
+from fairlead.demo.observe.scene import LOAD, Observed, Shape
+from fairlead.demo.observe.targets import NAMESPACE
+from fairlead.dev import processes
+from fairlead.dev.postgres import Server
+from fairlead.policy_store import store
+from tests.support.databases import fast_folder
+from tests.support.tree import SOURCES
+from tests.support.waiting import until
+
+__all__ = ["NAMESPACE", "Alert", "Sample", "Series", "Watched", "watching"]
+
+Answer = Mapping[str, object]
+_START_SECONDS = 90.0
+_OUTPUT_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One series of an instant query's answer."""
+
+    labels: Mapping[str, str]
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series of a range query's answer: instants in seconds, and values."""
+
+    labels: Mapping[str, str]
+    points: tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """An alert that is pending or firing."""
+
+    name: str
+    state: str
+    labels: Mapping[str, str]
+    annotations: Mapping[str, str]
+    value: float
+
+
+@dataclass(slots=True)
+class Watched:
+    """A fleet that runs, what Prometheus knows of it, and what may be done to it."""
+
+    observed: Observed
+    leaving: ExitStack
+    said: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    frozen: set[str] = field(default_factory=set[str])
+
+    @property
+    def url(self) -> str:
+        """The database's URL, as its superuser."""
+        return self.observed.url
+
+    @property
+    def server(self) -> Server:
+        """PostgreSQL, to be killed and restarted."""
+        return self.observed.server
+
+    @property
+    def prometheus_url(self) -> str:
+        """Prometheus' address."""
+        return self.observed.prometheus.url
+
+    # --- what Prometheus knows --------------------------------------------------------------
+
+    def query(self, expr: str, at: float | None = None) -> list[Sample]:
+        """Return the answer to an instant query, now or at an instant in Unix seconds.
+
+        Raises:
+            PrometheusError: it is no query.
+        """
+        when = {} if at is None else {"time": f"{at:.3f}"}
+        said = cast("Answer", self.observed.prometheus.ask("query", query=expr, **when))
+        if said["resultType"] == "scalar":
+            _, value = cast("tuple[float, str]", said["result"])
+            return [Sample({}, float(value))]
+        rows = cast("list[Answer]", said["result"])
+        return [Sample(_labels(row), float(cast("list[str]", row["value"])[1])) for row in rows]
+
+    def query_range(self, expr: str, seconds: float = 60, step: float = 1) -> list[Series]:
+        """Return the answer to a query over the last seconds.
+
+        Raises:
+            PrometheusError: it is no query.
+        """
+        now = self.query("time()")[0].value
+        asked = {"start": f"{now - seconds:.3f}", "end": f"{now:.3f}", "step": f"{step:g}"}
+        said = cast("Answer", self.observed.prometheus.ask("query_range", query=expr, **asked))
+        rows = cast("list[Answer]", said["result"])
+        return [Series(_labels(row), _points(row)) for row in rows]
+
+    def wait_for(self, expr: str, seconds: float = 30) -> list[Sample]:
+        """Return the first answer to a query that is not empty."""
+        try:
+            return until(lambda: self.query(expr), what=f"an answer to {expr}", seconds=seconds)
+        except AssertionError as error:
+            dead = sorted({*self.observed.fleet.names()} - {*self.names()})
+            raise AssertionError(f"{error}; targets: {self.targets()}, dead: {dead}") from None
+
+    def targets(self) -> dict[str, str]:
+        """Return of each process's page how its last scrape went: `up`, or the error."""
+        said = cast("Answer", self.observed.prometheus.ask("targets", state="active"))
+        return {
+            str(_labels(each, "labels")["pod"]): str(each["lastError"]) or str(each["health"])
+            for each in cast("list[Answer]", said["activeTargets"])
+        }
+
+    def alerts(self) -> list[Alert]:
+        """Return the alerts that are pending or firing."""
+        said = cast("Answer", self.observed.prometheus.ask("alerts"))
+        return [
+            Alert(
+                name=_labels(each, "labels")["alertname"],
+                state=str(each["state"]),
+                labels=_labels(each, "labels"),
+                annotations=_labels(each, "annotations"),
+                value=float(str(each["value"])),
+            )
+            for each in cast("list[Answer]", said["alerts"])
+        ]
+
+    def firing(self) -> frozenset[str]:
+        """Return the names of the alerts that fire."""
+        return frozenset(each.name for each in self.alerts() if each.state == "firing")
+
+    def wait_for_alert(self, name: str, seconds: float, state: str = "firing") -> Alert:
+        """Return the alert of this name once it is in this state."""
+        try:
+            return until(
+                lambda: next(
+                    (a for a in self.alerts() if (a.name, a.state) == (name, state)), None
+                ),
+                what=f"{name} {state}",
+                seconds=seconds,
+            )
+        except AssertionError as error:
+            there = [(each.name, each.state) for each in self.alerts()]
+            raise AssertionError(f"{error}; there are {there or 'no alerts'}") from None
+
+    def wait_for_silence(self, name: str, seconds: float) -> None:
+        """Wait until no alert of this name is pending or fires."""
+        until(
+            lambda: name not in {each.name for each in self.alerts()},
+            what=f"silence of {name}",
+            seconds=seconds,
+        )
+
+    def rule_problems(self) -> list[str]:
+        """Return the rules whose last evaluation failed, and why."""
+        said = cast("Answer", self.observed.prometheus.ask("rules"))
+        return [
+            f"{rule['name']}: {rule['lastError']}"
+            for group in cast("list[Answer]", said["groups"])
+            for rule in cast("list[Answer]", group["rules"])
+            if rule["health"] == "err"
+        ]
+
+    # --- what may be done to the fleet ------------------------------------------------------
+
+    def leader(self) -> str:
+        """Return the scheduler that leads, as soon as one does."""
+        return until(self.observed.leader, what="a leader", seconds=30)
+
+    def names(self) -> list[str]:
+        """Return the programs that are alive, workers too."""
+        living = processes.living()
+        fixed = [each for each in self.observed.fleet.names() if self.pid(each) in living]
+        return [*fixed, *(name for name, pid in self._workers().items() if pid in living)]
+
+    def pid(self, name: str) -> int:
+        """Return the process of a program, which may be dead."""
+        workers = self._workers()
+        return workers[name] if name in workers else self.observed.fleet.pid(name)
+
+    def kill(self, name: str) -> None:
+        """End a program with SIGKILL. The autoscaler starts a worker again, nobody others."""
+        if name in self._workers():
+            os.kill(self.pid(name), signal.SIGKILL)
+        else:
+            self.observed.fleet.kill(name)
+
+    def start(self, name: str) -> None:
+        """Start a program that was killed, under its name and with its port."""
+        self.observed.start(name)
+
+    def freeze(self, name: str) -> None:
+        """Stop a program and its children, as a machine that hangs does."""
+        self.frozen.add(name)
+        self._send(name, signal.SIGSTOP)
+
+    def thaw(self, name: str) -> None:
+        """Let a program and its children go on."""
+        self.frozen.discard(name)
+        self._send(name, signal.SIGCONT)
+
+    def stop_load(self) -> None:
+        """Insert no more jobs."""
+        self.observed.fleet.end([LOAD], seconds=10)
+
+    def start_load(self) -> None:
+        """Insert jobs again."""
+        self.start(LOAD)
+
+    def apply_policy(self, document: str) -> None:
+        """Store a whole policy document, which is in force a moment later."""
+        with psycopg.connect(self.url, autocommit=True) as connection:
+            store(connection, document, author="test")
+
+    def connect(self, name: str = "observe") -> Connection[TupleRow]:
+        """Open an autocommitting session, closed at the end at the latest."""
+        opened = psycopg.connect(self.url, autocommit=True, application_name=name)
+        self.leaving.callback(opened.close)
+        return opened
+
+    def output(self, name: str) -> str:
+        """Return what a program has written; the workers' lines are the autoscaler's."""
+        return "\n".join(self.said.get(name, ()))
+
+    def thaw_all(self) -> None:
+        """Let go on whatever was stopped."""
+        for name in tuple(self.frozen):
+            self.thaw(name)
+
+    def _workers(self) -> dict[str, int]:
+        return {
+            each.name: each.pid
+            for each in self.observed.targets()
+            if each.container == "worker"
+        }
+
+    def _send(self, name: str, what: signal.Signals) -> None:
+        """Send a signal to a program and its descendants, the oldest first."""
+        living = processes.living().values()
+        found = [self.pid(name)]
+        for pid in found:
+            found += [each.pid for each in living if each.parent == pid]
+        for pid in found:
+            with suppress(ProcessLookupError):  # it has ended by itself
+                os.kill(pid, what)
+
+
+@contextmanager
+def watching(
+    *,
+    rules: Sequence[Path] = (),
+    schedulers: int = 2,
+    workers: tuple[int, int] = (1, 3),
+    load: bool = True,
+    policy: str | None = None,
+    server_settings: Mapping[str, str] = MappingProxyType({}),
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Generator[Watched]:
+    """Run a fleet under Prometheus, every page scraped and somebody leading; then stop it all.
+
+    Args:
+        rules: Complete files of rules, used as they are.
+        schedulers: How many.
+        workers: At least and at most; the autoscaler decides.
+        load: Whether jobs are inserted.
+        policy: What the policy says beside the pool; None: a little of everything.
+        server_settings: PostgreSQL's.
+        environment: What every program finds.
+    """
+    _skip_without_prometheus()
+    said: dict[str, list[str]] = {}
+    shape = Shape(
+        schedulers=schedulers,
+        workers=workers,
+        load=load,
+        policy=policy,
+        rules=rules,
+        server={"dynamic_shared_memory_type": "mmap", **server_settings},
+        environment={"PYTHONPATH": SOURCES, **environment},
+    )
+    with ExitStack() as leaving:
+        made = tempfile.TemporaryDirectory(prefix="fairlead-test-", dir=fast_folder())
+        folder = Path(leaving.enter_context(made))
+        folder.chmod(0o755)  # the server's account must get in
+        observed = Observed(
+            folder, shape, lambda name, line: said.setdefault(name, []).append(line)
+        )
+        try:
+            leaving.enter_context(observed)
+            watched = Watched(observed, leaving, said)
+            leaving.callback(watched.thaw_all)
+            _await_start(watched, schedulers + 1 + workers[0])
+            yield watched
+        except BaseException:
+            _show(said)
+            raise
+
+
+def _skip_without_prometheus() -> None:
+    try:
+        prometheus.program()
+    except PrometheusError as error:
+        pytest.skip(str(error))
+
+
+def _await_start(watched: Watched, pages: int) -> None:
+    def ready() -> bool:
+        found = watched.targets().values()
+        return len(found) >= pages and set(found) == {"up"}
+
+    until(ready, what="a scrape of every page", seconds=_START_SECONDS)
+    watched.leader()
+
+
+def _show(said: Mapping[str, Sequence[str]]) -> None:
+    """Print what the programs wrote last: pytest shows it where a test failed."""
+    for name, lines in said.items():
+        for line in lines[-_OUTPUT_LINES:]:
+            print(f"{name:12} {line}")  # noqa: T201 - what a failure is understood by
+
+
+def _labels(row: Answer, name: str = "metric") -> Mapping[str, str]:
+    return cast("Mapping[str, str]", row[name])
+
+
+def _points(row: Answer) -> tuple[tuple[float, float], ...]:
+    found = cast("list[tuple[float, str]]", row["values"])
+    return tuple((at, float(value)) for at, value in found)
