@@ -55,6 +55,8 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "integration/test_scheduler_pools.py",
         "fairlead_scheduler_overflow_total",
     ),
+    # Of one queue, or of queues that are even, it is zero.
+    scheduler.QUEUE_LAG: ("unit/test_scheduler_shares.py", "fairlead_queue_lag_slot_seconds"),
     scheduler.CRON_REFUSED: (
         "integration/test_scheduler_backlog.py",
         "fairlead_cron_refused_total",

@@ -10,8 +10,10 @@ def test_a_process_whose_child_died_while_it_loaded_ends_quietly() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
         command = [sys.executable, "-m", "fairlead_worker.apart_main"]
+        command += ["--app", "tests.support.child_app:tasks", "--pool", "default"]
+        command += ["--log-format", "json", "--log-level", "info"]
         process = subprocess.Popen(
-            [*command, "--app", "tests.support.child_app:tasks", "--fd", str(theirs.fileno())],
+            [*command, "--fd", str(theirs.fileno())],
             pass_fds=[theirs.fileno()],
             stderr=subprocess.PIPE,
         )

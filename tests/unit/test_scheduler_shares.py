@@ -1,11 +1,14 @@
 """What everybody is entitled to, how even that is, and the series that show it."""
 
+from dataclasses import replace
+from functools import partial
 from math import inf
 
 import pytest
 from prometheus_client import CollectorRegistry
 
 from fairlead_scheduler.fairness_metrics import FairnessMetrics
+from fairlead_scheduler.report import Had, QueueShare
 from fairlead_scheduler.shares import entitled, jain
 from tests.support.reports import report, share
 
@@ -52,6 +55,20 @@ def shown(registry: CollectorRegistry, series: str, tenant: str) -> float | None
     return registry.get_sample_value(
         f"fairlead_tenant_{series}", {"queue": queue, "tenant": tenant}
     )
+
+
+def test_a_queues_lag_is_shown_until_it_has_no_work() -> None:
+    """Below zero its tenants are behind."""
+    registry = CollectorRegistry()
+    metrics = FairnessMetrics(registry, str)
+    behind = QueueShare("q", 1.0, Had(0.4, 0.5, 400.0, -100.0), 0.5)
+
+    metrics.show("default", replace(report(), queues=(behind,)))
+
+    lag = partial(registry.get_sample_value, "fairlead_queue_lag_slot_seconds", {"queue": "q"})
+    assert -100.0 == lag()
+    metrics.show("default", replace(report(), queues=()))
+    assert None is lag()
 
 
 def test_twenty_tenants_have_series_and_the_others_one_together() -> None:
