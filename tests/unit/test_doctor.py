@@ -49,6 +49,10 @@ FAULTS: list[tuple[dict[str, object], str, str, str, str]] = [
         *("stops", "lead", "none ever has", "fairlead scheduler"),
     ),
     (
+        {"lead": Lead("x", None, held=False)},
+        *("stops", "lead", "none has since x gave the lead up", "fairlead scheduler"),
+    ),
+    (
         {"lead": Lead("x", 90 * SECOND, held=False)},
         *("stops", "lead", "none has for 1 m 30 s", "fairlead scheduler"),
     ),

@@ -97,8 +97,9 @@ class Lead:
     """The schedulers' lead."""
 
     holder: str
+    """Who holds it or did last; empty: nobody ever did."""
     lapsed: timedelta | None
-    """Since when; None: nobody ever had it."""
+    """Since when; None: nobody ever had it, or its holder gave it up."""
     held: bool
 
 

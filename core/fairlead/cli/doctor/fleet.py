@@ -19,7 +19,12 @@ def lead(found: Lead | None) -> Iterator[Finding]:
     """Find that no scheduler leads."""
     if found is None or found.held:
         return
-    since = "ever has" if found.lapsed is None else f"has for {words.age(found.lapsed)}"
+    if found.lapsed is not None:
+        since = f"has for {words.age(found.lapsed)}"
+    elif found.holder:
+        since = f"has since {words.printable(found.holder)} gave the lead up"
+    else:
+        since = "ever has"
     yield Finding(
         harm="stops",
         subject="lead",
