@@ -66,10 +66,13 @@ def broken_links(page: Path, markdown: str) -> tuple[str, ...]:
     broken: list[str] = []
     for match in LINK.finditer(prose):
         path = tree.ROOT / page.parent / match[1] if match[1] else None
-        target = markdown if path is None else path.read_text("utf-8") if path.is_file() else ""
-        lost_file = path is not None and not path.exists()
-        if lost_file or (match[2] and match[2] not in anchors(target)):
+        if path is not None and not path.exists():
             broken.append(match[0][2:-1])
+        elif match[2]:  # only then is the target a page, and no picture
+            page_of = path.read_text("utf-8") if path is not None and path.is_file() else ""
+            target = markdown if path is None else page_of
+            if match[2] not in anchors(target):
+                broken.append(match[0][2:-1])
     return tuple(broken)
 
 

@@ -1,10 +1,17 @@
 """What a picture of a dashboard says of a value, and what is asked for it."""
 
-import pytest
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from docs.generate.dashboards.answers import filled, legend
-from docs.generate.dashboards.parts import bad_above, bad_below
-from docs.generate.dashboards.shown import coloured, worded
+import pytest
+from PIL import Image
+
+from docs.generate.dashboards.answers import Line, filled, legend, torn
+from docs.generate.dashboards.draw import Window, draw
+from docs.generate.dashboards.parts import Board, Look, Panel, Query, Row, bad_above, bad_below
+from docs.generate.dashboards.shown import coloured, measure, worded
 
 _COLOURS = {name: coloured(((None, name),), 0) for name in ("green", "orange", "red")}
 
@@ -30,6 +37,26 @@ def test_a_value_is_told_in_its_unit(
 ) -> None:
     """As short as it can be told."""
     assert words == worded(value, unit, decimals)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "size"),
+    [
+        (90, "s", 60),
+        (0.02, "s", 0.001),
+        (0, "s", 1),
+        (3 << 20, "bytes", 1 << 20),
+        (0, "bytes", 1),
+        (12_500, "ops", 1000),
+        (0.5, "ops", 1),
+        (0.3, "percentunit", 0.01),
+    ],
+)
+def test_an_axis_is_divided_in_the_unit_in_which_its_values_are_told(
+    value: float, unit: str, size: float
+) -> None:
+    """Round figures of minutes, not of seconds that are told as minutes."""
+    assert size == measure(value, unit)
 
 
 @pytest.mark.parametrize(
@@ -71,3 +98,55 @@ def test_a_series_is_called_by_its_labels() -> None:
         "{{tenant}} in {{queue}}", {"tenant": "acme", "queue": "mail"}
     )
     assert "in" == legend("{{tenant}} in {{queue}}", {})
+
+
+def test_no_line_leads_across_what_is_missing() -> None:
+    """A point that is no number stands where one or more were not answered."""
+    assert ((0, 1), (5, 2)) == torn(((0, 1), (5, 2)), 5)
+    (first, gap, last) = torn(((0, 1), (15, 2)), 5)
+    assert ((0, 1), 5, (15, 2)) == (first, gap[0], last)
+    assert math.isnan(gap[1])
+
+
+@dataclass(frozen=True, slots=True)
+class Known(Window):
+    """A time of which the answers are known."""
+
+    answers: Mapping[str, tuple[Line, ...]] = field(default_factory=dict[str, tuple[Line, ...]])
+
+    def ask(self, panel: Panel) -> tuple[Line, ...]:
+        """Return the answers by the panel's title."""
+        return self.answers[panel.title]
+
+
+def test_a_picture_has_every_look_and_is_small(tmp_path: Path) -> None:
+    """With an answer, with a gap in it, with zeros alone, and without an answer."""
+    gap = Line("mail", ((0, 1), (60, 2), (180, 90), (300, 4)))
+    given = {"full": (gap,), "zero": (Line("calls", ((0, 0), (300, 0))),), "none": ()}
+    rows = tuple(
+        Row(
+            look.name,
+            tuple(
+                Panel(
+                    title=title,
+                    about="",
+                    act="",
+                    unit="s",
+                    queries=(Query("x", ""),),
+                    look=look,
+                )
+                for title in given
+            ),
+        )
+        for look in Look
+    )
+    board = Board(uid="b", title="B", about="", choices=(), events=(), rows=rows)
+    first, second = tmp_path / "first.png", tmp_path / "second.png"
+
+    for path in (first, second):
+        draw(path, board, Known("", 0, 300, {}, given))
+
+    assert first.read_bytes() == second.read_bytes()
+    assert first.stat().st_size < 100_000
+    with Image.open(first) as picture:
+        assert "P" == picture.mode

@@ -5,6 +5,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypedDict, cast
 
 import urllib3
@@ -81,6 +82,25 @@ def over(
         for each in found
     )
     return tuple(line for line in lines if line.points)
+
+
+def torn(
+    points: tuple[tuple[float, float], ...], step: float
+) -> tuple[tuple[float, float], ...]:
+    """Return points with one that is no number wherever one or more of them are missing.
+
+    Nobody knows what was there, so no line may lead across it.
+
+    Args:
+        points: At least one, the oldest first.
+        step: Seconds between two of them.
+    """
+    found = [points[0]]
+    for before, after in pairwise(points):
+        if after[0] - before[0] > 1.5 * step:
+            found.append((before[0] + step, math.nan))
+        found.append(after)
+    return tuple(found)
 
 
 def _is_one(value: float) -> bool:

@@ -2,25 +2,27 @@
 
     python -m docs.generate.dashboards.draw http://127.0.0.1:9090
 
-writes docs/images/dashboard-….svg: the panels where Grafana puts them, with their thresholds.
+writes docs/images/dashboard-….png: the panels where Grafana puts them, with their thresholds.
 """
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # - matplotlib's methods take keywords without types.
 
 import argparse
+import io
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matplotlib import rc_context
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+from PIL import Image
 
 from docs.generate.dashboards import BOARDS
-from docs.generate.dashboards.answers import Line, filled, over
+from docs.generate.dashboards.answers import Line, filled, over, torn
 from docs.generate.dashboards.parts import Board, Look, Panel
-from docs.generate.dashboards.shown import coloured, worded
+from docs.generate.dashboards.shown import coloured, measure, worded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,11 +32,12 @@ FOLDER = Path(__file__).parents[3] / "docs/images"
 _COLUMNS, _POINTS = 24, 60
 _LINES_MAX = 8
 _WIDTH_INCHES, _TITLE_INCHES, _NUMBER_INCHES, _GRAPH_INCHES = 17.0, 0.35, 0.95, 2.5
-_SPACE = {"left": 0.03, "right": 0.99, "top": 0.99, "bottom": 0.03, "wspace": 2, "hspace": 0.3}
+_SPACE = {"left": 0.04, "right": 0.99, "top": 0.99, "bottom": 0.03, "wspace": 2, "hspace": 0.3}
 """Parts of the figure, and of a column's width and of a row's height."""
 _SMALL = 6
-_LEGEND_ROOM = 0.35
+_LEGEND_ROOM = 0.4
 """Of the axis, above what is drawn."""
+_TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,6 @@ class Window:
 
     def ask(self, panel: Panel) -> tuple[Line, ...]:
         """Return the answers to all queries of a panel."""
-        step = max(1.0, (self.end - self.start) / _POINTS)
         return tuple(
             line
             for query in panel.queries
@@ -58,13 +60,22 @@ class Window:
                 query.legend,
                 start=self.start,
                 end=self.end,
-                step=step,
+                step=self.step,
             )
         )
 
+    @property
+    def step(self) -> float:
+        """Seconds between two points."""
+        return max(1.0, (self.end - self.start) / _POINTS)
+
+    def minutes(self, at: float) -> float:
+        """Return how long after the start an instant is."""
+        return (at - self.start) / 60
+
 
 def draw(path: Path, board: Board, window: Window) -> None:
-    """Draw one dashboard into an SVG; the same answers give the same file."""
+    """Draw one dashboard into a PNG; the same answers give the same file."""
     heights = [height for row in board.rows for height in (_TITLE_INCHES, _height(row.panels))]
     figure = Figure(figsize=(_WIDTH_INCHES, 1.3 * sum(heights)))
     grid: GridSpec = figure.add_gridspec(
@@ -76,8 +87,14 @@ def draw(path: Path, board: Board, window: Window) -> None:
         for column, panel in enumerate(row.panels):
             where = grid[2 * place + 1, column * width : (column + 1) * width]
             _panel(figure.add_subplot(where), panel, window)
-    with rc_context({"svg.hashsalt": "fairlead", "svg.fonttype": "none"}):
-        figure.savefig(path, metadata={"Date": None})
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
+    with Image.open(drawn) as picture:
+        few = picture.convert("RGB").quantize(
+            method=Image.Quantize.FASTOCTREE,  # it alone keeps the colour of a thin line
+            dither=Image.Dither.NONE,
+        )
+    few.save(path, optimize=True)
 
 
 def _height(panels: tuple[Panel, ...]) -> float:
@@ -123,7 +140,7 @@ def _number(axes: "Axes", panel: Panel, lines: tuple[Line, ...]) -> None:
     if value is not None:
         text = said.get(value) or worded(value, panel.unit, panel.decimals)
     axes.set_facecolor(coloured(panel.steps, value))
-    size = 15 if len(text) < 10 else 9
+    size = 15 if len(text) < 10 else 9 if len(text) < 18 else 6.5
     axes.text(0.5, 0.4, text, ha="center", fontsize=size, transform=axes.transAxes)
 
 
@@ -144,7 +161,7 @@ def _bars(axes: "Axes", panel: Panel, lines: tuple[Line, ...]) -> None:
 
 def _spans(axes: "Axes", lines: tuple[Line, ...], window: Window) -> None:
     for place, line in enumerate(lines):
-        times = [at - window.start for at, _ in line.points]
+        times = [window.minutes(at) for at, _ in line.points]
         axes.scatter(times, [place] * len(times), marker="s", s=30)
         axes.text(0, place + 0.2, f" {line.legend}", fontsize=_SMALL)
     axes.set_yticks([])
@@ -155,34 +172,52 @@ def _spans(axes: "Axes", lines: tuple[Line, ...], window: Window) -> None:
 def _graph(axes: "Axes", panel: Panel, lines: tuple[Line, ...], window: Window) -> None:
     shown = sorted(lines, key=lambda line: -max(value for _, value in line.points))
     if panel.look is Look.STACK:
-        times = sorted({at for line in shown for at, _ in line.points})
-        found = [dict(line.points) for line in shown]
-        axes.stackplot(
-            [at - window.start for at in times],
-            [[each.get(at, 0.0) for at in times] for each in found],
-            labels=[line.legend for line in shown[:_LINES_MAX]],
-            alpha=0.6,
-        )
+        _stack(axes, shown, window)
     else:
         for place, line in enumerate(shown):
             name = line.legend if place < _LINES_MAX else None
-            since = [at - window.start for at, _ in line.points]
-            axes.plot(since, [value for _, value in line.points], linewidth=1, label=name)
-    top = axes.get_ylim()[1]
+            points = torn(line.points, window.step)
+            since = [window.minutes(at) for at, _ in points]
+            axes.plot(since, [value for _, value in points], linewidth=1, label=name)
+    bottom, top = axes.get_ylim()
+    bottom = bottom if panel.lowest is None else panel.lowest
+    top = top if any(value for line in lines for _, value in line.points) else 1.0
+    top = top if panel.highest is None else min(top, panel.highest)
     for value, colour in panel.steps:
         if value is not None and value <= top:
             axes.axhline(value, color=colour.removeprefix("dark-"), linestyle=":", linewidth=1)
-    if panel.lowest is not None:
-        axes.set_ylim(bottom=panel.lowest)
-    axes.set_ylim(top=top + _LEGEND_ROOM * (top - axes.get_ylim()[0]))
-    axes.yaxis.set_major_formatter(lambda value, _: worded(value, panel.unit, None))
+    axes.set_ylim(bottom, top + _LEGEND_ROOM * (top - bottom))
+    _measured(axes, panel.unit, bottom, top)
     axes.legend(fontsize=_SMALL, loc="upper left", frameon=False, ncols=2)
     _timed(axes, window)
 
 
+def _stack(axes: "Axes", shown: list[Line], window: Window) -> None:
+    """Draw areas upon each other; where a series says nothing, it adds nothing."""
+    times = [window.start + place * window.step for place in range(_POINTS + 1)]
+    found = [
+        {round((at - window.start) / window.step): value for at, value in line.points}
+        for line in shown
+    ]
+    axes.stackplot(
+        [window.minutes(at) for at in times],
+        [[each.get(place, 0.0) for place in range(len(times))] for each in found],
+        labels=[line.legend for line in shown[:_LINES_MAX]],
+        alpha=0.6,
+    )
+
+
+def _measured(axes: "Axes", unit: str, bottom: float, top: float) -> None:
+    """Name round figures of the unit at the axis, and none where the legend is."""
+    size = measure(max(abs(bottom), abs(top)), unit)
+    found = MaxNLocator(_TICKS, steps=[1, 2, 5, 10]).tick_values(bottom / size, top / size)
+    ticks = [value * size for value in found if bottom <= value * size <= top * 1.001]
+    axes.set_yticks(ticks, [worded(value, unit, None) for value in ticks])
+
+
 def _timed(axes: "Axes", window: Window) -> None:
-    axes.set_xlim(0, window.end - window.start)
-    axes.set_xlabel("s", fontsize=_SMALL)
+    axes.set_xlim(0, window.minutes(window.end))
+    axes.set_xlabel("minutes", fontsize=_SMALL)
     axes.tick_params(labelsize=_SMALL)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -194,9 +229,10 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=5, help="how much of the past")
     parser.add_argument("--rate-interval", default="15s", help="four times its scrape interval")
     parser.add_argument("--objective", default="30.0", help="a bucket of the waits, as text")
+    parser.add_argument("--end", type=float, help="until when, in seconds since 1970; now")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write")
     given = parser.parse_args()
-    end = time.time()
+    end = given.end or time.time()
     variables = dict.fromkeys(("namespace", "job", "queue", "pool", "instance"), ".*")
     variables |= {
         "__rate_interval": given.rate_interval,
@@ -205,7 +241,7 @@ def main() -> None:
     variables |= {"objective": given.objective, "target": "0.99"}
     window = Window(given.url, end - given.minutes * 60, end, variables)
     for name, board in BOARDS.items():
-        draw(given.folder / f"dashboard-{name}.svg", board, window)
+        draw(given.folder / f"dashboard-{name}.png", board, window)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,10 @@ _FILLS = {
     "blue": "#bcd4f0",
 }
 _NOTHING = "0.92"
-_TIMES = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"), (0.001, "ms"))
-_SIZES = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
-_COUNTS = ((1e6, " M"), (1e3, " k"))
+_Scales = tuple[tuple[float, str], ...]
+_TIMES: _Scales = ((86_400, "d"), (3600, "h"), (60, "min"), (1, "s"), (0.001, "ms"))
+_SIZES: _Scales = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"), (1, "B"))
+_COUNTS: _Scales = ((1e6, " M"), (1e3, " k"), (1, ""))
 
 
 def coloured(steps: Steps, value: float | None) -> str:
@@ -25,24 +26,39 @@ def coloured(steps: Steps, value: float | None) -> str:
 
 def worded(value: float, unit: str, decimals: int | None) -> str:
     """Return a value in the words of its unit, as short as it can be told."""
+    size = measure(value, unit)
     match unit:
-        case "s":
-            return _scaled(value, _TIMES, " ", "s")
-        case "bytes":
-            return _scaled(value, _SIZES, " ", "B")
         case "percentunit":
             places = 1 if decimals is None else decimals
             return f"{100 * value:.{places}f} %"
+        case "s":
+            return f"{_short(value / size)} {_named(size, _TIMES)}"
+        case "bytes":
+            return f"{_short(value / size)} {_named(size, _SIZES)}"
         case "ops" | "cpm":
-            return f"{_scaled(value, _COUNTS, '', '')}/{'s' if unit == 'ops' else 'min'}"
+            each = "s" if unit == "ops" else "min"
+            return f"{_short(value / size)}{_named(size, _COUNTS)}/{each}"
         case _:
-            return _scaled(value, _COUNTS, "", "")
+            return f"{_short(value / size)}{_named(size, _COUNTS)}"
 
 
-def _scaled(
-    value: float, scales: tuple[tuple[float, str], ...], space: str, smallest: str
-) -> str:
-    for least, name in scales:
-        if abs(value) >= least:
-            return f"{value / least:.4g}{space}{name}"
-    return f"{value:.4g}{space}{smallest}"
+def measure(value: float, unit: str) -> float:
+    """Return the size of the part of a unit in which a value is told: 60 for some minutes."""
+    if unit == "percentunit":
+        return 0.01
+    scales = {"s": _TIMES, "bytes": _SIZES}.get(unit, _COUNTS)
+    return next((least for least, _ in scales if abs(value) >= least), _usual(scales))
+
+
+def _usual(scales: _Scales) -> float:
+    """Return what is said of nothing: 0 s, 0 B."""
+    return min((least for least, _ in scales), key=lambda least: abs(least - 1))
+
+
+def _named(size: float, scales: _Scales) -> str:
+    return dict(scales)[size]
+
+
+def _short(value: float) -> str:
+    """Return three figures that count, or all before the point."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"
