@@ -38,6 +38,9 @@ for _name in list(os.environ):
 # A shell's background job ignores SIGINT, and so would whatever the tests start and interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# What nohup has begun ignores SIGHUP, which the services leave so, and tests close terminals.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Collecting makes many objects and no garbage: looking for some took a fifth of its time.
 gc.set_threshold(50_000, 50, 100)
