@@ -25,7 +25,8 @@ RULES = tree.ROOT / "docs/reference/alerts.yaml"
 _SHADOW = "shadow: {version: 1, every: 10s}\n"
 _SECONDS = 600.0
 """Longer than the fleet has been there."""
-_PATIENCE_SECONDS = 30.0
+_PATIENCE_SECONDS = 90.0
+"""Longer than the rarest series rests: a leader counts dead jobs once a minute."""
 
 Answers = Mapping[tuple[str, str, str], bool]
 
