@@ -5,6 +5,10 @@ from datetime import datetime
 
 from fairlead_autoscaler.inputs import Inputs, Pod, PodLoad, Worker
 
+LONG_MEANS = 3.0
+"""A job that has so many times left what one takes on average holds its slot: of exponential
+times one in twenty comes to that by chance."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
@@ -57,6 +61,16 @@ class Fleet:
             if each.worker is not None and not each.is_marked(now)
         )
 
+    def held_slots(self, now: datetime, seconds: float) -> int:
+        """Return how many of `serving_slots` are not about to come free, nor within a time."""
+        return sum(
+            min(each.load.long_jobs, each.worker.slots_full)
+            for each in self.members
+            if each.worker is not None
+            and not each.is_marked(now)
+            and each.load.longest_seconds > seconds
+        )
+
     def slots_per_pod(self, given: int) -> int:
         """Return what the youngest worker says, or what was given while there is none."""
         workers = [each.worker for each in self.members if each.worker is not None]
@@ -83,8 +97,8 @@ def remaining_seconds(*, age: float, estimate: float, spread: float) -> float:
     """Return how long a job will still run, by estimate; the snapshot computes the same.
 
     What is left of its estimate, when jobs take about what was estimated. The more their times
-    are spread, the less its age says; and the longer it has run beyond the estimate, the longer
-    it will.
+    are spread, the less its age says. For as long as it has run beyond the estimate it will run
+    on, at least: that it ends any moment has been wrong for so long.
 
     Args:
         age: For how many seconds a worker has held it; below 0 counts as 0.
@@ -93,7 +107,19 @@ def remaining_seconds(*, age: float, estimate: float, spread: float) -> float:
             where times are exponential and age says nothing.
     """
     held = max(0.0, age)
-    return max(estimate - held, min(spread, 1.0) * max(estimate, held))
+    return max(abs(estimate - held), min(spread, 1.0) * max(estimate, held))
+
+
+def is_long(left_seconds: float, mean: float) -> bool:
+    """Tell whether a job is far from its end, so that nobody may count on its slot.
+
+    The snapshot says the same.
+
+    Args:
+        left_seconds: As `remaining_seconds` says.
+        mean: How many seconds the pool's jobs take on average; 0: nobody knows.
+    """
+    return mean > 0 and left_seconds > LONG_MEANS * mean
 
 
 def spread_of(mean: float, variance: float) -> float:
@@ -102,7 +128,7 @@ def spread_of(mean: float, variance: float) -> float:
 
 
 def _idle(pod: Pod) -> PodLoad:
-    return PodLoad(pod_uid=pod.uid, jobs=0, slot_seconds=0.0, longest_seconds=0.0)
+    return PodLoad(pod_uid=pod.uid, jobs=0, slot_seconds=0.0, longest_seconds=0.0, long_jobs=0)
 
 
 def _age(worker: Worker) -> datetime:

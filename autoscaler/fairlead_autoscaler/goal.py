@@ -15,6 +15,7 @@ from fairlead_autoscaler.wanted import (
     Situation,
     Wanted,
     due_within,
+    left_seconds,
     pods_for,
     wanted,
 )
@@ -100,6 +101,7 @@ def _seeing(
 ) -> Goal:
     slots_per_pod = fleet.slots_per_pod(config.slots)
     rate = known.rates.ahead(known.start_seconds) if known.rates else 0.0
+    left = left_seconds(demand, inputs.now, config)
     situation = Situation(
         now=inputs.now,
         arrival_rate=rate,
@@ -107,6 +109,7 @@ def _seeing(
         rising=known.rates is not None and known.rates.rising,
         start_seconds=known.start_seconds,
         serving_slots=fleet.serving_slots(inputs.now),
+        held_slots=fleet.held_slots(inputs.now, max(left, known.start_seconds)),
         running=fleet.running,
         slots_max=config.max * slots_per_pod,
     )

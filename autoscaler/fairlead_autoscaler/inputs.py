@@ -53,6 +53,8 @@ class PodLoad:
     """Of all of them together, as `fleet.remaining_seconds` says of each."""
     longest_seconds: float
     """Of the one that is longest from its end."""
+    long_jobs: int
+    """Of the jobs, those that are far from their end, as `fleet.is_long` says of each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

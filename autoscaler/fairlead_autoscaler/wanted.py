@@ -3,7 +3,7 @@
 | term | slots |
 |---|---|
 | steady | the least with which at most 1 % of arrivals wait longer than 70 % of the objective |
-| drain | the load, and what empties the backlog in time; only while that is in danger |
+| drain | the load, what empties the backlog in time, and slots held; only while in danger |
 | scheduled | the load, and what falls due within a start delay, over 70 % of the objective |
 | running | what runs, and what is kept warm above it |
 
@@ -48,6 +48,8 @@ class Situation:
     """Whether the rate rises by more than chance."""
     start_seconds: float
     serving_slots: int
+    held_slots: int
+    """Of these, what comes free for nothing that waits: not in time, nor before a new pod."""
     running: int
     slots_max: int
     """Of as many pods as there may be: nothing asks for more."""
@@ -146,6 +148,11 @@ def oldest_wait_seconds(demand: Demand, now: datetime) -> float:
     return 0.0 if since is None else max(0.0, (now - since).total_seconds())
 
 
+def left_seconds(demand: Demand, now: datetime, config: Autoscale) -> float:
+    """Return what is left of the objective of the oldest job that waits; below 0 it is late."""
+    return config.objective.total_seconds() - oldest_wait_seconds(demand, now)
+
+
 def _steady(demand: Demand, situation: Situation, *, load: float, wait_seconds: float) -> int:
     # Arrivals are taken to be random: the squared coefficient of variation between them is 1.
     spread = (1 + spread_of(demand.service_mean, demand.service_variance)) / 2
@@ -164,17 +171,23 @@ def _scheduled(due: float, *, load: float, objective: float) -> float:
 
 
 def _drain(demand: Demand, situation: Situation, *, load: float, config: Autoscale) -> float:
-    """Return what empties the backlog in time, counted from when new pods have started."""
-    work, serving = demand.work_slot_seconds, situation.serving_slots
+    """Return what empties the backlog in time, counted from when new pods have started.
+
+    A serving slot counts as one that comes free after a job's mean, as most do. One that is
+    held does not: what waits would be planned onto slots that take none of it, and a full pool
+    whose jobs run long would never grow.
+    """
+    work, held = demand.work_slot_seconds, situation.held_slots
+    free = situation.serving_slots - held
     if work <= 0:
         return 0.0
     objective = config.objective.total_seconds()
-    waited = oldest_wait_seconds(demand, situation.now)
-    if serving > 0 and waited + work / serving <= OBJECTIVE_SHARE * objective:
+    left = left_seconds(demand, situation.now, config)
+    if free > 0 and objective - left + work / free <= OBJECTIVE_SHARE * objective:
         return 0.0
     ahead = situation.start_seconds
-    left = max(0.0, work + (load - serving) * ahead)
-    return load + left / max(DRAIN_SECONDS_LEAST, objective - waited - ahead)
+    still = max(0.0, work + (load - free) * ahead)
+    return held + load + still / max(DRAIN_SECONDS_LEAST, left - ahead)
 
 
 def pods_for(slots: float, slots_per_pod: int) -> int:

@@ -13,7 +13,7 @@ from bench.autoscaling.fleet import Fleet, Pod
 from fairlead.policy.autoscale import Autoscale
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import State
-from fairlead_autoscaler.fleet import remaining_seconds, spread_of
+from fairlead_autoscaler.fleet import is_long, remaining_seconds, spread_of
 from fairlead_autoscaler.inputs import (
     SCHEDULED_WITHIN_SECONDS,
     Demand,
@@ -126,6 +126,7 @@ class Fairlead:
             jobs=len(left),
             slot_seconds=sum(left),
             longest_seconds=max(left),
+            long_jobs=sum(is_long(each, last.service_mean) for each in left) if last else 0,
         )
 
     def _demand(self, fleet: Fleet) -> Demand:

@@ -10,7 +10,7 @@ from fairlead import policy_store
 from fairlead.migrate import migrate
 from fairlead.settings import DatabaseSettings
 from fairlead_autoscaler.database import Database, Deposed, Marks
-from fairlead_autoscaler.fleet import remaining_seconds
+from fairlead_autoscaler.fleet import is_long, remaining_seconds
 from tests.support import race
 from tests.support.logins import LogIn, as_login
 
@@ -69,7 +69,7 @@ def test_it_says_what_the_scheduler_said(db: Connection[TupleRow], database: Dat
     assert row.oldest_runnable_at is None
 
 
-@pytest.mark.parametrize(("estimate", "age"), [(60, 10), (60, 300), (1, 0)])
+@pytest.mark.parametrize(("estimate", "age"), [(60, 10), (60, 300), (1, 0), (1, 30)])
 def test_what_pods_hold_is_estimated_as_the_decision_does(
     db: Connection[TupleRow], database: Database, estimate: float, age: float
 ) -> None:
@@ -88,6 +88,7 @@ def test_what_pods_hold_is_estimated_as_the_decision_does(
     each = remaining_seconds(age=age, estimate=estimate, spread=0.25)
 
     assert ("uid-a", 3) == (load.pod_uid, load.jobs)
+    assert 3 * is_long(each, 2.0) == load.long_jobs
     assert pytest.approx(each, abs=2) == load.longest_seconds
     assert pytest.approx(3 * each, abs=6) == load.slot_seconds
 

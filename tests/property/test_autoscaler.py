@@ -12,6 +12,7 @@ from fairlead_autoscaler.decide import WINDOW_STARTS, decide
 from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
 from fairlead_autoscaler.stabilization import Point
+from fairlead_autoscaler.wanted import Situation, wanted
 from tests.support.autoscaling import NOW, SLOTS, Cluster, demand, look, pool, seconds
 
 PODS_MAX = 4
@@ -70,6 +71,7 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
             jobs=draw(st.integers(1, SLOTS)),
             slot_seconds=draw(st.floats(0, 400)),
             longest_seconds=draw(st.floats(0, 100)),
+            long_jobs=draw(st.integers(0, SLOTS)),
         )
         for worker in workers
         if worker.drained_at is None and draw(st.booleans())
@@ -290,6 +292,35 @@ def test_more_work_never_asks_for_fewer_pods(
     ]
 
     assert recommended == sorted(recommended)
+
+
+@LOADED
+@given(_AMOUNTS, st.floats(0, 99), st.floats(0, 9), st.integers(1, 40))
+def test_a_slot_that_does_not_come_free_never_asks_for_fewer(
+    work: float, waited: float, rate: float, serving: int
+) -> None:
+    """All else being equal; when none does, what waits has slots beside all of them."""
+    found = [
+        wanted(
+            demand(work=work, waited=waited),
+            Situation(
+                now=NOW,
+                arrival_rate=rate,
+                due_jobs=0.0,
+                rising=False,
+                start_seconds=10.0,
+                serving_slots=serving,
+                held_slots=held,
+                running=serving,
+                slots_max=1000,
+            ),
+            pool(),
+        ).drain
+        for held in range(serving + 1)
+    ]
+
+    assert found == sorted(found)
+    assert work < 1 or found[-1] > serving
 
 
 @LOADED

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from fairlead.policy.autoscale import Autoscale
+from fairlead_autoscaler import fleet
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
@@ -84,11 +85,15 @@ def workers(count: int, *, slots: int = SLOTS) -> tuple[Worker, ...]:
     )
 
 
-def loads(*counts: int, left: float = 8.0) -> tuple[PodLoad, ...]:
-    """Return so many running jobs for each pod, each with so many seconds left."""
+def loads(*counts: int, left: float = 8.0, mean: float = 8.0) -> tuple[PodLoad, ...]:
+    """Return so many running jobs for each pod, each with so many seconds left of a mean."""
     return tuple(
         PodLoad(
-            pod_uid=f"pod-{place}", jobs=count, slot_seconds=count * left, longest_seconds=left
+            pod_uid=f"pod-{place}",
+            jobs=count,
+            slot_seconds=count * left,
+            longest_seconds=left,
+            long_jobs=sum(fleet.is_long(left, mean) for _ in range(count)),
         )
         for place, count in enumerate(counts)
         if count

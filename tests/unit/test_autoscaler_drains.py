@@ -44,7 +44,8 @@ def busy(*counts: int) -> Fleet:
     [
         (0, 0.0, 8.0),
         (6, 0.0, 2.0),
-        (9, 0.0, 0.0),
+        (9, 0.0, 1.0),
+        (20, 0.0, 12.0),
         (6, 0.5, 4.0),
         (6, 1.0, 8.0),
         (20, 1.0, 20.0),
@@ -55,7 +56,10 @@ def busy(*counts: int) -> Fleet:
 def test_what_a_job_has_left_depends_on_how_spread_run_times_are(
     age: float, spread: float, expected: float
 ) -> None:
-    """Of even ones what is left of the estimate; of uneven ones, an old job is a long one."""
+    """Of even ones what is left of the estimate; of uneven ones, an old job is a long one.
+
+    One that has run for longer than the estimate runs on for as long as it has done so.
+    """
     assert expected == remaining_seconds(age=age, estimate=8.0, spread=spread)
 
 

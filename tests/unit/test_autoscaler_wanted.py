@@ -22,6 +22,7 @@ AT_REST = Situation(
     rising=False,
     start_seconds=10.0,
     serving_slots=10,
+    held_slots=0,
     running=0,
     slots_max=1000,
 )
@@ -88,6 +89,28 @@ def test_a_backlog_is_emptied_in_what_is_left_of_the_objective(
 ) -> None:
     """Counted from when new pods have started, and from what the fleet does until then."""
     situation = replace(AT_REST, serving_slots=serving, arrival_rate=rate)
+
+    assert (
+        pytest.approx(expected)
+        == wanted(demand(work=work, waited=waited), situation, pool()).drain
+    )
+
+
+@pytest.mark.parametrize(
+    ("work", "waited", "held", "expected"),
+    [
+        (16.0, 0.0, 4, 0.0),  # the other six empty it in 3 s
+        (16.0, 0.0, 10, 10 + (16 + 0) / (30 - 0 - 10)),  # nobody else does
+        (16.0, 60.0, 10, 10 + 16 / 10),
+        (220.0, 0.0, 4, 4 + (220 - 6 * 10) / (30 - 0 - 10)),
+        (0.0, 0.0, 10, 0.0),  # nothing waits: they need nobody beside them
+    ],
+)
+def test_slots_that_do_not_come_free_empty_no_backlog(
+    work: float, waited: float, held: int, expected: float
+) -> None:
+    """What waits needs slots beside them, and they are not missing when these come."""
+    situation = replace(AT_REST, held_slots=held)
 
     assert (
         pytest.approx(expected)

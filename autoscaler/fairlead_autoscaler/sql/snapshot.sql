@@ -16,7 +16,7 @@ with recursive busy as (
     where %(asks_queues)s and j.run_at <= now() order by j.run_at limit 1000
 ), held as (
     select w.pod_uid, greatest(0, extract(epoch from now() - q.claimed_at)::double precision) as age,
-           q.estimate_us / 1e6 as estimate,
+           q.estimate_us / 1e6 as estimate, d.service_mean,
            least(1, case when d.service_mean > 0
                          then d.service_variance / d.service_mean ^ 2 else 0 end) as spread
     from fairlead.work_queue q
@@ -25,8 +25,11 @@ with recursive busy as (
     where w.pod_uid is not null
 ), loads as (
     select h.pod_uid, count(*) as jobs, sum(h.left_seconds) as slot_seconds,
-           max(h.left_seconds) as longest_seconds
-    from (select e.pod_uid, greatest(e.estimate - e.age, e.spread * greatest(e.estimate, e.age))
+           max(h.left_seconds) as longest_seconds,
+           count(*) filter (where h.service_mean > 0
+                            and h.left_seconds > 3 * h.service_mean) as long_jobs
+    from (select e.pod_uid, e.service_mean,
+                 greatest(abs(e.estimate - e.age), e.spread * greatest(e.estimate, e.age))
                  as left_seconds
           from held e) h
     group by h.pod_uid
