@@ -145,3 +145,26 @@ def test_a_version_that_is_not_there_is_named_with_those_that_are() -> None:
     """The error names what was asked, what was found and what to do."""
     with pytest.raises(PostgresError, match=r"no PostgreSQL 99 .*found: \d+ in .*install"):
         binaries(99)
+
+
+def test_a_server_that_answers_no_more_is_one_sentence(
+    own_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It answers when it is asked first; the session that makes the database is not had."""
+    own_server.stop()
+    connect, answered = psycopg.connect, list[int]()
+
+    def once(url: str, *, autocommit: bool, connect_timeout: int) -> object:
+        if answered:
+            answered.append(connect_timeout)
+            raise psycopg.errors.ConnectionTimeout("connection timeout expired")
+        session = connect(url, autocommit=autocommit, connect_timeout=connect_timeout)
+        answered.append(connect_timeout)
+        return session
+
+    monkeypatch.setattr(psycopg, "connect", once)
+    with pytest.raises(PostgresError, match=r"answers no more .*: connection timeout expired"):
+        own_server.start()
+
+    assert [2, 60] == answered
+    assert not own_server.is_running()

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import ProxyHandler, build_opener
 
@@ -48,6 +48,7 @@ def observing(folder: Path, *words: str, **variables: str) -> Generator[subproce
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     ) as running:
         try:
             yield running
@@ -85,6 +86,12 @@ def descendants(pid: int) -> set[int]:
     return {*found[1:]}
 
 
+def press_ctrl_c(running: subprocess.Popen[str]) -> None:
+    """Send to the whole group what a terminal sends to it."""
+    with suppress(ProcessLookupError):  # it has just ended
+        os.killpg(running.pid, signal.SIGINT)
+
+
 def silent(urls: Sequence[str]) -> list[str]:
     """Return those of the addresses that do not answer."""
     found: list[str] = []
@@ -108,11 +115,33 @@ def test_it_says_where_to_look_and_ctrl_c_ends_all_of_it(tmp_path: Path) -> None
         names = {processes.living()[pid].name for pid in family}
         assert {"prometheus", "postgres"} <= names
 
-        running.send_signal(signal.SIGINT)
+        press_ctrl_c(running)
         rest, errors = running.communicate(timeout=60)
 
     assert (0, "stopped", "") == (running.returncode, rest.splitlines()[-1], errors)
     assert set() == family & processes.living().keys()
+
+
+@pytest.mark.usefixtures("needs_prometheus")
+def test_ctrl_c_while_it_starts_and_again_and_again_leaves_nothing(tmp_path: Path) -> None:
+    """Whoever presses it until the prompt is back finds no process, and no folder."""
+    with observing(tmp_path) as running:
+        lines_until(running, "starting PostgreSQL")
+        family = until(lambda: descendants(running.pid), what="a process of its own")
+        while running.poll() is None:
+            press_ctrl_c(running)
+            family |= descendants(running.pid)
+            with suppress(subprocess.TimeoutExpired):
+                running.wait(timeout=0.2)
+        said, errors = running.communicate()
+
+    assert ("stopped", "") == (said.splitlines()[-1], errors)
+    assert running.returncode in {0, -signal.SIGINT}  # after the last line it heeds no more
+    assert set() == family & processes.living().keys()
+    (folder,) = {
+        Path(line.split()[1]).parent for line in said.splitlines() if "/fleet.log" in line
+    }
+    assert not folder.exists()
 
 
 @pytest.mark.usefixtures("needs_prometheus")

@@ -63,7 +63,11 @@ def major_version(bin_dir: Path) -> int:
     program = bin_dir / "postgres"
     try:
         said = subprocess.run(
-            [program, "--version"], check=True, capture_output=True, text=True
+            [program, "--version"],
+            check=True,
+            capture_output=True,
+            text=True,
+            start_new_session=True,  # a Ctrl-C meanwhile is for its owner
         )
     except (OSError, subprocess.CalledProcessError) as error:
         raise PostgresError(f"{program} does not run: {error}") from error

@@ -151,7 +151,7 @@ class Server:
                     datafolder.initialise(self.data_dir, programs, self._account)
                 self._launch(programs)
                 self._await_answer(seconds)
-            self._create_database()
+            self._create_database(seconds)
         except BaseException:
             self.stop()
             raise
@@ -265,15 +265,22 @@ class Server:
             return False
         return row == (str(self.data_dir),)
 
-    def _create_database(self) -> None:
+    def _create_database(self, seconds: float) -> None:
         """Make the database `fairlead` unless a start before this one did."""
         query = "SELECT FROM pg_database WHERE datname = %s"
-        with self._connect() as connection:
-            if connection.execute(query, [NAME]).fetchone() is None:
-                connection.execute(f"CREATE DATABASE {NAME}")
+        try:  # it has answered, so if it is slow now, the machine has much else to do
+            with self._connect(max(2, int(seconds))) as connection:
+                if connection.execute(query, [NAME]).fetchone() is None:
+                    connection.execute(f"CREATE DATABASE {NAME}")
+        except psycopg.OperationalError as error:
+            raise PostgresError(
+                f"PostgreSQL answers no more after its start: {error}; "
+                f"its log ends:\n{self._log_end()}"
+            ) from None
 
-    def _connect(self) -> psycopg.Connection[tuple[object, ...]]:
-        return psycopg.connect(self.url_of("postgres"), autocommit=True, connect_timeout=2)
+    def _connect(self, seconds: int = 2) -> psycopg.Connection[tuple[object, ...]]:
+        url = self.url_of("postgres")
+        return psycopg.connect(url, autocommit=True, connect_timeout=seconds)
 
     def _log_end(self) -> str:
         return datafolder.log_end(self.log, since=self._log_from)
