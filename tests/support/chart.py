@@ -50,14 +50,14 @@ class Refused(Exception):
         self.said = said
 
 
-def helm(*arguments: str, values: Mapping[str, Json]) -> str:
-    """Run helm on the chart with these values and return what it says.
+def helm(*arguments: str, values: Mapping[str, Json] | None = None) -> str:
+    """Run helm on the chart with these values, or with none, and return what it says.
 
     Raises:
         Refused: it does not take the values.
     """
     done = subprocess.run(
-        [HELM, *arguments, "--values", "-"],
+        [HELM, *arguments, *(() if values is None else ("--values", "-"))],
         input=json.dumps(values),
         capture_output=True,
         text=True,
