@@ -59,7 +59,7 @@ class Controller:
         self._lead = lead
         self._options = options
         self._metrics = metrics
-        self._observer = Observer(port, database, lead, options, metrics, clock=clock)
+        self._observer = Observer(port, database, options, metrics, clock=clock)
         self._actor = Actor(port, database, lead, metrics, clock=clock)
         self._herald = Herald(port, database, lead, metrics, clock, options.again_seconds)
         self._troubles = Troubles(_log, clock)
@@ -158,6 +158,7 @@ class Controller:
         # What is told may take its time: everything is done by then.
         for news in done:
             self._herald.tell(news, epoch=term.epoch)
+        self._herald.tell_refused(self._observer.followed)
         self._herald.tell_events()
         self._herald.tell_status(self._policy(), frozenset(configs))
 

@@ -1,8 +1,8 @@
 """The voice of the controller: log lines, events, the status ConfigMap, rows for people.
 
 Events and the status are written when something changed and not at each step, and only by
-whoever leads at that moment. What could not be written is written at a later step, of a pool's
-events the last one. One whose answer was lost may be there twice.
+whoever leads at that moment. What could not be written is written at a later step, of the
+events of a pool, and of the policy, the last one. One whose answer was lost may be there twice.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,6 +27,7 @@ from fairlead_autoscaler.kube.port import (
 from fairlead_autoscaler.metrics import Metrics
 from fairlead_autoscaler.options import Lead
 from fairlead_autoscaler.reasons import Reason
+from fairlead_autoscaler.source import Followed
 from fairlead_autoscaler.told import Said
 from fairlead_autoscaler.troubles import Troubles
 from fairlead_autoscaler.words import SENTENCES
@@ -36,6 +37,8 @@ AGAIN_SECONDS = 60.0
 """How old what is written of a pool may be while nothing changes, unless it is said."""
 STATUS_KEY = "status"
 EVENT_SCALED, EVENT_TOLD = "Scale", "Observe"
+_POLICY = "the policy"
+"""What is owed of the policy's ConfigMaps stands beside pools; no pool has such a name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +69,9 @@ class Herald:
     _said: dict[str, Said] = field(default_factory=dict[str, Said])
     _noted_at: dict[str, float] = field(default_factory=dict[str, float])
     _owed: dict[str, Event] = field(default_factory=dict[str, Event])
-    """What is to be recorded of each pool."""
+    """What is to be recorded of each pool, and of the policy."""
+    _refused: tuple[str, str] | None = None
+    """The ConfigMap, and the version of it, that was last said to be refused."""
     _wishes: dict[str, tuple[Reason, int]] = field(
         default_factory=dict[str, tuple[Reason, int]]
     )
@@ -83,6 +88,7 @@ class Herald:
         """Forget what an earlier term said: the first step says all of it."""
         self._said.clear()
         self._owed.clear()
+        self._refused = None
         self._wishes.clear()
         self._noted_at.clear()
         self._due = True
@@ -108,12 +114,31 @@ class Herald:
         if changed or noted_at is None or self.clock() - noted_at >= self.again_seconds:
             self._note(news, said, epoch)
 
+    def tell_refused(self, followed: Followed) -> None:
+        """Say beside a ConfigMap, where whoever edits it looks, that its document is refused.
+
+        The same document again is silent.
+        """
+        document = (followed.name, followed.version)
+        if followed.refused is None or document == self._refused:
+            return
+        self._refused = document
+        self._owed[_POLICY] = Event(
+            kind="ConfigMap",
+            name=followed.name,
+            uid=followed.uid,
+            type="Warning",
+            reason="PolicyRefused",
+            action="Store",
+            note=f"{followed.refused}; what was stored last stays in force",
+        )
+
     def tell_events(self) -> None:
-        """Record what is owed of each pool; what fails for now is left to the next step."""
-        for pool, event in tuple(self._owed.items()):
+        """Record what is owed; what fails for now is left to the next step."""
+        for of, event in tuple(self._owed.items()):
             if not self.lead.leads():
                 return
-            about = {"pool": pool}
+            about = {"object": event.name}
             try:
                 self.port.say(event)
             except KubeError as error:
@@ -123,7 +148,7 @@ class Herald:
                     return
             else:
                 self._troubles.over("event.not_recorded", about)
-            del self._owed[pool]
+            del self._owed[of]
 
     def tell_absent(self, pool: str, deployment: str | None) -> None:
         """Say of a pool of the policy that it has no Deployment; a repeat is silent."""

@@ -16,13 +16,12 @@ from fairlead_autoscaler import source
 from fairlead_autoscaler.database import Database
 from fairlead_autoscaler.kube.port import (
     Document,
-    Event,
     KubeError,
     KubePort,
     Look,
 )
 from fairlead_autoscaler.metrics import Metrics
-from fairlead_autoscaler.options import Lead, Options
+from fairlead_autoscaler.options import Options
 from fairlead_autoscaler.sights import Clock, Sight
 from fairlead_autoscaler.snapshot import Snapshot, Version
 from fairlead_autoscaler.source import Followed
@@ -51,7 +50,6 @@ class Observer:
         self,
         port: KubePort,
         database: Database,
-        lead: Lead,
         options: Options,
         metrics: Metrics,
         *,
@@ -63,7 +61,6 @@ class Observer:
         self.followed = Followed()
         self._port = port
         self._database = database
-        self._lead = lead
         self._epoch = 0
         self._troubles = Troubles(_log, clock)
         self._options = options
@@ -161,26 +158,6 @@ class Observer:
         self._metrics.policy.followed(good=self.followed.refused is None)
         if self.followed.refused is not None:
             self._metrics.errors.labels("policy").inc()
-            self._tell_refused(document, self.followed.refused)
-
-    def _tell_refused(self, document: Document, sentence: str) -> None:
-        """Record an event beside the ConfigMap, where whoever edits it looks."""
-        event = Event(
-            kind="ConfigMap",
-            name=document.name,
-            uid=document.uid,
-            type="Warning",
-            reason="PolicyRefused",
-            action="Store",
-            note=f"{sentence}; what was stored last stays in force",
-        )
-        if not self._lead.leads():
-            return
-        try:
-            self._port.say(event)
-        except KubeError as error:
-            self._metrics.errors.labels("tell").inc()
-            _log.warning("event.not_recorded", configmap=document.name, reason=str(error))
 
     def _read_policy(self, snapshot: Snapshot) -> None:
         """Go by the newest policy; one that this program cannot read changes nothing."""

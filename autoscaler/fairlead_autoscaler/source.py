@@ -20,6 +20,8 @@ class Followed:
     """Which document was dealt with last, and what came of it."""
 
     name: str = ""
+    uid: str = ""
+    """Of its ConfigMap."""
     version: str = ""
     digest: str = ""
     refused: str | None = None
@@ -51,7 +53,12 @@ def follow(former: Followed, document: Document, database: Database, *, epoch: i
     """
     if is_known(former, document):
         return former
-    seen = Followed(name=document.name, version=document.version, digest=former.digest)
+    seen = Followed(
+        name=document.name,
+        uid=document.uid,
+        version=document.version,
+        digest=former.digest,
+    )
     stored = database.store_policy(
         document.text,
         author=f"configmap {document.name}"[:128],

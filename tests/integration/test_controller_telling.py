@@ -1,5 +1,7 @@
 """What the controller says when what it does, or the saying itself, does not succeed."""
 
+from dataclasses import replace
+
 import pytest
 
 from fairlead import policy_store
@@ -82,6 +84,21 @@ def test_a_write_that_is_forbidden_is_said_once(scene: Scene, logged: Lines) -> 
     assert (1, 1) == (said.count("pool.decided"), said.count("scale.failed"))
     assert 1 == scene.kube.calls.count("write_status")
     assert 6 == scene.kube.calls.count("apply_scale")
+
+
+def test_that_a_policy_is_refused_is_recorded_later_and_once(scene: Scene) -> None:
+    """Whoever edits it looks at the ConfigMap, also after an API server was away."""
+    scene.options = replace(scene.options, follows=True)
+    scene.controller = scene.another()
+    scene.kube.edit(live="pools: 7")
+    scene.kube.fail("say", *[AWAY] * 2)
+    scene.step(2)
+    assert [] == scene.kube.events
+    scene.step(2)
+
+    assert ["PolicyRefused"] == [
+        each.reason for each in scene.kube.events if each.kind == "ConfigMap"
+    ]
 
 
 def test_an_event_that_the_server_refuses_is_not_tried_again(scene: Scene) -> None:
