@@ -26,6 +26,7 @@ VERDICTS = Row(
             act="Look at the autoscaler's pods and their log; they need the cluster's API for "
             "the Lease, and the database.",
             unit="none",
+            runbook="FairleadAutoscalerNoLeader",
             queries=(
                 Query(
                     else_zero(f"sum({series('fairlead_leader', common.CONTROLLER)})"),
@@ -42,6 +43,7 @@ VERDICTS = Row(
             act="For longer than a start takes: see whether they are starting or without a "
             "node below, and `kubectl describe` one of them.",
             unit="short",
+            runbook="FairleadDesiredNotReached",
             queries=(Query(f"max({_pods('desired')} - {_pods('ready')})", "missing"),),
             look=Look.NUMBER,
             steps=bad_above(1, 5),
@@ -52,6 +54,7 @@ VERDICTS = Row(
             about="Pods that the cluster cannot place.",
             act="Add nodes, or ask for less in `workerPools.….resources`.",
             unit="short",
+            runbook="FairleadPodsUnschedulable",
             queries=(Query(f"sum({_pods('unschedulable')})", "pods"),),
             look=Look.NUMBER,
             steps=bad_from(1),
@@ -64,6 +67,7 @@ VERDICTS = Row(
             act="With a backlog that grows: raise `autoscale.max` of the pool, or accept that "
             "its jobs wait.",
             unit="short",
+            runbook="FairleadBacklogGrowsAtMax",
             queries=(
                 Query(
                     else_zero(
@@ -88,6 +92,7 @@ VERDICTS = Row(
             act="See whether a scheduler leads; then whether the autoscaler's database login "
             "may read what it writes.",
             unit="s",
+            runbook="FairleadAutoscalerStale",
             queries=(
                 Query(f"max({series('fairlead_autoscaler_input_age_seconds', POOL)})", "age"),
             ),
@@ -118,6 +123,7 @@ VERDICTS = Row(
             act="Somebody else deletes pods of the pool, or writes its replicas: look for "
             "`ForeignWriter` below, for evictions, and for another autoscaler.",
             unit="short",
+            runbook="FairleadWrongVictim",
             queries=(
                 Query(
                     else_zero(grown("fairlead_autoscaler_wrong_victims", "$__range", "", POOL)),

@@ -13,10 +13,11 @@ HORIZON = Row(
             act="`transaction`: find it in pg_stat_activity by backend_xmin and end it. "
             "`replication_slot`: drop one that nobody reads.",
             unit="s",
+            runbook="FairleadVacuumHeld",
             queries=(
                 Query(highest("fairlead_db_oldest_xmin_age_seconds", "holder"), "{{holder}}"),
             ),
-            steps=bad_above(300, 1800),
+            steps=bad_above(300, 900),
             empty="Not measured: nobody leads.",
         ),
         Panel(
@@ -37,6 +38,7 @@ HORIZON = Row(
             act="`other` is not Fairlead: applications, people, tools. `worker` grows with "
             "the pods: bound them, or use PgBouncer.",
             unit="short",
+            runbook="FairleadConnectionsExhausted",
             queries=(
                 Query(highest("fairlead_db_connections", "program"), "{{program}}"),
                 Query(f"max({series('fairlead_db_connections_max')})", "at most"),

@@ -140,6 +140,7 @@ _VERDICTS = Row(
             act="A red one means that the last good policy stays in force: `fairlead policy "
             "history` and the leader's log name the fault.",
             unit="none",
+            runbook="FairleadConfigReloadFailed",
             queries=(
                 Query(
                     "min(" + series("fairlead_config_last_reload_successful") + ")",

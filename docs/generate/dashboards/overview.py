@@ -115,6 +115,7 @@ _FLOW = Row(
             act="More than the objective: jobs that come now will be late, unless the "
             "autoscaler adds pods.",
             unit="s",
+            runbook="FairleadBacklogGrowsAtMax",
             queries=(
                 Query(
                     f"sum({highest('fairlead_queue_backlog_work_seconds', 'queue', QUEUE)}) "
@@ -152,6 +153,7 @@ _WAITS = Row(
             act="Above 14.4 for an hour: act now. Above 6 for six hours: act today. Else find "
             "the queue on the right.",
             unit="short",
+            runbook="FairleadWaitBudgetBurns",
             queries=tuple(Query(burnt(within), within) for within in ("5m", "30m", "1h", "6h")),
             steps=((None, "green"), (1, "orange"), (6, "red"), (14.4, "dark-red")),
             step="1m",
@@ -203,6 +205,7 @@ _ERRORS = Row(
             act="`failed`: the handler raised, so read its error with `fairlead jobs show`. "
             "`crashed`: its process died, often of memory. `lost`: its worker did.",
             unit="ops",
+            runbook="FairleadAttemptsFail",
             queries=(
                 Query(
                     rate("fairlead_attempts_ended", "ended_as", QUEUE, 'ended_as!="succeeded"'),
@@ -224,7 +227,7 @@ _ERRORS = Row(
                     "{{kind}}",
                 ),
             ),
-            runbook="FairleadDeadJobsGrow",
+            runbook="FairleadAttemptsFail",
             empty="No attempt fails.",
         ),
         Panel(

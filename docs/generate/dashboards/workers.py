@@ -113,9 +113,10 @@ _VERDICTS = Row(
             act="Minutes: find it below by who holds it, and end it. Claims get slower the "
             "longer it lasts.",
             unit="s",
+            runbook="FairleadVacuumHeld",
             queries=(Query(f"max({series('fairlead_db_oldest_xmin_age_seconds')})", "age"),),
             look=Look.NUMBER,
-            steps=bad_above(300, 1800),
+            steps=bad_above(300, 900),
             empty="not measured",
         ),
         Panel(
@@ -125,6 +126,7 @@ _VERDICTS = Row(
             act="Nearly 1: new pods will not get one. See below who has them; lower pools, "
             "use PgBouncer, or raise `max_connections`.",
             unit="percentunit",
+            runbook="FairleadConnectionsExhausted",
             queries=(
                 Query(
                     f"sum({highest('fairlead_db_connections', 'program')}) "
@@ -133,7 +135,7 @@ _VERDICTS = Row(
                 ),
             ),
             look=Look.NUMBER,
-            steps=bad_above(0.8, 0.95),
+            steps=bad_above(0.8, 0.9),
             empty="not measured",
             highest=1,
             decimals=0,
@@ -269,6 +271,7 @@ _CLAIMS = Row(
             "dispatch: half, 95 and 99 in 100 stay below.",
             act="Tenths of a second: the leader lacks processor time, or the database is slow.",
             unit="s",
+            runbook="FairleadSchedulerLag",
             queries=tuple(
                 Query(quantile(part, "fairlead_scheduler_lag_seconds", "", INSTANCE), name)
                 for part, name in common.PARTS
