@@ -13,6 +13,8 @@ from fairlead.dev.binaries import binaries
 from tests.support import tree
 
 RUNBOOKS = Path("docs/runbooks")
+JUDGING = ("fairlead doctor",)
+"""Commands whose exit code says that they found something."""
 _FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -24,16 +26,16 @@ class Said:
     out: str
     err: str
 
+    def served(self, command: str) -> bool:
+        """Tell whether the command did what its reader wants of it."""
+        allowed = {0, 1} if command.startswith(JUDGING) else {0}
+        return self.code in allowed and bool(self.out.strip()) and "Traceback" not in self.err
+
 
 def commands(page: Path) -> tuple[str, ...]:
     """Return every line of a page's shell blocks, in order."""
     blocks = _FENCE.findall(tree.text(page))
     return tuple(line for block in blocks for line in block.splitlines() if line)
-
-
-def first(alert: str) -> str:
-    """Return the first command of an alert's page."""
-    return commands(RUNBOOKS / f"{alert}.md")[0]
 
 
 def words(command: str) -> list[str]:
