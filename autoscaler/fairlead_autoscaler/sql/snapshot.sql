@@ -1,7 +1,8 @@
 -- snapshot: all that the database knows of all pools, in one answer: demand, live workers with their
 --           marks, what pods hold and how long that will take, connections that the server has, the
 --           newest policy unless it is the one that is known, and, while a pool is at zero, the queues
---           that have a job that is due, 1,000 at most.
+--           that have a job that is due, 1,000 at most. `held` is materialized, as its arithmetic is done
+--           anew for each of the five sums where it is not, and its numbers are doubles.
 -- locks: none.
 -- index: jobs_lane and jobs_due for the queues, else small tables that are read whole
 with recursive busy as (
@@ -14,24 +15,27 @@ with recursive busy as (
 ), late as (
     select j.queue from fairlead.jobs j
     where %(asks_queues)s and j.run_at <= now() order by j.run_at limit 1000
-), held as (
-    select w.pod_uid, greatest(0, extract(epoch from now() - q.claimed_at)::double precision) as age,
-           q.estimate_us / 1e6 as estimate, d.service_mean,
+), served as (
+    select d.pool, d.service_mean,
            least(1, case when d.service_mean > 0
                          then d.service_variance / d.service_mean ^ 2 else 0 end) as spread
+    from fairlead.pool_demand d
+), held as materialized (
+    select w.pod_uid, s.service_mean,
+           greatest(abs(t.estimate - t.age), s.spread * greatest(t.estimate, t.age)) as left_seconds
     from fairlead.work_queue q
     join fairlead.worker_leases w on w.id = q.worker
-    left join fairlead.pool_demand d on d.pool = q.pool
+    cross join lateral (
+        select greatest(0, date_part('epoch', now() - q.claimed_at)) as age,
+               q.estimate_us / 1e6::double precision as estimate) t
+    left join served s on s.pool = q.pool
     where w.pod_uid is not null
 ), loads as (
     select h.pod_uid, count(*) as jobs, sum(h.left_seconds) as slot_seconds,
            max(h.left_seconds) as longest_seconds,
            count(*) filter (where h.service_mean > 0
                             and h.left_seconds > 3 * h.service_mean) as long_jobs
-    from (select e.pod_uid, e.service_mean,
-                 greatest(abs(e.estimate - e.age), e.spread * greatest(e.estimate, e.age))
-                 as left_seconds
-          from held e) h
+    from held h
     group by h.pod_uid
 )
 select clock_timestamp() as now,
