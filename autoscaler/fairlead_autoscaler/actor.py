@@ -115,7 +115,10 @@ class Actor:
             return Outcome.FAILED
         try:
             self._port.apply_scale(
-                name, replicas=decision.scale, version=inputs.deployment.version
+                name,
+                replicas=decision.scale,
+                version=inputs.deployment.version,
+                generation=inputs.deployment.generation,
             )
         except ConflictError as error:
             self._metrics.actions.conflicts.labels(pool).inc()

@@ -32,9 +32,11 @@ def replaced(scene: Scene, monkeypatch: pytest.MonkeyPatch, before: Callable[[],
     """Let something happen just before `replicas` is written."""
     write = scene.kube.apply_scale
 
-    def apply_scale(name: str, *, replicas: int, version: str) -> Scale:
+    def apply_scale(
+        name: str, *, replicas: int, version: str, generation: int | None = None
+    ) -> Scale:
         before()
-        return write(name, replicas=replicas, version=version)
+        return write(name, replicas=replicas, version=version, generation=generation)
 
     monkeypatch.setattr(scene.kube, "apply_scale", apply_scale)
 

@@ -143,7 +143,14 @@ class LocalPods:
             self._known(name)
             return Scale(replicas=self._replicas, version=str(self._version))
 
-    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
+    def apply_scale(
+        self,
+        name: str,
+        *,
+        replicas: int,
+        version: str,
+        generation: int | None = None,  # noqa: ARG002 - nothing here has a status of its own
+    ) -> Scale:
         """Ask for so many pods; `settle` comes to them."""
         with self._turn:
             self._known(name)
