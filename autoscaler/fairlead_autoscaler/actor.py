@@ -6,7 +6,6 @@ controller that was frozen in between changes nothing of what another one does.
 """
 
 from collections.abc import Callable
-from enum import Enum, auto
 
 from fairlead import log
 from fairlead.store import Unreachable
@@ -20,16 +19,6 @@ from fairlead_autoscaler.options import Lead
 from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.actor")
-
-
-class Outcome(Enum):
-    """What became of the `replicas` that were decided."""
-
-    WRITTEN = auto()
-    """They are asked for, or there was nothing to ask for."""
-    REFUSED = auto()
-    """The Deployment is newer than the one that was decided on: another look shows it."""
-    FAILED = auto()
 
 
 class Actor:
@@ -52,8 +41,8 @@ class Actor:
 
     def act(
         self, pool: str, decision: Decision, inputs: Inputs, *, epoch: int, name: str
-    ) -> Outcome:
-        """Write what was decided, and tell what became of `replicas`.
+    ) -> bool:
+        """Write what was decided; tell whether all of `replicas` that was to be is written.
 
         Args:
             pool: The pool.
@@ -67,12 +56,12 @@ class Actor:
         """
         empty = self._mark(pool, decision, inputs, epoch)
         if decision.scale is None:
-            return Outcome.WRITTEN
+            return True
         lowers = decision.scale < inputs.deployment.replicas
         if lowers and (empty is None or not _counted_on(decision, inputs) <= empty):
             # A mark that is not renewed lapses, and its pod takes jobs again.
             _log.info("scale.put_off", pool=pool, replicas=decision.scale)
-            return Outcome.FAILED
+            return False
         return self._scale(pool, decision, inputs, name)
 
     def _mark(
@@ -108,11 +97,11 @@ class Actor:
             _log.info("pod.unmarked", pool=pool, pod_uid=uid)
         return empty
 
-    def _scale(self, pool: str, decision: Decision, inputs: Inputs, name: str) -> Outcome:
+    def _scale(self, pool: str, decision: Decision, inputs: Inputs, name: str) -> bool:
         assert decision.scale is not None
         former = inputs.deployment.replicas
         if not self._lead.leads():
-            return Outcome.FAILED
+            return False
         try:
             self._port.apply_scale(
                 name,
@@ -123,11 +112,11 @@ class Actor:
         except ConflictError as error:
             self._metrics.actions.conflicts.labels(pool).inc()
             _log.info("scale.conflict", pool=pool, reason=str(error))
-            return Outcome.REFUSED
+            return False
         except KubeError as error:
             self._metrics.errors.labels("scale").inc()
             self._troubles.say("scale.failed", error, {"pool": pool})
-            return Outcome.FAILED
+            return False
         self._troubles.over("scale.failed", {"pool": pool})
         direction = "up" if decision.scale > former else "down"
         self._metrics.actions.scaled.labels(pool, direction, decision.reason.value).inc()
@@ -140,7 +129,7 @@ class Actor:
             former=former,
             reason=decision.reason.value,
         )
-        return Outcome.WRITTEN
+        return True
 
 
 def _counted_on(decision: Decision, inputs: Inputs) -> frozenset[str]:

@@ -13,7 +13,7 @@ from fairlead import log
 from fairlead.policy.autoscale import Autoscale
 from fairlead.store import Unreachable
 from fairlead_autoscaler import budget
-from fairlead_autoscaler.actor import Actor, Outcome
+from fairlead_autoscaler.actor import Actor
 from fairlead_autoscaler.budget import Budget, Scarce
 from fairlead_autoscaler.database import Database, Deposed
 from fairlead_autoscaler.decide import decide
@@ -70,11 +70,6 @@ class Controller:
         """Whether a pool has no pods, so that a job should wake it soon."""
         return self._term is not None and self._term.at_zero
 
-    @property
-    def refused(self) -> bool:
-        """Whether the last step met a Deployment newer than it knew: another look helps."""
-        return self._term is not None and self._term.refused
-
     def step(self) -> None:
         """Do one step; it returns when there is nothing more to do, whatever failed."""
         if not self._lead.leads():
@@ -85,7 +80,6 @@ class Controller:
                 term = self._begun()
                 if term is None:
                     return
-                term.refused = False
                 sight = self._observer.look(at_zero=term.at_zero)
                 self._troubles.over("cluster.unknown")
                 if sight is not None:
@@ -155,7 +149,7 @@ class Controller:
                 connections_per_pod=here[pool].connections_per_pod,
             )
         term.at_zero = any(_asked(each) == 0 for each in done)
-        # What is told may take its time: everything is done by then.
+        # What is told may take its time: everything is done by then, until a pool wakes.
         for news in done:
             self._herald.tell(news, epoch=term.epoch)
         self._herald.tell_refused(self._observer.followed)
@@ -170,11 +164,9 @@ class Controller:
         decision = decide(former, inputs, config)
         term.states[pool] = decision.state
         term.failed.discard(pool)
-        outcome = self._actor.act(pool, decision, inputs, epoch=term.epoch, name=found.name)
-        written = outcome is Outcome.WRITTEN
+        written = self._actor.act(pool, decision, inputs, epoch=term.epoch, name=found.name)
         if not written:
             term.failed.add(pool)
-        term.refused |= outcome is Outcome.REFUSED
         for seconds in _measured(former, decision.state):
             self._metrics.actions.pod_start.labels(pool).observe(seconds)
         return News(

@@ -200,6 +200,18 @@ class Database:
         """Say where the policy is edited; a repeat changes nothing."""
         self._run("name_source", {"source": source, "place": place})
 
+    def woken(self) -> bool:
+        """Tell whether a pool has woken since the last rest, without a question.
+
+        The next rest ends at once for it, whoever has asked. False without a session, and
+        behind a pooler of transactions, where nobody can be woken.
+        """
+        try:
+            return self._notices is not None and self._notices.pending()
+        except psycopg.Error:
+            self.close()
+            return False
+
     def wait(self, bell: Bell, seconds: float, *, at_zero: bool) -> None:
         """Rest until a pool wakes, the bell rings, or so long."""
         if self._notices is None or self._connection is None:

@@ -134,7 +134,11 @@ class Herald:
         )
 
     def tell_events(self) -> None:
-        """Record what is owed; what fails for now is left to the next step."""
+        """Record what is owed; what fails for now is left to the next step.
+
+        So is all but one of them when a pool has woken: its jobs wait, and a request to the
+        API server may take a tenth of a second.
+        """
         for of, event in tuple(self._owed.items()):
             if not self.lead.leads():
                 return
@@ -149,6 +153,8 @@ class Herald:
             else:
                 self._troubles.over("event.not_recorded", about)
             del self._owed[of]
+            if self.database.woken():
+                return
 
     def tell_absent(self, pool: str, deployment: str | None) -> None:
         """Say of a pool of the policy that it has no Deployment; a repeat is silent."""
@@ -161,6 +167,8 @@ class Herald:
     def tell_status(self, policy: Said, pools: frozenset[str]) -> None:
         """Write the status ConfigMap, if anything that it says has changed.
 
+        It waits for events that a pool that has woken put off.
+
         Args:
             policy: What is said of the policy.
             pools: Those that there are; of others nothing is said any more.
@@ -172,7 +180,8 @@ class Herald:
             self._due = True
         if policy != self._policy:
             self._policy, self._due = policy, True
-        if not self._due or not self.lead.leads():
+        put_off = bool(self._owed) and self.database.woken()
+        if not self._due or put_off or not self.lead.leads():
             return
         text = yaml.safe_dump(
             told.document(self._said, policy), sort_keys=False, allow_unicode=True, width=100

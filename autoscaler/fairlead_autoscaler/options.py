@@ -52,5 +52,3 @@ class Term:
     """Whether a pool has no pods, or it is not known yet."""
     failed: set[str] = field(default_factory=set[str])
     """Pools whose last write was refused, or of which nobody knows what became."""
-    refused: bool = False
-    """Whether the last step's writes met a Deployment that was newer than it knew."""

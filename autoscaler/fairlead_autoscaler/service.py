@@ -21,9 +21,6 @@ _AGAIN_SECONDS_MAX = 0.5
 _CUT_SECONDS = 0.5
 _SPACED_SECONDS = 0.2
 """Between two steps, however often a pool wakes."""
-_REFUSED_MAX = 3
-"""Refused writes in a row that are followed by a step so soon: a writer that is always ahead
-of us is to make no loop."""
 
 
 def database_fits(settings: AutoscalerSettings, stop: threading.Event) -> bool:
@@ -57,9 +54,6 @@ def serve(
 ) -> None:
     """Step every tick, and when a pool wakes or the bell rings, until asked to stop.
 
-    A write is refused when the Deployment has moved on, and it moves on by itself for a moment
-    after each change of it: who waits for a pod is not to wait a tick for that.
-
     Args:
         controller: What does a step.
         database: What says that a pool wakes.
@@ -67,14 +61,12 @@ def serve(
         stop: Set it, and ring the bell, to have this return.
         bell: Ends a rest.
     """
-    refused = 0
     with _cutting(database):
         while not stop.is_set():
             began = monotonic()
             controller.step()
-            refused = refused + 1 if controller.refused else 0
             stop.wait(max(0.0, _SPACED_SECONDS - (monotonic() - began)))
-            if not stop.is_set() and not 0 < refused <= _REFUSED_MAX:
+            if not stop.is_set():
                 rest_seconds = max(0.0, tick_seconds - (monotonic() - began))
                 database.wait(bell, rest_seconds, at_zero=controller.at_zero)
 

@@ -22,16 +22,22 @@ class Notices:
         self._arrived: list[str] = []
         connection.add_notify_handler(self._arrive)
 
+    def pending(self) -> bool:
+        """Tell whether something has arrived that nobody has taken yet, without waiting.
+
+        Raises:
+            psycopg.OperationalError: the session is lost.
+        """
+        self._gather()
+        return bool(self._arrived)
+
     def take(self) -> list[str]:
         """Return the payloads that have arrived since the last call, without waiting.
 
         Raises:
             psycopg.OperationalError: the session is lost.
         """
-        session = self._connection.pgconn
-        session.consume_input()
-        while (notice := session.notifies()) is not None:
-            self._arrived.append(notice.extra.decode())
+        self._gather()
         taken, self._arrived = self._arrived, []
         return taken
 
@@ -46,6 +52,12 @@ class Notices:
             bell.wait(seconds, beside=self._connection.fileno())
             arrived = self.take()
         return arrived
+
+    def _gather(self) -> None:
+        session = self._connection.pgconn
+        session.consume_input()
+        while (notice := session.notifies()) is not None:
+            self._arrived.append(notice.extra.decode())
 
     def _arrive(self, notice: Notify) -> None:
         self._arrived.append(notice.payload)

@@ -6,6 +6,7 @@ import pytest
 
 from fairlead import policy_store
 from fairlead_autoscaler.kube.port import (
+    Event,
     ForbiddenError,
     KubeError,
     Look,
@@ -99,6 +100,30 @@ def test_that_a_policy_is_refused_is_recorded_later_and_once(scene: Scene) -> No
     assert ["PolicyRefused"] == [
         each.reason for each in scene.kube.events if each.kind == "ConfigMap"
     ]
+
+
+def test_what_is_to_be_told_waits_when_a_pool_wakes_meanwhile(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One event is recorded at each step, so that none waits for ever; then the status is."""
+    scene.options = replace(scene.options, follows=True)
+    scene.controller = scene.another()
+    scene.kube.edit(live="pools: 7")
+    record = scene.kube.say
+
+    def say(event: Event) -> None:
+        scene.db.execute("NOTIFY fairlead_autoscaler, 'other'")
+        record(event)
+
+    monkeypatch.setattr(scene.kube, "say", say)
+    scene.need(slots=200, work=4000.0)
+    scene.step()
+    assert ["Deployment"] == [each.kind for each in scene.kube.events]
+    assert "write_status" not in scene.kube.calls
+    scene.step()
+
+    assert ["Deployment", "ConfigMap"] == [each.kind for each in scene.kube.events]
+    assert "write_status" in scene.kube.calls
 
 
 def test_an_event_that_the_server_refuses_is_not_tried_again(scene: Scene) -> None:
