@@ -19,6 +19,7 @@ from fairlead_autoscaler.options import Lead
 from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.actor")
+_NOT_MARKED = "a pod that is to go is not, or no longer, empty under a mark in the database"
 
 
 class Actor:
@@ -60,8 +61,9 @@ class Actor:
         lowers = decision.scale < inputs.deployment.replicas
         if lowers and (empty is None or not _counted_on(decision, inputs) <= empty):
             # A mark that is not renewed lapses, and its pod takes jobs again.
-            _log.info("scale.put_off", pool=pool, replicas=decision.scale)
+            self._troubles.say("scale.put_off", _NOT_MARKED, {"pool": pool})
             return False
+        self._troubles.over("scale.put_off", {"pool": pool})
         return self._scale(pool, decision, inputs, name)
 
     def _mark(

@@ -130,9 +130,8 @@ class Controller:
         done: list[News] = []
         for pool in budget.in_order(here, here, sight.snapshot.demand, sight.now):
             if self._clock() - sight.own > LOOK_SECONDS_MAX:
-                _log.warning(
-                    "step.cut_short", left=sorted(here.keys() - {n.pool for n in done})
-                )
+                left = ", ".join(sorted(here.keys() - {each.pool for each in done}))
+                self._troubles.say("step.cut_short", f"what was seen is too old for {left}")
                 break
             inputs = inputs_of(
                 sight,
@@ -148,6 +147,8 @@ class Controller:
                 _pods(done[-1].decision, inputs),
                 connections_per_pod=here[pool].connections_per_pod,
             )
+        else:
+            self._troubles.over("step.cut_short")
         term.at_zero = any(_asked(each) == 0 for each in done)
         # What is told may take its time: everything is done by then, until a pool wakes.
         for news in done:

@@ -29,17 +29,19 @@ class Troubles:
         self._lock = Lock()
         self._lasting: dict[tuple[str, ...], Reminder] = {}
 
-    def say(self, event: str, error: Exception, about: Mapping[str, str] = _NOTHING) -> None:
+    def say(
+        self, event: str, error: Exception | str, about: Mapping[str, str] = _NOTHING
+    ) -> None:
         """Say that something failed, unless the same was said within the last minute.
 
         Args:
             event: What failed.
-            error: Why. Another kind of error is said at once; so is another sentence of the
-                database's. One of the cluster's may have a version or a time in it, and is
-                never the same.
+            error: Why. Another kind of error is said at once; so is another sentence of ours
+                or of the database's. One of the cluster's may have a version or a time in it,
+                and is never the same.
             about: What it happened to: each has a minute of its own.
         """
-        state = str(error) if isinstance(error, Unreachable) else type(error).__name__
+        state = str(error) if isinstance(error, (Unreachable, str)) else type(error).__name__
         with self._lock:
             lasting = self._lasting.setdefault(_key(event, about), Reminder(AGAIN_SECONDS))
             due = lasting.due(state, self._clock())

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 
@@ -18,6 +19,7 @@ from fairlead_autoscaler.kube.port import Scale, UnreachableError
 from fairlead_autoscaler.options import Options
 from tests.conftest import Background, Connect
 from tests.support.controlling import DEPLOYMENT, POLICY, POOL, Scene
+from tests.support.logged import Lines
 from tests.support.waiting import until
 
 TWO = """
@@ -121,6 +123,29 @@ def test_a_write_that_hangs_leaves_the_other_pools_to_the_next_step(
     scene.step()
 
     assert 2 == scene.kube.deployments["second"].replicas
+
+
+def test_steps_that_are_cut_short_again_are_said_once_a_minute(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, logged: Lines
+) -> None:
+    """An API server that hangs at each write does so for a while."""
+    policy_store.store(scene.db, TWO)
+    scene.kube.add_pool("second", name="release-worker-second")
+    scene.options = replace(
+        scene.options, deployments={POOL: DEPLOYMENT, "second": "release-worker-second"}
+    )
+    scene.controller = scene.another()
+
+    def hang() -> None:
+        scene.now[0] += LOOK_SECONDS_MAX + 1
+        raise UnreachableError("no answer")
+
+    replaced(scene, monkeypatch, hang)
+    for _ in range(3):
+        scene.need(slots=40, work=400.0)
+        scene.step()
+
+    assert 1 == logged.count("step.cut_short")
 
 
 def test_who_lost_the_lease_during_the_step_tells_nothing(

@@ -149,6 +149,25 @@ def test_what_was_owed_is_told_by_nobody_who_does_not_lead_any_more(scene: Scene
     assert [] == [each for each in told(scene) if each[0] == "Scale"]
 
 
+def test_a_lowering_that_is_put_off_again_is_said_once_a_minute(
+    scene: Scene, logged: Lines
+) -> None:
+    """And not at each step; once it was done, the next time is news."""
+    before, _ = scene.emptied()
+    scene.db.execute("REVOKE UPDATE ON fairlead.pod_drains FROM fairlead_autoscaler")
+    logged()
+    for _ in range(4):
+        scene.need(slots=0)
+        scene.step()
+
+    assert before == scene.replicas
+    assert 1 == logged.count("scale.put_off")
+    for _ in range(12):
+        scene.need(slots=0)
+        scene.step()
+    assert 1 == logged.count("scale.put_off")
+
+
 def test_a_status_that_cannot_be_written_is_a_warning_a_minute(
     scene: Scene, logged: Lines
 ) -> None:
