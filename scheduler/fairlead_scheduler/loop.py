@@ -92,7 +92,7 @@ class Loop:
         self._audit_asked = self._due
         self._audit_due = self._due + settings.audit_seconds
         table = knowledge.order.table
-        metrics.policy.in_force(table.digest, table.version)
+        metrics.policy.in_force(table.digest, table.version, table.homes.pools)
 
     def notified(self, told: Collection[str]) -> None:
         """Somebody called: for a policy, for a question, or for jobs, a worker or a pause.
@@ -273,7 +273,9 @@ class Loop:
         """Show the policy in force, and once a second how many lanes are held back."""
         for item in news:
             if isinstance(item, Ruled):
-                self._metrics.policy.in_force(item.table.digest, item.table.version)
+                table = item.table
+                pools = table.homes.pools
+                self._metrics.policy.in_force(table.digest, table.version, pools)
         if monotonic() >= self._held_due:
             self._held_due = monotonic() + _HELD_SECONDS
             self._metrics.policy.held(self._knowledge.order.held())

@@ -17,6 +17,7 @@ from fairlead.metrics import (
     kinds_of,
     new_registry,
 )
+from fairlead.policy import Pool
 from fairlead.series import GENERATION, RELOAD_SUCCESSFUL, RELOADED_AT
 from fairlead_scheduler import series
 from fairlead_scheduler.database_metrics import DatabaseMetrics
@@ -173,12 +174,25 @@ class PolicyMetrics:
         self.rules = RuleMetrics(registry)
         self.refused = counter(series.POLICY_REFUSED, registry)
         self._info = Rows(gauge(series.POLICY_INFO, registry))
+        self._objective = Rows(gauge(series.POOL_OBJECTIVE, registry))
         self._held = gauge(series.LANES_BLOCKED, registry)
         self._read = Readings(registry, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION)
 
-    def in_force(self, digest: str, version: str) -> None:
-        """Show which policy is in force; an empty digest is none."""
+    def in_force(self, digest: str, version: str, pools: Iterable[Pool]) -> None:
+        """Show which policy is in force, and how long jobs may wait by it.
+
+        Args:
+            digest: what tells it from others; an empty one is no policy.
+            version: its number.
+            pools: those that it names; a document has few, so each is told apart.
+        """
         self._info.show({(digest, version): (1.0,)} if digest else {})
+        seconds: dict[tuple[str, ...], tuple[float]] = {
+            (pool.name,): (pool.autoscale.objective.total_seconds(),)
+            for pool in pools
+            if pool.autoscale is not None
+        }
+        self._objective.show(seconds)
 
     def looked(self, *, good: bool, taken: int | None) -> None:
         """Show what became of the newest documents.
@@ -200,6 +214,7 @@ class PolicyMetrics:
     def hide(self) -> None:
         """Show nothing any more: another scheduler leads."""
         self._info.show({})
+        self._objective.show({})
         self._held.clear()
         self._read.hide()
         self.rules.clear()

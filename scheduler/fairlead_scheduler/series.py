@@ -203,6 +203,12 @@ SNAPSHOT_DURATION = histogram(
 # --- the policy -------------------------------------------------------------------------------
 
 POLICY_INFO = leaders("policy_info", "1 for the policy in force.", "digest", "version")
+POOL_OBJECTIVE = leaders(
+    "pool_objective_seconds",
+    "How long jobs of the pool may wait, by the policy in force; no series where that says "
+    "nothing of it.",
+    "pool",
+)
 POLICY_REFUSED = counter(
     "policy_refused_total",
     "Policies that were refused by `apply` or `fairlead dev`, or stored and not readable by "
@@ -284,7 +290,8 @@ SERIES: tuple[Series, ...] = (
     *(TENANTS, TENANTS_WAIT, JAIN, LANES_BLOCKED, LANES_OVER_BACKLOG, BACKLOG_AGE),
     *(WORKERS, CONNECTIONS, CONNECTIONS_MAX, XMIN_SECONDS, XMIN_TRANSACTIONS),
     *(TABLE_DEAD, TABLE_BLOAT, TABLE_BYTES, INDEX_BYTES, SNAPSHOT_AT, SNAPSHOT_DURATION),
-    *(POLICY_INFO, POLICY_REFUSED, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION),
+    *(POLICY_INFO, POOL_OBJECTIVE, POLICY_REFUSED),
+    *(RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION),
     *(SHADOW_MOVED, SHADOW_WAIT, SHADOW_AT, SHADOW_FAILED),
     *(RULE_TRUE, RULE_OVERRUNS, RULE_ERRORS, LEADER, LEADER_TRANSITIONS),
     *(TICKS, LAG, DISPATCHED, OVERFLOW, CHORE_FAILURES, PROMOTE_BATCH),

@@ -55,6 +55,10 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "integration/test_scheduler_pools.py",
         "fairlead_scheduler_overflow_total",
     ),
+    scheduler.POOL_OBJECTIVE: (
+        "integration/test_scheduler_objectives.py",
+        "fairlead_pool_objective_seconds",
+    ),
     # Of one queue, or of queues that are even, it is zero.
     scheduler.QUEUE_LAG: ("unit/test_scheduler_shares.py", "fairlead_queue_lag_slot_seconds"),
     scheduler.CRON_REFUSED: (

@@ -10,6 +10,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from docs.generate.metrics import ROOMS
+from fairlead.policy import parse
 from fairlead.series import RELOAD_SUCCESSFUL, Series, histogram
 from fairlead_autoscaler import metrics as autoscaling
 from fairlead_autoscaler.decide import decide
@@ -25,6 +26,7 @@ from tests.support.reports import report, share
 
 Shown = tuple[str, frozenset[str], frozenset[float]]
 NAME = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+_SCALED = "pools: [{name: p, queues: ['*'], autoscale: {objective: 30s, max: 8, slots: 5}}]"
 UNITS = ("_seconds", "_size", "_batch")
 """What a histogram's name ends in: it counts values of one unit."""
 BOUNDED = {
@@ -84,7 +86,8 @@ def busy_scheduler() -> CollectorRegistry:
     jobs: dict[str, int] = dict.fromkeys(STATES, 1)
     metrics.queues.means("default", {"default": 1.0})
     metrics.queues.show([Measured("default", jobs, 1.0, (1, 1, 1))])
-    metrics.policy.in_force("0123456789ab", "1")
+    pools = parse(_SCALED).pools
+    metrics.policy.in_force("0123456789ab", "1", pools or ())
     metrics.policy.looked(good=True, taken=1)
     metrics.policy.rules.true("night", 1)
     metrics.policy.rules.overruns("night")

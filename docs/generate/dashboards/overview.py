@@ -162,15 +162,20 @@ _WAITS = Row(
         Panel(
             title="Wait before the start",
             about="From falling due to the handler's start: what half, 95 and 99 in 100 jobs "
-            "stayed below. A delay that was asked for is not in it.",
+            "stayed below, and how long they may wait in each pool. A delay that was asked for "
+            "is not in it.",
             act="Only 99 in 100 is high: a few tenants are held back. Half is high: there are "
             "too few slots.",
             unit="s",
-            queries=tuple(
-                Query(
-                    quantile(part, "fairlead_job_wait_seconds", "", QUEUE), f"p{part:.0%}"[:-1]
-                )
-                for part in (0.5, 0.95, 0.99)
+            queries=(
+                *(
+                    Query(
+                        quantile(part, "fairlead_job_wait_seconds", "", QUEUE),
+                        f"p{part:.0%}"[:-1],
+                    )
+                    for part in (0.5, 0.95, 0.99)
+                ),
+                Query(highest("fairlead_pool_objective_seconds", "pool"), "may in {{pool}}"),
             ),
             empty="No job started.",
         ),
