@@ -30,8 +30,8 @@ _NAMESPACE = re.compile(r'namespace="\$namespace"(, )?')
 _WIDE = 1000
 
 _NOTE = """\
-# Written by `python -m docs.generate` from charts/fairlead/files. Other values, and the
-# objectives of pools: `python -m docs.generate.alerts --help`.
+# Written by `python -m docs.generate` from charts/fairlead/files. Other values:
+# `python -m docs.generate.alerts --help`.
 """
 
 
@@ -47,7 +47,7 @@ class Choice:
     late_percent: Decimal = Decimal(1)
     error_percent: Decimal = Decimal(5)
     objectives: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
-    """Seconds that a job may wait, by pool; each has to be a bound of the histogram's."""
+    """Seconds that a job may wait, by pool, where the policy in force says nothing of it."""
     runbook_url: str = "docs/runbooks"
     without: frozenset[str] = frozenset()
 
@@ -83,7 +83,7 @@ def _alert(path: Path, choice: Choice) -> Rule:
 
 
 def _records(choice: Choice) -> Iterator[Rule]:
-    """Yield the recording rules, those of pools once for each pool that has an objective."""
+    """Yield the recording rules, those of pools once for each objective that was chosen."""
     text = (_ROOT / SOURCES / "records.yaml").read_text("utf-8")
     for source in cast("list[Rule]", yaml.safe_load(text)):
         written = yaml.safe_dump(source, width=_WIDE)
@@ -92,7 +92,6 @@ def _records(choice: Choice) -> Iterator[Rule]:
             continue
         for pool, seconds in sorted(choice.objectives.items()):
             found = written.replace("$pool", pool)
-            found = found.replace("$objective_le", _bound(seconds))
             yield _read(found.replace("$objective_seconds", _plain(seconds)), choice)
 
 
@@ -131,12 +130,6 @@ def _plain(number: Decimal) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _bound(seconds: Decimal) -> str:
-    """Return an expression that matches a bucket's bound; the text of `le` may end in `.0`."""
-    text = _plain(seconds).replace(".", "[.]")
-    return text if "." in text else f"{text}([.]0)?"
-
-
 _HEAD = """# Alerts
 
 Written by `python -m docs.generate` from `charts/fairlead/files`. The chart renders them into a
@@ -145,18 +138,22 @@ PrometheusRule (`metrics.prometheusRule`). For a Prometheus of your own there is
 checkout:
 
 ```
-python -m docs.generate.alerts --objective default=30 --objective reports=300 > rules.yaml
+python -m docs.generate.alerts --late-percent 0.5 --oldest-ready-seconds 60 > rules.yaml
 ```
 
 * **critical** pages somebody: jobs start late, fail, or do not start. **warning** can wait for
   the morning.
 * *after* is for how long the condition has to last. All durations are multiplied by `timeScale`
   (`--scale`), 1 by default.
-* The objective of a pool is the policy's `autoscale.objective`. The alerts
-  `FairleadWaitBudget…` watch how many jobs start later than that, over two windows each; it has
-  to be a bound of `fairlead_job_wait_seconds`, which the chart sees to, and elsewhere
-  `FAIRLEAD_METRICS_WAIT_BOUNDS` of the pool's workers. Without an objective they say nothing,
-  and `FairleadOldestJobWaits` goes by `oldestReadySeconds`.
+* The objective of a pool is the `autoscale.objective` of the policy in force, which the leader
+  shows as `fairlead_pool_objective_seconds`: an edit of it counts from then on. Of a pool of
+  which the policy says nothing it is the chart's, with `autoscaler.enabled=false`, or
+  `--objective reports=300`.
+* The alerts `FairleadWaitBudget…` watch how many jobs start later than that, over two windows
+  each. An objective between two bounds of `fairlead_job_wait_seconds` counts as the upper one,
+  and one above all of them as none. The chart gives workers a bound at the objective of the
+  values; elsewhere, and after an edit, `FAIRLEAD_METRICS_WAIT_BOUNDS` does. Without an
+  objective they say nothing, and `FairleadOldestJobWaits` goes by `oldestReadySeconds`.
 * A fleet with nothing to do, all of whose workers are gone, fires none of them.
 
 One cause is to fire one alert: each is silent while those in the last column fire, or are about
@@ -179,9 +176,7 @@ inhibit_rules:
 
 def page() -> str:
     """Return the page."""
-    return _HEAD + "".join(
-        _row(each) for each in rules(Choice(objectives={})) if "alert" in each
-    )
+    return _HEAD + "".join(_row(each) for each in rules(Choice()) if "alert" in each)
 
 
 def causes(rule: Rule) -> tuple[str, ...]:
@@ -233,7 +228,14 @@ def main() -> None:
     add("--oldest-ready-seconds", type=_number, default=usual.oldest_ready_seconds)
     add("--late-percent", type=_number, default=usual.late_percent, help="of jobs may be late")
     add("--error-percent", type=_number, default=usual.error_percent, help="may fail")
-    add("--objective", type=_objective, action="append", default=[], metavar="POOL=SECONDS")
+    add(
+        "--objective",
+        type=_objective,
+        action="append",
+        default=[],
+        metavar="POOL=SECONDS",
+        help="of a pool of which the policy says nothing",
+    )
     add("--runbook-url", default=usual.runbook_url, help="where people read docs/runbooks")
     add("--without", action="append", default=[], choices=names(), metavar="ALERT")
     given = parser.parse_args()

@@ -64,7 +64,7 @@ def wrong_labels(expression: str) -> set[str]:
     for name in named:
         there |= known().get(name, frozenset[str]())
     if any(":" in name for name in named):
-        there |= {"queue", "pool"}
+        there |= {"queue", "pool", "le"}
     grouped = {
         each.strip() for found in _GROUPED.findall(expression) for each in found.split(",")
     }

@@ -69,14 +69,13 @@ def test_the_alerts_are_installed_with_what_the_values_choose() -> None:
 @pytest.mark.parametrize(
     ("values", "choice"),
     [
-        ({}, Choice(objectives={"default": Decimal(30)})),
+        ({}, Choice()),
         (
             {"timeScale": 0.02, "oldestReadySeconds": 1000000, "latePercent": 0.1},
             Choice(
                 scale=Decimal("0.02"),
                 oldest_ready_seconds=Decimal(1000000),
                 late_percent=Decimal("0.1"),
-                objectives={"default": Decimal(30)},
             ),
         ),
     ],
@@ -92,20 +91,23 @@ def test_the_chart_renders_the_rules_that_others_get_from_python(
 
 
 @needs_helm
-def test_what_is_recorded_of_pools_follows_their_objectives() -> None:
-    """Each pool has its own bucket; one without an objective has none."""
+def test_objectives_are_the_values_where_the_policy_has_none() -> None:
+    """As it says nothing of pools whose number of pods is fixed; else it goes before them."""
     pools: Object = {
         "quick": {"queues": ["a"], "autoscale": {"objective": "500ms"}},
         "slow": {"queues": ["b"], "autoscale": {"objective": "1.5h"}},
     }
-    expected = Choice(
+    fixed = Choice(
         namespace="work",
         objectives={"default": Decimal(30), "quick": Decimal("0.5"), "slow": Decimal(5400)},
     )
+    rules: Object = {"prometheusRule": {"enabled": True}}
 
-    found = installed({"prometheusRule": {"enabled": True}}, workerPools=pools)
+    followed = installed(rules, workerPools=pools)
+    chosen = installed(rules, workerPools=pools, autoscaler={"enabled": False})
 
-    assert list(alerts.rules(expected)) == found
+    assert list(alerts.rules(Choice(namespace="work"))) == followed
+    assert list(alerts.rules(fixed)) == chosen
 
 
 @needs_helm

@@ -10,7 +10,6 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import cast
 
@@ -115,18 +114,23 @@ def group(
 
 
 def choice() -> Choice:
-    """Return what the cases are tried with: the real windows, one pool with an objective."""
-    return Choice(namespace=NAMESPACE, objectives={"default": Decimal(30)})
+    """Return what the cases are tried with: the real windows."""
+    return Choice(namespace=NAMESPACE)
 
 
-def complaints(groups: Iterable[Rule], folder: Path) -> str:
+def complaints(groups: Iterable[Rule], folder: Path, chosen: Choice | None = None) -> str:
     """Return what promtool says against the groups; empty: all is as expected.
 
     They have one time between two scrapes, in which the rules are looked at, too.
+
+    Args:
+        groups: What to try.
+        folder: Where files are written.
+        chosen: What the rules are filled with; None: `choice()`.
     """
     given = list(groups)
     (every,) = {str(each["interval"]) for each in given}
-    (folder / "rules.yaml").write_text(alerts.render(choice()), "utf-8")
+    (folder / "rules.yaml").write_text(alerts.render(chosen or choice()), "utf-8")
     tests = {
         "rule_files": ["rules.yaml"],
         "evaluation_interval": every,
