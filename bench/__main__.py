@@ -57,6 +57,8 @@ _SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
     "P12": metrics.run,
 }
 _OTHERS_SHARE_MAX = 0.05
+_OTHERS_SECONDS_LOWEST = 1.0
+"""Of a shorter time nothing is said: a tick of the CPU's clock would be a large part of it."""
 _TENANTS_MAX = 100_000
 _WITH_PEERS = ("P1", "P2", "P4", "P7")
 
@@ -159,11 +161,14 @@ def _others_cpu_seconds() -> float:
     return machine_cpu_seconds() - tree_cpu_seconds(os.getpid())
 
 
-def _doubts(others_share: float) -> tuple[str, ...]:
-    """Say so if other programs had a part of the machine that matters."""
-    if others_share <= _OTHERS_SHARE_MAX:
+def doubts(others_cpu_seconds: float, seconds: float, processors: int) -> tuple[str, ...]:
+    """Say so if other programs had a part of the machine that matters, within a time."""
+    if seconds < _OTHERS_SECONDS_LOWEST:
         return ()
-    return (f"other programs used {others_share:.0%} of the machine: measure again",)
+    share = others_cpu_seconds / seconds / processors
+    if share <= _OTHERS_SHARE_MAX:
+        return ()
+    return (f"other programs used {share:.0%} of the machine: measure again",)
 
 
 def _measure(context: Context, names: Sequence[str]) -> tuple[list[Outcome], list[str]]:
@@ -176,8 +181,8 @@ def _measure(context: Context, names: Sequence[str]) -> tuple[list[Outcome], lis
         try:
             outcome = _SCENARIOS[name](context)
             seconds = time.monotonic() - begun
-            share = (_others_cpu_seconds() - others) / seconds / (os.cpu_count() or 1)
-            outcomes.append(replace(outcome, notes=(*outcome.notes, *_doubts(share))))
+            said = doubts(_others_cpu_seconds() - others, seconds, os.cpu_count() or 1)
+            outcomes.append(replace(outcome, notes=(*outcome.notes, *said)))
         except BrokenRunError as error:
             failures.append(f"{name}: {error}")
             say(f"  broken: {error}")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bench import budgets
-from bench.__main__ import arguments
+from bench.__main__ import arguments, doubts
 from bench.outcome import Outcome, figure
 from fairlead.policy import parse
 from fairlead_scheduler.terms import compiled
@@ -38,6 +38,23 @@ def test_what_cannot_be_measured_is_refused(words: list[str]) -> None:
         arguments(words)
 
     assert refused.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("others_cpu_seconds", "seconds", "said"),
+    [
+        (0.02, 0.003, ()),
+        (6.7, 0.99, ()),
+        (0.5, 1.0, ("other programs used 25% of the machine: measure again",)),
+        (1.0, 10.0, ()),
+        (1.1, 10.0, ("other programs used 6% of the machine: measure again",)),
+    ],
+)
+def test_others_are_told_of_where_their_part_is_known_and_matters(
+    others_cpu_seconds: float, seconds: float, said: tuple[str, ...]
+) -> None:
+    """Within less than a second a few ticks of the clock are more than the machine has."""
+    assert said == doubts(others_cpu_seconds, seconds, 2)
 
 
 def test_what_is_observed_under_a_policy_has_files_of_its_own(
