@@ -2,7 +2,7 @@
 
 from time import time
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
 from fairlead.metrics import Leadership, Readings, counter, gauge, histogram, new_registry
 from fairlead.policy.autoscale import Autoscale
@@ -18,8 +18,8 @@ class Metrics:
     def __init__(self) -> None:
         registry = new_registry("autoscaler")
         self.registry: CollectorRegistry = registry
-        self.pools = PoolMetrics(registry)
         self.actions = ActionMetrics(registry)
+        self.pools = PoolMetrics(registry, self.actions.conflicts)
         self.policy = PolicyMetrics(registry)
         self.leadership = Leadership("autoscaler", registry)
         self.errors = counter(series.ERRORS, registry)
@@ -67,7 +67,8 @@ class PolicyMetrics:
 class PoolMetrics:
     """What is said of pools, while this process leads."""
 
-    def __init__(self, registry: CollectorRegistry) -> None:
+    def __init__(self, registry: CollectorRegistry, conflicts: Counter) -> None:
+        self._conflicts = conflicts
         self._gauges = {each.name: gauge(each, registry) for each in series.OF_POOLS}
         self._replicas = self._gauges[series.REPLICAS.name]
         self._limit = self._gauges[series.LIMIT.name]
@@ -102,6 +103,7 @@ class PoolMetrics:
         self._stale.labels(pool).set(conditions["MetricsStale"] == "True")
         self._paused.labels(pool).set(conditions["Paused"] == "True")
         wrong = decision.state.drains.wrong_victims
+        self._conflicts.labels(pool)  # from 0 on: else nobody sees the first one as a rise
         self._wrong_victims.labels(pool).inc(max(0, wrong - self._wrong_so_far.get(pool, 0)))
         self._wrong_so_far[pool] = wrong
 

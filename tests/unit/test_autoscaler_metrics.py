@@ -33,6 +33,22 @@ def test_wrong_victims_are_counted_on_from_term_to_term() -> None:
     assert [0, 1, 1, 3, 4, 5] == seen
 
 
+def test_refused_writes_are_counted_from_zero_and_on_from_term_to_term() -> None:
+    """A counter that begins with its first refusal shows no rise."""
+    metrics = Metrics()
+    seen: list[float | None] = []
+    for refused in (False, True, False):
+        if refused:
+            metrics.actions.conflicts.labels("default").inc()
+            metrics.end()
+        look = looks.look(1, looks.demand(work=10))
+        metrics.pools.show("default", after(0), look, looks.pool())
+        name = "fairlead_autoscaler_conflicts_total"
+        seen.append(metrics.registry.get_sample_value(name, {"pool": "default"}))
+
+    assert [0, 1, 1] == seen
+
+
 def test_a_controller_that_does_not_lead_says_nothing_of_the_policy() -> None:
     """Nor before the first document: a zero would say that the newest one is a bad one."""
     metrics = Metrics()
