@@ -14,6 +14,7 @@ from tests.support.chart import (
     Json,
     Object,
     at,
+    environment,
     needs_helm,
     one,
     render,
@@ -111,6 +112,57 @@ def test_a_document_of_values_is_laid_over_the_pools() -> None:
     assert {"default": ("only",)} == pools(
         parse(document({**GIVEN, "policy": {"document": own}}))
     )
+
+
+def test_an_entry_of_the_document_has_the_rest_from_its_worker_pool() -> None:
+    """Order and queues are the document's, and so is whatever else it says, even 0 or null."""
+    entries: list[Json] = [
+        {"name": "scaled", "queues": ["a"], "autoscale": {"objective": "5s", "min": 0}},
+        {"name": "fixed", "queues": ["b"], "autoscale": None},
+        {"name": "rest", "queues": ["*"], "timeoutMax": "30s"},
+    ]
+    of_pool: Object = {
+        "concurrency": 4,
+        "longestTimeoutSeconds": 90,
+        "autoscale": {"objective": "20s", "min": 2, "max": 7},
+    }
+    objects = render(
+        {
+            **GIVEN,
+            "policy": {"document": {"pools": entries}},
+            "workerPools": {
+                "default": None,
+                "fixed": of_pool,
+                "rest": of_pool,
+                "scaled": of_pool,
+            },
+        }
+    )
+    made = one(objects, "ConfigMap", "shop-fairlead-policy-values")
+    (scaled, fixed, rest) = parse(str(at(made, "data", "policy.yaml"))).pools
+
+    assert ("scaled", "fixed", "rest") == (scaled.name, fixed.name, rest.name)
+    assert rest.autoscale is not None
+    assert (20, 2, 7, 4, 3) == (
+        rest.autoscale.objective.total_seconds(),
+        rest.autoscale.min,
+        rest.autoscale.max,
+        rest.autoscale.slots,
+        rest.autoscale.connections_per_pod,
+    )
+    assert scaled.autoscale is not None
+    assert (5, 0, 7, 4) == (
+        scaled.autoscale.objective.total_seconds(),
+        scaled.autoscale.min,
+        scaled.autoscale.max,
+        scaled.autoscale.slots,
+    )
+    assert fixed.autoscale is None
+    assert [30, 90, 90] == [
+        each.timeout_max and each.timeout_max.total_seconds() for each in (rest, scaled, fixed)
+    ]
+    worker = one(objects, "Deployment", "shop-fairlead-worker-scaled")
+    assert "5s" == environment(worker)["FAIRLEAD_METRICS_WAIT_BOUNDS"]
 
 
 def test_without_the_autoscaler_no_pool_has_pods_to_ask_for() -> None:

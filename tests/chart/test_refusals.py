@@ -10,6 +10,11 @@ POOLS: Object = {f"pool{place}": {} for place in range(20)}
 NO_DEPLOYMENT: Object = {
     "pools": [{"name": "b", "queues": ["*"], "autoscale": {"objective": "5s"}}]
 }
+LONGER: Object = {"pools": [{"name": "default", "queues": ["*"], "timeoutMax": "2h"}]}
+UPSIDE_DOWN: Object = {
+    "pools": [{"name": "default", "queues": ["*"], "autoscale": {"objective": "5s", "min": 11}}]
+}
+ONE: Object = {"pools": [{"name": "default", "queues": ["*"]}]}
 STORED: Object = {"source": "database", "document": {"version": 1}}
 
 
@@ -126,6 +131,22 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
             "b has autoscale and no Deployment: add workerPools.b",
         ),
         (
+            {
+                **GIVEN,
+                "workerPools": {"default": {"longestTimeoutSeconds": 300}},
+                "policy": {"document": LONGER},
+            },
+            "cut jobs short: set workerPools.default.longestTimeoutSeconds=7200",
+        ),
+        (
+            {**GIVEN, "policy": {"document": UPSIDE_DOWN}},
+            "workerPools.default.autoscale.min (11) is above its max (10)",
+        ),
+        (
+            {**GIVEN, "workerPools": {"a": {}}, "policy": {"document": ONE}},
+            "policy.document.pools leaves out a, whose pods",
+        ),
+        (
             {**GIVEN, "workerPools": {"a": {"graceSeconds": 60}}},
             "workerPools.a.graceSeconds (60) is under the longest budget of an attempt (3600",
         ),
@@ -145,3 +166,11 @@ def test_values_that_do_not_go_together_are_refused_in_one_sentence(
 ) -> None:
     """What a schema cannot see is said by the chart, with the fields and what to do."""
     assert said in refused(values)
+
+
+def test_a_budget_beyond_the_grace_is_taken_where_jobs_may_be_cut_short() -> None:
+    """Who says `cutShort` has said it, whichever field the budget stands in."""
+    pool: Object = {"longestTimeoutSeconds": 300, "cutShort": True}
+    said: Object = {"policy": {"document": LONGER}, "workerPools": {"default": pool}}
+
+    assert render({**GIVEN, **said})

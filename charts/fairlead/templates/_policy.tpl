@@ -3,7 +3,7 @@
 {{- $pools := dict -}}
 {{- range $name, $over := .Values.workerPools -}}
 {{- if not (kindIs "invalid" $over) -}}
-{{- $_ := set $pools $name (include "fairlead.pool" (list $ $over) | fromJson) -}}
+{{- $_ := set $pools $name (include "fairlead.pool" (list $ $name $over) | fromJson) -}}
 {{- end -}}
 {{- end -}}
 {{- toJson $pools -}}
@@ -29,6 +29,24 @@ here, so that the decision need not wait for a first worker to say it.
 {{- end -}}
 
 {{/*
+An entry of the policy's own pools; what it leaves out, but for the queues, is that of the worker pool
+of its name: (list context entry).
+*/}}
+{{- define "fairlead.policyEntry" -}}
+{{- $entry := deepCopy (last .) -}}
+{{- $pool := get (include "fairlead.pools" (first .) | fromJson) $entry.name -}}
+{{- if $pool -}}
+{{- $made := include "fairlead.policyPool" (list (first .) $entry.name $pool) | fromJson -}}
+{{- range $field, $known := $made -}}
+{{- if or (not (hasKey $entry $field)) (and (eq $field "autoscale") $entry.autoscale) -}}
+{{- $_ := set $entry $field $known -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $entry -}}
+{{- end -}}
+
+{{/*
 The policy that these values make. A queue belongs to the first pool that names it, and a map has no
 order: so names go first, patterns next, and the pool of all the rest last.
 */}}
@@ -45,8 +63,16 @@ order: so names go first, patterns next, and the pool of all the rest last.
 {{- end -}}
 {{- end -}}
 {{- $document := deepCopy .Values.policy.document -}}
+{{- if $document.pools -}}
+{{- $entries := list -}}
+{{- range $document.pools -}}
+{{- $entries = append $entries (include "fairlead.policyEntry" (list $ .) | fromJson) -}}
+{{- end -}}
+{{- $_ := set $document "pools" $entries -}}
+{{- else -}}
 {{- with concat $named $patterns $rest -}}
-{{- $document = merge $document (dict "pools" .) -}}
+{{- $_ := set $document "pools" . -}}
+{{- end -}}
 {{- end -}}
 {{- toYaml $document -}}
 {{- end -}}

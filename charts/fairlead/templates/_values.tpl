@@ -1,8 +1,23 @@
 {{/*
-A pool with its defaults, as JSON: (list context pool). Not merge, to which 0 and false are not given.
+A pool with its defaults and what its entry in the policy says of its pods and budgets, as JSON:
+(list context name pool). Not merge, to which 0 and false are not given.
 */}}
 {{- define "fairlead.pool" -}}
-{{- mergeOverwrite (deepCopy (first .).Values.workerPoolDefaults) (last .) | toJson -}}
+{{- $it := mergeOverwrite (deepCopy (first .).Values.workerPoolDefaults) (last .) -}}
+{{- $name := index . 1 -}}
+{{- range (first .).Values.policy.document.pools -}}
+{{- if eq .name $name -}}
+{{- $said := dict "timeoutMax" .timeoutMax "autoscale" (deepCopy (.autoscale | default dict)) -}}
+{{- $it = mergeOverwrite $it $said -}}
+{{- end -}}
+{{- end -}}
+{{- toJson $it -}}
+{{- end -}}
+
+{{/* Seconds of a duration as the policy has it: 500ms, 5s, 2m, 1.5h. */}}
+{{- define "fairlead.seconds" -}}
+{{- $units := dict "ms" 0.001 "s" 1 "m" 60 "h" 3600 -}}
+{{- mulf (regexFind "^[0-9.]+" .) (get $units (regexFind "[a-z]+$" .)) | toJson -}}
 {{- end -}}
 
 {{/* Seconds of an attempt's longest budget in a pool: (list context pool). */}}
@@ -57,6 +72,12 @@ A pool with its defaults, as JSON: (list context pool). Not merge, to which 0 an
 {{- if and (lt $grace $longest) (not $pool.cutShort) -}}
 {{- fail (printf "workerPools.%s.graceSeconds (%v) is under the longest budget of an attempt (%v s), so a rollout would cut jobs short: raise it, lower workerPools.%s.longestTimeoutSeconds or scheduler.settings.timeoutMaxSeconds, or set workerPools.%s.cutShort=true" $name $grace $longest $name $name) -}}
 {{- end -}}
+{{- with $pool.timeoutMax -}}
+{{- $budget := include "fairlead.seconds" . | float64 -}}
+{{- if and (lt $grace $budget) (not $pool.cutShort) -}}
+{{- fail (printf "policy.document.pools: timeoutMax (%s) of %s is above the grace of its pods (%v s), so a rollout would cut jobs short: set workerPools.%s.longestTimeoutSeconds=%v, lower the timeoutMax, or set workerPools.%s.cutShort=true" . $name $grace $name (ceil $budget) $name) -}}
+{{- end -}}
+{{- end -}}
 {{- include "fairlead.validateScale" (list $ $name $pool) -}}
 {{- end -}}
 {{- end -}}
@@ -92,9 +113,18 @@ A pool with its defaults, as JSON: (list context pool). Not merge, to which 0 an
 {{- if gt (len $pools) 20 -}}
 {{- fail (printf "workerPools has %d pools, and a policy at most 20: join some" (len $pools)) -}}
 {{- end -}}
+{{- $entries := dict -}}
 {{- range .Values.policy.document.pools -}}
+{{- $_ := set $entries .name true -}}
 {{- if and .autoscale (not (hasKey $pools .name)) -}}
 {{- fail (printf "policy.document.pools: %s has autoscale and no Deployment: add workerPools.%s, or leave its autoscale out" .name .name) -}}
+{{- end -}}
+{{- end -}}
+{{- if and $entries $it.enabled -}}
+{{- range $name, $_ := $pools -}}
+{{- if not (hasKey $entries $name) -}}
+{{- fail (printf "policy.document.pools leaves out %s, whose pods would then have no queue and no autoscale: add an entry {name: %s, queues: […]}, or take the pool away with workerPools.%s=null" $name $name $name) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
