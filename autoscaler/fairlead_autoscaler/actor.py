@@ -6,6 +6,7 @@ controller that was frozen in between changes nothing of what another one does.
 """
 
 from collections.abc import Callable
+from enum import Enum, auto
 
 from fairlead import log
 from fairlead.store import Unreachable
@@ -20,6 +21,16 @@ from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.actor")
 _NOT_MARKED = "a pod that is to go is not, or no longer, empty under a mark in the database"
+
+
+class Outcome(Enum):
+    """What became of the `replicas` that were decided."""
+
+    WRITTEN = auto()
+    """They are asked for, or there was nothing to ask for."""
+    REFUSED = auto()
+    """The Deployment is newer than the one that was decided on: another look shows it."""
+    FAILED = auto()
 
 
 class Actor:
@@ -42,8 +53,8 @@ class Actor:
 
     def act(
         self, pool: str, decision: Decision, inputs: Inputs, *, epoch: int, name: str
-    ) -> bool:
-        """Write what was decided; tell whether all of `replicas` that was to be is written.
+    ) -> Outcome:
+        """Write what was decided, and tell what became of `replicas`.
 
         Args:
             pool: The pool.
@@ -57,12 +68,12 @@ class Actor:
         """
         empty = self._mark(pool, decision, inputs, epoch)
         if decision.scale is None:
-            return True
+            return Outcome.WRITTEN
         lowers = decision.scale < inputs.deployment.replicas
         if lowers and (empty is None or not _counted_on(decision, inputs) <= empty):
             # A mark that is not renewed lapses, and its pod takes jobs again.
             self._troubles.say("scale.put_off", _NOT_MARKED, {"pool": pool})
-            return False
+            return Outcome.FAILED
         self._troubles.over("scale.put_off", {"pool": pool})
         return self._scale(pool, decision, inputs, name)
 
@@ -99,26 +110,23 @@ class Actor:
             _log.info("pod.unmarked", pool=pool, pod_uid=uid)
         return empty
 
-    def _scale(self, pool: str, decision: Decision, inputs: Inputs, name: str) -> bool:
+    def _scale(self, pool: str, decision: Decision, inputs: Inputs, name: str) -> Outcome:
         assert decision.scale is not None
         former = inputs.deployment.replicas
         if not self._lead.leads():
-            return False
+            return Outcome.FAILED
         try:
             self._port.apply_scale(
-                name,
-                replicas=decision.scale,
-                version=inputs.deployment.version,
-                generation=inputs.deployment.generation,
+                name, replicas=decision.scale, version=inputs.deployment.version
             )
         except ConflictError as error:
             self._metrics.actions.conflicts.labels(pool).inc()
             _log.info("scale.conflict", pool=pool, reason=str(error))
-            return False
+            return Outcome.REFUSED
         except KubeError as error:
             self._metrics.errors.labels("scale").inc()
             self._troubles.say("scale.failed", error, {"pool": pool})
-            return False
+            return Outcome.FAILED
         self._troubles.over("scale.failed", {"pool": pool})
         direction = "up" if decision.scale > former else "down"
         self._metrics.actions.scaled.labels(pool, direction, decision.reason.value).inc()
@@ -131,7 +139,7 @@ class Actor:
             former=former,
             reason=decision.reason.value,
         )
-        return True
+        return Outcome.WRITTEN
 
 
 def _counted_on(decision: Decision, inputs: Inputs) -> frozenset[str]:

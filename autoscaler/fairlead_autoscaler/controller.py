@@ -13,7 +13,7 @@ from fairlead import log
 from fairlead.policy.autoscale import Autoscale
 from fairlead.store import Unreachable
 from fairlead_autoscaler import budget
-from fairlead_autoscaler.actor import Actor
+from fairlead_autoscaler.actor import Actor, Outcome
 from fairlead_autoscaler.budget import Budget, Scarce
 from fairlead_autoscaler.database import Database, Deposed
 from fairlead_autoscaler.decide import decide
@@ -30,6 +30,9 @@ from fairlead_autoscaler.troubles import Troubles
 _log = log.get("autoscaler")
 LOOK_SECONDS_MAX = 5.0
 """How old a look may be that is still decided by: calls that hang may use up so much."""
+_REPEATS_MAX = 5
+"""Steps in a row that follow a refused write at once: a writer that is always ahead of us is
+to make no loop."""
 
 
 class Controller:
@@ -70,6 +73,12 @@ class Controller:
         """Whether a pool has no pods, so that a job should wake it soon."""
         return self._term is not None and self._term.at_zero
 
+    @property
+    def again(self) -> bool:
+        """Whether the last step met a Deployment newer than it knew: another look helps."""
+        term = self._term
+        return term is not None and term.refused and term.repeats < _REPEATS_MAX
+
     def step(self) -> None:
         """Do one step; it returns when there is nothing more to do, whatever failed."""
         if not self._lead.leads():
@@ -80,6 +89,8 @@ class Controller:
                 term = self._begun()
                 if term is None:
                     return
+                term.repeats = term.repeats + 1 if term.refused else 0
+                term.refused = False
                 sight = self._observer.look(at_zero=term.at_zero)
                 self._troubles.over("cluster.unknown")
                 if sight is not None:
@@ -150,10 +161,12 @@ class Controller:
         else:
             self._troubles.over("step.cut_short")
         term.at_zero = any(_asked(each) == 0 for each in done)
-        # What is told may take its time: everything is done by then, until a pool wakes.
         for news in done:
             self._herald.tell(news, epoch=term.epoch)
         self._herald.tell_refused(self._observer.followed)
+        if self.again:
+            return
+        # What is told may take its time: everything is done by then, until a pool wakes.
         self._herald.tell_events()
         self._herald.tell_status(self._policy(), frozenset(configs))
 
@@ -165,9 +178,11 @@ class Controller:
         decision = decide(former, inputs, config)
         term.states[pool] = decision.state
         term.failed.discard(pool)
-        written = self._actor.act(pool, decision, inputs, epoch=term.epoch, name=found.name)
+        outcome = self._actor.act(pool, decision, inputs, epoch=term.epoch, name=found.name)
+        written = outcome is Outcome.WRITTEN
         if not written:
             term.failed.add(pool)
+        term.refused |= outcome is Outcome.REFUSED
         for seconds in _measured(former, decision.state):
             self._metrics.actions.pod_start.labels(pool).observe(seconds)
         return News(

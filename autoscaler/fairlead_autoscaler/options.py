@@ -52,3 +52,7 @@ class Term:
     """Whether a pool has no pods, or it is not known yet."""
     failed: set[str] = field(default_factory=set[str])
     """Pools whose last write was refused, or of which nobody knows what became."""
+    refused: bool = False
+    """Whether the last step's writes met a Deployment that was newer than it knew."""
+    repeats: int = 0
+    """So many steps in a row came after one whose write was refused, this one among them."""

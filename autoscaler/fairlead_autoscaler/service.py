@@ -54,6 +54,10 @@ def serve(
 ) -> None:
     """Step every tick, and when a pool wakes or the bell rings, until asked to stop.
 
+    A write is refused when the Deployment has moved on, and it moves on by itself for a moment
+    after each change of it: who waits for a pod is not to wait for that, and the step comes
+    again at once.
+
     Args:
         controller: What does a step.
         database: What says that a pool wakes.
@@ -65,6 +69,8 @@ def serve(
         while not stop.is_set():
             began = monotonic()
             controller.step()
+            if controller.again:
+                continue
             stop.wait(max(0.0, _SPACED_SECONDS - (monotonic() - began)))
             if not stop.is_set():
                 rest_seconds = max(0.0, tick_seconds - (monotonic() - began))

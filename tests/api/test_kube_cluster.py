@@ -1,7 +1,6 @@
 """The port over HTTP, against a server that refuses what a real one refuses."""
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -133,23 +132,6 @@ def test_a_scale_at_an_older_version_is_refused_and_the_newer_one_is_seen_at_onc
     newer = cluster.look().deployments["default"]
     assert newer.version != seen.version
     assert 7 == cluster.apply_scale(newer.name, replicas=7, version=newer.version).replicas
-
-
-@pytest.mark.parametrize(("asked", "written"), [(1, True), (2, False)])
-def test_a_scale_is_applied_over_a_newer_status_and_over_nothing_else(
-    asked: int, server: api.Api, cluster: Cluster, *, written: bool
-) -> None:
-    """Only what is asked for makes a generation, and a decision an old one."""
-    seen = cluster.look().deployments["default"]
-    newer = server.store.get(scenes.DEPLOYMENTS, seen.name)
-    part(newer, "metadata")["generation"] = seen.generation + asked - 1
-    server.store.put(scenes.DEPLOYMENTS, seen.name, newer)
-    version, generation = seen.version, seen.generation
-
-    with nullcontext() if written else pytest.raises(ConflictError):
-        cluster.apply_scale(seen.name, replicas=7, version=version, generation=generation)
-
-    assert written == (7 == cluster.scale(seen.name).replicas)
 
 
 def test_documents_that_were_asked_for_are_not_taken_back_by_a_watch(

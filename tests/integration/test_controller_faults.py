@@ -34,11 +34,9 @@ def replaced(scene: Scene, monkeypatch: pytest.MonkeyPatch, before: Callable[[],
     """Let something happen just before `replicas` is written."""
     write = scene.kube.apply_scale
 
-    def apply_scale(
-        name: str, *, replicas: int, version: str, generation: int | None = None
-    ) -> Scale:
+    def apply_scale(name: str, *, replicas: int, version: str) -> Scale:
         before()
-        return write(name, replicas=replicas, version=version, generation=generation)
+        return write(name, replicas=replicas, version=version)
 
     monkeypatch.setattr(scene.kube, "apply_scale", apply_scale)
 

@@ -288,11 +288,11 @@ def follow(scene: Scene) -> None:
 
 
 def clash(scene: Scene) -> None:
-    """Let a write meet another's, and the status not be written."""
+    """Let a write meet another's, and the status not be written at the step after it."""
     scene.kube.fail("apply_scale", ConflictError("it has changed"))
     scene.kube.fail("write_status", UnreachableError("no route"))
     scene.need(slots=200, work=20_000.0)
-    scene.step()
+    scene.step(2)
 
 
 def grow(scene: Scene) -> None:

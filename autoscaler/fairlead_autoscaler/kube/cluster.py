@@ -39,8 +39,6 @@ _PODS_WINDOW_SECONDS = 12
 _WINDOW_SECONDS = 290
 _SILENCE_SECONDS = 90.0
 """A server's bookmarks come about once a minute."""
-_STATUSES_MAX = 5
-"""So many newer statuses of a Deployment one write follows; they come a few at a time."""
 _MARGIN_SECONDS = 3.0
 _LIST = {"limit": "500"}
 
@@ -175,35 +173,26 @@ class Cluster:
         body = self._client.call("GET", f"{self._apps}/{name}/scale")
         return values.scale(wire.read(wire.SCALE, body))
 
-    def apply_scale(
-        self, name: str, *, replicas: int, version: str, generation: int | None = None
-    ) -> Scale:
-        """Ask for so many pods, unless more than the status is newer than `version`."""
-        statuses = 0
-        while True:
-            try:
-                return self._apply_scale(name, replicas, version)
-            except ConflictError:
-                # The watch may be behind by more than a moment: the next look would fail too.
-                newer, statuses = self._refresh(name), statuses + 1
-                if newer is None or newer.generation != generation or statuses > _STATUSES_MAX:
-                    raise
-                version = newer.resource_version
-
-    def _apply_scale(self, name: str, replicas: int, version: str) -> Scale:
-        body = self._client.call(
-            "PATCH",
-            f"{self._apps}/{name}/scale",
-            query={"fieldManager": FIELD_OWNER, "force": "true"},
-            body={
-                "apiVersion": "autoscaling/v1",
-                "kind": "Scale",
-                "metadata": {"name": name, "resourceVersion": version},
-                "spec": {"replicas": replicas},
-            },
-            content_type=APPLY,
-            seconds=WRITE_SECONDS,
-        )
+    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
+        """Ask for so many pods, unless the Deployment is newer than `version`."""
+        try:
+            body = self._client.call(
+                "PATCH",
+                f"{self._apps}/{name}/scale",
+                query={"fieldManager": FIELD_OWNER, "force": "true"},
+                body={
+                    "apiVersion": "autoscaling/v1",
+                    "kind": "Scale",
+                    "metadata": {"name": name, "resourceVersion": version},
+                    "spec": {"replicas": replicas},
+                },
+                content_type=APPLY,
+                seconds=WRITE_SECONDS,
+            )
+        except ConflictError:
+            # The watch may be behind by more than a moment: then the next look would fail too.
+            self._refresh(name)
+            raise
         return values.scale(wire.read(wire.SCALE, body))
 
     def say(self, event: Event) -> None:
@@ -304,18 +293,17 @@ class Cluster:
     def _watches(self) -> tuple[Running, ...]:
         return (self._pods, *self._deployments.values(), *self._maps_of_policy.values())
 
-    def _refresh(self, name: str) -> wire.ManagedMeta | None:
-        """Ask for a Deployment that is newer than its watch has shown; None: nobody knows."""
+    def _refresh(self, name: str) -> None:
+        """Ask for a Deployment that is newer than its watch has shown."""
         try:
             read = self._read(self._apps, name, wire.ONE_DEPLOYMENT)
         except KubeError as error:
             self._troubled(self._apps, error)
-            return None
+            return
         for pool, each in self._names.deployments.items():
             if each == name:
                 mirror = self._deployments[pool].mirror
                 mirror.put(read.metadata.uid, read, as_of=self._clock())
-        return read.metadata
 
     def _read(self, path: str, name: str, adapter: TypeAdapter[W]) -> W:
         return wire.read(adapter, self._client.call("GET", f"{path}/{name}"))

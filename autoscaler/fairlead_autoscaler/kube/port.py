@@ -198,21 +198,11 @@ class KubePort(Protocol):
         """Ask what a Deployment is asked for."""
         ...
 
-    def apply_scale(
-        self, name: str, *, replicas: int, version: str, generation: int | None = None
-    ) -> Scale:
+    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
         """Ask for so many pods, unless the Deployment is newer than `version`.
 
         Server-side apply with force: `replicas` is ours from then on. The same twice is
         refused the second time, as the first has made a new version.
-
-        Args:
-            name: The Deployment.
-            replicas: How many, 0 or more.
-            version: The resource version that was decided on.
-            generation: The generation that was. Its status alone makes a Deployment newer,
-                several times in the second after each write, and leaves the generation; what
-                was decided then holds, and is written all the same. None: it never is.
 
         Raises:
             ConflictError: It is newer; the watch will show it.

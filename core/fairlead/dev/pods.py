@@ -143,14 +143,7 @@ class LocalPods:
             self._known(name)
             return Scale(replicas=self._replicas, version=str(self._version))
 
-    def apply_scale(
-        self,
-        name: str,
-        *,
-        replicas: int,
-        version: str,
-        generation: int | None = None,  # noqa: ARG002 - nothing here has a status of its own
-    ) -> Scale:
+    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
         """Ask for so many pods; `settle` comes to them."""
         with self._turn:
             self._known(name)

@@ -163,14 +163,7 @@ class FakeKube:
         deployment = self.deployments[self._pool(name)]
         return Scale(replicas=deployment.replicas, version=deployment.version)
 
-    def apply_scale(
-        self,
-        name: str,
-        *,
-        replicas: int,
-        version: str,
-        generation: int | None = None,  # noqa: ARG002 - nothing here has a status of its own
-    ) -> Scale:
+    def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
         """Ask for so many pods."""
         self._called("apply_scale")
         pool = self._pool(name)
