@@ -84,6 +84,10 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
             {"database": {"existingSecret": "db", "url": "postgresql://db/a"}},
             "database.existingSecret and database.url are all set",
         ),
+        (
+            {**TRIAL, "database": {"tls": {"existingSecret": "ca"}}},
+            "the trial database has no certificate: leave database.tls.existingSecret out",
+        ),
         ({**TRIAL, "migrations": {"mode": "hook"}}, "migrations.mode=hook runs before"),
         (
             {

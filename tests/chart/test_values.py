@@ -18,6 +18,7 @@ from tests.support.chart import (
     needs_helm,
     of,
     one,
+    pod_specs,
     render,
 )
 
@@ -220,10 +221,31 @@ def test_certificates_are_given_to_libpq() -> None:
         }
     )
 
+    assert "verify-full" == environment(made)["PGSSLMODE"]
     assert "/run/fairlead/tls/ca.crt" == environment(made)["PGSSLROOTCERT"]
     assert "/run/fairlead/tls/tls.key" == environment(made)["PGSSLKEY"]
     mounts = cast("list[Object]", at(made, *POD, "containers", 0, "volumeMounts"))
     assert "/run/fairlead/tls" in {str(each["mountPath"]) for each in mounts}
+
+
+def test_a_pod_waits_for_the_authority_that_it_is_to_check_by() -> None:
+    """Started without, a URL that says `sslmode=require` would be talked to unchecked."""
+    volumes = {
+        name: at(volume, "secret", "optional")
+        for name, pod in pod_specs(
+            render({"database": {"existingSecret": "db", "tls": {"existingSecret": "ca"}}})
+        )
+        for volume in cast("list[Object]", pod["volumes"])
+        if volume["name"] == "tls"
+    }
+
+    assert 5 == len(volumes)
+    assert {None} == set(volumes.values())
+
+
+def test_without_an_authority_libpq_and_the_url_have_the_say() -> None:
+    """No variable asks for encryption that a server on the same network may not have."""
+    assert [] == [name for name in environment(scheduler()) if name.startswith("PGSSL")]
 
 
 def test_the_migrations_job_has_another_name_when_it_changes() -> None:

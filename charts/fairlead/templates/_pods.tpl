@@ -64,6 +64,9 @@ topologySpreadConstraints:
   value: "false"
 {{- end }}
 {{- if .Values.database.tls.existingSecret }}
+{{- /* Without it libpq would talk in plain to a server, or to somebody between, that offers no TLS. */}}
+- name: PGSSLMODE
+  value: verify-full
 - name: PGSSLROOTCERT
   value: /run/fairlead/tls/ca.crt
 {{- if .Values.database.tls.clientCertificate }}
@@ -89,8 +92,9 @@ topologySpreadConstraints:
 {{- end -}}
 
 {{/*
-The volumes behind these mounts: (list context role size-of-tmp). A Secret that is not there yet
-does not keep a pod from starting: the program says what it waits for, and sees it when it comes.
+The volumes behind these mounts: (list context role size-of-tmp). A Secret of URLs that is not there
+yet does not keep a pod from starting: the program says what it waits for, and sees it when it comes.
+That of certificates does, since a URL with `sslmode=require` checks nothing where it finds none.
 */}}
 {{- define "fairlead.databaseVolumes" -}}
 {{- $ := first . -}}
@@ -108,7 +112,6 @@ does not keep a pod from starting: the program says what it waits for, and sees 
 - name: tls
   secret:
     secretName: {{ tpl $tls.existingSecret $ }}
-    optional: true
     defaultMode: 0440
     items:
       - {key: {{ $tls.caKey }}, path: ca.crt}

@@ -56,6 +56,9 @@ A pool with its defaults and what its entry in the policy says of its pods and b
 {{- if gt (len $given) 1 -}}
 {{- fail (printf "%s are all set: keep one of them" (join " and " $given)) -}}
 {{- end -}}
+{{- if and .Values.trialDatabase.enabled .Values.database.tls.existingSecret -}}
+{{- fail "the trial database has no certificate: leave database.tls.existingSecret out" -}}
+{{- end -}}
 {{- if and (eq .Values.migrations.mode "hook") (not .Values.database.existingSecret) -}}
 {{- fail (printf "migrations.mode=hook runs before %s is there: use migrations.mode=job, or database.existingSecret" (first $given)) -}}
 {{- end -}}
