@@ -122,6 +122,16 @@ def test_no_rule_fails_beside_a_fleet_at_work(fleet: Watched) -> None:
     assert [] == fleet.rule_problems()
 
 
+def test_an_edit_of_the_objective_moves_what_rules_call_late(fleet: Watched) -> None:
+    """Without another rule file: many wait for longer than the one, none than the other."""
+    usual = tide.policy(1, 2) + _SHADOW
+    late = "sum(fairlead:starts_late:rate5m)"
+    for objective, said in (("100ms", f"{late} > 0"), ("30m", f"{late} == 0")):
+        fleet.apply_policy(usual.replace("objective: 2s", f"objective: {objective}"))
+        fleet.wait_for(said, seconds=60)
+    fleet.apply_policy(usual)
+
+
 def test_a_query_for_what_no_program_shows_returns_nothing(fleet: Watched) -> None:
     """So that the rule above can fail."""
     assert not has_data(fleet.query_range("fairlead_no_such_series"))
