@@ -1,5 +1,6 @@
 """Which starts are late, by objectives on a bound of the histogram, between two, above all."""
 
+from collections.abc import Mapping
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,26 +13,28 @@ pytestmark = needs_promtool
 
 WITHIN = {"0.5": 15, "10.0": 30, "30.0": 45, "3600.0": 57, "+Inf": 60}
 """How many jobs a minute had waited for no longer than each bound."""
+ONE = {"w1": WITHIN}
 OBJECTIVE = 'fairlead_pool_objective_seconds{pool="mail", instance="s1"}'
 FIXED = Choice(namespace=NAMESPACE, objectives={"mail": Decimal(10)})
 
 
-def late(at: dict[str, str], objective: str | None) -> Rule:
+def late(
+    at: dict[str, str], objective: str | None, workers: Mapping[str, Mapping[str, int]] = ONE
+) -> Rule:
     """Return a group that expects so many late starts a second at some times; "": nobody says.
 
     Args:
         at: The late starts by time.
         objective: The policy's for the pool, as promtool writes series; None: it has none.
+        workers: What each counts.
     """
-    of_jobs = 'queue="in", kind="send", instance="w1"'
-    name = "fairlead_job_wait_seconds"
-    series = {
-        f'{name}_bucket{{{of_jobs}, le="{le}"}}': f"0+{jobs}x60" for le, jobs in WITHIN.items()
-    }
-    series |= {
-        f"{name}_count{{{of_jobs}}}": "0+60x60",
-        'fairlead_worker_slots{pool="mail", instance="w1"}': "10x60",
-    }
+    name, series = "fairlead_job_wait_seconds", dict[str, str]()
+    for instance, within_bounds in workers.items():
+        of_jobs = f'queue="in", kind="send", instance="{instance}"'
+        for le, jobs in within_bounds.items():
+            series[f'{name}_bucket{{{of_jobs}, le="{le}"}}'] = f"0+{jobs}x60"
+        series[f"{name}_count{{{of_jobs}}}"] = "0+60x60"
+        series[f'fairlead_worker_slots{{pool="mail", instance="{instance}"}}'] = "10x60"
     if objective is not None:
         series[OBJECTIVE] = objective
     labels = f'{{namespace="{NAMESPACE}", pool="mail", queue="in"}}'
@@ -79,6 +82,16 @@ def test_an_edit_of_the_objective_counts_from_then_on(tmp_path: Path) -> None:
     edited = late({"19m": "0.25", "20m": "0.5", "40m": ""}, "30x19 10x19 stale")
 
     assert "" == complaints([edited], tmp_path)
+
+
+def test_a_bound_that_some_workers_lack_makes_none_of_their_jobs_late(tmp_path: Path) -> None:
+    """As while a rollout gives it to one after the other: of a bound below all of them know."""
+    new = {"10.0": 60, "12.0": 60, "30.0": 60, "+Inf": 60}
+    old = {"10.0": 60, "30.0": 60, "+Inf": 60}
+
+    rollout = late({"20m": "0"}, "12x60", {"w1": new, "w2": old})
+
+    assert "" == complaints([rollout], tmp_path)
 
 
 def test_what_is_chosen_counts_where_the_policy_says_nothing(tmp_path: Path) -> None:
