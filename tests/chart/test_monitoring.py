@@ -14,6 +14,7 @@ from tests.support.chart import (
     CHART,
     EVERYTHING,
     GIVEN,
+    Json,
     Object,
     at,
     needs_helm,
@@ -42,6 +43,25 @@ def test_the_largest_page_is_within_the_charts_limit_of_samples() -> None:
     pairs = series.PAIRS_MAX + series.QUEUES_MAX + 1
 
     assert pairs * of_a_pair + OTHERS < int(str(at(values, "metrics", "sampleLimit")))
+
+
+@needs_helm
+@pytest.mark.parametrize(
+    ("enabled", "flags", "monitors"),
+    [
+        ("auto", (), 0),
+        ("auto", ("--api-versions=monitoring.coreos.com/v1/PodMonitor",), 1),
+        (True, (), 1),
+        (False, ("--api-versions=monitoring.coreos.com/v1/PodMonitor",), 0),
+    ],
+)
+def test_a_monitor_may_wait_for_a_cluster_that_knows_it(
+    enabled: Json, flags: tuple[str, ...], monitors: int
+) -> None:
+    """`auto` installs on a cluster without the operator too, where `true` has helm refuse."""
+    values: Object = {**GIVEN, "metrics": {"podMonitor": {"enabled": enabled}}}
+
+    assert monitors == len(of(render(values, *flags), "PodMonitor"))
 
 
 @needs_helm
