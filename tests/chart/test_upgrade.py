@@ -66,9 +66,9 @@ class Release:
         )
         assert done.returncode == 0, done.stderr
 
-    def upgrade(self, values: Object) -> None:
+    def upgrade(self, values: Object, *flags: str) -> None:
         """Install the release, or upgrade it."""
-        self.helm("upgrade", "--install", "shop", str(CHART), values=values)
+        self.helm("upgrade", "--install", "shop", str(CHART), *flags, values=values)
 
     def path(self, path: str) -> str:
         """Return where something of this namespace is."""
@@ -105,6 +105,11 @@ class Release:
     def replicas(self) -> Json:
         """Return how many pods the pool is to have."""
         return self.get(POOL, "spec", "replicas")
+
+
+def helm_3() -> bool:
+    """Tell whether this is Helm 3, which writes over what others have written."""
+    return helm("version", "--short").startswith("v3.")
 
 
 @pytest.fixture
@@ -159,7 +164,33 @@ def test_a_pool_that_was_adopted_keeps_its_pods_when_the_autoscaler_comes(
     assert 200 == release.scale(6)
     release.upgrade(GIVEN)
 
-    assert (1 if helm("version", "--short").startswith("v3.") else 6) == release.replicas()
+    assert (1 if helm_3() else 6) == release.replicas()
+
+
+def test_who_switches_the_autoscaler_off_takes_the_number_of_pods_from_it(
+    release: Release,
+) -> None:
+    """Helm 4 wants to be told so, in an upgrade and in a rollback; Helm 3 asks nobody."""
+    off: Object = {**OFF, "workerPools": {"default": {"replicas": 6}}}
+    release.upgrade(off)
+    steps: tuple[Callable[..., None], ...] = (
+        lambda *flags: release.helm("rollback", "shop", "1", *flags),
+        lambda *flags: release.upgrade(off, *flags),
+    )
+    for switch_off in steps:
+        assert 200 == release.scale(6)
+        release.upgrade(GIVEN)
+        assert 200 == release.scale(4)
+
+        if helm_3():
+            switch_off()
+        else:
+            with pytest.raises(AssertionError, match='conflict with "fairlead-autoscaler"'):
+                switch_off()
+            assert 4 == release.replicas()
+            switch_off("--force-conflicts")
+
+        assert 6 == release.replicas()
 
 
 def test_the_autoscalers_account_may_do_what_its_work_takes_and_no_more(
