@@ -18,7 +18,7 @@ from tests.support.chart import (
     Json,
     Object,
     at,
-    helm,
+    helm_3,
     needs_helm,
 )
 from tests.support.real_api import Api, needs_api_server
@@ -105,11 +105,6 @@ class Release:
     def replicas(self) -> Json:
         """Return how many pods the pool is to have."""
         return self.get(POOL, "spec", "replicas")
-
-
-def helm_3() -> bool:
-    """Tell whether this is Helm 3, which writes over what others have written."""
-    return helm("version", "--short").startswith("v3.")
 
 
 @pytest.fixture

@@ -69,6 +69,11 @@ def helm(*arguments: str, values: Mapping[str, Json] | None = None) -> str:
     return done.stdout
 
 
+def helm_3() -> bool:
+    """Tell whether this is Helm 3, which writes over what others have written."""
+    return helm("version", "--short").startswith("v3.")
+
+
 def render(values: Mapping[str, Json], *flags: str) -> tuple[Object, ...]:
     """Return the objects of a release `shop` in the namespace `work`, to be looked at only."""
     return _rendered(json.dumps(values), flags)
