@@ -116,6 +116,8 @@ def make_chart(release: Release, *, image: str) -> Path:
     values = (folder / "values.yaml").read_text("utf-8")
     # The first field of this name is the image's.
     values = values.replace('  registry: ""\n', f"  registry: {release.registry}\n", 1)
+    runbooks = f"{release.home}/blob/main/docs/runbooks"
+    values = values.replace('    runbookUrl: ""\n', f"    runbookUrl: {runbooks}\n", 1)
     (folder / "values.yaml").write_text(values)
     return folder
 

@@ -1,6 +1,7 @@
 """Publishing prints what it would do, and the chart that it makes says where it comes from."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,7 +110,7 @@ def test_the_published_chart_says_where_it_comes_from(tmp_path: Path) -> None:
 
 @needs_helm
 def test_the_published_chart_runs_the_published_image(tmp_path: Path) -> None:
-    """Its values name the registry, so that nothing has to be said to install it."""
+    """Its values name the registry and the runbooks, so that nothing has to be said of them."""
     run(tmp_path)
     made = subprocess.run(
         [
@@ -117,7 +118,7 @@ def test_the_published_chart_runs_the_published_image(tmp_path: Path) -> None:
             "template",
             "x",
             tmp_path / "chart/fairlead",
-            "--set=database.existingSecret=db",
+            "--set=database.existingSecret=db,metrics.prometheusRule.enabled=true",
         ],
         capture_output=True,
         text=True,
@@ -126,3 +127,9 @@ def test_the_published_chart_runs_the_published_image(tmp_path: Path) -> None:
     )
 
     assert "image: registry.example/shop/fairlead:" in made.stdout
+    runbooks = re.findall(r"runbook_url: (\S+)", made.stdout)
+    home = "https://git.example/fairlead/blob/main/docs/runbooks/"
+    assert {home} == {url.removesuffix(f"{Path(url).stem}.md") for url in runbooks}
+    assert [] == [
+        url for url in runbooks if not (ROOT / "docs/runbooks" / Path(url).name).exists()
+    ]
