@@ -1,4 +1,4 @@
-# One image for every command: fairlead, fairlead-worker, fairlead-scheduler.
+# One image for every command: fairlead, fairlead-worker, fairlead-scheduler, fairlead-autoscaler.
 #
 # Plain instructions only: `docker build` without BuildKit builds it too. `make image` fills in the
 # arguments, and docs/how-to/build-an-image.md puts an application on top of it.

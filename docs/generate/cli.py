@@ -3,13 +3,16 @@
 import io
 import os
 import re
-from contextlib import redirect_stdout
+from collections.abc import Callable
+from contextlib import redirect_stdout, suppress
+from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
 from typer.main import get_command
 
 from fairlead.cli.program import app, run
+from fairlead_autoscaler.main import main
 
 PATH = Path("docs/reference/cli.md")
 
@@ -31,6 +34,15 @@ _PASSED_ON = """## fairlead {name}
 The same program as `fairlead-{name}`, which pods run; `fairlead {name} --help` lists its
 flags, and [settings](settings.md) says what each of them means.
 """
+_AUTOSCALER = """## fairlead-autoscaler
+
+A program of its own, since it alone talks to Kubernetes; [settings](settings.md) says what
+else it reads.
+
+```text
+{said}
+```
+"""
 _WIDTH = "88"
 
 
@@ -43,6 +55,7 @@ def render() -> str:
         else:
             title = " ".join(["fairlead", *words])
             sections.append(f"## {title}\n\n```text\n{_help(words)}\n```\n")
+    sections.append(_AUTOSCALER.format(said=_said(partial(main, ["--help"]))))
     return "\n".join(sections)
 
 
@@ -58,7 +71,16 @@ def _commands() -> list[list[str]]:
 
 
 def _help(words: list[str]) -> str:
+    return _said(partial(run, [*words, "--help"]))
+
+
+def _said(program: Callable[[], object]) -> str:
+    """Return what a program prints before it ends."""
     said = io.StringIO()
-    with patch.dict(os.environ, COLUMNS=_WIDTH), redirect_stdout(said):
-        run([*words, "--help"])
+    with (
+        patch.dict(os.environ, COLUMNS=_WIDTH),
+        redirect_stdout(said),
+        suppress(SystemExit),
+    ):
+        program()
     return re.sub(r"[ \t]+$", "", said.getvalue().strip(), flags=re.MULTILINE)
