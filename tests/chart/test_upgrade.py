@@ -22,6 +22,7 @@ from tests.support.chart import (
     needs_helm,
 )
 from tests.support.real_api import Api, needs_api_server
+from tests.support.waiting import until
 
 pytestmark = [
     needs_helm,
@@ -38,6 +39,32 @@ SCALE = f"{POOL}/scale"
 LEASE = "apis/coordination.k8s.io/v1/leases/shop-fairlead-autoscaler"
 STATUS = "api/v1/configmaps/shop-fairlead-status"
 POLICY = "api/v1/configmaps/shop-fairlead-policy"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+POD_MONITORS: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {
+        "name": "podmonitors.monitoring.coreos.com",
+    },
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "scope": "Namespaced",
+        "names": {"plural": "podmonitors", "kind": "PodMonitor"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "x-kubernetes-preserve-unknown-fields": True,
+                    }
+                },
+            }
+        ],
+    },
+}
 OFF: Object = {**GIVEN, "autoscaler": {"enabled": False}}
 
 
@@ -210,6 +237,26 @@ def test_the_autoscalers_account_may_do_what_its_work_takes_and_no_more(
         release.api.ask("GET", release.path("api/v1/configmaps"), account=who)[0],
         release.api.ask("GET", "/api/v1/pods", account=who)[0],
     }
+
+
+def test_a_monitor_is_made_as_soon_as_the_cluster_knows_its_kind(release: Release) -> None:
+    """Its release is installed without the operator, and has its monitor after an upgrade."""
+    values: Object = {**GIVEN, "metrics": {"podMonitor": {"enabled": "auto"}}}
+    release.upgrade(values)
+
+    status, said = release.api.ask("POST", DEFINITIONS, POD_MONITORS)
+    assert status == 201, said
+    listed = "apis/monitoring.coreos.com/v1/podmonitors"
+    until(
+        lambda: release.api.ask("GET", release.path(listed))[0] == 200,
+        what="an API server that serves monitors",
+        seconds=30,
+    )
+    release.upgrade(values)
+
+    assert release.get(f"{listed}/shop-fairlead", "spec", "selector")
+    status, said = release.api.ask("DELETE", f"{DEFINITIONS}/podmonitors.monitoring.coreos.com")
+    assert status == 200, said
 
 
 def test_uninstalling_leaves_nothing_of_the_release(release: Release) -> None:
