@@ -33,6 +33,7 @@ __all__ = ["NAMESPACE", "Alert", "Sample", "Series", "Watched", "watching"]
 
 Answer = Mapping[str, object]
 _START_SECONDS = 90.0
+_RESTART_SECONDS = 60.0
 _OUTPUT_LINES = 200
 
 
@@ -209,10 +210,20 @@ class Watched:
         """Start a program that was killed, under its name and with its port."""
         self.observed.start(name)
 
-    def freeze(self, name: str) -> None:
-        """Stop a program and its children, as a machine that hangs does."""
+    def restart(self, name: str) -> None:
+        """Stop a program as a pod that is deleted, and start it under its name and port."""
+        self.observed.fleet.ask([name])
+        stopped = self.observed.fleet.wait([name], seconds=_RESTART_SECONDS)
+        assert stopped, f"{name} does not stop"
+        self.start(name)
+
+    def freeze(self, name: str, *, alone: bool = False) -> None:
+        """Stop a program and its children, or it alone, as a machine that hangs does."""
         self.frozen.add(name)
-        self._send(name, signal.SIGSTOP)
+        if alone:
+            os.kill(self.pid(name), signal.SIGSTOP)
+        else:
+            self._send(name, signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
         """Let a program and its children go on."""

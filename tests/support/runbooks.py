@@ -34,8 +34,17 @@ class Said:
 
 def commands(page: Path) -> tuple[str, ...]:
     """Return every line of a page's shell blocks, in order."""
-    blocks = _FENCE.findall(tree.text(page))
-    return tuple(line for block in blocks for line in block.splitlines() if line)
+    return _lines(tree.text(page))
+
+
+def halves(alert: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the commands of an alert's page that look, and those that mend."""
+    looking, mending = tree.text(RUNBOOKS / f"{alert}.md").split("## Mitigation\n")
+    return _lines(looking), _lines(mending)
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line for block in _FENCE.findall(text) for line in block.splitlines() if line)
 
 
 def words(command: str) -> list[str]:

@@ -1,0 +1,164 @@
+"""What goes wrong with jobs, schedules and policies fires its alert, and no other."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import fairlead
+from fairlead.demo.observe import tide
+from tests.support.alerting import (
+    CALM_SECONDS,
+    alarmed,
+    alone,
+    await_calm,
+    called,
+    feeding,
+    pausing,
+    withdraw,
+)
+from tests.support.observing import Watched
+from tests.support.waiting import until
+
+pytestmark = [pytest.mark.long, pytest.mark.any_server, pytest.mark.timeout(600)]
+
+_WORKERS = (1, 1)
+
+
+@pytest.fixture(scope="module")
+def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
+    """Yield a fleet of one worker that may have no other beside it."""
+    with alarmed(tmp_path_factory.mktemp("rules"), workers=_WORKERS) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def calm(fleet: Watched) -> None:
+    """Wait for silence, whatever the test before did."""
+    await_calm(fleet)
+
+
+def test_a_queue_of_which_nothing_starts_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+    """A pause of it was forgotten."""
+    name = "FairleadNoProgress"
+    with pausing(fleet, "mail"), alone(fleet, name):
+        reader = called(fleet, name, tmp_path, seconds=45)
+        queues, *_ = reader.look()
+        with fleet.connect() as db:
+            row = db.execute("SELECT id FROM fairlead.jobs WHERE queue = 'mail'").fetchone()
+        assert row is not None
+        reader.known["JOB"] = str(row[0])
+        *_, explained = reader.look()
+        (mended,) = reader.mend("fairlead resume")
+        fleet.wait_for_silence(name, CALM_SECONDS)
+
+    assert re.search(r"^mail .* paused *$", queues, re.MULTILINE)
+    assert "paused" in explained
+    assert "resumed" in mended
+
+
+def calls() -> Sequence[fairlead.NewJob]:
+    """Return jobs that wait for an answer that does not come, until their time is up."""
+    job = fairlead.NewJob(kind="hang", queue="calls", tenant="one", max_attempts=1000)
+    return [job, job]
+
+
+def test_attempts_that_fail_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+    """What the jobs of a queue call does not answer.
+
+    Their queue is paused then, and that nothing of it starts is told of as well: rightly.
+    """
+    name = "FairleadAttemptsFail"
+    with feeding(fleet.url, calls):
+        with alone(fleet, name):
+            reader = called(fleet, name, tmp_path, seconds=45)
+            _, scheduled = reader.look()
+            (job, *_) = re.findall(r"^ *(\d+) +scheduled +calls ", scheduled, re.MULTILINE)
+            reader.known["JOB"] = job
+            *_, shown = reader.look()
+        reader.mend("fairlead pause")
+    fleet.wait_for_silence(name, CALM_SECONDS)
+    withdraw(fleet, "calls")
+    (resumed,) = reader.mend("fairlead resume")
+
+    assert "timeout: it ran longer than 0.5 s" in shown
+    assert "resumed" in resumed
+
+
+def test_jobs_that_fail_for_good_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+    """What they call is busy, and they are tried once; most jobs of their queue succeed."""
+    name = "FairleadDeadJobsGrow"
+    call = fairlead.NewJob(kind="call", queue="mail", tenant="two", max_attempts=1)
+    with alone(fleet, name):
+        with fleet.connect() as db:
+            fairlead.enqueue_many(db, [call] * 20)
+
+        reader = called(fleet, name, tmp_path, seconds=120)
+        (failed,) = reader.look()
+        (job, *_) = re.findall(r"^ *(\d+) +failed +mail +two +call ", failed, re.MULTILINE)
+        reader.known["JOB"] = job
+        _, shown = reader.look()
+        (again,) = reader.mend("fairlead jobs redrive")
+        fleet.wait_for_silence(name, CALM_SECONDS)
+
+    assert re.search("the other side is busy|no such address", shown)
+    assert re.search(r"[1-9]", again)
+
+
+def missed_schedules(fleet: Watched) -> set[str]:
+    """Return the schedules of which the schedulers' logs say that fires came too late."""
+    lines = "\n".join(map(fleet.output, ("scheduler-1", "scheduler-2"))).splitlines()
+    said = [json.loads(line) for line in lines if line.startswith("{")]
+    return {str(each["schedule"]) for each in said if each.get("event") == "schedule.missed"}
+
+
+def test_a_schedule_whose_fires_are_missed_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+    """It was switched off for a while, and on again."""
+    name = "FairleadCronMissed"
+    with fleet.connect() as db, alone(fleet, name):
+        db.execute(
+            "INSERT INTO fairlead.schedules (name, cron, queue, tenant, kind, enabled)"
+            " VALUES ('nightly', '* * * * * *', 'upkeep', 'shop', 'tidy', false)"
+        )
+        until(
+            lambda: db.execute(
+                "SELECT 1 FROM fairlead.schedules WHERE created_at < now() - interval '15 s'"
+            ).fetchone(),
+            what="a time that is missed",
+            seconds=30,
+        )
+        db.execute("UPDATE fairlead.schedules SET enabled = true WHERE name = 'nightly'")
+
+        reader = called(fleet, name, tmp_path, seconds=30)
+        listed, *_ = reader.look()
+        (found,) = re.findall(r"^(\S+) +shop .* (tidy) .* enabled *$", listed, re.MULTILINE)
+        reader.known.update(dict(zip(("SCHEDULE", "KIND"), found, strict=True)))
+        reader.known["QUEUE"] = "upkeep"
+        enqueued, disabled = reader.mend()
+        fleet.wait_for_silence(name, CALM_SECONDS)
+
+    assert {reader.known["SCHEDULE"]} == missed_schedules(fleet)
+    assert enqueued
+    assert "nightly" in disabled
+
+
+def test_a_policy_that_is_refused_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+    """A program that is newer than the fleet has stored it."""
+    name = "FairleadConfigReloadFailed"
+    newer = tide.policy(*_WORKERS, "inventedLater: true\n")
+    with fleet.connect() as db, alone(fleet, name):
+        store = "SELECT fairlead.apply_policy(%s, 'abcdef012345', 'newer', 'a new field')"
+        db.execute(store, [newer])
+
+        reader = called(fleet, name, tmp_path, seconds=30)
+        _, history = reader.look()
+        said = re.findall(r"^ *\d+ .* newer .* refused: (.*)$", history, re.MULTILINE)
+        (last, *_) = re.findall(r"^ *(\d+) .* in force", history, re.MULTILINE)
+        reader.known["VERSION"] = last
+        (mended,) = reader.mend("fairlead policy rollback")
+        fleet.wait_for_silence(name, CALM_SECONDS)
+
+    assert "inventedLater" in " ".join(said)
+    assert "version" in mended
