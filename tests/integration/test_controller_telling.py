@@ -15,6 +15,7 @@ from fairlead_autoscaler.kube.port import (
 )
 from tests.support.controlling import POLICY, Scene
 from tests.support.logged import Lines
+from tests.support.waiting import until
 
 AWAY = UnreachableError("no answer")
 
@@ -113,6 +114,7 @@ def test_what_is_to_be_told_waits_when_a_pool_wakes_meanwhile(
 
     def say(event: Event) -> None:
         scene.db.execute("NOTIFY fairlead_autoscaler, 'other'")
+        until(scene.database.woken, what="the notification")
         record(event)
 
     monkeypatch.setattr(scene.kube, "say", say)
