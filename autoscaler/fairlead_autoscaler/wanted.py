@@ -121,13 +121,22 @@ def wanted(demand: Demand, situation: Situation, config: Autoscale) -> Wanted:
             max(_scheduled(soon, load=load, objective=objective), load + situation.due_jobs),
             demand.slots_useful + soon / mean,
         ),
-        useful=demand.slots_useful + due / mean,
+        useful=_useful(demand, situation) + due / mean,
         allowed=float(
             demand.slots_allowed
             if situation.rising
             else min(demand.slots_allowed, demand.slots_useful + steady - load)
         ),
     )
+
+
+def _useful(demand: Demand, situation: Situation) -> float:
+    """Return what the jobs that are there can use, as far as that was counted.
+
+    The scheduler counts up to the most that there may be. Taken for a bound, that would never
+    let a pool ask for more than its maximum, so that nobody heard that it is held back by it.
+    """
+    return inf if demand.slots_useful >= situation.slots_max else demand.slots_useful
 
 
 def due_within(demand: Demand, seconds: float) -> float:

@@ -6,8 +6,8 @@ from docs.generate import alerts
 from tests.support import tree
 
 NOT_HERE = {
-    "FairleadBacklogGrowsAtMax": "a pool whose backlog grows does not say `AtMax`: its need is "
-    "bounded by what it may have before it is compared with that, so that it is never more",
+    "FairleadBacklogGrowsAtMax": "a backlog that outgrows a pool within seconds is late within "
+    "seconds, and `FairleadWaitBudgetBurnsFast`, which goes before it, fires",
     "FairleadPodsUnschedulable": "no process of one machine waits for a node",
     "FairleadWrongVictim": "a process goes as it is told; a ReplicaSet chooses its pods",
 }

@@ -164,6 +164,13 @@ def test_slots_that_the_policy_leaves_idle_are_not_asked_for() -> None:
     assert (5.0, True) == (found.slots, found.drain > 100)
 
 
+def test_a_count_that_ended_at_the_most_is_no_bound() -> None:
+    """The scheduler counts no further; more is wanted than there may be, and that is said."""
+    found = wanted(demand(work=1_000_000, useful=1000), AT_REST, pool())
+
+    assert found.slots > 1000
+
+
 def test_one_long_job_is_no_reason_for_more_than_one_slot() -> None:
     """It is an hour of work, and nobody else can help with it."""
     waits = wanted(demand(work=3600, useful=1, mean=3600.0), AT_REST, pool())
