@@ -28,10 +28,13 @@ the leader only, which is marked with *L*: take the maximum. It vanishes with th
 
 At most 50 queues, 200 kinds and 50 pools are labels, and 750 pairs of a queue and a kind in
 each worker; what comes beyond is `other`, and `FAIRLEAD_METRICS_KIND_ALLOWLIST` says which
-kinds are told apart. Of tenants only the 20 that
-had most of the slots in the last minute are labels, together with their queues; the others are
-one row, `other` of `other`, with their sums and their longest wait. Who leaves the 20 vanishes,
-and one that is shown gives way only to one that had a quarter more.
+kinds are told apart.
+
+Of tenants only 20 are labels, together with their queues: the 10 that had most of the slots in
+the last minute, the 5 of the rest that wait longest, the 5 of those left that are farthest
+behind, and in the place of any that there are not, those that had most. The others are one row,
+`other` of `other`, with their sums and their longest wait. Who leaves the 20 vanishes, and one
+that is shown gives way only to one whose figure is a quarter larger.
 
 *The last minute* is the window of the last fairness report: twelve times
 `FAIRLEAD_REPORT_SECONDS`, and longer with thousands of tenants. What the

@@ -1,10 +1,13 @@
 """The series of the fairness report: a few tenants by name, the others together.
 
-A tenant that is shown counts a quarter more than one that is not, so that two of about the same
-size do not take turns.
+Half of the names are for those that had most. The other half is for those that wait longest and
+those that are farthest behind: who gets nothing is not among the former. A tenant that is shown
+counts a quarter more than one that is not, so that two of about the same size do not take
+turns.
 """
 
 from collections.abc import Callable, Sequence
+from heapq import nlargest
 from math import nan
 
 from prometheus_client import CollectorRegistry
@@ -16,6 +19,9 @@ from fairlead_scheduler.report import Others, Report, TenantShare
 TENANTS_MAX = 20
 OTHER = "other"
 _STAYS = 1.25
+_MOST, _LONGEST, _FARTHEST = 10, 5, 5
+"""How many are named because they had most, wait longest or are farthest behind; places that
+nobody takes go to those that had most."""
 _TENANT_SERIES = (
     series.TENANT_SHARE,
     series.TENANT_ENTITLED,
@@ -82,21 +88,49 @@ class FairnessMetrics:
             rows.show({})
 
     def _tenant_rows(self) -> dict[tuple[str, ...], Sequence[float]]:
-        """Return those that had most, of whatever pool, and the sum of the others."""
+        """Return those that are named, of whatever pool, and the sum of the others."""
         reports = self._reports.values()
-        every = [tenant for report in reports for tenant in report.tenants]
-        ordered = sorted(every, key=self._size, reverse=True)
-        named = ordered[:TENANTS_MAX]
+        left = sorted((each for report in reports for each in report.tenants), key=_key)
+        named: list[TenantShare] = []
+        for places, size in ((_MOST, _had), (_LONGEST, _waits), (_FARTHEST, _behind)):
+            named += self._take(left, places, size)
+        named += self._take(left, TENANTS_MAX - len(named), _had)
         rows: dict[tuple[str, ...], Sequence[float]] = {
-            (each.queue, each.tenant): _values(each) for each in named
+            _key(each): _values(each) for each in named
         }
-        others = [report.other for report in reports]
-        rows[OTHER, OTHER] = _together((*ordered[TENANTS_MAX:], *others))
+        rows[OTHER, OTHER] = _together((*left, *(report.other for report in reports)))
         return rows
 
-    def _size(self, tenant: TenantShare) -> float:
-        shown = (tenant.queue, tenant.tenant) in self._tenants
-        return tenant.had.slot_seconds * (_STAYS if shown else 1.0)
+    def _take(
+        self, left: list[TenantShare], places: int, size: Callable[[TenantShare], float]
+    ) -> list[TenantShare]:
+        """Take out the largest, as many as there are places; equals in the order of names."""
+        taken = nlargest(
+            places,
+            (each for each in left if size(each) >= 0),
+            key=lambda each: size(each) * (_STAYS if _key(each) in self._tenants else 1.0),
+        )
+        for each in taken:
+            left.remove(each)
+        return taken
+
+
+def _key(row: TenantShare) -> tuple[str, str]:
+    return (row.queue, row.tenant)
+
+
+def _had(row: TenantShare) -> float:
+    return row.had.slot_seconds
+
+
+def _waits(row: TenantShare) -> float:
+    """Return for how long it waits; below zero: nothing of it does."""
+    return -1.0 if row.oldest_wait_seconds is None else row.oldest_wait_seconds
+
+
+def _behind(row: TenantShare) -> float:
+    """Return how far it is behind; below zero: it is not."""
+    return -row.had.lag_slot_seconds or -1.0
 
 
 def _values(row: TenantShare | Others) -> tuple[float, ...]:

@@ -3,10 +3,12 @@
 from fairlead_scheduler.report import Group, Had, Others, QueueShare, Report, TenantShare
 
 
-def share(tenant: str, slot_seconds: float) -> TenantShare:
+def share(
+    tenant: str, slot_seconds: float, *, waits: float | None = None, lag: float = 1.0
+) -> TenantShare:
     """Return a tenant of the queue `q` that had so much of 1,000 slot-seconds."""
-    had = Had(slot_seconds / 1000, 0.5, slot_seconds, 1.0)
-    return TenantShare("q", tenant, 1.0, had, 2, 0, 3.0, None, None, None)
+    had = Had(slot_seconds / 1000, 0.5, slot_seconds, lag)
+    return TenantShare("q", tenant, 1.0, had, 2, 0, waits, None, None, None)
 
 
 def report(*tenants: TenantShare) -> Report:

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from fairlead_scheduler.fairness_metrics import FairnessMetrics
-from fairlead_scheduler.report import Had, QueueShare
+from fairlead_scheduler.report import Had, QueueShare, TenantShare
 from fairlead_scheduler.shares import entitled, jain
 from tests.support.reports import report, share
 
@@ -88,6 +88,79 @@ def test_twenty_tenants_have_series_and_the_others_one_together() -> None:
     assert (0.102, None) == tuple(shown(registry, "share", f"t{n}") for n in (20, 19))
     metrics.hide()
     assert None is shown(registry, "share", "t0")
+
+
+LARGE = [share(f"t{number}", 100.0 - number) for number in range(25)]
+
+
+def named(registry: CollectorRegistry) -> set[str]:
+    """Return the tenants that have series of their own."""
+    return {
+        sample.labels["tenant"]
+        for family in registry.collect()
+        if family.name == "fairlead_tenant_share"
+        for sample in family.samples
+    } - {"other"}
+
+
+@pytest.mark.parametrize(
+    "starved",
+    [share("starved", 0.0, waits=9000.0), share("starved", 0.0, lag=-200.0)],
+    ids=["waits", "behind"],
+)
+def test_who_had_nothing_and_waits_or_is_behind_has_series(starved: TenantShare) -> None:
+    """However many tenants had more."""
+    registry = CollectorRegistry()
+
+    FairnessMetrics(registry, str).show("default", report(*LARGE, starved))
+
+    assert {"starved", *(f"t{n}" for n in range(19))} == named(registry)
+
+
+def test_half_of_those_with_series_had_most_whoever_waits() -> None:
+    """The rest wait longest and are farthest behind, in equal parts."""
+    registry = CollectorRegistry()
+    waiting = [share(f"w{n}", 1.0, waits=90.0 - n) for n in range(9)]
+    behind = [share(f"b{n}", 1.0, lag=n - 90.0) for n in range(9)]
+
+    FairnessMetrics(registry, str).show("default", report(*LARGE, *waiting, *behind))
+
+    largest = {f"t{n}" for n in range(10)}
+    assert {*largest, *(f"{each}{n}" for each in "wb" for n in range(5))} == named(registry)
+
+
+def test_places_that_nobody_who_waits_or_is_behind_takes_go_to_those_that_had_most() -> None:
+    """Who had just what it was entitled to is not behind."""
+    registry = CollectorRegistry()
+    even = [share(f"even{n}", 0.0, lag=0.0) for n in range(5)]
+
+    FairnessMetrics(registry, str).show("default", report(*even, *LARGE))
+
+    assert {f"t{n}" for n in range(20)} == named(registry)
+
+
+def test_one_that_waits_gives_way_to_one_that_waits_a_quarter_longer_only() -> None:
+    """Two that wait about as long do not take turns."""
+    registry = CollectorRegistry()
+    metrics = FairnessMetrics(registry, str)
+    waiting = [share(f"w{n}", 0.0, waits=100.0 + n) for n in range(6)]
+
+    for waits, expected in ((99.0, False), (120.0, False), (130.0, True)):
+        metrics.show("default", report(*LARGE, *waiting[1:], share("w0", 0.0, waits=waits)))
+        assert expected == ("w0" in named(registry)), waits
+
+
+def test_the_order_of_a_report_does_not_say_who_has_series() -> None:
+    """Nor does chance, among equals."""
+    equal = [share(f"t{number}", 0.0, waits=5.0, lag=-5.0) for number in range(40)]
+    found: list[set[str]] = []
+    for order in (equal, equal[::-1], equal[20:] + equal[:20]):
+        registry = CollectorRegistry()
+        FairnessMetrics(registry, str).show("default", report(*order))
+        found.append(named(registry))
+
+    assert [20, 20, 20] == list(map(len, found))
+    assert found[0] == found[1] == found[2]
 
 
 def test_series_of_several_pools_stand_beside_each_other() -> None:

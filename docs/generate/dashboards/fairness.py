@@ -160,8 +160,9 @@ _SHARES = Row(
     (
         Panel(
             title="Share that tenants had",
-            about="Which part of all slot-seconds of the last minute each of the twenty "
-            "tenants with most had; the others together are `other`.",
+            about="Which part of all slot-seconds of the last minute each of twenty tenants "
+            "had: the ten with most, and ten that wait longest or are farthest behind. The "
+            "others together are `other`.",
             act="Compare it with the picture beside it: they should look alike.",
             unit="percentunit",
             queries=(
@@ -214,8 +215,8 @@ _TENANTS = Row(
     (
         Panel(
             title="Tenants that wait longest",
-            about="The ten longest waits among the twenty tenants with most of the slots; the "
-            "others are one bar.",
+            about="The ten longest waits of tenants; `other` is the longest of all that have "
+            "no name here. The five longest always have one, beside those with most slots.",
             act="`fairlead explain` of one of the tenant's jobs says why it waits.",
             unit="s",
             queries=(

@@ -28,8 +28,8 @@ _VICTIMS = Row(
     (
         Panel(
             title="Tenants that wait longest",
-            about="The ten longest waits among the twenty tenants that had most of the slots; "
-            "all others are one bar, `other`.",
+            about="The ten longest waits of tenants; `other` is the longest of all that have "
+            "no name here. The five longest always have one, beside those with most slots.",
             act="One tenant: look at its limits and its share on the Fairness dashboard. All "
             "of them: the pool has too few slots.",
             unit="s",
