@@ -164,10 +164,13 @@ fires for it:
 
 ```yaml
 inhibit_rules:
-  - source_matchers: [severity="critical", alertname=~"Fairlead.*"]
-    target_matchers: [severity="warning", alertname=~"Fairlead.*"]
+  - source_matchers: [severity="critical", alertname=~"Fairlead.*", pool=~".+"]
+    target_matchers: [severity="warning", alertname=~"Fairlead.*", pool=~".+"]
     equal: [namespace, pool]
 ```
+
+Without `pool=~".+"` a critical alert of no pool would keep back every warning of no pool: to
+Alertmanager a label that both lack is equal.
 
 | alert | severity | after | what it says | silent beside |
 | --- | --- | --- | --- | --- |

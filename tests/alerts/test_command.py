@@ -1,5 +1,6 @@
 """`python -m docs.generate.alerts` writes a rule file, or says what it does not take."""
 
+import re
 import sys
 from decimal import Decimal
 
@@ -57,3 +58,14 @@ def test_it_says_in_a_sentence_what_it_does_not_take(
 
     assert 2 == left.value.code
     assert said in capsys.readouterr().err
+
+
+def test_an_inhibit_rule_compares_only_what_both_alerts_have() -> None:
+    """To Alertmanager a label that both lack is equal. All have a namespace, or none."""
+    (block,) = re.findall(r"^```yaml\n(.*?)^```", alerts.page(), re.MULTILINE | re.DOTALL)
+
+    for rule in yaml.safe_load(block)["inhibit_rules"]:
+        demanded = {f'{label}=~".+"' for label in set(rule["equal"]) - {"namespace"}}
+        assert demanded
+        assert demanded <= set(rule["source_matchers"])
+        assert demanded <= set(rule["target_matchers"])
