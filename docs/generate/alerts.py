@@ -155,6 +155,8 @@ python -m docs.generate.alerts --late-percent 0.5 --oldest-ready-seconds 60 > ru
   values; elsewhere, and after an edit, `FAIRLEAD_METRICS_WAIT_BOUNDS` does. Without an
   objective they say nothing, and `FairleadOldestJobWaits` goes by `oldestReadySeconds`.
 * A fleet with nothing to do, all of whose workers are gone, fires none of them.
+* Each has a page of what it means, what to look at and what to do;
+  [where to type that](../runbooks/README.md), and as whom.
 
 One cause is to fire one alert: each is silent while those in the last column fire, or are about
 to, as they say the same or are its cause. It reads Prometheus' own series `ALERTS` for that,

@@ -139,7 +139,7 @@ def test_no_two_alerts_are_silent_beside_each_other() -> None:
 
 def test_every_alert_has_a_runbook_and_every_runbook_an_alert() -> None:
     """A runbook has the four sections, in their order, and the alert's name for a title."""
-    pages = {path.stem: path.read_text("utf-8") for path in RUNBOOKS.glob("*.md")}
+    pages = {path.stem: path.read_text("utf-8") for path in RUNBOOKS.glob("Fairlead*.md")}
 
     assert set(alerts.names()) == set(pages)
     assert dict.fromkeys(pages, SECTIONS) == {

@@ -1,4 +1,7 @@
-"""What a runbook has its reader type works: on a real server, and on the chart's objects."""
+"""What a runbook has its reader type works: on a real server, and on the chart's objects.
+
+It is typed as the login that docs/runbooks/README.md asks for, which is no superuser's.
+"""
 
 import json
 import re
@@ -22,15 +25,19 @@ from tests.support import tree
 from tests.support.chart import EVERYTHING, Object, at, needs_helm, text
 from tests.support.children import register
 from tests.support.databases import cloned_database
+from tests.support.logins import as_login, login
 from tests.support.runbooks import RUNBOOKS, commands, run, words
 from tests.support.schedulers import scheduling
 from tests.support.waiting import until
 
-PAGES = sorted(path for path in tree.files(".md") if path.parent == RUNBOOKS)
+PAGES = sorted(
+    path for path in tree.files(".md") if path.parent == RUNBOOKS and path.stem != "README"
+)
 
 _POLICY = """
 pools: [{name: default, queues: ["*"], autoscale: {objective: 30s, max: 1}}]
 """
+_ROLES = ("fairlead_admin", "pg_read_all_stats", "pg_signal_backend")
 _READING = frozenset({"get", "describe", "logs"})
 _CHANGING = frozenset({"delete", "scale", "rollout", "patch"})
 _COMPONENT = re.compile(r"(app\.kubernetes\.io/component|fairlead/pool)=(\S+)")
@@ -71,8 +78,11 @@ def given(server: Server, tmp_path: Path) -> Iterator[Mapping[str, str]]:
     """Yield the variables of the pages, over a database with a leader and a worker."""
     with (
         cloned_database(server) as url,
+        login(url, *_ROLES) as reader,
+        login(url, "fairlead_admin") as other,
         psycopg.connect(url, autocommit=True) as db,
-        closing(psycopg.connect(url, autocommit=True)) as holder,  # a page ends its session
+        # A page ends its session.
+        closing(psycopg.connect(as_login(url, other), autocommit=True)) as holder,
     ):
         job = make_scene(db, holder, tmp_path)
         worker = register(db, slots=1)
@@ -83,7 +93,7 @@ def given(server: Server, tmp_path: Path) -> Iterator[Mapping[str, str]]:
                 seconds=60,
             )
             yield {
-                "URL": url,
+                "URL": as_login(url, reader),
                 "QUEUE": "mail",
                 "TENANT": "acme",
                 "JOB": str(job),
