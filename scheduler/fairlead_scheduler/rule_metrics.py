@@ -19,8 +19,10 @@ class RuleMetrics:
         self._errors = counter(series.RULE_ERRORS, registry)
 
     def true(self, rule: str, count: int) -> None:
-        """Show for how many a rule holds."""
+        """Show for how many a rule holds, and from when on it is counted what goes wrong."""
         self._true.labels(rule).set(count)
+        for each in (self._overruns, self._errors):
+            each.labels(self._named(rule))  # is 0 before it grows
 
     def overruns(self, rule: str) -> None:
         """Count a look that took too long."""

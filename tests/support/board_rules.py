@@ -33,6 +33,7 @@ TAG = "fairlead"
 
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _RATE = re.compile(r"\b(?:rate|irate)\([^[]*\[([^\]]*)\]")
+_BEGUN = re.compile(r"\((\w+\{[^}]*\}) unless \1 offset \S+\) or ")
 _LABELS = re.compile(r"\b(?:by|on) \(([^)]*)\)")
 _LEGEND = re.compile(r"{{(\w+)}}")
 _FROM_LABEL = re.compile(r"label_values\((fairlead_\w+)(?:\{.*\})?, (\w+)\)")
@@ -157,9 +158,12 @@ def asks_one_installation(board: Object) -> list[str]:
 
 
 def counts_growth(board: Object) -> list[str]:
-    """target-counter-agg: of a counter only its growth is shown, for restarts begin anew."""
+    """target-counter-agg: of a counter only its growth is shown, for restarts begin anew.
+
+    What it had when it began is growth, too.
+    """
     wrong: list[str] = []
-    for query in (str(each["expr"]) for each in targets(board)):
+    for query in (_BEGUN.sub("", str(each["expr"])) for each in targets(board)):
         for each in selectors(query):
             known = reference().get(each.name)
             before = query[: each.start]

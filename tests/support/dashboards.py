@@ -19,6 +19,7 @@ TIMES = {
 }
 """For a Prometheus that scrapes every second, and a look at the last minute."""
 _NAME = re.compile(r"\$(?:\{(\w+)(?::\w+)?\}|(\w+))")
+_SELECTOR = re.compile(r"""\w+\{(?:[^}"]|"[^"]*")*\}""")
 _LABEL_VALUES = re.compile(r"label_values\((.*),\s*(\w+)\)", re.DOTALL)
 _EVERYTHING = ".+"
 
@@ -74,6 +75,16 @@ def filled(expr: str, values: Mapping[str, str]) -> str:
         KeyError: it names one that there is not.
     """
     return _NAME.sub(lambda match: values[match[1] or match[2]], expr)
+
+
+def without_zero(expr: str) -> str:
+    """Return a query that says nothing where it finds nothing, in place of 0."""
+    return expr.replace(" or vector(0)", "")
+
+
+def selectors(expr: str) -> tuple[str, ...]:
+    """Return the series that a query asks for, each with what is asked of its labels."""
+    return tuple(_SELECTOR.findall(expr))
 
 
 def _value(variable: Object, values: Mapping[str, str], label_value: LabelValue) -> str:

@@ -15,6 +15,7 @@ from docs.generate.dashboards.promql import (
     POOL,
     QUEUE,
     else_zero,
+    grown_or_begun,
     highest,
     rate,
     series,
@@ -120,12 +121,9 @@ _VERDICTS = Row(
             unit="short",
             queries=(
                 Query(
-                    else_zero(
-                        f"sum(increase({series('fairlead_policy_rule_errors_total')}[$__range]))"
-                    )
-                    + " + "
-                    + else_zero(
-                        f"sum(increase({series('fairlead_policy_rule_overruns_total')}[$__range]))"
+                    " + ".join(
+                        else_zero(grown_or_begun(f"fairlead_policy_rule_{each}", "$__range"))
+                        for each in ("errors", "overruns")
                     ),
                     "looks",
                 ),

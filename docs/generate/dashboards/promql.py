@@ -27,6 +27,16 @@ def grown(name: str, within: str, by: str, *where: str) -> str:
     return _summed(f"increase({series(f'{name}_total', *where)}[{within}])", by)
 
 
+def grown_or_begun(name: str, within: str, *where: str) -> str:
+    """Return by how much counters grew within a time, the first value of new ones included.
+
+    What one had when it was first seen is no growth to Prometheus: a rule that is disabled
+    between two scrapes would never have failed.
+    """
+    found = series(f"{name}_total", *where)
+    return f"sum(({found} unless {found} offset {within}) or increase({found}[{within}]))"
+
+
 def quantile(part: float, name: str, by: str, *where: str) -> str:
     """Return what this part of a histogram's observations stayed below."""
     rates = f"rate({series(f'{name}_bucket', *where)}[$__rate_interval])"
