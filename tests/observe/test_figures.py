@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from docs.generate.alerts import Rule
+import pytest
+
+from docs.generate.alerts import Choice, Rule
 from tests.support import dashboards
 from tests.support.promtool import NAMESPACE, complaints, needs_promtool, within
 
@@ -11,9 +13,12 @@ pytestmark = needs_promtool
 
 _CHOSEN = {
     **dashboards.TIMES,
+    "__rate_interval": "5m",
     **dict.fromkeys(("job", "queue"), ".+"),
     "__range": "10m",
     "namespace": NAMESPACE,
+    "objective": "30.0",
+    "target": "0.9",
 }
 
 
@@ -63,3 +68,58 @@ def test_a_rule_that_fails_later_is_counted(tmp_path: Path) -> None:
     expected = says(many, {"14m": 0, "20m": 1, "40m": 0}, {overruns: "0x15 5x30"})
 
     assert "" == complaints([expected], tmp_path)
+
+
+_WAITS = {"2.0": 30, "30.0": 54, "+Inf": 60}
+"""How many jobs a minute had waited for no longer than each bound."""
+
+
+def waits(objective: str, worker: str = "w1") -> dict[str, str]:
+    """Return what a worker of the pool `mail` shows, and the policy's objective, if any."""
+    of_jobs = f'job="j", instance="{worker}", queue="in", kind="send"'
+    series = {
+        f'fairlead_job_wait_seconds_bucket{{{of_jobs}, le="{le}"}}': f"0+{jobs}x60"
+        for le, jobs in _WAITS.items()
+    }
+    series[f"fairlead_job_wait_seconds_count{{{of_jobs}}}"] = "0+60x60"
+    series[f'fairlead_worker_slots{{job="j", instance="{worker}", pool="mail"}}'] = "10x60"
+    if objective:
+        shown = 'fairlead_pool_objective_seconds{job="j", instance="s1", pool="mail"}'
+        series[shown] = f"{objective}x60"
+    return series
+
+
+@pytest.mark.parametrize("namespace", [NAMESPACE, None], ids=["installation", "every"])
+@pytest.mark.parametrize(
+    ("objective", "in_time"), [("2", 0.5), ("30", 0.9), ("", 0.9)], ids=["2s", "30s", "none"]
+)
+def test_what_is_late_goes_by_the_objective_of_the_policy(
+    objective: str, in_time: float, namespace: str | None, tmp_path: Path
+) -> None:
+    """Whatever bucket is chosen; without an objective by that."""
+    series = waits(objective)
+    late = figure("overview", "Late jobs by queue")
+    groups = [
+        says(figure("overview", "Started in time"), {"40m": in_time}, series),
+        says(
+            figure("overview", "Error budget left"),
+            {"40m": round(1 - (1 - in_time) / 0.1, 3)},
+            series,
+        ),
+        says(f"sum({late})", {"40m": round(1 - in_time, 3)}, series),
+    ]
+
+    assert "" == complaints(groups, tmp_path, Choice(namespace=namespace))
+
+
+def test_without_the_rules_what_is_late_goes_by_the_bucket_that_is_chosen(
+    tmp_path: Path,
+) -> None:
+    """The alerts need not be installed: here they record another installation's starts."""
+    series = waits("2")
+    groups = [
+        says(figure("overview", "Started in time"), {"40m": 0.9}, series),
+        says(figure("overview", "Error budget left"), {"40m": 0}, series),
+    ]
+
+    assert "" == complaints(groups, tmp_path, Choice(namespace="elsewhere"))

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import cast
 
+from docs.generate.alerts import Choice
+from docs.generate.alerts import rules as alert_rules
 from tests.support.boards import (
     FILES,
     SCRAPED,
@@ -33,6 +35,7 @@ TAG = "fairlead"
 
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _RATE = re.compile(r"\b(?:rate|irate)\([^[]*\[([^\]]*)\]")
+_RECORDED = re.compile(r"\bfairlead:[\w:]+(\{[^}]*\})?")
 _BEGUN = re.compile(r"\((\w+\{[^}]*\}) unless \1 offset \S+\) or ")
 _LABELS = re.compile(r"\b(?:by|on) \(([^)]*)\)")
 _LEGEND = re.compile(r"{{(\w+)}}")
@@ -147,13 +150,21 @@ def follows_the_zoom(board: Object) -> list[str]:
 
 
 def asks_one_installation(board: Object) -> list[str]:
-    """target-job: every series is asked for within the chosen namespace and job."""
-    scope = 'namespace=~"$namespace", job=~"$job"'
+    """target-job: every series is asked for within the chosen namespace and job.
+
+    What rules record has no job, and no namespace where they are for one installation.
+    """
+    scope, of_records = 'namespace=~"$namespace", job=~"$job"', '{namespace=~"$namespace|"'
     return [
         query
         for query in queries(board)
         for each in selectors(query)
         if not query[each.start :].startswith(f"{each.name}{{{scope}")
+    ] + [
+        query
+        for query in queries(board)
+        for each in _RECORDED.finditer(query)
+        if not (each[1] or "").startswith(of_records)
     ]
 
 
@@ -199,7 +210,10 @@ def has_legends(board: Object) -> list[str]:
 def asks_for_what_there_is(board: Object) -> list[str]:
     """Every series, and every label that is asked for or kept, is in the programs' tables."""
     wrong: list[str] = []
+    known_records = {str(rule["record"]) for rule in alert_rules(Choice()) if "record" in rule}
     for query in queries(board):
+        asked = {each[0].partition("{")[0] for each in _RECORDED.finditer(query)}
+        wrong += sorted(asked - known_records)
         every = set(SCRAPED)
         for each in selectors(query):
             known = reference().get(each.name)

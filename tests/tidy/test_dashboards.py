@@ -84,6 +84,8 @@ HARMS: dict[rules.Rule, tuple[Harm, ...]] = {
     rules.asks_one_installation: (
         asking("sum(fairlead_leader)"),
         asking('sum(fairlead_leader{namespace=~"$namespace"})'),
+        asking("sum(fairlead:starts:rate5m)"),
+        asking('sum(fairlead:starts:rate5m{namespace=~"$namespace"})'),
     ),
     rules.counts_growth: (
         asking(f"sum(fairlead_jobs_started_total{{{SCOPE}}})"),
@@ -99,6 +101,7 @@ HARMS: dict[rules.Rule, tuple[Harm, ...]] = {
     ),
     rules.asks_for_what_there_is: (
         asking(f"max(fairlead_gone{{{SCOPE}}})"),
+        asking('sum(fairlead:gone{namespace=~"$namespace|"})'),
         asking(f'max(fairlead_queue_depth{{{SCOPE}, colour="red"}})'),
         asking(f"max by (colour) (fairlead_queue_depth{{{SCOPE}}})"),
     ),

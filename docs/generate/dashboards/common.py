@@ -37,8 +37,9 @@ POOLS = Choice(
 )
 OBJECTIVE = Choice(
     name="objective",
-    label="Wait objective, s",
-    about="How long a job may wait: a bucket of fairlead_job_wait_seconds.",
+    label="Objective without rules, s",
+    about="How long a job may wait, where no rule records what is late by the objectives of "
+    "the policy: a bucket of fairlead_job_wait_seconds.",
     series="fairlead_job_wait_seconds_bucket",
     label_name="le",
     many=False,

@@ -12,11 +12,11 @@ from docs.generate.dashboards.parts import (
 )
 from docs.generate.dashboards.promql import (
     FAILED,
-    OBJECTIVE,
     QUEUE,
     WAITING,
     burnt,
     highest,
+    late,
     quantile,
     rate,
     series,
@@ -149,7 +149,8 @@ _WAITS = Row(
         Panel(
             title="Error budget burn rate",
             about="How many times faster than allowed late jobs come, within four windows. At "
-            "1 the budget lasts exactly as long as it is meant to.",
+            "1 the budget lasts exactly as long as it is meant to. Late is what *Started in "
+            "time* calls so.",
             act="Above 14.4 for an hour: act now. Above 6 for six hours: act today. Else find "
             "the queue on the right.",
             unit="short",
@@ -181,19 +182,11 @@ _WAITS = Row(
         ),
         Panel(
             title="Late jobs by queue",
-            about="Jobs a second that started after the objective.",
+            about="Jobs a second that started later than their pool's objective or, without "
+            "the alerts' rules or an objective in the policy, than the one chosen above.",
             act="Choose the queue above, and see its tenants and what holds them back.",
             unit="ops",
-            queries=(
-                Query(
-                    "sum by (queue) (rate("
-                    + series("fairlead_job_wait_seconds_count", QUEUE)
-                    + "[$__rate_interval])) - sum by (queue) (rate("
-                    + series("fairlead_job_wait_seconds_bucket", QUEUE, OBJECTIVE)
-                    + "[$__rate_interval]))",
-                    "{{queue}}",
-                ),
-            ),
+            queries=(Query(late(), "{{queue}}"),),
             look=Look.STACK,
             empty="No job started.",
         ),

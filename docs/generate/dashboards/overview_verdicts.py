@@ -50,7 +50,8 @@ VERDICTS = Row(
         Panel(
             title="Started in time",
             about="Which part of the jobs that started in the time shown had waited no longer "
-            "than the objective that is chosen above.",
+            "than their pool's objective, as the alerts count it. Without the alerts' rules or "
+            "an objective in the policy: than the one chosen above.",
             act="See below which queue is late. If all slots are busy, it wants workers; if "
             "not, a limit of the policy holds it.",
             unit="percentunit",

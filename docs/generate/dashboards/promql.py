@@ -1,12 +1,13 @@
 """What queries are put together from.
 
-Every series is asked for within what the variables choose. Counters are summed over processes;
-of a gauge that only a leader shows, the highest is taken, for two may show it while the lead
-changes.
+Every series is asked for within what the variables choose; what rules record has no job.
+Counters are summed over processes; of a gauge that only a leader shows, the highest is taken,
+for two may show it while the lead changes.
 """
 
 SCOPE = 'namespace=~"$namespace", job=~"$job"'
-"""What every query asks for."""
+"""What every query of what processes show asks for."""
+_RECORDED = 'namespace=~"$namespace|"'
 QUEUE, POOL, INSTANCE = (f'{name}=~"${name}"' for name in ("queue", "pool", "instance"))
 FAILED = 'ended_as=~"failed|crashed|lost"'
 WAITING = 'state=~"pending|queued"'
@@ -63,19 +64,48 @@ def total(name: str, by: str, *where: str) -> str:
     return _summed(series(name, *where), by)
 
 
-def in_time(within: str, by: str = "") -> str:
+def in_time(within: str) -> str:
     """Return which part of what started within a time had waited within the objective.
 
-    Nothing where nothing started.
+    As the alerts count it, by the objective of each pool, where their rules are installed and
+    the policy has one; else by the bucket that is chosen. Nothing where nothing started.
     """
+    return f"({in_time_by_pools(within)} or {in_time_by_choice(within)})"
+
+
+def in_time_by_pools(within: str) -> str:
+    """Return it by the objectives of the pools: nothing without the rules that record it."""
+    late = f"sum_over_time({recorded('fairlead:starts_late:rate5m', QUEUE)}[{within}])"
+    every = f"sum_over_time({recorded('fairlead:starts:rate5m', QUEUE)}[{within}])"
+    return f"1 - sum({late}) / (sum({every} and {late}) > 0)"
+
+
+def in_time_by_choice(within: str) -> str:
+    """Return it by the bucket that is chosen, for all pools."""
     name = "fairlead_job_wait_seconds"
     good = f"increase({series(f'{name}_bucket', QUEUE, OBJECTIVE)}[{within}])"
     every = f"increase({series(f'{name}_count', QUEUE)}[{within}])"
-    return f"{_summed(good, by)} / ({_summed(every, by)} > 0)"
+    return f"sum({good}) / (sum({every}) > 0)"
+
+
+def late() -> str:
+    """Return how many jobs a second start late, by queue; counted as `in_time` does."""
+    every, good = (
+        f"sum by (queue) (rate({series(f'fairlead_job_wait_seconds_{part}', *where)}"
+        "[$__rate_interval]))"
+        for part, where in (("count", (QUEUE,)), ("bucket", (QUEUE, OBJECTIVE)))
+    )
+    by_pools = f"sum by (queue) ({recorded('fairlead:starts_late:rate5m', QUEUE)})"
+    return f"{by_pools} or {every} - {good}"
 
 
 OBJECTIVE = 'le=~"$objective"'
 """The bucket of the wait histogram that ends at the objective."""
+
+
+def recorded(name: str, *where: str) -> str:
+    """Return what a rule records; one that was made for one installation says not which."""
+    return f"{name}{{{', '.join((_RECORDED, *where))}}}"
 
 
 def burnt(within: str) -> str:
