@@ -351,6 +351,7 @@ def test_ctrl_c_ends_with_130(database_url: str) -> None:
 
 TABLES = [
     (jobs.COLUMNS, "id state queue tenant kind try error"),
+    (jobs.OLDEST_COLUMNS, "id waits state queue tenant kind try error"),
     (queues.POOLED_COLUMNS, "queue pool pending queued running scheduled tenants oldest"),
     (queues.TENANT_COLUMNS, "queue tenant pending queued running oldest"),
     (shares.COLUMNS, "queue tenant weight share entitled lag waits runs"),
@@ -366,7 +367,7 @@ def test_tables_keep_their_headings_and_numbers_in_80_columns(
     """Text gives way, numbers do not."""
     now = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
     texts = ("queue", "tenant", "kind", "name", "pool", "cron", "timezone", "error", "problem")
-    times = ("oldest_pending_at", "started_at", "last_fire", "lease_until")
+    times = ("oldest_pending_at", "started_at", "last_fire", "lease_until", "waits_since")
     numbers = ("pending", "queued", "running", "scheduled", "tenants")
     row: Row = {
         **dict.fromkeys(texts, "a rather long name that somebody chose for it"),

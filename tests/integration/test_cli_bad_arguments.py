@@ -19,6 +19,7 @@ BAD_COMMANDS = [
     (["autoscaler", "--json", "explain", "mail"], "`fairlead autoscaler explain POOL --json`"),
     (["jobs", "list", "--stat", "failed"], "No such option: --stat"),
     (["jobs", "list", "--state", "lost"], "'lost' is not one of"),
+    (["jobs", "list", "--oldest", "--state", "failed"], "--state failed: --oldest lists jobs"),
     (["jobs", "show", "x"], "not 'x'"),
     (["explain", "x"], "not 'x'"),
     (["explain", "9" * 20], "9" * 20),

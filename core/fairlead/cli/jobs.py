@@ -9,7 +9,7 @@ import typer
 
 from fairlead.cli import show, words
 from fairlead.cli.enqueue import read
-from fairlead.cli.problem import Failure
+from fairlead.cli.problem import Failure, Problem
 from fairlead.cli.session import Row, ask, session
 
 if TYPE_CHECKING:
@@ -57,6 +57,16 @@ COLUMNS = (
 )
 
 
+_WAITS = show.Column(
+    "waits",
+    lambda row: words.since(
+        cast("datetime", row["waits_since"]), now=cast("datetime", row["now"])
+    ),
+    right=True,
+)
+OLDEST_COLUMNS = (COLUMNS[0], _WAITS, *COLUMNS[1:])
+
+
 @app.command("list")
 def list_jobs(
     *,
@@ -64,11 +74,22 @@ def list_jobs(
     tenant: Tenant = None,
     kind: Kind = None,
     state: Annotated[State | None, typer.Option(help="Only jobs in this state.")] = None,
+    oldest: Annotated[
+        bool, typer.Option("--oldest", help="Those that wait, the longest first.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
     as_json: show.AsJson = False,
 ) -> None:
-    """List the newest jobs. Looks at 100,000 unfinished and 100,000 finished ones at most."""
-    wanted = {"queue": queue, "tenant": tenant, "kind": kind, "state": state, "limit": limit}
+    """List the newest jobs. Looks at 100,000 unfinished and 100,000 finished ones at most.
+
+    With --oldest, list those that wait longest, however many wait: what is queued for a
+    worker, and of each tenant in a queue the job that is next.
+    """
+    wanted: Row = {"queue": queue, "tenant": tenant, "kind": kind}
+    wanted |= {"state": state, "limit": limit}
+    if oldest:
+        _list_oldest(wanted, state, as_json=as_json)
+        return
     sources = _sources(state)
     found: list[Row] = []
     unseen: list[str] = []
@@ -83,6 +104,17 @@ def list_jobs(
     show.rows(found[:limit], COLUMNS, as_json=as_json, none=none)
     if unseen and (found or as_json):
         typer.echo(f"fairlead: looked at {among}; there are older ones", err=True)
+
+
+def _list_oldest(wanted: Row, state: State | None, *, as_json: bool) -> None:
+    if state not in (None, State.PENDING, State.QUEUED):
+        raise Problem(
+            f"--state {state}: --oldest lists jobs that wait, so give pending or queued, or "
+            "leave it out"
+        )
+    with session() as connection:
+        found = ask(connection, "list_oldest", wanted)
+    show.rows(found, OLDEST_COLUMNS, as_json=as_json, none="no job like that waits")
 
 
 def _unseen(bounds: Row, sources: Sequence[str]) -> list[str]:
