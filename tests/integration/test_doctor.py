@@ -306,7 +306,7 @@ def test_people_read_the_worst_first_with_its_fix(
     lines = capsys.readouterr().out.splitlines()
     assert " 1. stops  lead: No scheduler leads: none ever has." == lines[0]
     assert lines[1].startswith("    means  Nothing is dispatched")
-    assert "    fix    $ fairlead scheduler" == lines[2]
+    assert lines[2].startswith("    fix    $ fairlead scheduler  # on Kubernetes: kubectl ")
     assert " 2. slows  autovacuum: The server's autovacuum is off." == lines[3]
     assert "    fix    sql> alter system set autovacuum = on" in lines
 

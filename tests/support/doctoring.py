@@ -85,7 +85,7 @@ def mend(
             assert policy is not None, text
             policy(text)
         else:
-            (shell or _fairlead)(shlex.split(text))
+            (shell or _fairlead)(shlex.split(text, comments=True))
 
 
 def _fairlead(words: list[str]) -> None:

@@ -226,6 +226,39 @@ def test_each_fault_is_one_finding_with_its_fix(
 
 
 @pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (
+            {"lead": Lead("", None, held=False)},
+            ["kubectl describe pods -l app.kubernetes.io/component=scheduler"],
+        ),
+        (
+            {"policy": POOLS, "workers": (MAIL_WORKER,), "queued": (), "queues": ("train",)},
+            ["kubectl describe pods -l fairlead/pool=gpu"],
+        ),
+        (
+            {"sessions": (Sessions("psql", 97, 97),)},
+            ["in the database's own resource", "its operator does it"],
+        ),
+    ],
+    ids=["lead", "pool", "connections"],
+)
+def test_what_starts_a_process_says_what_it_is_on_kubernetes(
+    fault: dict[str, object], says: list[str]
+) -> None:
+    """In a comment, so that the line can be typed as it stands on one machine."""
+    (finding,) = found_in(**fault)
+
+    said = [each.text.partition("on Kubernetes: ") for each in finding.fix]
+    assert says == [after for _, _, after in said]
+    marks = {"shell": "  # ", "sql": "  -- "}
+    assert all(
+        before.endswith(marks[each.where])
+        for (before, _, _), each in zip(said, finding.fix, strict=True)
+    )
+
+
+@pytest.mark.parametrize(
     "fine",
     [
         {"workers": (WORKER, replace(WORKER, id=8, lapsed=9 * SECOND))},

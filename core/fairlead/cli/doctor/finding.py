@@ -64,6 +64,11 @@ def shell(text: str) -> Step:
     return Step("shell", text)
 
 
+def either(text: str, on_kubernetes: str) -> Step:
+    """Return the step of running a command, and in its comment what it is on Kubernetes."""
+    return shell(f"{text}  # on Kubernetes: {on_kubernetes}")
+
+
 def literal(text: str) -> str:
     """Quote a text for a statement, whatever is in it."""
     quoted = text.replace("'", "''").replace("\\", "\\\\")

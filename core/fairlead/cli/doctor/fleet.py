@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from fairlead.cli import words
 from fairlead.cli.doctor.facts import Facts, Lead, Queued, Worker
-from fairlead.cli.doctor.finding import Finding, Step, shell
+from fairlead.cli.doctor.finding import Finding, Step, either, shell
 from fairlead.policy import Policy
 
 LAPSED = timedelta(seconds=10)
@@ -13,6 +13,7 @@ LAPSED = timedelta(seconds=10)
 QUEUED = timedelta(seconds=30)
 """So long a pool that may go to zero has for its first worker."""
 _NAMED_MAX = 5
+_COMPONENT = "app.kubernetes.io/component"
 
 
 def lead(found: Lead | None) -> Iterator[Finding]:
@@ -31,7 +32,7 @@ def lead(found: Lead | None) -> Iterator[Finding]:
         what=f"No scheduler leads: none {since}.",
         means="Nothing is dispatched, nothing falls due, and what lost workers held stays with "
         "them.",
-        fix=(shell("fairlead scheduler"),),
+        fix=(either("fairlead scheduler", f"kubectl describe pods -l {_COMPONENT}=scheduler"),),
     )
 
 
@@ -104,7 +105,12 @@ def _deserted(facts: Facts, queued: Sequence[Queued], live: set[str]) -> Iterato
             subject="pool",
             what=f"Pool {words.printable(pool)} has no worker, and {has}.",
             means="They wait until a worker of this pool starts.",
-            fix=(shell(f"fairlead worker --pool {_word(pool)} --app MODULE:TASKS"),),
+            fix=(
+                either(
+                    f"fairlead worker --pool {_word(pool)} --app MODULE:TASKS",
+                    f"kubectl describe pods -l fairlead/pool={_word(pool)}",
+                ),
+            ),
         )
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from fairlead.cli import words
 from fairlead.cli.doctor.facts import Clocks, Holder, Server, Sessions
-from fairlead.cli.doctor.finding import Finding, Step, literal, shell, sql
+from fairlead.cli.doctor.finding import Finding, Step, either, literal, shell, sql
 
 CONNECTIONS_NEAR = 0.8
 """This part of the connections taken is told; from the next one on it stops work."""
@@ -38,8 +38,11 @@ def connections(server: Server, sessions: Sequence[Sessions]) -> Iterator[Findin
         means="At the maximum nobody connects: a worker or scheduler that starts, or has lost "
         "its session, waits.",
         fix=(
-            sql(f"alter system set max_connections = {more}"),
-            shell('pg_ctl restart --pgdata "$PGDATA"'),
+            sql(
+                f"alter system set max_connections = {more}  "
+                "-- on Kubernetes: in the database's own resource"
+            ),
+            either('pg_ctl restart --pgdata "$PGDATA"', "its operator does it"),
         ),
     )
 
