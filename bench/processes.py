@@ -181,23 +181,23 @@ def descendants(pid: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def cpu_seconds(pid: int, *, with_reaped: bool = False) -> float:
-    """Return user plus system seconds of one process, optionally with its reaped children's.
+def tree_cpu_seconds(pid: int) -> float:
+    """Return the CPU seconds of a process, its live descendants and those it has reaped.
 
-    A process that is gone counts as zero.
+    The ticks are added up, not the seconds: a sum of fractions of a second comes out smaller
+    by a rounding when a process's ticks move to whoever reaps it.
     """
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    fields = stat.rsplit(")", 1)[1].split()
-    ticks = sum(int(field) for field in fields[11 : 15 if with_reaped else 13])
+    ticks = sum(_cpu_ticks(each) for each in descendants(pid))
     return ticks / _TICKS_PER_SECOND
 
 
-def tree_cpu_seconds(pid: int) -> float:
-    """Return the CPU seconds of a process, its live descendants and those it has reaped."""
-    return sum(cpu_seconds(each, with_reaped=True) for each in descendants(pid))
+def _cpu_ticks(pid: int) -> int:
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    fields = stat.rsplit(")", 1)[1].split()
+    return sum(int(field) for field in fields[11:15])
 
 
 def system_cpu_seconds(pid: int) -> float:

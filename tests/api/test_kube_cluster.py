@@ -57,11 +57,20 @@ def shown(cluster: Cluster, *names: str) -> None:
     )
 
 
+def ready(cluster: Cluster, name: str) -> None:
+    """Wait until this pod is shown as ready; a pod comes first and its status after it."""
+    until(
+        lambda: any(each.ready for each in cluster.look().pods if each.name == name),
+        what=f"the pod {name} as ready",
+    )
+
+
 def test_pods_are_shown_as_they_come_change_and_go(server: api.Api, cluster: Cluster) -> None:
     """One pods watch, seven fields of each."""
     add_pod(server, "a", ready=False)
     made = add_pod(server, "b")
     shown(cluster, "a", "b")
+    ready(cluster, "b")
     first, second = cluster.look().pods
     assert ((False, False), (True, True)) == (
         (first.ready, first.was_ready),
@@ -77,7 +86,7 @@ def test_pods_are_shown_as_they_come_change_and_go(server: api.Api, cluster: Clu
 def test_a_pod_that_was_ready_is_remembered_as_such(server: api.Api, cluster: Cluster) -> None:
     """No scale-in while a pod that is not drained and has once been ready is not."""
     made = add_pod(server, "a")
-    shown(cluster, "a")
+    ready(cluster, "a")
     made["status"] = {"conditions": [{"type": "Ready", "status": "False"}]}
     server.store.put(scenes.PODS, "a", made)
 
