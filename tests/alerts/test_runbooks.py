@@ -133,6 +133,13 @@ def test_a_runbook_begins_with_a_command_that_looks(page: Path) -> None:
     assert set(changing) <= _READING
 
 
+def test_every_diagnosis_says_where_to_type_it() -> None:
+    """Who is called at night does not know which pod has the program, and which login may."""
+    looked = {page.stem: tree.text(page).partition("## Diagnosis\n")[2] for page in PAGES}
+
+    assert [] == [name for name, text in looked.items() if "](README.md)" not in text]
+
+
 def test_every_command_is_of_a_program_that_a_test_looks_at() -> None:
     """What is not Fairlead's, psql or kubectl would be looked at by nobody."""
     programs = {words(command)[0] for page in PAGES for command in commands(page)}
