@@ -177,6 +177,8 @@ def test_what_is_asked_of_the_cluster_is_a_verb_that_there_is(line: str) -> None
 
     assert verb in _READING | _CHANGING
     assert verb != "logs" or "--tail=" in line
+    # Of several pods kubectl leaves the events out, which are what one is asked to read.
+    assert verb != "describe" or "--show-events" in line
 
 
 @needs_helm

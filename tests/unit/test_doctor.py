@@ -230,11 +230,11 @@ def test_each_fault_is_one_finding_with_its_fix(
     [
         (
             {"lead": Lead("", None, held=False)},
-            ["kubectl describe pods -l app.kubernetes.io/component=scheduler"],
+            ["kubectl describe pods --show-events -l app.kubernetes.io/component=scheduler"],
         ),
         (
             {"policy": POOLS, "workers": (MAIL_WORKER,), "queued": (), "queues": ("train",)},
-            ["kubectl describe pods -l fairlead/pool=gpu"],
+            ["kubectl describe pods --show-events -l fairlead/pool=gpu"],
         ),
         (
             {"sessions": (Sessions("psql", 97, 97),)},

@@ -32,7 +32,12 @@ def lead(found: Lead | None) -> Iterator[Finding]:
         what=f"No scheduler leads: none {since}.",
         means="Nothing is dispatched, nothing falls due, and what lost workers held stays with "
         "them.",
-        fix=(either("fairlead scheduler", f"kubectl describe pods -l {_COMPONENT}=scheduler"),),
+        fix=(
+            either(
+                "fairlead scheduler",
+                f"kubectl describe pods --show-events -l {_COMPONENT}=scheduler",
+            ),
+        ),
     )
 
 
@@ -108,7 +113,7 @@ def _deserted(facts: Facts, queued: Sequence[Queued], live: set[str]) -> Iterato
             fix=(
                 either(
                     f"fairlead worker --pool {_word(pool)} --app MODULE:TASKS",
-                    f"kubectl describe pods -l fairlead/pool={_word(pool)}",
+                    f"kubectl describe pods --show-events -l fairlead/pool={_word(pool)}",
                 ),
             ),
         )
