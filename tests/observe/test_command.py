@@ -20,10 +20,12 @@ from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.any_server,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.xdist_group("observe"),
 ]
 
+_PATIENCE_SECONDS = 200.0
+"""For whatever is awaited, on a machine that has much else to do: only a failure takes it."""
 _RULE = """
 groups: [{name: own, rules: [{alert: Watched, expr: "sum(up) > 0"}]}]
 """
@@ -110,13 +112,13 @@ def test_it_says_where_to_look_and_ctrl_c_ends_all_of_it(tmp_path: Path) -> None
         said = lines_until(running, "Ctrl-C stops everything.")
         urls = re.findall(r"http://127\.0\.0\.1:\d+/\S+", "\n".join(said))
         assert 5 <= len(urls), said
-        until(lambda: [] == silent(urls), what="an answer of every page", seconds=30)
+        until(lambda: [] == silent(urls), what="every page", seconds=_PATIENCE_SECONDS)
         family = descendants(running.pid)
         names = {processes.living()[pid].name for pid in family}
         assert {"prometheus", "postgres"} <= names
 
         press_ctrl_c(running)
-        rest, errors = running.communicate(timeout=60)
+        rest, errors = running.communicate(timeout=_PATIENCE_SECONDS)
 
     assert (0, "stopped", "") == (running.returncode, rest.splitlines()[-1], errors)
     assert set() == family & processes.living().keys()
@@ -127,7 +129,9 @@ def test_ctrl_c_while_it_starts_and_again_and_again_leaves_nothing(tmp_path: Pat
     """Whoever presses it until the prompt is back finds no process, and no folder."""
     with observing(tmp_path) as running:
         lines_until(running, "starting PostgreSQL")
-        family = until(lambda: descendants(running.pid), what="a process of its own")
+        family = until(
+            lambda: descendants(running.pid), what="its process", seconds=_PATIENCE_SECONDS
+        )
         while running.poll() is None:
             press_ctrl_c(running)
             family |= descendants(running.pid)
@@ -148,7 +152,7 @@ def test_ctrl_c_while_it_starts_and_again_and_again_leaves_nothing(tmp_path: Pat
 def test_it_ends_by_itself_after_its_time(tmp_path: Path) -> None:
     """And says that without Grafana the dashboards are to be imported."""
     with observing(tmp_path, "--seconds", "1", PATH=without("grafana")) as running:
-        said, errors = running.communicate(timeout=120)
+        said, errors = running.communicate(timeout=_PATIENCE_SECONDS)
 
     assert (0, "") == (running.returncode, errors)
     assert "It ends after 1 s." in said
@@ -166,9 +170,13 @@ def test_grafana_is_started_where_its_program_is(tmp_path: Path) -> None:
 
     with observing(tmp_path, PATH=path, SAID=str(said)) as running:
         lines = lines_until(running, "Ctrl-C stops everything.")
-        until(lambda: said.exists() and "dashboards" in said.read_text(), what="its start")
+        until(
+            lambda: said.exists() and "dashboards" in said.read_text(),
+            what="its start",
+            seconds=_PATIENCE_SECONDS,
+        )
         running.send_signal(signal.SIGINT)
-        running.wait(60)
+        running.wait(_PATIENCE_SECONDS)
 
     assert any(re.match(r"Grafana +http://127\.0\.0\.1:\d+/dashboards", line) for line in lines)
     assert {"fairlead.yaml"} == set(re.findall(r"^fairlead\S+", said.read_text(), re.MULTILINE))
@@ -178,7 +186,7 @@ def test_grafana_is_started_where_its_program_is(tmp_path: Path) -> None:
 def test_without_prometheus_it_says_how_to_get_it(tmp_path: Path) -> None:
     """One sentence, and exit code 2, before anything starts."""
     with observing(tmp_path, PATH="/nowhere") as running:
-        said, errors = running.communicate(timeout=60)
+        said, errors = running.communicate(timeout=_PATIENCE_SECONDS)
 
     assert (2, "") == (running.returncode, said)
     assert errors.startswith(
@@ -200,7 +208,7 @@ def test_a_wrong_argument_is_one_sentence(
 ) -> None:
     """With exit code 2."""
     with observing(tmp_path, *words) as running:
-        _, errors = running.communicate(timeout=60)
+        _, errors = running.communicate(timeout=_PATIENCE_SECONDS)
 
     assert 2 == running.returncode
     assert errors.startswith(f"fairlead: {says}")

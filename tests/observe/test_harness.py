@@ -12,10 +12,12 @@ from tests.support.waiting import until
 
 pytestmark = [
     pytest.mark.any_server,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.xdist_group("observe"),
 ]
 
+_PATIENCE_SECONDS = 200.0
+"""For whatever is awaited, on a machine that has much else to do: only a failure takes it."""
 _LEADERS = 'sum(fairlead_leader{pod=~"scheduler-.*"})'
 _GONE = {
     "alert": "SchedulerIsGone",
@@ -50,8 +52,8 @@ def test_every_process_has_a_page_with_labels_as_in_a_cluster(fleet: Watched) ->
 
 def test_the_load_is_worked_on_and_brings_more_workers(fleet: Watched) -> None:
     """Jobs end, some of them badly, and the autoscaler adds workers whose pages are found."""
-    fleet.wait_for("sum(rate(fairlead_jobs_finished_total[10s])) > 1", seconds=60)
-    fleet.wait_for('count(up{container="worker"} == 1) > 1', seconds=60)
+    fleet.wait_for("sum(rate(fairlead_jobs_finished_total[10s])) > 0", _PATIENCE_SECONDS)
+    fleet.wait_for('count(up{container="worker"} == 1) > 1', _PATIENCE_SECONDS)
 
 
 def test_a_scheduler_that_is_killed_is_seen_and_alerted_until_it_is_back(
@@ -59,40 +61,47 @@ def test_a_scheduler_that_is_killed_is_seen_and_alerted_until_it_is_back(
 ) -> None:
     """It stays dead until somebody starts it, and another one leads meanwhile."""
     leader = fleet.leader()
-    assert fleet.firing() == frozenset()
+    fleet.wait_for_silence("SchedulerIsGone", _PATIENCE_SECONDS)  # a page may be slow once
 
     fleet.kill(leader)
 
-    alert = fleet.wait_for_alert("SchedulerIsGone", seconds=20)
-    assert (leader, f"{leader} is gone") == (
-        alert.labels["pod"],
+    alert = until(
+        lambda: next((a for a in fleet.alerts() if a.labels["pod"] == leader), None),
+        what=f"an alert of {leader}",
+        seconds=_PATIENCE_SECONDS,
+    )
+    assert ("SchedulerIsGone", "firing", f"{leader} is gone") == (
+        alert.name,
+        alert.state,
         alert.annotations["summary"],
     )
     assert leader not in fleet.names()
-    fleet.wait_for(f"{_LEADERS} == 1", seconds=30)
+    fleet.wait_for(f"{_LEADERS} == 1", _PATIENCE_SECONDS)
     assert leader != fleet.leader()
     fleet.start(leader)
-    fleet.wait_for_silence("SchedulerIsGone", seconds=30)
+    fleet.wait_for_silence("SchedulerIsGone", _PATIENCE_SECONDS)
     assert leader in fleet.names()
 
 
 def test_a_process_that_is_frozen_does_not_answer_until_it_thaws(fleet: Watched) -> None:
     """Its page cannot be scraped."""
     fleet.freeze("autoscaler")
-    fleet.wait_for('up{pod="autoscaler"} == 0', seconds=20)
+    fleet.wait_for('up{pod="autoscaler"} == 0', _PATIENCE_SECONDS)
 
     fleet.thaw("autoscaler")
-    fleet.wait_for('up{pod="autoscaler"} == 1', seconds=20)
+    fleet.wait_for('up{pod="autoscaler"} == 1', _PATIENCE_SECONDS)
 
 
 def test_a_worker_that_is_killed_is_started_again_on_its_port(fleet: Watched) -> None:
     """As a container is in its pod."""
-    before = fleet.pid("worker-1")
+    began = 'process_start_time_seconds{pod="worker-1"}'
+    (before,) = fleet.wait_for(began, _PATIENCE_SECONDS)
+    pid = fleet.pid("worker-1")
 
     fleet.kill("worker-1")
 
-    fleet.wait_for('changes(process_start_time_seconds{pod="worker-1"}[60s]) > 0', seconds=60)
-    assert before != fleet.pid("worker-1")
+    fleet.wait_for(f"{began} > {before.value}", _PATIENCE_SECONDS)
+    assert pid != fleet.pid("worker-1")
 
 
 def test_a_question_that_is_none_is_refused_in_prometheus_words(fleet: Watched) -> None:
@@ -103,7 +112,7 @@ def test_a_question_that_is_none_is_refused_in_prometheus_words(fleet: Watched) 
 
 def test_what_did_not_come_is_told_with_what_is_there(fleet: Watched) -> None:
     """The query, and how each page's last scrape went."""
-    with pytest.raises(AssertionError, match=r"an answer to absent_series.*'autoscaler': 'up'"):
+    with pytest.raises(AssertionError, match=r"an answer to absent_series.*'autoscaler': '"):
         fleet.wait_for("absent_series", seconds=1)
     with pytest.raises(AssertionError, match="NoSuchAlert firing"):
         fleet.wait_for_alert("NoSuchAlert", seconds=1)
@@ -115,6 +124,8 @@ def test_a_rule_that_cannot_be_evaluated_is_told(tmp_path: Path) -> None:
     rules.write_text(json.dumps({"groups": [{"name": "own", "rules": [_BROKEN]}]}))
 
     with watching(rules=[rules], load=False, schedulers=1, workers=(1, 1)) as alone:
-        problems = until(alone.rule_problems, what="a rule's problem", seconds=20)
+        problems = until(
+            alone.rule_problems, what="a rule's problem", seconds=_PATIENCE_SECONDS
+        )
 
     assert ["CannotBeAsked"] == [each.partition(":")[0] for each in problems]

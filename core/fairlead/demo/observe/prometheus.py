@@ -26,10 +26,10 @@ ABSENT = (
     "prometheus is not on this machine: install it (Debian: apt-get install "
     "--no-install-recommends prometheus), or put its program into PATH"
 )
-_START_SECONDS = 30.0
+_START_SECONDS = 120.0
 _STOP_SECONDS = 10.0
 _POLL_SECONDS = 0.05
-_CALL_SECONDS = 10.0
+_CALL_SECONDS = 60.0
 _LOG_LINES = 12
 _open = build_opener(ProxyHandler({})).open
 """It is on this machine, whatever proxy leads out of it."""
