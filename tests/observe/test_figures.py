@@ -16,6 +16,7 @@ _CHOSEN = {
     "__rate_interval": "5m",
     **dict.fromkeys(("job", "queue"), ".+"),
     "__range": "10m",
+    "__range_s": "600",
     "namespace": NAMESPACE,
     "objective": "30.0",
     "target": "0.9",
@@ -49,10 +50,19 @@ def says(expr: str, at: Mapping[str, float | None], series: Mapping[str, str]) -
     }
 
 
+def process(instance: str, minute: int) -> dict[str, str]:
+    """Return what a process shows of itself that begins then, and is looked at from then on."""
+    before, of_it = f"_x{minute} " if minute else "", f'job="j", instance="{instance}"'
+    return {
+        f"fairlead_build_info{{{of_it}}}": f"{before}1x60",
+        f"process_start_time_seconds{{{of_it}}}": f"{before}{60 * minute}x60",
+    }
+
+
 def test_a_rule_that_fails_at_once_is_counted(tmp_path: Path) -> None:
     """Three looks between two scrapes, after which it is never looked at again."""
     errors = 'fairlead_policy_rule_errors_total{job="j", instance="s1", rule="%s"}'
-    series = {errors % "bad": "_x5 3x40", errors % "good": "0x40"}
+    series = {errors % "bad": "_x5 3x40", errors % "good": "0x40", **process("s1", 0)}
     expected = says(
         figure("fairness", "Rules that fail"), {"4m": 0, "7m": 3, "14m": 3, "30m": 0}, series
     )
@@ -68,6 +78,93 @@ def test_a_rule_that_fails_later_is_counted(tmp_path: Path) -> None:
     expected = says(many, {"14m": 0, "20m": 1, "40m": 0}, {overruns: "0x15 5x30"})
 
     assert "" == complaints([expected], tmp_path)
+
+
+_OLDEST = 'fairlead_queue_oldest_ready_age_seconds{job="j", instance="s1", queue="in"}'
+_OF_JOBS = 'job="j", instance="w1", queue="in", kind="send"'
+
+
+@pytest.mark.parametrize(
+    ("age", "started", "running", "began", "said"),
+    [
+        pytest.param(
+            "0+60x40",
+            "_x10 1x40",
+            "0x40",
+            10,
+            {"5m": 0, "6m": 1, "9m": 1, "10m": 0, "14m": 0, "16m": 1},
+            id="a pod that comes, starts one job and no more",
+        ),
+        pytest.param(
+            "0+60x40", "5+5x40", "0x40", 0, {"6m": 0, "30m": 0}, id="others of it start"
+        ),
+        pytest.param("0x10 0+60x30", "9x40", "0x40", 0, {"12m": 0, "18m": 1}, id="a job comes"),
+        pytest.param("0+60x40", "9x40", "1x40", 0, {"30m": 0}, id="a long job runs"),
+        pytest.param(
+            "0+60x40", "_x20 9x20", "0x40", 0, {"22m": 0}, id="its first job in an old process"
+        ),
+    ],
+)
+def test_a_queue_stands_still_where_a_job_waits_none_starts_and_none_runs(
+    age: str, started: str, running: str, began: int, said: dict[str, float], tmp_path: Path
+) -> None:
+    """For five minutes each; the first job that a process starts is one that starts."""
+    series = {
+        _OLDEST: age,
+        'fairlead_queue_depth{job="j", instance="s1", queue="in", state="running"}': running,
+        f"fairlead_jobs_started_total{{{_OF_JOBS}}}": started,
+        **process("w1", began),
+    }
+
+    expected = says(figure("overview", "Queues that stand still"), said, series)
+
+    assert "" == complaints([expected], tmp_path)
+
+
+def test_a_count_of_long_ago_that_was_not_looked_at_is_no_start(tmp_path: Path) -> None:
+    """As when Prometheus was away: the process is older than what is known of it."""
+    series = {
+        _OLDEST: "0+60x40",
+        f"fairlead_jobs_started_total{{{_OF_JOBS}}}": "_x20 9x20",
+        'fairlead_build_info{job="j", instance="w1"}': "_x20 1x20",
+        'process_start_time_seconds{job="j", instance="w1"}': "_x20 0x20",
+    }
+
+    expected = says(figure("overview", "Queues that stand still"), {"22m": 1}, series)
+
+    assert "" == complaints([expected], tmp_path)
+
+
+def test_an_attempt_that_fails_first_is_counted(tmp_path: Path) -> None:
+    """A pod that comes, and whose first jobs crash, is not one in which none ended."""
+    ended = f'fairlead_attempts_ended_total{{{_OF_JOBS}, ended_as="%s"}}'
+    series = {
+        ended % "crashed": "_x10 1x40",
+        ended % "succeeded": "_x10 3x40",
+        **process("w1", 10),
+    }
+
+    many = figure("overview", "Attempts that fail")
+    whose = f"sum({figure('overview', 'Kinds that fail most')})"
+    groups = [
+        says(many, {"9m": None, "12m": 0.25, "16m": None}, series),
+        says(whose, {"9m": None, "12m": 1, "16m": None}, series),
+    ]
+
+    assert "" == complaints(groups, tmp_path)
+
+
+def test_the_wait_that_brought_a_pod_is_late_without_the_rules_too(tmp_path: Path) -> None:
+    """It is among the first that the pod's worker tells of."""
+    series = {
+        f'fairlead_job_wait_seconds_bucket{{{_OF_JOBS}, le="30.0"}}': "_x10 1x40",
+        f"fairlead_job_wait_seconds_count{{{_OF_JOBS}}}": "_x10 4x40",
+        **process("w1", 10),
+    }
+
+    expected = says(figure("overview", "Started in time"), {"12m": 0.25}, series)
+
+    assert "" == complaints([expected], tmp_path, Choice(namespace="elsewhere"))
 
 
 _WAITS = {"2.0": 30, "30.0": 54, "+Inf": 60}

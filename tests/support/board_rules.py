@@ -36,7 +36,10 @@ TAG = "fairlead"
 _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _RATE = re.compile(r"\b(?:rate|irate)\([^[]*\[([^\]]*)\]")
 _RECORDED = re.compile(r"\bfairlead:[\w:]+(\{[^}]*\})?")
-_BEGUN = re.compile(r"\((\w+\{[^}]*\}) unless \1 offset \S+\) or ")
+_BEGUN = re.compile(
+    r"\((\w+\{[^}]*\}) unless \1 offset \S+ and on \(job, instance\) .*?\)\)\) or "
+    r"(?=increase\(\1)"
+)
 _LABELS = re.compile(r"\b(?:by|on) \(([^)]*)\)")
 _LEGEND = re.compile(r"{{(\w+)}}")
 _FROM_LABEL = re.compile(r"label_values\((fairlead_\w+)(?:\{.*\})?, (\w+)\)")

@@ -237,6 +237,7 @@ def main() -> None:
     variables |= {
         "__rate_interval": given.rate_interval,
         "__range": f"{given.minutes * 60:.0f}s",
+        "__range_s": f"{given.minutes * 60:.0f}",
     }
     variables |= {"objective": given.objective, "target": "0.99"}
     window = Window(given.url, end - given.minutes * 60, end, variables)

@@ -122,7 +122,9 @@ _VERDICTS = Row(
             queries=(
                 Query(
                     " + ".join(
-                        else_zero(grown_or_begun(f"fairlead_policy_rule_{each}", "$__range"))
+                        else_zero(
+                            grown_or_begun(f"fairlead_policy_rule_{each}", "$__range", "")
+                        )
                         for each in ("errors", "overruns")
                     ),
                     "looks",

@@ -15,6 +15,7 @@ from docs.generate.dashboards.promql import (
     QUEUE,
     WAITING,
     burnt,
+    grown_or_begun,
     highest,
     late,
     quantile,
@@ -198,15 +199,21 @@ _ERRORS = Row(
     (
         Panel(
             title="Attempts that did not succeed",
-            about="By how they ended. `returned` and `released` are no faults: the job was "
-            "handed back, as when a worker stops.",
+            about="In the last five minutes, by how they ended. `returned` and `released` are "
+            "no faults: the job was handed back, as when a worker stops.",
             act="`failed`: the handler raised, so read its error with `fairlead jobs show`. "
             "`crashed`: its process died, often of memory. `lost`: its worker did.",
-            unit="ops",
+            unit="short",
             runbook="FairleadAttemptsFail",
             queries=(
                 Query(
-                    rate("fairlead_attempts_ended", "ended_as", QUEUE, 'ended_as!="succeeded"'),
+                    grown_or_begun(
+                        "fairlead_attempts_ended",
+                        "5m",
+                        "ended_as",
+                        QUEUE,
+                        'ended_as!="succeeded"',
+                    ),
                     "{{ended_as}}",
                 ),
             ),
@@ -215,13 +222,16 @@ _ERRORS = Row(
         ),
         Panel(
             title="Kinds that fail most",
-            about="The five kinds of job with most attempts that failed, crashed or were lost.",
+            about="The five kinds of job with most attempts that failed, crashed or were lost "
+            "in the last five minutes.",
             act="`fairlead jobs list --state failed` shows them with their errors; "
             "`fairlead jobs retry` runs them again once it is mended.",
-            unit="ops",
+            unit="short",
             queries=(
                 Query(
-                    f"topk(5, {rate('fairlead_attempts_ended', 'kind', QUEUE, FAILED)} > 0)",
+                    "topk(5, "
+                    + grown_or_begun("fairlead_attempts_ended", "5m", "kind", QUEUE, FAILED)
+                    + " > 0)",
                     "{{kind}}",
                 ),
             ),

@@ -13,20 +13,23 @@ from docs.generate.dashboards.parts import (
 from docs.generate.dashboards.promql import (
     FAILED,
     QUEUE,
-    WAITING,
+    RUNNING,
     burnt,
     else_zero,
     grown,
+    grown_or_begun,
     highest,
     in_time,
-    rate,
     series,
 )
 
+_OLDEST = highest("fairlead_queue_oldest_ready_age_seconds", "queue", QUEUE)
 _STALLED = (
-    f"{highest('fairlead_queue_depth', 'queue', QUEUE, WAITING)} > 0 unless on (queue) "
-    f"{grown('fairlead_jobs_started', '5m', 'queue', QUEUE)} > 0"
+    f"{_OLDEST} > 300 unless on (queue) "
+    f"{grown_or_begun('fairlead_jobs_started', '5m', 'queue', QUEUE)} > 0 unless on (queue) "
+    f"{highest('fairlead_queue_depth', 'queue', QUEUE, RUNNING)} > 0"
 )
+_ENDED = "fairlead_attempts_ended"
 
 VERDICTS = Row(
     "Is something wrong? Green: no. Click a red one for what to do.",
@@ -97,9 +100,10 @@ VERDICTS = Row(
         ),
         Panel(
             title="Queues that stand still",
-            about="Queues with jobs that wait, of which none started in five minutes.",
-            act="A pause, no worker in the pool, or slots full of stuck jobs: the runbook "
-            "tells them apart.",
+            about="Queues with a job that has waited for five minutes, in which none started, "
+            "and none of which runs.",
+            act="A pause, no worker in the pool, or slots full of other queues' stuck jobs: "
+            "the runbook tells them apart.",
             unit="short",
             queries=(Query(else_zero(f"count({_STALLED})"), "queues"),),
             look=Look.NUMBER,
@@ -108,14 +112,15 @@ VERDICTS = Row(
         ),
         Panel(
             title="Attempts that fail",
-            about="Which part of the attempts that end fails, crashes or loses its worker.",
+            about="Which part of the attempts that ended in the last five minutes failed, "
+            "crashed or lost its worker.",
             act="See below which kind of job fails. If all do, look at what they share: a "
             "deployment, a service that they call.",
             unit="percentunit",
             queries=(
                 Query(
-                    f"{else_zero(rate('fairlead_attempts_ended', '', QUEUE, FAILED))} "
-                    f"/ ({rate('fairlead_attempts_ended', '', QUEUE)} > 0)",
+                    f"{else_zero(grown_or_begun(_ENDED, '5m', '', QUEUE, FAILED))} "
+                    f"/ ({grown_or_begun(_ENDED, '5m', '', QUEUE)} > 0)",
                     "fail",
                 ),
             ),

@@ -10,7 +10,9 @@ SCOPE = 'namespace=~"$namespace", job=~"$job"'
 _RECORDED = 'namespace=~"$namespace|"'
 QUEUE, POOL, INSTANCE = (f'{name}=~"${name}"' for name in ("queue", "pool", "instance"))
 FAILED = 'ended_as=~"failed|crashed|lost"'
+RUNNING = 'state="running"'
 WAITING = 'state=~"pending|queued"'
+_SECONDS = {"5m": "300", "30m": "1800", "1h": "3600", "6h": "21600", "$__range": "$__range_s"}
 
 
 def series(name: str, *where: str) -> str:
@@ -28,14 +30,33 @@ def grown(name: str, within: str, by: str, *where: str) -> str:
     return _summed(f"increase({series(f'{name}_total', *where)}[{within}])", by)
 
 
-def grown_or_begun(name: str, within: str, *where: str) -> str:
-    """Return by how much counters grew within a time, the first value of new ones included.
+def grown_or_begun(name: str, within: str, by: str, *where: str) -> str:
+    """Return by how much counters grew within a time, what new ones were born with included.
 
-    What one had when it was first seen is no growth to Prometheus: a rule that is disabled
-    between two scrapes would never have failed.
+    A series with labels is born with what was counted first, which is no growth to Prometheus:
+    a pod that starts one job and goes would never have started any. Where it is new in a
+    process of which everything was seen, all of it is new; in any other it may be of long ago.
+
+    Args:
+        name: The counter's, without `_total`.
+        within: `5m`, `30m`, `1h`, `6h` or `$__range`.
+        by: The labels that are kept; empty: none.
+        where: What else it has to be.
     """
-    found = series(f"{name}_total", *where)
-    return f"sum(({found} unless {found} offset {within}) or increase({found}[{within}]))"
+    return _summed(_more(series(f"{name}_total", *where), within), by)
+
+
+def _more(found: str, within: str) -> str:
+    """Return by how much each series grew within a time, or with what it was born."""
+    born = f"{found} unless {found} offset {within} and on (job, instance) {_watched(within)}"
+    return f"({born}) or increase({found}[{within}])"
+
+
+def _watched(within: str) -> str:
+    """Return the processes that were looked at before that time, or have begun since."""
+    there, began = series("fairlead_build_info"), series("process_start_time_seconds")
+    new = f"{there} and on (job, instance) {began} > time() - {_SECONDS[within]}"
+    return f"group by (job, instance) ({there} offset {within} or on (job, instance) ({new}))"
 
 
 def quantile(part: float, name: str, by: str, *where: str) -> str:
@@ -83,8 +104,8 @@ def in_time_by_pools(within: str) -> str:
 def in_time_by_choice(within: str) -> str:
     """Return it by the bucket that is chosen, for all pools."""
     name = "fairlead_job_wait_seconds"
-    good = f"increase({series(f'{name}_bucket', QUEUE, OBJECTIVE)}[{within}])"
-    every = f"increase({series(f'{name}_count', QUEUE)}[{within}])"
+    good = _more(series(f"{name}_bucket", QUEUE, OBJECTIVE), within)
+    every = _more(series(f"{name}_count", QUEUE), within)
     return f"sum({good}) / (sum({every}) > 0)"
 
 
