@@ -196,7 +196,13 @@ def test_what_is_late_goes_by_the_objective_of_the_policy(
     """Whatever bucket is chosen; without an objective by that."""
     series = waits(objective)
     late = figure("overview", "Late jobs by queue")
+    allowed = float(objective or "30")
     groups = [
+        says(
+            figure("overview", "Oldest wait of its objective"),
+            {"40m": round(6 / allowed, 3)},
+            {**series, _OLDEST: "6x60"},
+        ),
         says(figure("overview", "Started in time"), {"40m": in_time}, series),
         says(
             figure("overview", "Error budget left"),
@@ -215,6 +221,11 @@ def test_without_the_rules_what_is_late_goes_by_the_bucket_that_is_chosen(
     """The alerts need not be installed: here they record another installation's starts."""
     series = waits("2")
     groups = [
+        says(
+            figure("overview", "Oldest wait of its objective"),
+            {"40m": 0.2},
+            {**series, _OLDEST: "6x60"},
+        ),
         says(figure("overview", "Started in time"), {"40m": 0.9}, series),
         says(figure("overview", "Error budget left"), {"40m": 0}, series),
     ]

@@ -74,7 +74,7 @@ HARMS: dict[rules.Rule, tuple[Harm, ...]] = {
     ),
     rules.says_what_it_shows: (
         put(("title",), ""),
-        put(("title",), "Oldest wait"),
+        put(("title",), "Oldest wait of its objective"),
         put(("description",), "What it shows and no more."),
     ),
     rules.has_units: (put(("fieldConfig", "defaults", "unit"), "jobs"),),

@@ -43,21 +43,27 @@ _VERDICTS = Row(
             decimals=3,
         ),
         Panel(
-            title="Quiet tenants' oldest wait",
+            title="Quiet tenants' wait of objective",
             about="For how long the oldest job of a tenant has waited that had no work all the "
-            "time. A fair order keeps this short beside any flood.",
+            "time, as part of its pool's objective; the worst pool that has one. A fair order "
+            "keeps this short beside any flood.",
             act="See what holds them back below. If nothing does, all slots are taken by long "
             "jobs: keep a reserve, or add slots.",
-            unit="s",
+            unit="percentunit",
             queries=(
                 Query(
-                    f"max({series('fairlead_tenants_oldest_wait_seconds', POOL, _QUIET)})",
+                    "max("
+                    + highest("fairlead_tenants_oldest_wait_seconds", "pool", POOL, _QUIET)
+                    + " / on (pool) "
+                    + highest("fairlead_pool_objective_seconds", "pool", POOL)
+                    + ")",
                     "quiet",
                 ),
             ),
             look=Look.NUMBER,
-            steps=bad_above(10, 60),
-            empty="none has work",
+            steps=bad_above(0.5, 1),
+            empty="no work, or no objective",
+            decimals=0,
         ),
         Panel(
             title="Noisy tenants' oldest wait",
@@ -228,7 +234,6 @@ _TENANTS = Row(
                 ),
             ),
             look=Look.BARS,
-            steps=bad_above(60, 300),
             empty="Nobody has work.",
         ),
         Panel(

@@ -8,7 +8,6 @@ from docs.generate.dashboards.parts import (
     Panel,
     Query,
     Row,
-    bad_above,
 )
 from docs.generate.dashboards.promql import (
     FAILED,
@@ -23,6 +22,8 @@ from docs.generate.dashboards.promql import (
     series,
     total,
 )
+
+_MAY_WAIT = Query(highest("fairlead_pool_objective_seconds", "pool"), "may in {{pool}}")
 
 _VICTIMS = Row(
     "Whom does it hurt, and why?",
@@ -43,13 +44,13 @@ _VICTIMS = Row(
                 ),
             ),
             look=Look.BARS,
-            steps=bad_above(60, 300),
             see=common.FAIRNESS,
             empty="Nobody has work.",
         ),
         Panel(
             title="Oldest wait of each queue",
-            about="For how long the oldest job that may run has waited.",
+            about="For how long the oldest job that may run has waited, and how long jobs may "
+            "wait in each pool.",
             act="A line that climbs steadily is a queue in which nothing starts; a saw tooth "
             "is one that is short of slots.",
             unit="s",
@@ -58,8 +59,8 @@ _VICTIMS = Row(
                     highest("fairlead_queue_oldest_ready_age_seconds", "queue", QUEUE),
                     "{{queue}}",
                 ),
+                _MAY_WAIT,
             ),
-            steps=bad_above(60, 300),
             runbook="FairleadOldestJobWaits",
         ),
         Panel(
@@ -177,7 +178,7 @@ _WAITS = Row(
                     )
                     for part in (0.5, 0.95, 0.99)
                 ),
-                Query(highest("fairlead_pool_objective_seconds", "pool"), "may in {{pool}}"),
+                _MAY_WAIT,
             ),
             empty="No job started.",
         ),

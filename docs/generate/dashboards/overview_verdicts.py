@@ -14,6 +14,7 @@ from docs.generate.dashboards.promql import (
     FAILED,
     QUEUE,
     RUNNING,
+    against_objective,
     burnt,
     else_zero,
     grown,
@@ -83,20 +84,20 @@ VERDICTS = Row(
             decimals=0,
         ),
         Panel(
-            title="Oldest wait",
-            about="For how long the job has waited that waits longest of all that may run.",
+            title="Oldest wait of its objective",
+            about="For how long the oldest job has waited that may run, as part of how long it "
+            "may wait; the worst queue. That is its pool's objective, as the alerts take it. "
+            "Without their rules, or where none of the queue started in a day: the one chosen "
+            "above.",
             act="The panels below tell its queue and its tenant, and what holds tenants back.",
-            unit="s",
-            queries=(
-                Query(
-                    f"max({series('fairlead_queue_oldest_ready_age_seconds', QUEUE)})", "wait"
-                ),
-            ),
+            unit="percentunit",
+            queries=(Query(f"max({against_objective(_OLDEST)})", "wait"),),
             look=Look.NUMBER,
-            steps=bad_above(60, 300),
+            steps=bad_above(1, 2),
             runbook="FairleadOldestJobWaits",
             see=common.FAIRNESS,
             empty="no queue",
+            decimals=0,
         ),
         Panel(
             title="Queues that stand still",

@@ -120,6 +120,16 @@ def late() -> str:
     return f"{by_pools} or {every} - {good}"
 
 
+def against_objective(wait: str) -> str:
+    """Return waits by queue over how long their jobs may wait: above 1 is too long.
+
+    That is the objective of the queue's pool, as the alerts take it; without their rules, or
+    where nothing is known of the queue, the one that is chosen.
+    """
+    known = f"max by (queue) ({recorded('fairlead:queue_objective:seconds', QUEUE)})"
+    return f"({wait} / on (queue) {known} or {wait} / $objective)"
+
+
 OBJECTIVE = 'le=~"$objective"'
 """The bucket of the wait histogram that ends at the objective."""
 
