@@ -3,7 +3,7 @@
 import re
 import threading
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psycopg
@@ -21,6 +21,7 @@ from tests.support.alerting import (
     feeding,
     hanging,
 )
+from tests.support.beside import beside
 from tests.support.installations import second_installation
 from tests.support.observing import Watched
 from tests.support.waiting import until
@@ -145,9 +146,8 @@ def test_a_pod_that_does_not_become_ready_is_told_of(fleet: Watched, tmp_path: P
 @contextmanager
 def locking(fleet: Watched) -> Generator[None]:
     """Have a session lock the table that dispatch writes to, again and again."""
-    stop = threading.Event()
 
-    def lock() -> None:
+    def lock(stop: threading.Event) -> None:
         with psycopg.connect(fleet.url, autocommit=True, application_name="import") as own:
             while not stop.is_set():
                 with own.transaction():
@@ -155,19 +155,12 @@ def locking(fleet: Watched) -> Generator[None]:
                     stop.wait(_LOCKED_SECONDS)
                 stop.wait(_OPEN_SECONDS)
 
-    def run() -> None:
-        try:
-            lock()
-        except psycopg.errors.AdminShutdown:
-            stop.set()  # whoever was called has ended the session
+    def run(stop: threading.Event) -> None:
+        with suppress(psycopg.errors.AdminShutdown):  # whoever was called has ended the session
+            lock(stop)
 
-    thread = threading.Thread(target=run, name="lock")
-    thread.start()
-    try:
+    with beside(run, "lock"):
         yield
-    finally:
-        stop.set()
-        thread.join()
 
 
 def blockers(reader: Reader) -> list[str]:

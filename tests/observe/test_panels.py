@@ -13,8 +13,9 @@ from docs.generate.dashboards import promql
 from fairlead.demo.observe import tide
 from fairlead.policy import PolicyRefused
 from tests.support import dashboards, tree
+from tests.support.asking import Series
 from tests.support.dashboards import Query
-from tests.support.observing import Series, Watched, watching
+from tests.support.observing import Watched, watching
 from tests.support.waiting import until
 
 pytestmark = [

@@ -26,6 +26,8 @@ import fairlead
 from docs.generate import alerts
 from docs.generate.alerts import Choice
 from tests.support import runbooks
+from tests.support.asking import Asking
+from tests.support.beside import beside
 from tests.support.observing import NAMESPACE, Watched, watching
 from tests.support.waiting import until
 
@@ -109,7 +111,7 @@ def alarmed(
         oldest_ready_seconds=Decimal(oldest_ready_seconds),
         objectives=objectives,
     )
-    rules.write_text(_FOR.sub(_not_too_short, alerts.render(choice)), "utf-8")
+    write_rules(rules, choice)
     with (
         watching(
             rules=[rules],
@@ -125,6 +127,11 @@ def alarmed(
         yield running
 
 
+def write_rules(path: Path, choice: Choice) -> None:
+    """Write a file of rules of which no condition has to last for less than a fleet takes."""
+    path.write_text(_FOR.sub(_not_too_short, alerts.render(choice)), "utf-8")
+
+
 def _not_too_short(match: re.Match[str]) -> str:
     return f"{match[1]}{max(int(match[2]), _LEAST_FOR_SECONDS)}s"
 
@@ -137,30 +144,24 @@ def letters() -> Sequence[fairlead.NewJob]:
 @contextmanager
 def feeding(url: str, jobs: Jobs) -> Generator[None]:
     """Insert jobs twice a second until the end of the block."""
-    stop = threading.Event()
 
-    def feed() -> None:
+    def feed(stop: threading.Event) -> None:
         with psycopg.connect(url, autocommit=True, application_name="shop") as own:
             while not stop.wait(_STEP_SECONDS):
                 fairlead.enqueue_many(own, jobs())
 
-    thread = threading.Thread(target=feed, name="feed")
-    thread.start()
-    try:
+    with beside(feed, "feed"):
         yield
-    finally:
-        stop.set()
-        thread.join()
 
 
-def await_calm(fleet: Watched) -> None:
+def await_calm(fleet: Asking) -> None:
     """Wait until no alert fires or is about to, whatever was done to the fleet before."""
     until(lambda: not fleet.alerts(), what="silence of every alert", seconds=CALM_SECONDS)
     assert [] == fleet.rule_problems()
 
 
 @contextmanager
-def alone(fleet: Watched, *names: str) -> Generator[None]:
+def alone(fleet: Asking, *names: str) -> Generator[None]:
     """Expect these alerts to fire in the block, each of them, and no other one."""
     began = fleet.query("time()")[0].value
     yield
@@ -175,11 +176,15 @@ def alone(fleet: Watched, *names: str) -> Generator[None]:
 
 def called(fleet: Watched, name: str, folder: Path, *, seconds: float) -> Reader:
     """Return whom an alert calls that fires within so many seconds; it prints how many."""
+    return Reader(name, fleet.url, folder, await_fired(fleet, name, seconds=seconds))
+
+
+def await_fired(fleet: Asking, name: str, *, seconds: float) -> dict[str, str]:
+    """Return the variables of a page whose alert fires within so many seconds."""
     began = monotonic()
     labels = fleet.wait_for_alert(name, seconds).labels
     print(f"{name} fired after {monotonic() - began:.1f} s")  # noqa: T201 - `make chaos` shows it
-    known = {key.upper(): labels[key] for key in ("queue", "pool") if key in labels}
-    return Reader(name, fleet.url, folder, known)
+    return {key.upper(): labels[key] for key in ("queue", "pool") if key in labels}
 
 
 @contextmanager

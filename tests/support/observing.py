@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import cast
 
 import psycopg
 import pytest
@@ -25,48 +24,21 @@ from fairlead.demo.observe.targets import NAMESPACE
 from fairlead.dev import processes
 from fairlead.dev.postgres import Server
 from fairlead.policy_store import store
+from tests.support.asking import Asking, Sample
 from tests.support.databases import fast_folder
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
-__all__ = ["NAMESPACE", "Alert", "Sample", "Series", "Watched", "watching"]
+__all__ = ["NAMESPACE", "Watched", "watching"]
 
-Answer = Mapping[str, object]
 _START_SECONDS = 300.0
 _LEADER_SECONDS = 120.0
 _RESTART_SECONDS = 60.0
 _OUTPUT_LINES = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """One series of an instant query's answer."""
-
-    labels: Mapping[str, str]
-    value: float
-
-
-@dataclass(frozen=True, slots=True)
-class Series:
-    """One series of a range query's answer: instants in seconds, and values."""
-
-    labels: Mapping[str, str]
-    points: tuple[tuple[float, float], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Alert:
-    """An alert that is pending or firing."""
-
-    name: str
-    state: str
-    labels: Mapping[str, str]
-    annotations: Mapping[str, str]
-    value: float
-
-
 @dataclass(slots=True)
-class Watched:
+class Watched(Asking):
     """A fleet that runs, what Prometheus knows of it, and what may be done to it."""
 
     observed: Observed
@@ -87,35 +59,7 @@ class Watched:
     @property
     def prometheus_url(self) -> str:
         """Prometheus' address."""
-        return self.observed.prometheus.url
-
-    # --- what Prometheus knows --------------------------------------------------------------
-
-    def query(self, expr: str, at: float | None = None) -> list[Sample]:
-        """Return the answer to an instant query, now or at an instant in Unix seconds.
-
-        Raises:
-            PrometheusError: it is no query.
-        """
-        when = {} if at is None else {"time": f"{at:.3f}"}
-        said = cast("Answer", self.observed.prometheus.ask("query", query=expr, **when))
-        if said["resultType"] == "scalar":
-            _, value = cast("tuple[float, str]", said["result"])
-            return [Sample({}, float(value))]
-        rows = cast("list[Answer]", said["result"])
-        return [Sample(_labels(row), float(cast("list[str]", row["value"])[1])) for row in rows]
-
-    def query_range(self, expr: str, seconds: float = 60, step: float = 1) -> list[Series]:
-        """Return the answer to a query over the last seconds.
-
-        Raises:
-            PrometheusError: it is no query.
-        """
-        now = self.query("time()")[0].value
-        asked = {"start": f"{now - seconds:.3f}", "end": f"{now:.3f}", "step": f"{step:g}"}
-        said = cast("Answer", self.observed.prometheus.ask("query_range", query=expr, **asked))
-        rows = cast("list[Answer]", said["result"])
-        return [Series(_labels(row), _points(row)) for row in rows]
+        return self.prometheus.url
 
     def wait_for(self, expr: str, seconds: float = 30) -> list[Sample]:
         """Return the first answer to a query that is not empty."""
@@ -124,64 +68,6 @@ class Watched:
         except AssertionError as error:
             dead = sorted({*self.observed.fleet.names()} - {*self.names()})
             raise AssertionError(f"{error}; targets: {self.targets()}, dead: {dead}") from None
-
-    def targets(self) -> dict[str, str]:
-        """Return of each process's page how its last scrape went: `up`, or the error."""
-        said = cast("Answer", self.observed.prometheus.ask("targets", state="active"))
-        return {
-            str(_labels(each, "labels")["pod"]): str(each["lastError"]) or str(each["health"])
-            for each in cast("list[Answer]", said["activeTargets"])
-        }
-
-    def alerts(self) -> list[Alert]:
-        """Return the alerts that are pending or firing."""
-        said = cast("Answer", self.observed.prometheus.ask("alerts"))
-        return [
-            Alert(
-                name=_labels(each, "labels")["alertname"],
-                state=str(each["state"]),
-                labels=_labels(each, "labels"),
-                annotations=_labels(each, "annotations"),
-                value=float(str(each["value"])),
-            )
-            for each in cast("list[Answer]", said["alerts"])
-        ]
-
-    def firing(self) -> frozenset[str]:
-        """Return the names of the alerts that fire."""
-        return frozenset(each.name for each in self.alerts() if each.state == "firing")
-
-    def wait_for_alert(self, name: str, seconds: float, state: str = "firing") -> Alert:
-        """Return the alert of this name once it is in this state."""
-        try:
-            return until(
-                lambda: next(
-                    (a for a in self.alerts() if (a.name, a.state) == (name, state)), None
-                ),
-                what=f"{name} {state}",
-                seconds=seconds,
-            )
-        except AssertionError as error:
-            there = [(each.name, each.state) for each in self.alerts()]
-            raise AssertionError(f"{error}; there are {there or 'no alerts'}") from None
-
-    def wait_for_silence(self, name: str, seconds: float) -> None:
-        """Wait until no alert of this name is pending or fires."""
-        until(
-            lambda: name not in {each.name for each in self.alerts()},
-            what=f"silence of {name}",
-            seconds=seconds,
-        )
-
-    def rule_problems(self) -> list[str]:
-        """Return the rules whose last evaluation failed, and why."""
-        said = cast("Answer", self.observed.prometheus.ask("rules"))
-        return [
-            f"{rule['name']}: {rule['lastError']}"
-            for group in cast("list[Answer]", said["groups"])
-            for rule in cast("list[Answer]", group["rules"])
-            if rule["health"] == "err"
-        ]
 
     # --- what may be done to the fleet ------------------------------------------------------
 
@@ -333,7 +219,7 @@ def watching(
         )
         try:
             leaving.enter_context(observed)
-            watched = Watched(observed, leaving, said)
+            watched = Watched(observed.prometheus, observed, leaving, said)
             leaving.callback(watched.thaw_all)
             _await_start(watched, schedulers + 1 + workers[0])
             yield watched
@@ -363,12 +249,3 @@ def _show(said: Mapping[str, Sequence[str]]) -> None:
     for name, lines in said.items():
         for line in lines[-_OUTPUT_LINES:]:
             print(f"{name:12} {line}")  # noqa: T201 - what a failure is understood by
-
-
-def _labels(row: Answer, name: str = "metric") -> Mapping[str, str]:
-    return cast("Mapping[str, str]", row[name])
-
-
-def _points(row: Answer) -> tuple[tuple[float, float], ...]:
-    found = cast("list[tuple[float, str]]", row["values"])
-    return tuple((at, float(value)) for at, value in found)
