@@ -9,10 +9,8 @@ from tests.support import tree
 NOT_HERE = {
     "FairleadBacklogGrowsAtMax": "a backlog that outgrows a pool within seconds is late within "
     "seconds, and `FairleadWaitBudgetBurnsFast`, which goes before it, fires",
-    "FairleadPodsUnschedulable": "no process of one machine waits for a node",
-    "FairleadWrongVictim": "a process goes as it is told; a ReplicaSet chooses its pods",
 }
-"""Alerts that tests/chaos does not provoke, and why."""
+"""Alerts that no test provokes, and why."""
 _AWAITS = "alone"
 """What the tests expect alerts by: it fails unless just those that it is given fire."""
 
@@ -62,8 +60,8 @@ def expected(source: str) -> set[str]:
 
 
 def provoked() -> set[str]:
-    """Return the alerts that the tests of tests/chaos expect to fire."""
-    files = sorted((tree.ROOT / "tests/chaos").glob("test_alerts*.py"))
+    """Return the alerts that the tests of a fleet or a cluster expect to fire."""
+    files = [*tree.ROOT.glob("tests/*/test_alerts*.py")]
     return {each for path in files for each in expected(path.read_text("utf-8"))}
 
 

@@ -98,12 +98,10 @@ def db(release: Release, opened: str) -> Iterator[Connection[TupleRow]]:
         yield connection
 
 
-def autoscale_of(policy: Object) -> Object:
-    """Return what a policy says of the pool `default`."""
+def autoscale_of(policy: Object, pool: str = "default") -> Object:
+    """Return what a policy says of how a pool is scaled."""
     pools = cast("list[Object]", policy["pools"])
-    return next(
-        cast("Object", each["autoscale"]) for each in pools if each["name"] == "default"
-    )
+    return next(cast("Object", each["autoscale"]) for each in pools if each["name"] == pool)
 
 
 @contextmanager

@@ -65,16 +65,23 @@ def run(command: str, *, url: str, folder: Path, given: Mapping[str, str]) -> Sa
     program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fairlead.cli "$@"\n')
     program.chmod(0o755)
     path = os.pathsep.join([str(folder), str(binaries()), os.environ["PATH"]])
+    env = {
+        "PATH": path,
+        "PYTHONPATH": tree.SOURCES,
+        "HOME": str(folder),
+        "COLUMNS": "200",
+        "FAIRLEAD_DATABASE_URL": url,
+        **given,
+    }
+    return shell(command, env=env)
+
+
+def shell(command: str, *, env: Mapping[str, str], given: str = "") -> Said:
+    """Run a command in a shell to which a variable that is not there is a mistake."""
     done = subprocess.run(
         ["/bin/sh", "-uc", command],
-        env={
-            "PATH": path,
-            "PYTHONPATH": tree.SOURCES,
-            "HOME": str(folder),
-            "COLUMNS": "200",
-            "FAIRLEAD_DATABASE_URL": url,
-            **given,
-        },
+        env=env,
+        input=given,
         capture_output=True,
         text=True,
         timeout=120,
