@@ -9,7 +9,7 @@ import os
 import re
 import signal
 import threading
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -171,7 +171,20 @@ def alone(fleet: Asking, *names: str) -> Generator[None]:
     found = fleet.query(f"group by (alertname) ({firing})")
 
     fired = {each.labels["alertname"] for each in found}
-    assert set(names) == fired, f"{sorted(fired)} fired, and {sorted(names)} are to"
+    told = [line for name in fired - set(names) for line in _history(fleet, name, since)]
+    wrong = f"{sorted(fired)} fired, and {sorted(names)} are to"
+    assert set(names) == fired, "\n".join([wrong, *told])
+
+
+def _history(fleet: Asking, name: str, since: int) -> Iterator[str]:
+    """Yield when an alert was pending or fired in the last seconds, and what its rule saw."""
+    began = fleet.query("time()")[0].value - since
+    for state in fleet.query_range(f'ALERTS{{alertname="{name}"}}', seconds=since):
+        first, last = state.points[0][0] - began, state.points[-1][0] - began
+        yield f"{name} was {state.labels['alertstate']} from {first:.0f} s to {last:.0f} s"
+    for seen in fleet.query_range(fleet.expression(name), seconds=since):
+        values = ", ".join(f"{at - began:.0f} s: {value:g}" for at, value in seen.points)
+        yield f"{name} saw {dict(seen.labels)} {values}"
 
 
 def called(fleet: Watched, name: str, folder: Path, *, seconds: float) -> Reader:

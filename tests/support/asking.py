@@ -1,6 +1,6 @@
 """What a Prometheus knows: answers to queries, alerts, targets, rules."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
@@ -119,13 +119,20 @@ class Asking:
 
     def rule_problems(self) -> list[str]:
         """Return the rules whose last evaluation failed, and why."""
-        said = cast("Answer", self.prometheus.ask("rules"))
         return [
             f"{rule['name']}: {rule['lastError']}"
-            for group in cast("list[Answer]", said["groups"])
-            for rule in cast("list[Answer]", group["rules"])
+            for rule in self._rules()
             if rule["health"] == "err"
         ]
+
+    def expression(self, name: str) -> str:
+        """Return what the rule of this name asks, as Prometheus has it."""
+        return next(str(rule["query"]) for rule in self._rules() if rule["name"] == name)
+
+    def _rules(self) -> Iterator[Answer]:
+        said = cast("Answer", self.prometheus.ask("rules"))
+        for group in cast("list[Answer]", said["groups"]):
+            yield from cast("list[Answer]", group["rules"])
 
 
 def _labels(row: Answer, name: str = "metric") -> Mapping[str, str]:
