@@ -27,10 +27,16 @@ pytestmark = [pytest.mark.long, pytest.mark.any_server, pytest.mark.timeout(600)
 _WORKERS = (1, 1)
 
 
+def policy(rest: str = "", *, most: int = 1) -> str:
+    """Return a policy by which jobs may wait for long: that is not what is told of here."""
+    return tide.policy(1, most, rest).replace("objective: 2s", "objective: 40s")
+
+
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """Yield a fleet of one worker that may have no other beside it."""
     with alarmed(tmp_path_factory.mktemp("rules"), workers=_WORKERS) as running:
+        running.apply_policy(policy())
         yield running
 
 
@@ -147,7 +153,7 @@ def test_a_schedule_whose_fires_are_missed_is_told_of(fleet: Watched, tmp_path: 
 def test_a_policy_that_is_refused_is_told_of(fleet: Watched, tmp_path: Path) -> None:
     """A program that is newer than the fleet has stored it."""
     name = "FairleadConfigReloadFailed"
-    newer = tide.policy(*_WORKERS, "inventedLater: true\n")
+    newer = policy("inventedLater: true\n")
     with fleet.connect() as db, alone(fleet, name):
         store = "SELECT fairlead.apply_policy(%s, 'abcdef012345', 'newer', 'a new field')"
         db.execute(store, [newer])
@@ -162,3 +168,33 @@ def test_a_policy_that_is_refused_is_told_of(fleet: Watched, tmp_path: Path) -> 
 
     assert "inventedLater" in " ".join(said)
     assert "version" in mended
+
+
+def reports() -> Sequence[fairlead.NewJob]:
+    """Return a little more than one worker does in half a second."""
+    return [fairlead.NewJob(kind="report", queue="reports", tenant="one")] * 2
+
+
+def test_a_backlog_that_grows_at_the_most_pods_is_told_of(
+    fleet: Watched, tmp_path: Path
+) -> None:
+    """More comes in than the one worker does, which the policy has no second one for.
+
+    So much is there at once that a second one is wanted within seconds, and so little comes in
+    beside that no job is late for a minute. From then on that would be told of instead.
+    """
+    name = "FairleadBacklogGrowsAtMax"
+    with alone(fleet, name):
+        with fleet.connect() as db:
+            fairlead.enqueue_many(db, [*reports()] * 30)
+        with feeding(fleet.url, reports):
+            reader = called(fleet, name, tmp_path, seconds=45)
+            explained, queues, tenants = reader.look()
+            fleet.apply_policy(policy(most=3))
+            fleet.wait_for_silence(name, CALM_SECONDS)
+    withdraw(fleet, "reports")
+    fleet.apply_policy(policy())
+
+    assert re.search(r"^limited by .*AtMax", explained, re.MULTILINE)
+    assert re.search(r"^reports .*[1-9]", queues, re.MULTILINE)
+    assert re.search(r"^reports +one .*[1-9]", tenants, re.MULTILINE)
