@@ -155,6 +155,8 @@ python -m docs.generate.alerts --late-percent 0.5 --oldest-ready-seconds 60 > ru
   values; elsewhere, and after an edit, `FAIRLEAD_METRICS_WAIT_BOUNDS` does. Without an
   objective they say nothing, and `FairleadOldestJobWaits` goes by `oldestReadySeconds`.
 * A fleet with nothing to do, all of whose workers are gone, fires none of them.
+* `metrics.prometheusRule.disabled` (`--without`) leaves alerts out. What is not to be told of
+  one queue or pool is kept back by a route or a silence of your Alertmanager, by that label.
 * Each has a page of what it means, what to look at and what to do;
   [where to type that](../runbooks/README.md), and as whom.
 

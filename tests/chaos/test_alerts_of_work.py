@@ -1,5 +1,6 @@
 """What goes wrong with jobs, schedules and policies fires its alert, and no other."""
 
+import itertools
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -25,6 +26,8 @@ from tests.support.waiting import until
 pytestmark = [pytest.mark.long, pytest.mark.any_server, pytest.mark.timeout(600)]
 
 _WORKERS = (1, 1)
+_TURNS = itertools.cycle(range(12))
+"""Of the insertions of orders: one in twelve has a job that fails."""
 
 
 def policy(rest: str = "", *, most: int = 1) -> str:
@@ -111,6 +114,35 @@ def test_jobs_that_fail_for_good_are_told_of(fleet: Watched, tmp_path: Path) -> 
 
     assert re.search("the other side is busy|no such address", shown)
     assert re.search(r"[1-9]", again)
+
+
+def parcels() -> Sequence[fairlead.NewJob]:
+    """Return so many that succeed that those that failed are soon no twentieth of them."""
+    return [fairlead.NewJob(kind="send", queue="orders", tenant="one")] * 12
+
+
+def orders() -> Sequence[fairlead.NewJob]:
+    """Return jobs of which a tenth of the attempts fails in the end, and never a third."""
+    turn = next(_TURNS)
+    unanswered = fairlead.NewJob(kind="hang", queue="orders", tenant="one", max_attempts=1000)
+    return [*parcels()[:4], *([unanswered] if turn == 0 else [])]
+
+
+def test_attempts_that_fail_all_the_time_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+    """Most of the queue's succeed, and what some jobs of it call does not answer."""
+    name = "FairleadAttemptsFailSteadily"
+    with alone(fleet, name):
+        with feeding(fleet.url, orders):
+            reader = called(fleet, name, tmp_path, seconds=150)
+            (scheduled,) = reader.look()
+            (job, *_) = re.findall(r"^ *(\d+) +scheduled +orders ", scheduled, re.MULTILINE)
+            reader.known["JOB"] = job
+            *_, shown = reader.look()
+        withdraw(fleet, "orders")
+        with feeding(fleet.url, parcels):
+            fleet.wait_for_silence(name, CALM_SECONDS)
+
+    assert "timeout: it ran longer than 0.5 s" in shown
 
 
 def missed_schedules(fleet: Watched) -> set[str]:
