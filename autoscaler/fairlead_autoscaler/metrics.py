@@ -2,7 +2,7 @@
 
 from time import time
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from fairlead.metrics import Leadership, Readings, counter, gauge, histogram, new_registry
 from fairlead.policy.autoscale import Autoscale
@@ -19,7 +19,7 @@ class Metrics:
         registry = new_registry("autoscaler")
         self.registry: CollectorRegistry = registry
         self.actions = ActionMetrics(registry)
-        self.pools = PoolMetrics(registry, self.actions.conflicts)
+        self.pools = PoolMetrics(registry, self.actions)
         self.policy = PolicyMetrics(registry)
         self.leadership = Leadership("autoscaler", registry)
         self.errors = counter(series.ERRORS, registry)
@@ -41,6 +41,18 @@ class ActionMetrics:
         self.victims = counter(series.VICTIMS, registry)
         self.conflicts = counter(series.CONFLICTS, registry)
         self.pod_start = histogram(series.POD_START, registry)
+
+    def begin(self, pool: str) -> None:
+        """Show what is counted of a pool from 0 on: else nobody sees the first one as a rise.
+
+        A repeat changes nothing.
+        """
+        for direction in ("up", "down"):
+            self.replicas.labels(pool, direction)
+        for state in ("idle", "busy"):
+            self.victims.labels(pool, state)
+        self.conflicts.labels(pool)
+        self.pod_start.labels(pool)
 
 
 class PolicyMetrics:
@@ -67,8 +79,8 @@ class PolicyMetrics:
 class PoolMetrics:
     """What is said of pools, while this process leads."""
 
-    def __init__(self, registry: CollectorRegistry, conflicts: Counter) -> None:
-        self._conflicts = conflicts
+    def __init__(self, registry: CollectorRegistry, actions: ActionMetrics) -> None:
+        self._actions = actions
         self._gauges = {each.name: gauge(each, registry) for each in series.OF_POOLS}
         self._replicas = self._gauges[series.REPLICAS.name]
         self._limit = self._gauges[series.LIMIT.name]
@@ -103,7 +115,7 @@ class PoolMetrics:
         self._stale.labels(pool).set(conditions["MetricsStale"] == "True")
         self._paused.labels(pool).set(conditions["Paused"] == "True")
         wrong = decision.state.drains.wrong_victims
-        self._conflicts.labels(pool)  # from 0 on: else nobody sees the first one as a rise
+        self._actions.begin(pool)
         self._wrong_victims.labels(pool).inc(max(0, wrong - self._wrong_so_far.get(pool, 0)))
         self._wrong_so_far[pool] = wrong
 

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from fairlead_autoscaler.decide import decide
 from fairlead_autoscaler.decision import Decision, State
 from fairlead_autoscaler.metrics import Metrics
@@ -47,6 +49,27 @@ def test_refused_writes_are_counted_from_zero_and_on_from_term_to_term() -> None
         seen.append(metrics.registry.get_sample_value(name, {"pool": "default"}))
 
     assert [0, 1, 1] == seen
+
+
+@pytest.mark.parametrize(
+    ("name", "labels"),
+    [
+        ("autoscaler_action_replicas_total", {"direction": "up"}),
+        ("autoscaler_action_replicas_total", {"direction": "down"}),
+        ("autoscaler_victims_total", {"state": "idle"}),
+        ("autoscaler_victims_total", {"state": "busy"}),
+        ("pod_start_seconds_count", {}),
+    ],
+)
+def test_what_is_done_to_a_pool_is_counted_from_zero(name: str, labels: dict[str, str]) -> None:
+    """So that the first pod of a pool at zero is a rise."""
+    metrics = Metrics()
+    look = looks.look(1, looks.demand(work=10))
+
+    metrics.pools.show("default", after(0), look, looks.pool())
+
+    of_pool = {"pool": "default", **labels}
+    assert 0 == metrics.registry.get_sample_value(f"fairlead_{name}", of_pool)
 
 
 def test_a_controller_that_does_not_lead_says_nothing_of_the_policy() -> None:
