@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from docs.generate.dashboards import BOARDS
 from docs.generate.dashboards.answers import Line, filled, legend, torn
-from docs.generate.dashboards.draw import Window, draw
+from docs.generate.dashboards.draw import FOLDER, TOLD, Window, draw, of_panels
 from docs.generate.dashboards.parts import Board, Look, Panel, Query, Row, bad_above, bad_below
 from docs.generate.dashboards.shown import coloured, measure, worded
 
@@ -150,3 +151,10 @@ def test_a_picture_has_every_look_and_is_small(tmp_path: Path) -> None:
     assert first.stat().st_size < 100_000
     with Image.open(first) as picture:
         assert "P" == picture.mode
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_a_picture_of_the_docs_is_of_the_panels_that_there_are(name: str) -> None:
+    """Where not, `python -m docs.generate.dashboards.pictures` draws all of them anew."""
+    with Image.open(FOLDER / f"dashboard-{name}.png") as picture:
+        assert of_panels(BOARDS[name]) == picture.info.get(TOLD, "nothing says of which")

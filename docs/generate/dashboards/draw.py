@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 
 from docs.generate.dashboards import BOARDS
 from docs.generate.dashboards.answers import Line, filled, over, torn
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from matplotlib.gridspec import GridSpec
 
 FOLDER = Path(__file__).parents[3] / "docs/images"
+TOLD = "panels"
+"""What a picture's file says of it is called so."""
 _COLUMNS, _POINTS = 24, 60
 _LINES_MAX = 8
 _WIDTH_INCHES, _TITLE_INCHES, _NUMBER_INCHES, _GRAPH_INCHES = 17.0, 0.35, 0.95, 2.5
@@ -94,7 +97,15 @@ def draw(path: Path, board: Board, window: Window) -> None:
             method=Image.Quantize.FASTOCTREE,  # it alone keeps the colour of a thin line
             dither=Image.Dither.NONE,
         )
-    few.save(path, optimize=True)
+    told = PngInfo()
+    told.add_text(TOLD, of_panels(board))
+    few.save(path, optimize=True, pnginfo=told)
+
+
+def of_panels(board: Board) -> str:
+    """Return which panels a picture is of, for whoever asks whether it is an old one."""
+    panels = (panel for row in board.rows for panel in row.panels)
+    return "\n".join(f"{panel.title}: {panel.look.name}, {panel.unit}" for panel in panels)
 
 
 def _height(panels: tuple[Panel, ...]) -> float:
@@ -222,6 +233,23 @@ def _timed(axes: "Axes", window: Window) -> None:
     axes.spines[["top", "right"]].set_visible(False)
 
 
+def draw_all(
+    folder: Path, url: str, *, end: float, minutes: float, rate_interval: str, objective: str
+) -> None:
+    """Draw every dashboard over the minutes before an instant, in seconds since 1970."""
+    variables = dict.fromkeys(("namespace", "job", "queue", "pool", "instance"), ".*")
+    variables |= {
+        "__rate_interval": rate_interval,
+        "__range": f"{minutes * 60:.0f}s",
+        "__range_s": f"{minutes * 60:.0f}",
+        "objective": objective,
+        "target": "0.99",
+    }
+    window = Window(url, end - minutes * 60, end, variables)
+    for name, board in BOARDS.items():
+        draw(folder / f"dashboard-{name}.png", board, window)
+
+
 def main() -> None:
     """Draw every dashboard over the last minutes."""
     parser = argparse.ArgumentParser(description=__doc__, prog="docs.generate.dashboards.draw")
@@ -232,17 +260,14 @@ def main() -> None:
     parser.add_argument("--end", type=float, help="until when, in seconds since 1970; now")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write")
     given = parser.parse_args()
-    end = given.end or time.time()
-    variables = dict.fromkeys(("namespace", "job", "queue", "pool", "instance"), ".*")
-    variables |= {
-        "__rate_interval": given.rate_interval,
-        "__range": f"{given.minutes * 60:.0f}s",
-        "__range_s": f"{given.minutes * 60:.0f}",
-    }
-    variables |= {"objective": given.objective, "target": "0.99"}
-    window = Window(given.url, end - given.minutes * 60, end, variables)
-    for name, board in BOARDS.items():
-        draw(given.folder / f"dashboard-{name}.png", board, window)
+    draw_all(
+        given.folder,
+        given.url,
+        end=given.end or time.time(),
+        minutes=given.minutes,
+        rate_interval=given.rate_interval,
+        objective=given.objective,
+    )
 
 
 if __name__ == "__main__":
