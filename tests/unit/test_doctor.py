@@ -223,6 +223,8 @@ def test_each_fault_is_one_finding_with_its_fix(
     assert says in finding.what
     assert finding.means.endswith(".")
     assert finding.fix[0].text.startswith(fix)
+    typed = [each.text for each in finding.fix if each.where == "sql"]
+    assert [] == [text for text in typed if "--" in text], "would swallow a `;` typed after it"
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,7 @@ def test_each_fault_is_one_finding_with_its_fix(
         ),
         (
             {"sessions": (Sessions("psql", 97, 97),)},
-            ["in the database's own resource", "its operator does it"],
+            ["in the database's own resource */", "its operator does it"],
         ),
     ],
     ids=["lead", "pool", "connections"],
@@ -251,7 +253,7 @@ def test_what_starts_a_process_says_what_it_is_on_kubernetes(
 
     said = [each.text.partition("on Kubernetes: ") for each in finding.fix]
     assert says == [after for _, _, after in said]
-    marks = {"shell": "  # ", "sql": "  -- "}
+    marks = {"shell": "  # ", "sql": "  /* "}
     assert all(
         before.endswith(marks[each.where])
         for (before, _, _), each in zip(said, finding.fix, strict=True)

@@ -40,7 +40,7 @@ def connections(server: Server, sessions: Sequence[Sessions]) -> Iterator[Findin
         fix=(
             sql(
                 f"alter system set max_connections = {more}  "
-                "-- on Kubernetes: in the database's own resource"
+                "/* on Kubernetes: in the database's own resource */"
             ),
             either('pg_ctl restart --pgdata "$PGDATA"', "its operator does it"),
         ),
