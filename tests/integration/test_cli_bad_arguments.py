@@ -20,6 +20,7 @@ BAD_COMMANDS = [
     (["jobs", "list", "--stat", "failed"], "No such option: --stat"),
     (["jobs", "list", "--state", "lost"], "'lost' is not one of"),
     (["jobs", "list", "--oldest", "--state", "failed"], "--state failed: --oldest lists jobs"),
+    (["jobs", "list", "--oldest", "--kind", "send"], "--kind send: --oldest looks at the next"),
     (["jobs", "show", "x"], "not 'x'"),
     (["explain", "x"], "not 'x'"),
     (["explain", "9" * 20], "9" * 20),

@@ -79,8 +79,27 @@ def test_of_each_tenant_the_next_job_is_listed_the_longest_wait_first(
     assert every == oldest(fairlead)
     assert every[:2] == oldest(fairlead, "--limit", "2")
     assert every[:3] == oldest(fairlead, "--queue", "mail")
+    assert every[3:] == oldest(fairlead, "--queue", "bulk")
     assert [every[1], every[3]] == oldest(fairlead, "--tenant", "b")
     assert every[1:] == oldest(fairlead, "--state", "pending")
+    assert every[1:2] == oldest(fairlead, "--state", "pending", "--limit", "1")
     assert every[:1] == oldest(fairlead, "--state", "queued")
-    assert [] == oldest(fairlead, "--kind", "none")
-    assert "no job like that waits" in fairlead("jobs", "list", "--oldest", "--kind", "none")
+    assert [] == oldest(fairlead, "--queue", "none")
+    assert [] == oldest(fairlead, "--queue", "between")
+    assert "no job like that waits" in fairlead("jobs", "list", "--oldest", "--queue", "none")
+
+
+def test_a_job_that_its_tenants_more_urgent_ones_starve_is_the_first(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """Each priority has its own next one, as what the alert measures has."""
+    starved = insert(db, "2 hours", queue="mail", tenant="acme", priority=0)
+    urgent = insert(db, "3 seconds", queue="mail", tenant="acme", priority=10)
+    insert(db, "2 seconds", queue="mail", tenant="acme", priority=10)
+    other = insert(db, "1 hour", queue="mail", tenant="b", priority=-10)
+
+    every = [(starved, "pending"), (other, "pending"), (urgent, "pending")]
+    assert every == oldest(fairlead)
+    assert every[:1] == oldest(fairlead, "--limit", "1")
+    assert [every[0], every[2]] == oldest(fairlead, "--tenant", "acme")
+    assert every[:1] == oldest(fairlead, "--queue", "mail", "--state", "pending", "--limit=1")

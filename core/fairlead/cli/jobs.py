@@ -72,7 +72,7 @@ def list_jobs(
     *,
     queue: Queue = None,
     tenant: Tenant = None,
-    kind: Kind = None,
+    kind: Annotated[str | None, typer.Option(help="Only this kind; not with --oldest.")] = None,
     state: Annotated[State | None, typer.Option(help="Only jobs in this state.")] = None,
     oldest: Annotated[
         bool, typer.Option("--oldest", help="Those that wait, the longest first.")
@@ -83,13 +83,13 @@ def list_jobs(
     """List the newest jobs. Looks at 100,000 unfinished and 100,000 finished ones at most.
 
     With --oldest, list those that wait longest, however many wait: what is queued for a
-    worker, and of each tenant in a queue the job that is next.
+    worker, and of each tenant and priority in a queue the job that is next.
     """
-    wanted: Row = {"queue": queue, "tenant": tenant, "kind": kind}
-    wanted |= {"state": state, "limit": limit}
+    wanted: Row = {"queue": queue, "tenant": tenant, "state": state, "limit": limit}
     if oldest:
-        _list_oldest(wanted, state, as_json=as_json)
+        _list_oldest(wanted, state, kind, as_json=as_json)
         return
+    wanted["kind"] = kind
     sources = _sources(state)
     found: list[Row] = []
     unseen: list[str] = []
@@ -106,7 +106,12 @@ def list_jobs(
         typer.echo(f"fairlead: looked at {among}; there are older ones", err=True)
 
 
-def _list_oldest(wanted: Row, state: State | None, *, as_json: bool) -> None:
+def _list_oldest(wanted: Row, state: State | None, kind: str | None, *, as_json: bool) -> None:
+    if kind is not None:
+        raise Problem(
+            f"--kind {kind}: --oldest looks at the next job of each tenant and priority, "
+            "whatever its kind, so leave --kind out"
+        )
     if state not in (None, State.PENDING, State.QUEUED):
         raise Problem(
             f"--state {state}: --oldest lists jobs that wait, so give pending or queued, or "

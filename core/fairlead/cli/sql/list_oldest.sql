@@ -1,34 +1,35 @@
--- list_oldest: the jobs that wait longest and pass the filters: of each tenant in a queue the next one, and
---              what is queued; with since when each waits, and the database's clock.
+-- list_oldest: the jobs that wait longest and pass the filters: of each stream (queue, tenant, rank) the next
+--              one, and what is queued; with since when each waits, and the database's clock.
 -- locks: none
 -- index: jobs_lane, jobs_pkey, work_queue_pkey; work_queue is shallow and read whole.
-with recursive lane as (
-    (select j.queue, j.tenant from fairlead.jobs j
-     where j.run_at is null order by j.queue, j.tenant limit 1)
+with recursive stream as (
+    (select j.queue, j.tenant, j.rank from fairlead.jobs j
+     where j.run_at is null and j.queue >= coalesce(%(queue)s::text, '')
+     order by j.queue, j.tenant, j.rank limit 1)
     union all
-    select n.queue, n.tenant from lane l cross join lateral (
-        select j.queue, j.tenant from fairlead.jobs j
-        where j.run_at is null and (j.queue, j.tenant) > (l.queue, l.tenant)
-        order by j.queue, j.tenant limit 1) n
+    select n.queue, n.tenant, n.rank from stream s cross join lateral (
+        select j.queue, j.tenant, j.rank from fairlead.jobs j
+        where j.run_at is null and (j.queue, j.tenant, j.rank) > (s.queue, s.tenant, s.rank)
+        order by j.queue, j.tenant, j.rank limit 1) n
+    where s.queue = coalesce(%(queue)s::text, s.queue)
 ), waiting as (
-    select l.queue, l.tenant, h.kind, h.id, h.since, 'pending' as state
-    from lane l cross join lateral (
-        select j.id, j.kind, coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
-        where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
+    select s.queue, s.tenant, h.id, h.since, 'pending' as state
+    from stream s cross join lateral (
+        select j.id, coalesce(j.due_at, j.created_at) as since from fairlead.jobs j
+        where j.queue = s.queue and j.tenant = s.tenant and j.rank = s.rank and j.run_at is null
           and not exists (
               select from fairlead.work_queue q where q.job_id = j.id offset 0)
-        order by j.rank, j.seq limit 1) h
+        order by j.seq limit 1) h
     union all
-    select q.queue, q.tenant, j.kind, q.job_id, q.runnable_at, 'queued'
+    select q.queue, q.tenant, q.job_id, q.runnable_at, 'queued'
     from fairlead.work_queue q
     cross join lateral (
-        select j.kind from fairlead.jobs j where j.id = q.job_id offset 0) j
+        select from fairlead.jobs j where j.id = q.job_id offset 0) j
     where q.worker is null
 ), oldest as (
     select w.id, w.since from waiting w
     where (%(queue)s::text is null or w.queue = %(queue)s)
       and (%(tenant)s::text is null or w.tenant = %(tenant)s)
-      and (%(kind)s::text is null or w.kind = %(kind)s)
       and (%(state)s::text is null or w.state = %(state)s)
     order by w.since, w.id limit %(limit)s
 )
