@@ -60,7 +60,8 @@ QUEUE_DEPTH = leaders(
 )
 OLDEST_READY = leaders(
     "queue_oldest_ready_age_seconds",
-    "For how long the oldest ready job has waited.",
+    "For how long the oldest ready job has waited: of the pending ones as of the last survey "
+    "of all lanes (`FAIRLEAD_SURVEY_SECONDS`), of the queued ones as of now.",
     "queue",
 )
 BACKLOG_WORK = leaders(

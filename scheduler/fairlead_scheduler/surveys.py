@@ -4,6 +4,7 @@ They lock nothing, so their session may take longer than the lease; how much of 
 take is bounded.
 """
 
+from collections.abc import Mapping
 from math import inf
 from queue import SimpleQueue
 from time import monotonic
@@ -62,7 +63,7 @@ class Surveys:
         self._gauges: Cursor[QueueGauges] = connection.cursor(
             binary=True, row_factory=args_row(QueueGauges)
         )
-        self._oldest_us: dict[str, int] = {}
+        self._waits_us: dict[str, int] = {}
 
     def chores(self) -> tuple[Chore, ...]:
         """Return what to do and how often; an audit is asked for by the loop."""
@@ -76,7 +77,7 @@ class Surveys:
     def survey(self) -> bool:
         """Find the first pending job of every lane, whoever has missed it."""
         lanes = read_lanes(self._connection)
-        self._oldest_us = lanes.oldest_us()
+        self._waits_us = lanes.waits_us()
         self._tell(Surveyed(lanes))
         return False
 
@@ -90,7 +91,7 @@ class Surveys:
         began = monotonic()
         rows = self._gauges.execute(sql.load(_PACKAGE, "gauges")).fetchall()
         self._metrics.queues.show(
-            (self._measured(row) for row in rows), took_seconds=monotonic() - began
+            (measured(row, self._waits_us) for row in rows), took_seconds=monotonic() - began
         )
         return False
 
@@ -100,17 +101,27 @@ class Surveys:
         self._metrics.queues.dead({str(queue): int(str(dead)) for queue, dead in rows})
         return False
 
-    def _measured(self, row: QueueGauges) -> Measured:
-        """Age what the last survey found with what is in `work_queue`."""
-        pending_us = self._oldest_us.get(row.queue) if row.pending else None
-        since_us = min(
-            (us for us in (pending_us, row.oldest_us) if us is not None), default=None
-        )
-        age_us = 0 if since_us is None else max(0, row.now_us - since_us)
-        states = (row.pending, row.queued, row.running, row.scheduled)
-        due = (row.due_in_minute, row.due_in_ten, row.due_in_hour)
-        return Measured(row.queue, dict(zip(STATES, states, strict=True)), age_us / 1e6, due)
-
     def _tell(self, item: News) -> None:
         self._news.put(item)
         self._bell.ring()
+
+
+def measured(row: QueueGauges, waits_us: Mapping[str, int]) -> Measured:
+    """Return what is shown of a queue.
+
+    What the last survey found is as old as it was then: it may have gone since, and others of
+    the queue wait, which are younger.
+
+    Args:
+        row: What was measured.
+        waits_us: For how long the oldest pending job of each queue had waited at that survey.
+    """
+    pending_us = waits_us.get(row.queue, 0) if row.pending else 0
+    queued_us = 0 if row.oldest_us is None else row.now_us - row.oldest_us
+    states = (row.pending, row.queued, row.running, row.scheduled)
+    return Measured(
+        row.queue,
+        dict(zip(STATES, states, strict=True)),
+        max(0, pending_us, queued_us) / 1e6,
+        (row.due_in_minute, row.due_in_ten, row.due_in_hour),
+    )

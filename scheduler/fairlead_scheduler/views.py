@@ -78,6 +78,7 @@ class Row(NamedTuple):
 class Lanes(NamedTuple):
     """The first and the last pending job of every stream, by columns; None without any."""
 
+    now_us: int
     ids: list[int] | None
     seqs: list[int]
     queues: list[str]
@@ -92,6 +93,7 @@ class Lanes(NamedTuple):
         for begin in range(0, len(self.ids or ()), _LANES_AT_ONCE):
             part = slice(begin, begin + _LANES_AT_ONCE)
             yield Lanes(
+                self.now_us,
                 self.ids[part] if self.ids else None,
                 self.seqs[part],
                 self.queues[part],
@@ -116,12 +118,12 @@ class Lanes(NamedTuple):
         columns = (ids, seqs, self.queues, self.tenants, self.ranks)
         return list(map(Found, *columns, repeat(None), repeat(None)))
 
-    def oldest_us(self) -> dict[str, int]:
-        """Return since when the oldest of each queue has been due."""
-        oldest: dict[str, int] = {}
+    def waits_us(self) -> dict[str, int]:
+        """Return for how long the oldest of each queue had been due when this was read."""
+        waits: dict[str, int] = {}
         for queue, since_us in zip(self.queues or (), self.since_us or (), strict=True):
-            oldest[queue] = min(oldest.get(queue, since_us), since_us)
-        return oldest
+            waits[queue] = max(waits.get(queue, 0), self.now_us - since_us)
+        return waits
 
 
 class Worker(NamedTuple):

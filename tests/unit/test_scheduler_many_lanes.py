@@ -32,7 +32,7 @@ def scan(count: int) -> Lanes:
     """Return a scan that finds one job in each of so many lanes."""
     ids = list(range(1, count + 1))
     names = [f"t{number}" for number in ids]
-    return Lanes(ids, ids, ["q"] * count, names, [0] * count, [_US] * count, ids, ids)
+    return Lanes(_US, ids, ids, ["q"] * count, names, [0] * count, [_US] * count, ids, ids)
 
 
 def look(knowledge: Knowledge, *news: News) -> None:

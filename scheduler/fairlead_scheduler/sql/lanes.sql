@@ -11,7 +11,8 @@ with recursive stream as (
         where j.run_at is null and (j.queue, j.tenant, j.rank) > (s.queue, s.tenant, s.rank)
         order by j.queue, j.tenant, j.rank limit 1) n
 )
-select array_agg(f.id) as ids, array_agg(f.seq) as seqs, array_agg(f.queue) as queues,
+select (extract(epoch from now()) * 1e6)::bigint as now_us,
+       array_agg(f.id) as ids, array_agg(f.seq) as seqs, array_agg(f.queue) as queues,
        array_agg(f.tenant) as tenants, array_agg(f.rank) as ranks,
        array_agg((extract(epoch from coalesce(f.due_at, f.created_at)) * 1e6)::bigint) as since_us,
        array_agg(l.id) as last_ids, array_agg(l.seq) as last_seqs
