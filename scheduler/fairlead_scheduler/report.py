@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 TENANTS_MAX = 1000
-"""Tenants that a report names: those that had most, or were entitled to most."""
+"""Tenants that a report names: those that had most, or were entitled to most, and a few that
+wait longest or are farthest behind."""
 QUEUES_MAX = 200
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

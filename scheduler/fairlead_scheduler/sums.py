@@ -1,8 +1,9 @@
 """From accounts to a report: sums over all lanes, and the largest of them by name."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from heapq import nlargest
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappush, heappushpop, nlargest
 from operator import attrgetter
+from typing import Final
 
 from fairlead_scheduler.accounts import Account
 from fairlead_scheduler.books import Lane, Queue
@@ -22,6 +23,38 @@ from fairlead_scheduler.shares import jain
 
 _AT_ONCE = 250
 """Tenants that a tick has time to name."""
+_LONGEST, _FARTHEST = 5, 5
+"""How many of those that are not among the largest are named because they wait longest, or are
+farthest behind: a tenant that gets nothing is not large."""
+_LARGEST = TENANTS_MAX - _LONGEST - _FARTHEST
+
+
+class Few:
+    """The few accounts that are first by some size.
+
+    Args:
+        places: How many.
+        size: What they are measured by.
+    """
+
+    def __init__(self, places: int, size: Callable[[Account], int]) -> None:
+        self._places: Final = places
+        self._size: Final = size
+        self._heap: list[tuple[int, int, Account]] = []
+        self._offered = 0
+
+    def offer(self, account: Account) -> Account | None:
+        """Take an account, or not; return who is left over, the earliest of equals stays."""
+        self._offered += 1
+        entry = (self._size(account), -self._offered, account)
+        if len(self._heap) < self._places:
+            heappush(self._heap, entry)
+            return None
+        return heappushpop(self._heap, entry)[2]
+
+    def accounts(self) -> list[Account]:
+        """Return those that are first, in no order."""
+        return [account for _, _, account in self._heap]
 
 
 class Sums:
@@ -39,9 +72,11 @@ class Sums:
         """Of each tenant, whether something of it was pending all the time, and for how long
         its oldest job has waited; with lanes in several bands it is one."""
         self._largest: list[Account] = []
-        """Those that may be named."""
+        """Those that may be named for their size."""
         self._bar_us = -1
         """Who is no larger is not."""
+        self._longest = Few(_LONGEST, _wait_us)
+        self._farthest = Few(_FARTHEST, _behind_us)
         self._other_waits_us = 0
         self._queues: dict[str, tuple[Queue, int, int]] = {}
         """What each was served and entitled to; several nodes of the books may be one queue."""
@@ -55,7 +90,7 @@ class Sums:
             self._leave(account)
         else:
             self._largest.append(account)
-            if len(self._largest) >= 2 * TENANTS_MAX:
+            if len(self._largest) >= 2 * _LARGEST:
                 self._keep()
         lane, served_us, entitled_us = account.lane, account.served_us, account.entitled_us
         self._served_us += served_us
@@ -75,21 +110,25 @@ class Sums:
     def _keep(self) -> None:
         """Keep the largest of those that may be named."""
         self._largest.sort(key=attrgetter("size_us"), reverse=True)
-        for account in self._largest[TENANTS_MAX:]:
+        for account in self._largest[_LARGEST:]:
             self._leave(account)
-        del self._largest[TENANTS_MAX:]
-        if len(self._largest) == TENANTS_MAX:
+        del self._largest[_LARGEST:]
+        if len(self._largest) == _LARGEST:
             self._bar_us = self._largest[-1].size_us
 
     def _leave(self, account: Account) -> None:
-        """Name it not."""
-        self._other_waits_us = max(self._other_waits_us, account.wait_us or 0)
+        """Name it not, unless it waits long or is far behind."""
+        shorter = self._longest.offer(account)
+        nearer = None if shorter is None else self._farthest.offer(shorter)
+        if nearer is not None:
+            self._other_waits_us = max(self._other_waits_us, nearer.wait_us or 0)
 
     def report(self) -> Iterator[Report | None]:
         """Make the report, a little in each tick; at last, yield it."""
         self._keep()
+        named = [*self._largest, *self._longest.accounts(), *self._farthest.accounts()]
         owners: dict[tuple[str, str], list[Account]] = {}
-        for account in self._largest:
+        for account in named:
             lane = account.lane
             owners.setdefault((lane.queue.name, lane.tenant), []).append(account)
         largest = sorted(owners.values(), key=_served_us, reverse=True)
@@ -109,7 +148,7 @@ class Sums:
             quiet=self._group(noisy=False),
             queues=self._named_queues(),
             tenants=tuple(tenants),
-            other=self._others(tenants),
+            other=self._others(named, tenants),
         )
 
     def _tenant(self, accounts: Sequence[Account]) -> TenantShare:
@@ -146,15 +185,15 @@ class Sums:
             for queue, served_us, entitled_us in largest
         )
 
-    def _others(self, tenants: Sequence[TenantShare]) -> Others:
+    def _others(self, named: Sequence[Account], tenants: Sequence[TenantShare]) -> Others:
         """Return the sums of what is not named."""
-        largest, running, queued = self._largest, self.look.running, self.look.queued
+        running, queued = self.look.running, self.look.queued
         count = len(self._waits) - len(tenants)
         return Others(
             tenants=count,
             had=self._had(
-                self._served_us - sum(account.served_us for account in largest),
-                self._entitled_us - sum(account.entitled_us for account in largest),
+                self._served_us - _served_us(named),
+                self._entitled_us - sum(account.entitled_us for account in named),
             ),
             running=sum(running.values()) - sum(each.running for each in tenants),
             queued=sum(queued.values()) - sum(each.queued for each in tenants),
@@ -180,6 +219,10 @@ def _served_us(accounts: Iterable[Account]) -> int:
 
 def _wait_us(account: Account) -> int:
     return -1 if account.wait_us is None else account.wait_us
+
+
+def _behind_us(account: Account) -> int:
+    return account.entitled_us - account.served_us
 
 
 def _samples(lane: Lane) -> int:
