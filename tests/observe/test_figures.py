@@ -50,12 +50,13 @@ def says(expr: str, at: Mapping[str, float | None], series: Mapping[str, str]) -
     }
 
 
-def process(instance: str, minute: int) -> dict[str, str]:
-    """Return what a process shows of itself that begins then, and is looked at from then on."""
+def process(instance: str, minute: int, goes: int | None = None) -> dict[str, str]:
+    """Return what a process shows of itself that begins at a minute, until it goes."""
     before, of_it = f"_x{minute} " if minute else "", f'job="j", instance="{instance}"'
+    rest = "x60" if goes is None else f"x{goes - minute - 1} stale"
     return {
-        f"fairlead_build_info{{{of_it}}}": f"{before}1x60",
-        f"process_start_time_seconds{{{of_it}}}": f"{before}{60 * minute}x60",
+        f"fairlead_build_info{{{of_it}}}": f"{before}1{rest}",
+        f"process_start_time_seconds{{{of_it}}}": f"{before}{60 * minute}{rest}",
     }
 
 
@@ -165,6 +166,33 @@ def test_the_wait_that_brought_a_pod_is_late_without_the_rules_too(tmp_path: Pat
     expected = says(figure("overview", "Started in time"), {"12m": 0.25}, series)
 
     assert "" == complaints([expected], tmp_path, Choice(namespace="elsewhere"))
+
+
+def test_what_a_pod_did_counts_after_it_has_gone(tmp_path: Path) -> None:
+    """It comes from zero, starts four jobs of which three are late, fails one, and goes."""
+    shown, gone = "_x12 {}x2 stale", process("w1", 12, goes=15)
+    ended = f'fairlead_attempts_ended_total{{{_OF_JOBS}, ended_as="%s"}}'
+    waited = {
+        f'fairlead_job_wait_seconds_bucket{{{_OF_JOBS}, le="30.0"}}': shown.format(1),
+        f"fairlead_job_wait_seconds_count{{{_OF_JOBS}}}": shown.format(4),
+        **gone,
+    }
+    failed = {
+        ended % "crashed": shown.format(1),
+        ended % "succeeded": shown.format(3),
+        **gone,
+    }
+    at = {"11m": None, "14m": 0.25, "20m": 0.25, "26m": None}
+    groups = [
+        says(figure("overview", "Started in time"), at, waited),
+        says(
+            figure("overview", "Attempts that fail"),
+            {"11m": None, "14m": 0.25, "16m": 0.25, "21m": None},
+            failed,
+        ),
+    ]
+
+    assert "" == complaints(groups, tmp_path, Choice(namespace="elsewhere"))
 
 
 _WAITS = {"2.0": 30, "30.0": 54, "+Inf": 60}

@@ -37,8 +37,8 @@ _VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _RATE = re.compile(r"\b(?:rate|irate)\([^[]*\[([^\]]*)\]")
 _RECORDED = re.compile(r"\bfairlead:[\w:]+(\{[^}]*\})?")
 _BEGUN = re.compile(
-    r"\((\w+\{[^}]*\}) unless \1 offset \S+ and on \(job, instance\) .*?\)\)\) or "
-    r"(?=increase\(\1)"
+    r"\(last_over_time\((\w+\{[^}]*\})\[\S+\]\) unless \1 offset \S+ "
+    r"and on \(job, instance\) .*?\)\) or (?=increase\(\1)"
 )
 _LABELS = re.compile(r"\b(?:by|on) \(([^)]*)\)")
 _LEGEND = re.compile(r"{{(\w+)}}")

@@ -222,7 +222,8 @@ _TENANTS = Row(
         Panel(
             title="Tenants that wait longest",
             about="The ten longest waits of tenants; `other` is the longest of all that have "
-            "no name here. The five longest always have one, beside those with most slots.",
+            "no name here. Five that wait longest have one, beside those with most slots; who "
+            "has one gives way only to a wait that is a quarter longer.",
             act="`fairlead explain` of one of the tenant's jobs says why it waits.",
             unit="s",
             queries=(

@@ -31,7 +31,8 @@ _VICTIMS = Row(
         Panel(
             title="Tenants that wait longest",
             about="The ten longest waits of tenants; `other` is the longest of all that have "
-            "no name here. The five longest always have one, beside those with most slots.",
+            "no name here. Five that wait longest have one, beside those with most slots; who "
+            "has one gives way only to a wait that is a quarter longer.",
             act="One tenant: look at its limits and its share on the Fairness dashboard. All "
             "of them: the pool has too few slots.",
             unit="s",

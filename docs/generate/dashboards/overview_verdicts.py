@@ -88,7 +88,7 @@ VERDICTS = Row(
             about="For how long the oldest job has waited that may run, as part of how long it "
             "may wait; the worst queue. That is its pool's objective, as the alerts take it. "
             "Without their rules, or where none of the queue started in a day: the one chosen "
-            "above.",
+            "above. Alerts wait for twice as long, and for a minute at least.",
             act="The panels below tell its queue and its tenant, and what holds tenants back.",
             unit="percentunit",
             queries=(Query(f"max({against_objective(_OLDEST)})", "wait"),),

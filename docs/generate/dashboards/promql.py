@@ -35,7 +35,8 @@ def grown_or_begun(name: str, within: str, by: str, *where: str) -> str:
 
     A series with labels is born with what was counted first, which is no growth to Prometheus:
     a pod that starts one job and goes would never have started any. Where it is new in a
-    process of which everything was seen, all of it is new; in any other it may be of long ago.
+    process of which everything was seen, all of it is new, also after the pod has gone; in any
+    other process it may be of long ago.
 
     Args:
         name: The counter's, without `_total`.
@@ -48,15 +49,16 @@ def grown_or_begun(name: str, within: str, by: str, *where: str) -> str:
 
 def _more(found: str, within: str) -> str:
     """Return by how much each series grew within a time, or with what it was born."""
-    born = f"{found} unless {found} offset {within} and on (job, instance) {_watched(within)}"
+    seen, known = f"last_over_time({found}[{within}])", f"{found} offset {within}"
+    born = f"{seen} unless {known} and on (job, instance) {_watched(within)}"
     return f"({born}) or increase({found}[{within}])"
 
 
 def _watched(within: str) -> str:
     """Return the processes that were looked at before that time, or have begun since."""
     there, began = series("fairlead_build_info"), series("process_start_time_seconds")
-    new = f"{there} and on (job, instance) {began} > time() - {_SECONDS[within]}"
-    return f"group by (job, instance) ({there} offset {within} or on (job, instance) ({new}))"
+    new = f"last_over_time({began}[{within}]) > time() - {_SECONDS[within]}"
+    return f"group by (job, instance) ({there} offset {within} or on (job, instance) {new})"
 
 
 def quantile(part: float, name: str, by: str, *where: str) -> str:
