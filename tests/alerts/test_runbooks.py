@@ -26,7 +26,8 @@ from tests.support.chart import EVERYTHING, Object, at, needs_helm, text
 from tests.support.children import register
 from tests.support.databases import cloned_database
 from tests.support.logins import as_login, login
-from tests.support.runbooks import RUNBOOKS, commands, run, words
+from tests.support.race import claim
+from tests.support.runbooks import RUNBOOKS, commands, halves, run, words
 from tests.support.schedulers import scheduling
 from tests.support.waiting import until
 
@@ -38,6 +39,7 @@ _POLICY = """
 pools: [{name: default, queues: ["*"], autoscale: {objective: 30s, max: 1}}]
 """
 _ROLES = ("fairlead_admin", "pg_read_all_stats", "pg_signal_backend")
+_RUNNING = "fairlead jobs list --state running"
 _READING = frozenset({"get", "describe", "logs"})
 _CHANGING = frozenset({"delete", "scale", "rollout", "patch"})
 _COMPONENT = re.compile(r"(app\.kubernetes\.io/component|fairlead/pool)=(\S+)")
@@ -53,8 +55,8 @@ def insert(db: Connection[TupleRow], **columns: object) -> int:
     return int(row[0])
 
 
-def make_scene(db: Connection[TupleRow], holder: Connection[TupleRow], folder: Path) -> int:
-    """Make what the commands look at and change; return the id of a job that waits."""
+def make_scene(db: Connection[TupleRow], holder: Connection[TupleRow], folder: Path) -> None:
+    """Make what the commands look at and change, but for what a worker does."""
     for _ in range(2):
         policy_store.store(db, _POLICY + f"# {_}\n")
     db.execute(
@@ -70,7 +72,6 @@ def make_scene(db: Connection[TupleRow], holder: Connection[TupleRow], folder: P
     (folder / "policy.yaml").write_text(_POLICY)
     holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
     holder.execute("SELECT count(*) FROM fairlead.jobs")
-    return insert(db)
 
 
 @pytest.fixture
@@ -84,19 +85,17 @@ def given(server: Server, tmp_path: Path) -> Iterator[Mapping[str, str]]:
         # A page ends its session.
         closing(psycopg.connect(as_login(url, other), autocommit=True)) as holder,
     ):
-        job = make_scene(db, holder, tmp_path)
+        make_scene(db, holder, tmp_path)
         worker = register(db, slots=1)
+        stuck = insert(db, queue="reports", kind="make")
         with scheduling(url):
-            until(
-                lambda: db.execute("SELECT 1 FROM fairlead.work_queue").fetchone(),
-                what="a dispatch",
-                seconds=60,
-            )
+            until(lambda: claim(db, worker), what="a job that runs", seconds=60)
             yield {
                 "URL": as_login(url, reader),
                 "QUEUE": "mail",
                 "TENANT": "acme",
-                "JOB": str(job),
+                "JOB": str(insert(db)),
+                "STUCK": str(stuck),
                 "POOL": "default",
                 "WORKER": str(worker),
                 "PID": str(holder.info.backend_pid),
@@ -131,6 +130,24 @@ def test_a_runbook_begins_with_a_command_that_looks(page: Path) -> None:
     looked, _ = diagnosis.split("## Mitigation", maxsplit=1)
     changing = re.findall(r"^kubectl (\w+)|pg_terminate|DELETE", looked, re.MULTILINE)
     assert set(changing) <= _READING
+
+
+def test_what_a_page_has_cancelled_is_a_job_that_runs() -> None:
+    """One that waits for its slot is the one that is hurt."""
+    cancelling = {
+        page.stem: command
+        for page in PAGES
+        for command in commands(page)
+        if "jobs cancel" in command
+    }
+
+    assert cancelling
+    assert {'fairlead jobs cancel "$STUCK"'} == set(cancelling.values())
+    assert [] == [
+        name
+        for name in cancelling
+        if not any(each.startswith(_RUNNING) for each in halves(name)[0])
+    ]
 
 
 def test_every_diagnosis_says_where_to_type_it() -> None:
