@@ -31,7 +31,7 @@ _WIDE = 1000
 
 _NOTE = """\
 # Written by `python -m docs.generate` from charts/fairlead/files. Other values:
-# `python -m docs.generate.alerts --help`.
+# `python -m docs.generate.alerts --help`. `--runbook-url https://…` makes links of runbooks.
 """
 
 
@@ -139,6 +139,13 @@ checkout:
 
 ```
 python -m docs.generate.alerts --late-percent 0.5 --oldest-ready-seconds 60 > rules.yaml
+```
+
+The file's `runbook_url` is a path in the repository. For a link that somebody who is called can
+follow, say where your people read `docs/runbooks` (the chart's `runbookUrl`):
+
+```
+python -m docs.generate.alerts --runbook-url https://git.example/docs/runbooks > rules.yaml
 ```
 
 * **critical** pages somebody: jobs start late, fail, or do not start. **warning** can wait for

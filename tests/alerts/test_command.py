@@ -1,6 +1,7 @@
 """`python -m docs.generate.alerts` writes a rule file, or says what it does not take."""
 
 import re
+import shlex
 import sys
 from decimal import Decimal
 
@@ -58,6 +59,26 @@ def test_it_says_in_a_sentence_what_it_does_not_take(
 
     assert 2 == left.value.code
     assert said in capsys.readouterr().err
+
+
+def test_the_page_has_a_command_that_makes_links_of_the_runbooks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each command of it runs. By default an address is a path, which nobody can click."""
+    found = re.findall(
+        r"^python -m docs\.generate\.alerts (.+) > rules\.yaml$", alerts.page(), re.MULTILINE
+    )
+    addresses = set[str]()
+    for command in found:
+        monkeypatch.setattr(sys, "argv", ["alerts", *shlex.split(command)])
+        alerts.main()
+        (group,) = yaml.safe_load(capsys.readouterr().out)["groups"]
+        addresses |= {
+            each["annotations"]["runbook_url"] for each in group["rules"] if "alert" in each
+        }
+
+    assert "docs/runbooks/FairleadNoLeader.md" in addresses
+    assert "https://git.example/docs/runbooks/FairleadNoLeader.md" in addresses
 
 
 def test_an_inhibit_rule_compares_only_what_both_alerts_have() -> None:
