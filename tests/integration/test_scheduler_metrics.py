@@ -1,5 +1,6 @@
 """The leader counts what ends where no worker is."""
 
+from fairlead_scheduler.store import read_lanes
 from tests.support.race import (
     Database,
     cancel,
@@ -72,3 +73,20 @@ def test_what_the_leader_takes_back_from_a_dead_worker_is_counted(
         rescued = replica.metrics.registry.get_sample_value("fairlead_jobs_rescued_total")
         assert 1.0 == rescued
         assert ("queued",) == places(db, job)
+
+
+def test_a_survey_ages_the_oldest_job_of_each_queue(db: Database) -> None:
+    """Whosever it is, by the database's clock; a queue without a pending one is not there."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, tenant, created_at)"
+        " SELECT 'noop', 't' || i, now() - i * interval '100 s' FROM generate_series(1, 3) i"
+    )
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, queue, run_at)"
+        " VALUES ('noop', 'later', now() + interval '1 h')"
+    )
+
+    waits = read_lanes(db).waits_us()
+
+    assert ["default"] == list(waits)
+    assert 300 <= waits["default"] / 1e6 < 330
