@@ -30,6 +30,13 @@ _OF_JOBS = 'queue="in", kind="send", instance="w1"'
             id="a new process that goes on",
         ),
         pytest.param(
+            "_x10 8x1 stale",
+            "_x10 1x1 stale",
+            "_x10 600x1 stale",
+            {"10m": 8, "12m": 8, "14m": 8, "15m": 0, "17m": None},
+            id="a process that goes after two minutes",
+        ),
+        pytest.param(
             "_x10 3x20",
             "1x30",
             "0x30",
