@@ -130,7 +130,8 @@ def _waits(row: TenantShare) -> float:
 
 def _behind(row: TenantShare) -> float:
     """Return how far it is behind; below zero: it is not."""
-    return -row.had.lag_slot_seconds or -1.0
+    behind = -row.had.lag_slot_seconds
+    return behind if behind > 0 else -1.0
 
 
 def _values(row: TenantShare | Others) -> tuple[float, ...]:
