@@ -34,6 +34,7 @@ COPY core core
 COPY worker worker
 COPY scheduler scheduler
 COPY autoscaler autoscaler
+COPY cli cli
 # The commit's time, so that the same source makes the same layer.
 ARG SOURCE_DATE_EPOCH=0
 RUN python3 -m pip --python /opt/fairlead/bin/python install --no-deps --prefix /program . \

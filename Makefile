@@ -5,6 +5,10 @@ PYTHON ?= python3
 # wait for a third of their time, so two cores have work for three. On a cluster its own default holds.
 PROCESSES := $(or $(TEST_PROCESSES),3)
 
+# Where the environment forbids bytecode, as in many container images, each of the hundreds of processes
+# that the tests start would compile all of Fairlead anew; collecting the tests alone takes twice the CPU.
+export PYTHONDONTWRITEBYTECODE :=
+
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(PROCESSES) --dist=loadgroup
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
@@ -28,11 +32,11 @@ for line in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"
 endef
 export LOWEST
 # The tests that meet every one of them.
-LOWEST_TESTS := $(addprefix tests/integration/test_,cli.py cli_bad_arguments.py client.py migrate.py \
-  parent_start.py scheduler_service.py scheduler_cron.py child_outcomes.py)
+LOWEST_TESTS := $(addprefix tests/integration/,cli/test_cli.py cli/test_bad_arguments.py core/test_client.py \
+  core/test_migrate.py worker/test_parent_start.py scheduler/test_service.py scheduler/test_cron.py worker/test_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check test-long test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
+.PHONY: help setup quick room test check test-long test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -46,9 +50,21 @@ $(READY):
 	  { echo "$(PYTHON) cannot create an environment: install its venv module (Debian: python3-venv)"; exit 2; }
 	@echo "Installing the pinned dependencies into .venv (a minute, once)"
 	@$(PIP) install --constraint constraints.txt hatchling editables
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,test]'
+	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,plot,test]'
 	@rm -f .venv/ready-*
 	@touch $@
+
+# What differs from BASE, the last commit if not said otherwise, files that git does not know included.
+CHANGED = $(shell { git diff --name-only --diff-filter=d $(or $(BASE),HEAD) -- '*.py'; git ls-files --others --exclude-standard -- '*.py'; } | sort -u)
+
+quick: setup ## check format, lint, types of what changed, unit tests: under a minute
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(if $(CHANGED),$(BIN)/mypy $(CHANGED))
+	$(BIN)/python -m pytest --numprocesses=2 --quiet $(if $(ROOM),tests/unit/$(ROOM),tests/unit)
+
+room: setup ## run one room's tests: make room ROOM=worker
+	$(PYTEST) $(or $(wildcard tests/unit/$(ROOM) tests/integration/$(ROOM)),$(error say which room: make room ROOM=core, scheduler, worker, autoscaler or cli))
 
 test: setup ## run the tests: unit, property, integration, short chaos, tidy, typing
 	$(PYTEST)
@@ -58,7 +74,7 @@ test-long: setup ## run the hot statements over a million rows, the fair order t
 
 test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well, or on SERVERS=15
 	@for version in $(or $(SERVERS),15 16); do \
-	  $(BIN)/python -c "from fairlead.dev.binaries import binaries; binaries($$version)" 2>/dev/null || \
+	  $(BIN)/python -c "from fairlead_cli.dev.binaries import binaries; binaries($$version)" 2>/dev/null || \
 	    { echo "PostgreSQL $$version is not here: skipped"; continue; }; \
 	  echo "PostgreSQL $$version:"; \
 	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet -m "not any_server" tests/integration || exit 1; \
@@ -66,7 +82,7 @@ test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well,
 
 test-lowest: ## run a part of the tests on the lowest versions that are allowed
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
-	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,test]' $$($(PYTHON) -c "$$LOWEST")
+	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plot,test]' $$($(PYTHON) -c "$$LOWEST")
 	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(PROCESSES) tests/unit $(LOWEST_TESTS)
 	rm -rf .venv-lowest
 
@@ -97,10 +113,10 @@ check-house: check-mypy
 	$(BIN)/python -m pytest --quiet tests/tidy tests/typing
 
 demo: setup ## watch a fleet analyse the Python source on this machine
-	$(BIN)/fairlead demo
+	$(BIN)/python -m examples.demo
 
 observe: setup ## watch a fleet at work in Prometheus, with its alerts, until Ctrl-C
-	@$(BIN)/python -m fairlead.demo.observe $(if $(FOR),--seconds $(FOR))
+	@$(BIN)/python -m tests.support.observed $(if $(FOR),--seconds $(FOR))
 
 dev: setup ## run a fleet on this machine: make dev APP=myapp.jobs:tasks
 	$(BIN)/fairlead dev --app $(or $(APP),$(error say which application: make dev APP=myapp.jobs:tasks))
@@ -151,10 +167,10 @@ e2e-long: setup ## the same with faults of two minutes, jobs of one, and a hundr
 
 constraints: ## pin the newest allowed versions anew
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins
-	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' editables '.[dev,test,image]'
+	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' editables '.[dev,plot,test,image]'
 	{ sed -n '/^#/p' constraints.txt; .venv-pins/bin/python -m pip freeze --exclude fairlead | LC_ALL=C sort -f; } > constraints.new
 	mv constraints.new constraints.txt && rm -rf .venv-pins
 
 clean: ## remove the environment and every cache (not the data of fairlead dev)
 	rm -rf .venv .venv-* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
-	find core worker scheduler autoscaler tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find core worker scheduler autoscaler cli tests bench examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,1 +1,1 @@
-"""Benchmarks of Fairlead beside other PostgreSQL queues, as ratios measured in one run."""
+"""Benchmarks of Fairlead against other PostgreSQL queues, as ratios measured in one run."""

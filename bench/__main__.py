@@ -58,14 +58,14 @@ _SCENARIOS: dict[str, Callable[[Context], Outcome]] = {
 }
 _OTHERS_SHARE_MAX = 0.05
 _OTHERS_SECONDS_LOWEST = 1.0
-"""Of a shorter time nothing is said: a tick of the CPU's clock would be a large part of it."""
+"""Shorter measurements get no warning: one tick of the CPU clock would be too large a part."""
 _TENANTS_MAX = 100_000
 _WITH_PEERS = ("P1", "P2", "P4", "P7")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What the command line asks for."""
+    """The parsed command line."""
 
     form: str
     scenarios: tuple[str, ...]
@@ -88,7 +88,7 @@ def _scenarios(text: str) -> tuple[str, ...]:
 
 
 def _policy(path: str) -> tuple[str, str]:
-    """Return a policy's name, which is that of its file, and the document."""
+    """Return a policy's name, which is its file's, and the document."""
     try:
         document = Path(path).read_text("utf-8")
         parse(document)
@@ -104,7 +104,7 @@ def _tenants(text: str) -> int:
 
 
 def arguments(argv: Sequence[str] | None) -> Arguments:
-    """Return what the command line asks for; exits with 2 and a sentence for a bad one."""
+    """Parse the command line; for an invalid one print a sentence and exit with code 2."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("form", nargs="?", default="quick", choices=("quick", "long", "tune"))
     parser.add_argument("--only", type=_scenarios, default=(), help="such as P1,P4")
@@ -157,12 +157,12 @@ def _context(server: Server, given: Arguments, python: Path) -> Context:
 
 
 def _others_cpu_seconds() -> float:
-    """Return the CPU seconds of everything on the machine that this run did not start."""
+    """Return the CPU seconds of all processes on the machine that this run did not start."""
     return machine_cpu_seconds() - tree_cpu_seconds(os.getpid())
 
 
 def doubts(others_cpu_seconds: float, seconds: float, processors: int) -> tuple[str, ...]:
-    """Say so if other programs had a part of the machine that matters, within a time."""
+    """Return a warning if other programs used too much of the machine within a time."""
     if seconds < _OTHERS_SECONDS_LOWEST:
         return ()
     share = others_cpu_seconds / seconds / processors
@@ -216,12 +216,12 @@ def _run(given: Arguments) -> int:
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    """End like an interruption does, so that everything started is stopped on the way out."""
+    """Exit as on an interruption, so that every started process is stopped."""
     raise SystemExit(128 + number)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return the exit code."""
+    """Run the benchmark and return the exit code."""
     given = arguments(argv)
     signal.signal(signal.SIGTERM, _leave)
     if given.form != "tune":

@@ -18,18 +18,18 @@ from bench.outcome import Figure, Outcome
 
 FOLDER = Path(__file__).resolve().parent / "budgets"
 UNDER = FOLDER / "under-policy"
-"""What was observed with a policy in force, a file for each policy and scenario."""
+"""Observations with a policy in force, a file for each policy and scenario."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """What a figure must reach; exactly one of the two is given."""
+    """A bar for a figure; exactly one of the two bounds is given."""
 
     at_least: float | None
     at_most: float | None
 
     def met(self, value: float) -> bool:
-        """Say whether the value reaches the bar."""
+        """Return whether the value reaches the bar."""
         if self.at_least is not None:
             return value >= self.at_least
         assert self.at_most is not None
@@ -61,7 +61,7 @@ class On:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Under:
-    """The policy in force by the name of its file, and how many tenants' jobs were played."""
+    """The policy in force by its file's name, and the number of tenants."""
 
     policy: str
     tenants: int
@@ -106,7 +106,7 @@ def _observed_line(figure: Figure) -> str:
 def record(outcomes: Sequence[Outcome], on: On, under: Under | None = None) -> None:
     """Rewrite the observed part of each outcome's budget file; the bars stay as they are.
 
-    What was observed under a policy goes into a file of its own; its bars are the same.
+    Observations under a policy go into a file of their own, with the same bars.
     """
     for outcome in outcomes:
         path = FOLDER / f"{outcome.scenario}.toml"

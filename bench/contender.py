@@ -1,4 +1,4 @@
-"""What the harness asks of every contender: tables, jobs in, workers, and when it is done."""
+"""What the harness needs of every contender: tables, jobs, workers, and when it is done."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Settings = Mapping[str, int | float | str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """Running workers with what else they need, and the probes that their handlers fill."""
+    """Running workers and their helpers, and the probes that their handlers fill."""
 
     children: tuple[Child, ...]
     probes: ProbeFolder
@@ -43,7 +43,7 @@ class Contender(Protocol):
 
     @property
     def unfinished(self) -> str:
-        """Return a query that says whether any job is unfinished."""
+        """Return a query for whether any job is unfinished."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class Contender(Protocol):
         ...
 
     def start(self, dsn: str, *, workers: int, folder: Path, stamps: bool) -> Fleet:
-        """Start `workers` worker processes; with `stamps`, handlers leave their start times."""
+        """Start `workers` worker processes; with `stamps`, handlers record when they start."""
         ...
 
     def ping(self, dsn: str, jobs: int, interval_seconds: float) -> tuple[int, ...]:

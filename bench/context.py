@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bench.contender import Contender, PeerContender
@@ -14,9 +14,9 @@ from bench.server import Server
 
 DrainRound = dict[str, Drain]
 _DRAIN_ROUNDS_QUICK, _DRAIN_ROUNDS_LONG = {1: 2, 2: 3}, 7
-"""By workers: with one of them the ratio is so far from its bar that two rounds tell."""
+"""By workers: with one of them the ratio is so far from its bar that two rounds suffice."""
 _IN_EVERY_ROUND = ("fairlead", "pgqueuer")
-"""The others are so far behind that one round of the quick form tells."""
+"""The other contenders are so far behind that one round of the quick form suffices."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Context:
     def drains(self, workers: int) -> list[DrainRound]:
         """Drain every contender in rounds, taking turns; a repeat returns the same.
 
-        P1 and P7 look at the same rounds, since both are about one worker's drain.
+        P1 and P7 use the same rounds, since both measure one worker's drain.
         """
         if workers not in self._drains:
             rounds = self.rounds(_DRAIN_ROUNDS_QUICK[workers], _DRAIN_ROUNDS_LONG)
@@ -65,7 +65,7 @@ class Context:
         return self._drains[workers]
 
     def _drained_in(self, turn: int) -> list[Contender]:
-        """Return who takes part in a round: in the quick form's later ones, only some."""
+        """Return the contenders of a round; the quick form's later rounds have only some."""
         everyone: tuple[Contender, ...] = (*self.contenders, TWO_STAGE)
         if self.long or turn == 0:
             return list(everyone)
@@ -81,6 +81,3 @@ class Context:
 def say(text: str) -> None:
     """Print one line of progress at once."""
     print(text, flush=True)
-
-
-Scenario = Callable[[Context], "object"]

@@ -1,9 +1,9 @@
 """Buffers per dispatched job of the scheduler's statements, by EXPLAIN (ANALYZE, BUFFERS).
 
-Both are explained with parameters that the scheduler itself has sent, which the server's log
-gives: how many heads it asks of how many lanes, and how far apart the jobs lie that it picks,
-are its decisions and decide the cost. What it has dispatched is explained in a copy of the
-database from before. Everything is rolled back.
+Both statements are explained with parameters that the scheduler sent, read from the server's
+log: how many heads it requests of how many lanes, and how far apart the selected jobs are,
+decide the cost. Dispatches are explained in a copy of the database taken before them.
+Everything is rolled back.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ import psycopg
 
 from bench import statement_log
 from bench.server import Server
-from fairlead import sql
+from fairlead.db import statements
 
-_PACKAGE = "fairlead_scheduler"
+_PACKAGE = "fairlead_scheduler.loop"
 _SAMPLES_MAX = 20
 _NAMED = re.compile(rb"%\((\w+)\)s")
 
 
 def _named(name: str, literals: Sequence[str]) -> dict[bytes, str]:
-    """Return literals, which come in the order of the parameters' first use, by their names."""
-    names = dict.fromkeys(_NAMED.findall(sql.load(_PACKAGE, name)))
+    """Return literals by name; they come in the order of the parameters' first use."""
+    names = dict.fromkeys(_NAMED.findall(statements.load(_PACKAGE, name)))
     return dict(zip(names, literals, strict=True))
 
 
 def _with_literals(name: str, literals: Sequence[str]) -> bytes:
     """Put literals into a statement."""
-    query, values = sql.load(_PACKAGE, name), _named(name, literals)
+    query, values = statements.load(_PACKAGE, name), _named(name, literals)
     return _NAMED.sub(lambda found: values[found[1]].encode(), query).replace(b"%%", b"%")
 
 
@@ -53,7 +53,7 @@ def _heads(connection: psycopg.Connection, query: bytes) -> int:
 
 
 def select_buffers(connection: psycopg.Connection, sent: Sequence[Sequence[str]]) -> float:
-    """Return buffers per job of the refills that the scheduler sent, on average."""
+    """Return the mean buffers per job of the refills that the scheduler sent."""
     buffers = heads = 0
     for literals in sent[-_SAMPLES_MAX:]:
         query = _with_literals("refill", literals)
@@ -65,9 +65,9 @@ def select_buffers(connection: psycopg.Connection, sent: Sequence[Sequence[str]]
 
 
 def dispatch_buffers(connection: psycopg.Connection, sent: Sequence[Sequence[str]]) -> float:
-    """Return buffers per job of the dispatches that the scheduler sent, on average.
+    """Return the mean buffers per job of the dispatches that the scheduler sent.
 
-    The database is one from before, under the epoch that sent them.
+    The database is a copy from before, under the epoch that sent them.
     """
     buffers = jobs = 0
     for literals in sent[-_SAMPLES_MAX:]:
@@ -87,8 +87,8 @@ def scheduler_buffers(
 ) -> dict[str, float]:
     """Return buffers per job of the statements that select and that dispatch.
 
-    `first` is where the server's log stood before the scheduler's parameters were logged, and
-    `before` a copy of the database from then.
+    `first` is the position of the server's log before the scheduler's parameters were logged,
+    and `before` a copy of the database from then.
     """
     last = statement_log.position(server)
     refills = statement_log.parameters(server.log, first, last, "refill")

@@ -1,4 +1,4 @@
-"""Fairlead as a contender: its public commands, its SQL, and nothing from inside."""
+"""Fairlead as a contender: its public commands and its SQL, no internals."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from bench.contender import Fleet, Settings
 from bench.machine import ROOT
 from bench.probe import FOLDER_VARIABLE, ProbeFolder
 from bench.processes import Child, start
-from fairlead import policy_store
-from fairlead.migrate import migrate
+from fairlead import policy_storage
+from fairlead.db.migrate import migrate
 
 _COMMANDS = Path(sys.executable).parent
 SCHEDULER = (str(_COMMANDS / "fairlead-scheduler"),)
 WORKER = (str(_COMMANDS / "fairlead-worker"),)
 _ROOMS = (ROOT / room for room in ("bench/app", ".", "core", "worker", "scheduler"))
 PYTHONPATH = os.pathsep.join(map(str, _ROOMS))
-"""This checkout is what is measured, whichever one the environment was made from."""
+"""This checkout is measured, whichever one the environment was made from."""
 APP = "bench_app:tasks"
 INSERT = "insert into fairlead.jobs (kind, payload) select 'bench', unnest(%s::jsonb[])"
 _INSERT_OF_TENANTS = (
@@ -35,19 +35,19 @@ INSERT_STAMPED = INSERT.replace("'bench'", "'stamp'")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairleadContender:
-    """The scheduler and one worker with as many handler processes as are asked for."""
+    """The scheduler and one worker with the requested number of handler processes."""
 
     name: str = "fairlead"
     drain_jobs: int = 80_000
     unfinished: str = "select exists (select from fairlead.jobs)"
     settings: Settings = field(default_factory=lambda: {"concurrency": 200})
     policy: str = ""
-    """The document in force; without one everybody has the same weight and no limit."""
+    """The document in force; without one all tenants have equal weights and no limit."""
     tenants: int = 1
-    """Whose jobs are enqueued: of the tenant without a name, or of so many at random."""
+    """Number of tenants, chosen at random for each job; 1: no tenant."""
     scheduler: tuple[str, ...] = SCHEDULER
     worker: tuple[str, ...] = WORKER
-    """The commands of the two, with flags of their own."""
+    """The commands of the two, with their flags."""
 
     @property
     def insert(self) -> str:
@@ -61,7 +61,7 @@ class FairleadContender:
         with psycopg.connect(dsn, autocommit=True) as connection:
             migrate(connection)
             if self.policy:
-                policy_store.store(connection, self.policy, author="bench")
+                policy_storage.store(connection, self.policy, author="bench")
 
     def enqueue(self, dsn: str, jobs: int, batch: int) -> float:
         """Insert rows, as any application would."""
@@ -80,7 +80,7 @@ class FairleadContender:
     def start_scheduler(
         self, dsn: str, folder: Path, command: Sequence[str] = SCHEDULER
     ) -> Child:
-        """Start one scheduler, or what is to lead in its place."""
+        """Start one scheduler, or the program that is to lead in its place."""
         return self._start("scheduler", list(command), dsn, folder)
 
     def start_worker(

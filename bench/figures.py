@@ -23,11 +23,6 @@ class Spread:
     highest: float
     rounds: int
 
-    @property
-    def relative(self) -> float:
-        """Return (highest - lowest) / median, or 0 for a median of 0."""
-        return (self.highest - self.lowest) / self.median if self.median else 0.0
-
 
 def spread(values: Sequence[float]) -> Spread:
     """Summarise one figure over its rounds; `values` must not be empty."""

@@ -1,4 +1,4 @@
-"""What P8 tells beside the scheduler's CPU time: the least that it could be, and its parts."""
+"""P8's context for the scheduler's CPU time: a lower bound, and the time of each step."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WARM_JOBS = 20_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split:
-    """Where a scheduler's CPU time went, in µs per job."""
+    """The scheduler's CPU time by step, in µs per job."""
 
     by_step: dict[str, float]
     whole_us: float
@@ -26,7 +26,7 @@ class Split:
 
 
 def bare_us(context: Context, dsn: str, seconds: float) -> float:
-    """Let the least dispatcher lead in the scheduler's place; return its CPU in µs per job."""
+    """Let the minimal dispatcher lead in the scheduler's place; return its CPU in µs/job."""
     with live.running(context.fairlead, dsn, scheduler=BARE) as running:
         live.warm_up(running, _WARM_JOBS_BARE)
         window = live.watch(running, seconds)
@@ -38,7 +38,7 @@ def bare_us(context: Context, dsn: str, seconds: float) -> float:
 
 
 def split(context: Context, dsn: str, seconds: float) -> Split:
-    """Run a scheduler with clocks at its steps, and see what each takes."""
+    """Run a scheduler with clocks at its steps, and measure each step."""
     with live.running(context.fairlead, dsn, scheduler=_WITH_CLOCKS) as running:
         live.warm_up(running, _WARM_JOBS)
         clocks, pid = steps.Clocks(running.probes.path), running.scheduler.pid
@@ -48,8 +48,8 @@ def split(context: Context, dsn: str, seconds: float) -> Split:
     parts = steps.split(before, after, window.scheduler_cpu_seconds)
     per_job = 1e6 / max(1, window.jobs)
     by_step = {key: spent * per_job for key, spent in parts.items()}
-    told = ", ".join(f"{steps.LABELS[key]} {us:.2f}" for key, us in by_step.items())
-    say(f"  the scheduler's CPU by step, us/job: {told}")
+    by_label = ", ".join(f"{steps.LABELS[key]} {us:.2f}" for key, us in by_step.items())
+    say(f"  the scheduler's CPU by step, us/job: {by_label}")
     return Split(
         by_step=by_step,
         whole_us=window.scheduler_us_per_job,

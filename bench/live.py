@@ -1,4 +1,4 @@
-"""Fairlead running under a steady load, and windows in which it is watched."""
+"""Fairlead under a steady load, and measured intervals of it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Live:
 
     @property
     def children(self) -> tuple[Child, ...]:
-        """Return the processes to watch."""
+        """Return the processes to check."""
         return (self.scheduler, self.worker)
 
     def worker_pids(self) -> tuple[int, ...]:
@@ -40,7 +40,7 @@ class Live:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """What happened in some seconds of load."""
+    """Counts of some seconds of load."""
 
     seconds: float
     jobs: int
@@ -92,7 +92,7 @@ def running(
 
 @contextlib.contextmanager
 def feeding(live: Live, *, backlog: int) -> Generator[Child]:
-    """Keep `backlog` jobs waiting, beside those that waited before."""
+    """Keep `backlog` jobs waiting, in addition to those that waited before."""
     feeder = plain_sql.feed(
         live.dsn, live.insert, backlog=backlog, probes=live.probes.path, folder=live.folder
     )

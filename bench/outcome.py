@@ -12,7 +12,7 @@ Row = Mapping[str, float | int | str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One measured value; whether it has a bar stands in the scenario's budget file."""
+    """One measured value; its bar, if any, is in the scenario's budget file."""
 
     key: str
     label: str
@@ -22,7 +22,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What one scenario measured; `rows` keep every round for later questions."""
+    """The measurements of one scenario; `rows` keep every round."""
 
     scenario: str
     figures: tuple[Figure, ...]
@@ -31,10 +31,10 @@ class Outcome:
 
 
 def figure(key: str, label: str, unit: str, values: Sequence[float]) -> Figure:
-    """Make a figure from its rounds; the median is what counts."""
+    """Return a figure from its rounds: their median."""
     return Figure(key=key, label=label, unit=unit, value=spread(values))
 
 
 def ratio(key: str, label: str, value: Spread) -> Figure:
-    """Make a figure from paired ratios."""
+    """Return a figure from paired ratios."""
     return Figure(key=key, label=label, unit="x", value=value)

@@ -45,7 +45,7 @@ def _candidates() -> list[Path]:
 def interpreter() -> Path:
     """Return an interpreter that all peers run on; BrokenRunError if the machine has none.
 
-    The lowest version that serves is taken, so that the peers stay near Fairlead's own.
+    The lowest suitable version is taken, so that the peers stay near Fairlead's own.
     """
     known = {path: version for path in _candidates() if (version := _version(path))}
     fitting = sorted(

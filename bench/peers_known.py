@@ -1,4 +1,4 @@
-"""Which peers there are, how much each drains in a few seconds, and its tuned settings."""
+"""The peers, how many jobs each drains in a few seconds, and its tuned settings."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a handler leaves behind: a count and start times in a memory-mapped file.
+"""What a handler records: a count and start times in a memory-mapped file.
 
-A handler that reported through the database or a pipe would be measured with its report.
-Two stores into a mapped page cost well under a microsecond, are the same for every
-contender, and can be read by the harness at any moment without disturbing anybody.
-Times are CLOCK_MONOTONIC in nanoseconds, which all processes of one machine share.
-Only the standard library is used: the peers' environments import this module too.
+A handler that reported through the database or a pipe would be measured with its report. Two
+stores into a mapped page cost well under a microsecond, are the same for every contender, and
+can be read by the harness at any moment without disturbing a process. Times are CLOCK_MONOTONIC
+in nanoseconds, which all processes of one machine share. Only the standard library is used: the
+peers' environments import this module too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Probe:
         return cls(Path(os.environ[FOLDER_VARIABLE]))
 
     def started(self) -> None:
-        """Count one handler start; the first one also leaves its time."""
+        """Count one handler start; the first one also records its time."""
         cells = self._cells
         cells[_COUNT] += 1
         if not cells[_FIRST_START]:
@@ -60,7 +60,7 @@ class ProbeFolder:
     """The harness's view of all probes of one fleet."""
 
     def __init__(self, path: Path) -> None:
-        """Watch `path`; probes may appear in it at any time."""
+        """Read the probes in `path`; they may appear at any time."""
         self.path = path
         path.mkdir(parents=True, exist_ok=True)
         path.chmod(0o777)

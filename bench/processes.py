@@ -185,7 +185,7 @@ def tree_cpu_seconds(pid: int) -> float:
     """Return the CPU seconds of a process, its live descendants and those it has reaped.
 
     The ticks are added up, not the seconds: a sum of fractions of a second comes out smaller
-    by a rounding when a process's ticks move to whoever reaps it.
+    by a rounding when a process's ticks move to the process that reaps it.
     """
     ticks = sum(_cpu_ticks(each) for each in descendants(pid))
     return ticks / _TICKS_PER_SECOND

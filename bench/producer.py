@@ -79,7 +79,7 @@ def feed(dsn: str, insert: str, backlog: int, batch: int, probes: Path) -> None:
 
 
 def main() -> None:
-    """Read the command line and do what it says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=("enqueue", "ping", "feed"))
     parser.add_argument("--dsn", required=True)

@@ -1,4 +1,4 @@
-"""Show the figures beside their bars, and write everything that was measured as JSON."""
+"""Print the figures with their bars, and write everything that was measured as JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STYLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """The conditions of a run, beside its outcomes."""
+    """The conditions of a run, and its outcomes."""
 
     form: str
     seed: int
@@ -39,7 +39,7 @@ class Run:
 
 
 def number(value: float) -> str:
-    """Return a figure with as many digits as it is worth."""
+    """Return a figure with its significant digits."""
     if abs(value) >= 1000:
         return f"{value:,.0f}"
     return f"{value:.1f}" if abs(value) >= 100 else f"{value:.2f}"
@@ -51,7 +51,7 @@ def _span(value: Spread) -> str:
     return f"{number(value.lowest)} .. {number(value.highest)}"
 
 
-def _verdict(bar: Bar | None, goal: Bar | None, value: float) -> tuple[str, str]:
+def _result(bar: Bar | None, goal: Bar | None, value: float) -> tuple[str, str]:
     if bar is not None and not bar.met(value):
         return bar.text(), "missed"
     if goal is not None:
@@ -71,17 +71,17 @@ def missed(outcomes: Sequence[Outcome]) -> tuple[str, ...]:
 
 
 def _add(table: Table, budget: Budget, figure: Figure, first: str) -> None:
-    bar, verdict = _verdict(
+    bar, result = _result(
         budget.bars.get(figure.key), budget.goals.get(figure.key), figure.value.median
     )
-    style = _STYLES.get(verdict, "")
+    style = _STYLES.get(result, "")
     table.add_row(
         first,
         figure.label,
         bar,
         f"{number(figure.value.median)} {figure.unit}",
         _span(figure.value),
-        f"[{style}]{verdict}[/]" if style else "",
+        f"[{style}]{result}[/]" if style else "",
     )
 
 
@@ -89,7 +89,7 @@ def show(outcomes: Sequence[Outcome], run: Run) -> None:
     """Print one table of all figures, those with bars first in each scenario."""
     console = Console(width=None if Console().is_terminal else 120)
     table = Table(title=f"Fairlead's bars, {run.form} form, seed {run.seed}")
-    for column in ("", "figure", "bar", "measured", "spread", "verdict"):
+    for column in ("", "figure", "bar", "measured", "spread", "result"):
         table.add_column(column, justify="right" if column in {"bar", "measured"} else "left")
     for outcome in outcomes:
         budget = budgets.load(outcome.scenario)

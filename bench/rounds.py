@@ -55,7 +55,7 @@ def template(server: Server, contender: Contender) -> str:
 def _finish(
     server: Server, contender: Contender, database: str, fleet: Fleet, jobs: int
 ) -> int:
-    """Wait until every job was started and nothing is unfinished; return that moment."""
+    """Wait until every job has started and none is unfinished; return that moment."""
     count = fleet.probes.count
     wait_until(
         f"{contender.name} starts {jobs} jobs",
@@ -82,7 +82,7 @@ def _cpu(server: Server, fleet: Fleet) -> tuple[float, float]:
 def _cpu_at_first_start(
     server: Server, contender: Contender, fleet: Fleet
 ) -> tuple[float, float]:
-    """Wait for the first handler, so that the programs' own start is not counted."""
+    """Wait for the first handler, so that the start of the programs is not counted."""
     wait_until(
         f"{contender.name} starts its first job",
         lambda: fleet.probes.count() > 0,

@@ -18,7 +18,7 @@ import psycopg
 from psycopg import sql
 
 from bench.processes import descendants, task_cpu_seconds, tree_cpu_seconds
-from fairlead.dev import postgres
+from fairlead_cli.dev import postgres
 
 SETTINGS = {
     "shared_buffers": "1GB",
@@ -42,7 +42,7 @@ class Server:
     """A running server; use it through `running()`."""
 
     def __init__(self, own: postgres.Server) -> None:
-        """Hold a server that is started."""
+        """Wrap a server that is started."""
         self._own = own
         self.version = str(self.value("show server_version"))
 
@@ -67,7 +67,7 @@ class Server:
             connection.execute(statement.encode())
 
     def create_database(self, name: str, template: str = "template0") -> str:
-        """Create a database anew from a template, dropping an old one; return its URL."""
+        """Create a database from a template, replacing an old one; return its URL."""
         self.drop_database(name)
         with self.connect() as connection:
             connection.execute(
@@ -78,7 +78,7 @@ class Server:
         return self.dsn(name)
 
     def drop_database(self, name: str) -> None:
-        """Drop a database with whoever is still connected; a repeat does nothing."""
+        """Drop a database and disconnect its clients; a repeat does nothing."""
         with self.connect() as connection:
             connection.execute(
                 sql.SQL("drop database if exists {} with (force)").format(sql.Identifier(name))
@@ -89,7 +89,7 @@ class Server:
         self.execute("checkpoint")
 
     def wal_bytes(self) -> int:
-        """Return how many bytes of WAL were ever written."""
+        """Return the number of bytes of WAL ever written."""
         return int(str(self.value("select pg_current_wal_insert_lsn() - '0/0'::pg_lsn")))
 
     def cpu_seconds(self) -> float:

@@ -1,8 +1,8 @@
-"""How long statements took, read from the server's own log.
+"""Durations of statements, read from the server's own log.
 
 `log_min_duration_statement = 0` on one database makes PostgreSQL write each statement with its
-duration. Fairlead's statements begin with a comment that names them, so durations can be told
-apart without asking any process of Fairlead for its own opinion.
+duration. Fairlead's statements begin with a comment that names them, so the log attributes
+durations without asking Fairlead's processes.
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from bench.server import Server
 
 _LINE = re.compile(
     rb"\[(\d+)\] [^\n]*?duration: ([0-9.]+) ms +(parse|bind|execute) [^:\n]*: "
-    rb"/\* (\w+): (\w+) \*/"
+    rb"/\* ([\w.]+): (\w+) \*/"
 )
 _EXECUTED = re.compile(
     rb"\[\d+\] ([^\n]*?) ?LOG: +duration: [0-9.]+ ms +(?:execute|statement|fastpath)"
 )
 _PARAMETERS = re.compile(
-    rb"execute [^:\n]*: /\* \w+: (\w+) \*/(?:(?!duration:).)*?Parameters: ([^\n]*)\n", re.DOTALL
+    rb"execute [^:\n]*: /\* [\w.]+: (\w+) \*/(?:(?!duration:).)*?Parameters: ([^\n]*)\n",
+    re.DOTALL,
 )
 _VALUE = re.compile(r"\$\d+ = (NULL|'(?:[^']|'')*')")
 
@@ -44,7 +45,7 @@ class Durations:
 
 
 def switch_on(server: Server, database: str, *, with_parameters: bool = False) -> None:
-    """Have every statement of new sessions in this database logged with its duration."""
+    """Log every statement of new sessions in this database with its duration."""
     settings = {
         "log_min_duration_statement": "0",
         "log_parameter_max_length": "-1" if with_parameters else "0",
@@ -54,12 +55,12 @@ def switch_on(server: Server, database: str, *, with_parameters: bool = False) -
 
 
 def switch_off(server: Server, database: str) -> None:
-    """Let new sessions of this database log as the server does."""
+    """Restore the server's logging for new sessions of this database."""
     server.execute(f"alter database {database} reset all")
 
 
 def switch_all_on(server: Server, *, with_parameters: bool = False) -> None:
-    """Have every statement logged, also in sessions that there are: from their next one on."""
+    """Log every statement, also of existing sessions, from their next one on."""
     server.execute("alter system set log_min_duration_statement = 0")
     length = "-1" if with_parameters else "0"
     server.execute(f"alter system set log_parameter_max_length = {length}")
@@ -67,7 +68,7 @@ def switch_all_on(server: Server, *, with_parameters: bool = False) -> None:
 
 
 def switch_all_off(server: Server) -> None:
-    """Log as before; a repeat changes nothing."""
+    """Restore the logging; a repeat changes nothing."""
     server.execute("alter system reset log_min_duration_statement")
     server.execute("alter system reset log_parameter_max_length")
     server.execute("select pg_reload_conf()")
@@ -87,7 +88,8 @@ def _text(log: Path, first: int, last: int) -> bytes:
 def read(log: Path, first: int, last: int) -> Durations:
     """Read the durations between two positions.
 
-    The extended protocol logs parse, bind (which plans) and execute apart; they are added up.
+    The extended protocol logs parse, bind (which plans) and execute separately; they are added
+    up.
     """
     found: dict[str, list[float]] = defaultdict(list)
     prepared: dict[bytes, float] = defaultdict(float)

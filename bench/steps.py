@@ -1,10 +1,10 @@
-"""Where a leader's CPU time goes: the scheduler as it is, with a clock at each of its steps.
+"""A leader's CPU time by step: the unchanged scheduler with a clock at each of its steps.
 
-`python -m bench.steps` runs `fairlead-scheduler` with a few of its methods wrapped, which sum
-the CPU time of their thread into a memory-mapped file. A round takes some hundred jobs and
-passes ten such clocks, so they cost a hundredth of a microsecond per job. What is told is of a
-live leader, with the driver, beside a server and a worker that have used the processor's
-caches: not of its code alone in a loop.
+`python -m bench.steps` runs `fairlead-scheduler` with a few of its methods wrapped, which add
+the CPU time of their thread to a memory-mapped file. A round takes some hundred jobs and passes
+ten such clocks, so they cost a hundredth of a microsecond per job. The figures are those of a
+live leader, with the driver, next to a server and a worker that compete for the processor's
+caches, not of its code alone in a loop.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import NamedTuple, ParamSpec, TypeVar
 
 from bench.probe import FOLDER_VARIABLE
 from fairlead_scheduler import main as scheduler
-from fairlead_scheduler.knowledge import Knowledge
-from fairlead_scheduler.loop import Loop
-from fairlead_scheduler.reporter import Reporter
-from fairlead_scheduler.store import Store
+from fairlead_scheduler.loop.loop import Loop
+from fairlead_scheduler.loop.state import LeaderState
+from fairlead_scheduler.loop.store import LoopStore
+from fairlead_scheduler.report.builder import ReportBuilder
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -35,19 +35,19 @@ class Step(NamedTuple):
     key: str
     label: str
     owner: type
-    door: str
+    method: str
 
 
 STEPS = (
-    Step("ask", "say what to read", Knowledge, "ask"),
-    Step("look", "read it", Store, "look"),
-    Step("learn", "take it in", Knowledge, "learn"),
-    Step("plan", "plan", Knowledge, "plan"),
-    Step("dispatch", "send the jobs", Store, "dispatch"),
-    Step("dispatched", "note what went", Knowledge, "dispatched"),
-    Step("report", "report", Reporter, "step"),
+    Step("ask", "choose what to read", LeaderState, "next_read"),
+    Step("observe", "read it", LoopStore, "observe"),
+    Step("learn", "take it in", LeaderState, "learn"),
+    Step("plan", "plan", LeaderState, "plan"),
+    Step("dispatch", "send the jobs", LoopStore, "dispatch"),
+    Step("dispatched", "note what went", LeaderState, "dispatched"),
+    Step("report", "report", ReportBuilder, "step"),
 )
-"""None of them contains another; each is done by the loop's thread."""
+"""No step contains another; each runs on the loop's thread."""
 _ROUND = Step("round", "a round", Loop, "step")
 _TIMED = (*STEPS, _ROUND)
 _FILE_BYTES = 8 * len(_TIMED)
@@ -59,14 +59,14 @@ def _mapped(folder: Path, access: int) -> memoryview:
         return memoryview(mmap.mmap(file.fileno(), _FILE_BYTES, access=access)).cast("q")
 
 
-def timed(cells: memoryview, place: int, door: Callable[P, R]) -> Callable[P, R]:
-    """Return `door` with the CPU time of its thread added to a cell, in nanoseconds."""
+def timed(cells: memoryview, place: int, method: Callable[P, R]) -> Callable[P, R]:
+    """Return `method` wrapped to add its thread's CPU time to a cell, in nanoseconds."""
 
-    @wraps(door)
+    @wraps(method)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         begun = thread_time_ns()
         try:
-            return door(*args, **kwargs)
+            return method(*args, **kwargs)
         finally:
             cells[place] += thread_time_ns() - begun
 
@@ -74,18 +74,18 @@ def timed(cells: memoryview, place: int, door: Callable[P, R]) -> Callable[P, R]
 
 
 def put_clocks(folder: Path) -> None:
-    """Have every step of this process's schedulers counted in a file of this folder."""
+    """Count every step of this process's schedulers in a file of this folder."""
     begun = folder / f"{FILE}.new"
     begun.write_bytes(bytes(_FILE_BYTES))
     begun.rename(folder / FILE)
     cells = _mapped(folder, mmap.ACCESS_WRITE)
     for place, step in enumerate(_TIMED):
-        door: Callable[..., object] = getattr(step.owner, step.door)
-        setattr(step.owner, step.door, timed(cells, place, door))
+        method: Callable[..., object] = getattr(step.owner, step.method)
+        setattr(step.owner, step.method, timed(cells, place, method))
 
 
 class Clocks:
-    """The harness's view of the clocks; they must have been put."""
+    """The harness's view of the clocks; `put_clocks` must have run."""
 
     def __init__(self, folder: Path) -> None:
         """Read the clocks of this folder."""
@@ -99,23 +99,23 @@ class Clocks:
 def split(
     before: dict[str, float], after: dict[str, float], whole_seconds: float
 ) -> dict[str, float]:
-    """Return what each step took of the CPU seconds of a process.
+    """Return the CPU seconds of each step, out of those of a process.
 
-    What a round does beside the steps, and the process beside its rounds, are steps too.
+    The rest of a round, and the rest of the process, are steps too.
     """
     spent = {key: after[key] - before[key] for key in after}
     rounds = spent.pop(_ROUND.key)
     return {
         **spent,
         "rest": rounds - sum(spent.values()),
-        "beside": whole_seconds - rounds,
+        "others": whole_seconds - rounds,
     }
 
 
 LABELS = {
     **{step.key: step.label for step in STEPS},
     "rest": "the rest of a round",
-    "beside": "rests, sweeps and renewals",
+    "others": "rests, sweeps and renewals",
 }
 """What `split` returns, in words."""
 

@@ -1,7 +1,7 @@
 """Find each peer's best settings by a tiny search, and record what was tried.
 
 A peer must not look slow because of a knob. All settings of a grid are drained in turns, a few
-rounds of one worker each, and the best median wins. Rates and machine are written beside the
+rounds of one worker each, and the best median wins. Rates and machine are recorded with the
 winner, so that a reader can see how flat the optimum is.
 """
 
@@ -32,7 +32,7 @@ _GRIDS: dict[str, dict[str, tuple[int | float, ...]]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """One setting, the rates that it reached (jobs per second) and all CPU (µs per job)."""
+    """One setting, its rates (jobs per second) and all CPU (µs per job)."""
 
     settings: Settings
     rates: tuple[float, ...]
@@ -40,7 +40,7 @@ class Trial:
 
     @property
     def median(self) -> float:
-        """Return the middle rate."""
+        """Return the median rate."""
         return spread(self.rates).median
 
 

@@ -14,8 +14,8 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.dev.postgres import Server
-from fairlead.migrate import migrate
+from fairlead.db.migrate import migrate
+from fairlead_cli.dev.postgres import Server
 from tests.support.databases import (
     FAST,
     cloned_database,
@@ -28,7 +28,7 @@ from tests.support.logins import LogIn, as_login, login
 
 T = TypeVar("T")
 
-# Nobody's shell decides what a test sees; FAIRLEAD_TEST_* is how a person talks to the tests.
+# A test ignores the variables of the shell, except FAIRLEAD_TEST_*, which configure the tests.
 for _name in list(os.environ):
     if _name.startswith(("FAIRLEAD_", "OTEL_", "PG")) and not _name.startswith(
         "FAIRLEAD_TEST_"
@@ -83,7 +83,7 @@ class Background(Protocol):
 
 @pytest.fixture(scope="session")
 def server() -> Iterator[Server]:
-    """Yield this test process's server, which holds the template; nobody stops or kills it."""
+    """Yield this test process's server, which holds the template; no test stops or kills it."""
     with running_server(FAST, within=fast_folder()) as running:
         make_template(running)
         yield running

@@ -1,40 +1,40 @@
-"""A thread that ends by an error ends the process, in order; without it nobody would notice.
+"""An unexpected error that ends a thread ends the process, in order.
 
-A watch without its thread shows a cluster in which nothing happens, and a candidate without its
-own never stands for the Lease again: both look like a quiet day. Nobody foresaw the error, so
-nobody knows what can still be relied on; whoever keeps the process up starts it anew.
+Otherwise nothing would show it: a watch without its thread shows a cluster in which nothing
+happens, and a candidate without its lease thread never stands for the Lease again. After an
+unexpected error the process's state cannot be relied on; the Deployment restarts it.
 """
 
 import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
-from fairlead import log
+from fairlead.runtime import log
 
 _log = log.get("autoscaler")
 
 
 class Crashed(Exception):
-    """A thread ended by an error that nobody foresaw; the log has it."""
+    """A thread ended by an unexpected error; the log has it."""
 
 
 @contextmanager
-def crashing(end: Callable[[], None]) -> Generator[None]:
-    """Heed errors that end a thread of this process, whichever it is, while inside.
+def ending_on_thread_failure(end: Callable[[], None]) -> Generator[None]:
+    """Catch errors that end any thread of this process, while inside.
 
-    Only one may be entered at a time. What was there before counts again afterwards.
+    Only one may be entered at a time. The former hook is restored afterwards.
 
     Args:
-        end: Called in the thread that has failed, once its error is logged: it is to have the
-            block end. Further threads that fail call it again.
+        end: Called in the failed thread, once its error is logged: it is to have the block
+            end. Further threads that fail call it again.
 
     Raises:
         Crashed: at the end of the block, if a thread has failed; its message is the thread's
-            name. An error of the block itself goes before.
+            name. An error of the block itself takes precedence.
     """
     failed: list[str] = []
 
-    def heed(error: threading.ExceptHookArgs) -> None:
+    def on_failure(error: threading.ExceptHookArgs) -> None:
         name = "unknown" if error.thread is None else error.thread.name
         failed.append(name)
         try:
@@ -43,7 +43,7 @@ def crashing(end: Callable[[], None]) -> Generator[None]:
             end()
 
     former = threading.excepthook
-    threading.excepthook = heed
+    threading.excepthook = on_failure
     try:
         yield
     finally:

@@ -9,24 +9,24 @@ from time import monotonic
 
 from pydantic import ValidationError
 
-from fairlead import log
-from fairlead.arguments import Parser, refuse
-from fairlead.bell import Bell
-from fairlead.health import CannotListen
+from fairlead.runtime import log
+from fairlead.runtime.arguments import Parser, refuse
+from fairlead.runtime.health import CannotListen
+from fairlead.runtime.wakeup import Wakeup
 from fairlead.service import SchemaTooNew, running
 from fairlead.settings import explain
-from fairlead_autoscaler.controller import Controller
-from fairlead_autoscaler.crash import Crashed, crashing
-from fairlead_autoscaler.database import Database
-from fairlead_autoscaler.keeper import Keeper
+from fairlead_autoscaler.controller.controller import Controller
+from fairlead_autoscaler.controller.database import Database
+from fairlead_autoscaler.controller.failure_log import FailureLog
+from fairlead_autoscaler.controller.lease_thread import LeaseThread
+from fairlead_autoscaler.controller.options import Options
+from fairlead_autoscaler.crash import Crashed, ending_on_thread_failure
 from fairlead_autoscaler.kube import client
-from fairlead_autoscaler.kube.cluster import Cluster, Names
+from fairlead_autoscaler.kube.adapter import Cluster, Names
 from fairlead_autoscaler.kube.port import KubeError
-from fairlead_autoscaler.metrics import Metrics
-from fairlead_autoscaler.options import Options
-from fairlead_autoscaler.service import database_fits, serve
+from fairlead_autoscaler.metrics.registry import Metrics
+from fairlead_autoscaler.service import serve, wait_for_schema
 from fairlead_autoscaler.settings import AutoscalerSettings
-from fairlead_autoscaler.troubles import Troubles
 
 _log = log.get("autoscaler.cluster")
 
@@ -34,7 +34,7 @@ _log = log.get("autoscaler.cluster")
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run a controller until SIGTERM or SIGINT; exit 2 with one sentence when it cannot.
 
-    When one of its threads has failed, it gives the Lease away and exits with 1.
+    When one of its threads has failed, it releases the Lease and exits with 1.
     """
     parser = Parser(
         prog="fairlead-autoscaler",
@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument(
         "--kubeconfig",
-        help="How to reach the cluster from outside of it; in a pod its account says it.",
+        help="The kubeconfig for use outside the cluster; a pod uses its service account.",
     )
     given = parser.parse_args(arguments)
     try:
@@ -65,54 +65,56 @@ def run(settings: AutoscalerSettings, *, kubeconfig: str | None = None) -> None:
     Raises:
         SchemaTooNew: the schema needs newer code.
         CannotListen: the health pages' port is taken.
-        KubeError: nothing says where the cluster is.
+        KubeError: the cluster is not configured.
         Crashed: a thread has failed, and everything else has ended in order.
     """
-    way, found = client.loaded(kubeconfig)
+    api, found = client.load(kubeconfig)
     namespace = settings.namespace or found
     stop, ready, metrics = threading.Event(), threading.Event(), Metrics()
     with ExitStack() as leaving:
-        bell = leaving.enter_context(closing(Bell()))
+        wakeup = leaving.enter_context(closing(Wakeup()))
 
         def end() -> None:
             stop.set()
-            bell.ring()
+            wakeup.wake()
 
-        leaving.enter_context(crashing(end))
+        leaving.enter_context(ending_on_thread_failure(end))
         leaving.enter_context(
-            running(settings, bell, stop=stop, ready=ready.is_set, registry=metrics.registry)
+            running(settings, wakeup, stop=stop, ready=ready.is_set, registry=metrics.registry)
         )
-        if not database_fits(settings, stop):
+        if not wait_for_schema(settings, stop):
             return
         identity = f"{settings.pod_name}_{secrets.token_hex(4)}"
-        troubles = Troubles(_log, monotonic)
+        failures = FailureLog(_log, monotonic)
         cluster = Cluster(
-            way,
+            api,
             _names(settings, namespace, identity),
-            changed=bell.ring,
-            troubled=lambda path, error: troubles.say("watch.broken", error, {"path": path}),
+            changed=wakeup.wake,
+            on_error=lambda path, error: failures.report("watch.broken", error, {"path": path}),
         )
         cluster.start()
         leaving.callback(cluster.close)
         ready.set()
         database = Database(settings)
         leaving.callback(database.close)
-        keeper = Keeper(cluster, identity=identity, changed=bell.ring)
-        keeper.start()
-        leaving.callback(keeper.stop)
+        lease_thread = LeaseThread(cluster, identity=identity, changed=wakeup.wake)
+        lease_thread.start()
+        leaving.callback(lease_thread.stop)
         options = _options(settings, namespace, identity)
-        controller = Controller(cluster, database, keeper, options, metrics=metrics)
-        serve(controller, database, tick_seconds=settings.tick_seconds, stop=stop, bell=bell)
+        controller = Controller(cluster, database, lease_thread, options, metrics=metrics)
+        serve(
+            controller, database, tick_seconds=settings.tick_seconds, stop=stop, wakeup=wakeup
+        )
 
 
 def _names(settings: AutoscalerSettings, namespace: str, identity: str) -> Names:
-    follows = settings.policy_source == "configmap"
+    syncs_policy = settings.policy_source == "configmap"
     return Names(
         namespace=namespace,
         pods=settings.pod_selector,
         deployments=settings.deployments,
-        policy=settings.policy_configmap if follows else None,
-        policy_values=settings.policy_values_configmap if follows else None,
+        policy=settings.policy_configmap if syncs_policy else None,
+        policy_values=settings.policy_values_configmap if syncs_policy else None,
         status=settings.status_configmap,
         lease=settings.lease_name,
         identity=identity,
@@ -120,14 +122,14 @@ def _names(settings: AutoscalerSettings, namespace: str, identity: str) -> Names
 
 
 def _options(settings: AutoscalerSettings, namespace: str, identity: str) -> Options:
-    follows = settings.policy_source == "configmap"
+    syncs_policy = settings.policy_source == "configmap"
     place = f"the ConfigMap {settings.policy_configmap} in the namespace {namespace}"
     return Options(
         holder=identity,
         deployments=settings.deployments,
         enabled=settings.autoscaler_enabled,
-        follows=follows,
-        place=place if follows else "",
+        syncs_policy=syncs_policy,
+        policy_location=place if syncs_policy else "",
         reads_autoscalers=settings.read_autoscalers,
         reads_quotas=settings.read_quotas,
     )

@@ -1,4 +1,4 @@
-"""A controller process: waits for the schema, watches, stands for the Lease, and steps."""
+"""A controller process: wait for the schema, watch, stand for the Lease, and step."""
 
 import random
 import threading
@@ -8,30 +8,32 @@ from time import monotonic
 
 import psycopg
 
-from fairlead import log
-from fairlead.bell import Bell
-from fairlead.service import Waiting, await_schema
-from fairlead.store import Unreachable, connect, connect_patiently
-from fairlead_autoscaler.controller import Controller
-from fairlead_autoscaler.database import Database
+from fairlead.db.connect import Unreachable, connect, connect_with_backoff
+from fairlead.runtime import log
+from fairlead.runtime.wakeup import Wakeup
+from fairlead.service import WaitLog, await_schema
+from fairlead_autoscaler.controller.controller import Controller
+from fairlead_autoscaler.controller.database import Database
 from fairlead_autoscaler.settings import AutoscalerSettings
 
 _log = log.get("autoscaler")
-_AGAIN_SECONDS_MAX = 0.5
-_CUT_SECONDS = 0.5
+_RETRY_SECONDS_MAX = 0.5
+_ABORT_CHECK_SECONDS = 0.5
 _SPACED_SECONDS = 0.2
-"""Between two steps, however often a pool wakes."""
+"""The least time between two steps, however often a pool wakes."""
 
 
-def database_fits(settings: AutoscalerSettings, stop: threading.Event) -> bool:
-    """Wait until the database has a schema that this code can work with; False: asked to stop.
+def wait_for_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool:
+    """Wait until the database has a schema that this code supports; False: asked to stop.
 
     Raises:
         SchemaTooNew: the schema needs newer code.
     """
-    waiting = Waiting("autoscaler")
+    waiting = WaitLog("autoscaler")
     while not stop.is_set():
-        opened = connect_patiently(lambda: connect(settings, name="autoscaler"), stop, waiting)
+        opened = connect_with_backoff(
+            lambda: connect(settings, name="autoscaler"), stop, waiting
+        )
         if opened is None:
             return False
         try:
@@ -40,7 +42,7 @@ def database_fits(settings: AutoscalerSettings, stop: threading.Event) -> bool:
                     return True
         except (psycopg.Error, Unreachable) as error:
             waiting(" ".join(str(error).split()) or type(error).__name__)
-            stop.wait(random.uniform(0, _AGAIN_SECONDS_MAX))
+            stop.wait(random.uniform(0, _RETRY_SECONDS_MAX))
     return False
 
 
@@ -50,47 +52,47 @@ def serve(
     *,
     tick_seconds: float,
     stop: threading.Event,
-    bell: Bell,
+    wakeup: Wakeup,
 ) -> None:
-    """Step every tick, and when a pool wakes or the bell rings, until asked to stop.
+    """Step every tick, and when a pool wakes or the wakeup is set, until asked to stop.
 
-    A write is refused when the Deployment has moved on, and it moves on by itself for a moment
-    after each change of it: who waits for a pod is not to wait for that, and the step comes
-    again at once.
+    A write is refused when the Deployment has changed, and the Deployment changes by itself for
+    a moment after each write. Jobs that wait for a pod should not wait for that, so the step
+    repeats at once.
 
     Args:
-        controller: What does a step.
-        database: What says that a pool wakes.
+        controller: Does a step.
+        database: Reports that a pool wakes.
         tick_seconds: The rest between two steps.
-        stop: Set it, and ring the bell, to have this return.
-        bell: Ends a rest.
+        stop: Set it, and call `wakeup.wake()`, to have this return.
+        wakeup: Ends a rest.
     """
-    with _cutting(database):
+    with _aborting_stuck_calls(database):
         while not stop.is_set():
             began = monotonic()
             controller.step()
-            if controller.again:
+            if controller.is_repeat_due:
                 continue
             stop.wait(max(0.0, _SPACED_SECONDS - (monotonic() - began)))
             if not stop.is_set():
                 rest_seconds = max(0.0, tick_seconds - (monotonic() - began))
-                database.wait(bell, rest_seconds, at_zero=controller.at_zero)
+                database.wait(wakeup, rest_seconds, at_zero=controller.has_pool_at_zero)
 
 
 @contextmanager
-def _cutting(database: Database) -> Generator[None]:
-    """Cut off calls that hang while inside, so that each step ends and a stop is heeded."""
-    over = threading.Event()
+def _aborting_stuck_calls(database: Database) -> Generator[None]:
+    """Abort calls that hang while inside, so that each step ends and a stop is obeyed."""
+    finished = threading.Event()
 
-    def look() -> None:
-        while not over.wait(_CUT_SECONDS):
-            if database.cut_if_stuck(monotonic()):
-                _log.warning("database.cut", reason="a call got no answer in time")
+    def watch() -> None:
+        while not finished.wait(_ABORT_CHECK_SECONDS):
+            if database.abort_if_stuck(monotonic()):
+                _log.warning("database.call_aborted", reason="a call got no answer in time")
 
-    thread = threading.Thread(target=look, name="database-cut", daemon=True)
+    thread = threading.Thread(target=watch, name="database-cut", daemon=True)
     thread.start()
     try:
         yield
     finally:
-        over.set()
+        finished.set()
         thread.join()

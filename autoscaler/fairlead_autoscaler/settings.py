@@ -1,6 +1,6 @@
 """The controller's settings: variables with the prefix `FAIRLEAD_`, checked at start.
 
-The chart gives them; names of objects are the ones that the controller's rights name.
+The chart sets them; the names of objects are those that the controller's rights list.
 """
 
 import socket
@@ -20,13 +20,13 @@ class AutoscalerSettings(ServiceSettings):
     namespace: str = Field(
         default="",
         max_length=NAME_MAX,
-        description="The namespace of all it works with; empty: the one of its own pod.",
+        description="The namespace of all its objects; empty: that of its own pod.",
     )
     pod_name: str = Field(
         default_factory=socket.gethostname,
         min_length=1,
         max_length=NAME_MAX,
-        description="Its own pod, under whose name it holds the Lease.",
+        description="Its own pod; the name appears as holder of the Lease.",
     )
     pod_selector: str = Field(
         default="fairlead/pool",
@@ -41,7 +41,7 @@ class AutoscalerSettings(ServiceSettings):
         default="fairlead-autoscaler",
         min_length=1,
         max_length=NAME_MAX,
-        description="The Lease that says which of several controllers works.",
+        description="The Lease by which one of several controllers leads.",
     )
     status_configmap: str = Field(
         default="fairlead-status",
@@ -51,8 +51,8 @@ class AutoscalerSettings(ServiceSettings):
     )
     policy_source: Literal["configmap", "database"] = Field(
         default="database",
-        description="Where the policy is edited: configmap, from where the controller stores "
-        "it; database, with `fairlead policy apply`.",
+        description="Where the policy is edited: configmap, which the controller stores in the "
+        "database; database, with `fairlead policy apply`.",
     )
     policy_configmap: str = Field(
         default="fairlead-policy",
@@ -64,28 +64,28 @@ class AutoscalerSettings(ServiceSettings):
         default="fairlead-policy-values",
         min_length=1,
         max_length=NAME_MAX,
-        description="The ConfigMap with the policy that counts while the other has none.",
+        description="The ConfigMap with the policy in force while the other is empty.",
     )
     autoscaler_enabled: bool = Field(
         default=True,
-        description="false: no pod is marked and no pool scaled; the policy is still stored.",
+        description="false: no pod is drained and no pool scaled; the policy is still stored.",
     )
     read_autoscalers: bool = Field(
         default=False,
-        description="Whether to look for HorizontalPodAutoscalers that target a pool, once a "
+        description="Whether to read the HorizontalPodAutoscalers that target a pool, once a "
         "minute.",
     )
     read_quotas: bool = Field(
         default=False,
-        description="Whether to look how many pods the namespace's quotas have room for, once "
-        "a minute.",
+        description="Whether to read how many pods the namespace's quotas allow, once a "
+        "minute.",
     )
     tick_seconds: float = Field(
         default=5.0,
         ge=0.5,
         le=15,
         description="Seconds between two decisions; a pool that wakes is decided on at once. "
-        "A mark holds for 60 s, and has to outlive several.",
+        "A drain mark holds for 60 s, and has to outlive several.",
     )
 
     @model_validator(mode="after")
@@ -93,8 +93,8 @@ class AutoscalerSettings(ServiceSettings):
         found = [each.partition("=") for each in _entries(self.pool_deployments)]
         for pool, equals, deployment in found:
             if not (pool and equals and deployment):
-                said = f"pool_deployments has {pool + equals!r}: write pool=deployment"
-                raise ValueError(said)
+                problem = f"pool_deployments has {pool + equals!r}: write pool=deployment"
+                raise ValueError(problem)
         for names, what in (
             ([each[0] for each in found], "pool"),
             ([each[2] for each in found], "deployment"),

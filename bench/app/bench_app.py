@@ -1,4 +1,4 @@
-"""The application under test: one handler that counts, one that also leaves its start time."""
+"""The application under test: one handler that counts, one that also records its start time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def nothing(_job: fairlead.Job) -> None:
 
 @tasks.handler("stamp")
 async def stamp(job: fairlead.Job) -> None:
-    """Leave the time of the handler's start."""
+    """Record the time of the handler's start."""
     payload = job.payload
     assert isinstance(payload, dict)
     number = payload["n"]

@@ -1,4 +1,4 @@
-"""Who decides: Fairlead's decision, and others as their documentation describes them.
+"""The controllers: Fairlead's decision, and others as their documentation describes them.
 
 | name | signal | every |
 |---|---|---|
@@ -6,13 +6,13 @@
 | hpa | jobs that wait and run, per pod; never below 1 | 15 s |
 | keda | jobs that wait, or that wait and run, per pod; two loops | its poll, 15 s from 1 on |
 | scaledjob | jobs that wait; a Kubernetes Job for each batch of a pod's slots | its poll |
-| arc | jobs that wait and run; a runner for each batch, which is told at once | 1 s |
+| arc | jobs that wait and run; a runner for each batch, notified at once | 1 s |
 | kpa | jobs that wait and run, averaged over 60 s and 6 s | 2 s |
 | static | none: as many pods as the highest rate needs | never |
 | oracle | the rate that will be there when a pod has started | 5 s |
 
-KEDA's second loop is a HorizontalPodAutoscaler. Nobody but fairlead chooses which pods go; who
-makes pods for one batch each lets them end by themselves.
+KEDA's second loop is a HorizontalPodAutoscaler. Only fairlead chooses which pods to stop;
+controllers that make pods for one batch each let them end by themselves.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ from math import ceil
 from typing import Protocol
 
 from bench.autoscaling.fleet import Fleet
-from bench.autoscaling.workload import Scene, Workload
-from fairlead_autoscaler.erlang import slots_needed
+from bench.autoscaling.workload import FleetConfig, Workload
+from fairlead_autoscaler.decision.erlang import slots_needed
 
 HPA_SECONDS = 15.0
 
 
 class Controller(Protocol):
-    """Decides over a fleet, every so many seconds."""
+    """Makes scaling decisions for a fleet at an interval."""
 
     every: float
     wakes: bool
-    """Whether it is told at once of a job that comes to a pool at zero."""
+    """Whether it is notified at once of a job for a pool at zero."""
 
     def tick(self, fleet: Fleet) -> None:
-        """Look, and ask for pods."""
+        """Observe the fleet and set its replicas."""
         ...
 
 
 def hpa_replicas(value: float, target: float, replicas: int, *, tolerance: float = 0.1) -> int:
-    """Return what a HorizontalPodAutoscaler wants for an external metric, by AverageValue.
+    """Return the replicas a HorizontalPodAutoscaler wants for an AverageValue metric.
 
-    Within the tolerance of what there is it wants what there is.
+    Within the tolerance it keeps the present number.
     """
     ratio = value / (target * replicas)
     return replicas if abs(1 - ratio) <= tolerance else ceil(value / target)
@@ -61,7 +61,7 @@ class Loop:
     wanted: deque[tuple[float, int]] = field(default_factory=deque[tuple[float, int]])
 
     def scale(self, fleet: Fleet, value: int) -> None:
-        """Go up by the larger of four pods and twice as many, down to the window's most."""
+        """Scale up by the larger of four pods and doubling, down to the window's maximum."""
         here = fleet.replicas
         want = max(1, hpa_replicas(value, self.target, here))
         self.wanted.append((fleet.now, want))
@@ -76,13 +76,13 @@ class Loop:
 class Keda:
     """A ScaledObject: one loop between zero and one, and a HorizontalPodAutoscaler above.
 
-    Its defaults: polled every 30 s, zero after 300 s without work, up at most by the larger of
-    four pods and twice as many in 15 s, down to the most of the stabilization window.
+    Its defaults: polled every 30 s, zero after 300 s without work, up by at most the larger of
+    four pods and doubling in 15 s, down to the maximum of the stabilization window.
     """
 
     loop: Loop
     in_system: bool
-    """Whether what runs counts, as the formula of Airflow's chart has it."""
+    """Whether running jobs count, as in the formula of Airflow's chart."""
     poll: float = 30.0
     cooldown: float = 300.0
     every: float = 5.0
@@ -92,7 +92,7 @@ class Keda:
     active: float = 0.0
 
     def tick(self, fleet: Fleet) -> None:
-        """Run the loops that are due: the first one at zero, else both."""
+        """Run the loops that are due: only the first one at zero, else both."""
         value = len(fleet.queue) + (fleet.running if self.in_system else 0)
         if value > 0:
             self.active = fleet.now
@@ -111,14 +111,14 @@ class Keda:
 
 @dataclass(slots=True)
 class Hpa:
-    """A HorizontalPodAutoscaler alone, on what waits and runs, with its defaults."""
+    """A HorizontalPodAutoscaler alone, on waiting and running jobs, with its defaults."""
 
     loop: Loop
     every: float = HPA_SECONDS
     wakes: bool = False
 
     def tick(self, fleet: Fleet) -> None:
-        """Look, and scale; it knows no zero."""
+        """Observe and scale; it never scales to zero."""
         value = len(fleet.queue) + fleet.running
         if fleet.replicas == 0:
             fleet.scale(1)
@@ -143,7 +143,7 @@ class ScaledJob:
     wakes: bool = False
 
     def tick(self, fleet: Fleet) -> None:
-        """Make Jobs for what waits."""
+        """Create Kubernetes Jobs for waiting jobs."""
         there = fleet.living
         pending = sum(pod.ready_at > fleet.now for pod in there)
         want = min(self.pods_max, ceil(len(fleet.queue) / self.slots))
@@ -159,7 +159,7 @@ class ScaledJob:
 
 @dataclass(slots=True)
 class Arc:
-    """GitHub's scale set of runners: as many as jobs are assigned; each ends by itself."""
+    """GitHub's runner scale set: as many runners as assigned jobs; each ends by itself."""
 
     pods_max: int
     slots: int
@@ -167,14 +167,14 @@ class Arc:
     wakes: bool = True
 
     def tick(self, fleet: Fleet) -> None:
-        """Have as many runners as what waits and runs fills."""
+        """Keep as many runners as waiting and running jobs fill."""
         want = ceil((len(fleet.queue) + fleet.running) / self.slots)
         fleet.launch(min(want, self.pods_max) - len(fleet.living), self.slots)
 
 
 @dataclass(slots=True)
 class Kpa:
-    """Knative's autoscaler, fed with what waits and runs in the place of requests."""
+    """Knative's autoscaler, with waiting and running jobs in place of requests."""
 
     pods_max: int
     slots: int
@@ -187,7 +187,7 @@ class Kpa:
     idle_since: float | None = None
 
     def tick(self, fleet: Fleet) -> None:
-        """Average over 60 s, and over 6 s for a panic, in which nothing goes down."""
+        """Average over 60 s, and over 6 s for panic mode, in which it never scales down."""
         now, value = fleet.now, len(fleet.queue) + fleet.running
         self.seen.append((now, value))
         while self.seen[0][0] <= now - 60:
@@ -212,7 +212,7 @@ class Kpa:
         return sum(values) / len(values) if values else 0.0
 
     def _at_zero(self, now: float, stable: float, want: int) -> int:
-        """Keep the last pod for the grace of 30 s."""
+        """Keep the last pod for the grace period of 30 s."""
         if stable > 0:
             self.idle_since = None
             return max(1, want)
@@ -221,30 +221,30 @@ class Kpa:
 
 
 @dataclass(slots=True)
-class Meant:
-    """Knows the rates that were meant: the highest one, or the one that will be."""
+class KnownRate:
+    """Knows the intended rates: the highest one, or the future one."""
 
     pods: Callable[[float], int]
     every: float = 5.0
     wakes: bool = False
 
     def tick(self, fleet: Fleet) -> None:
-        """Ask for what it knows to be needed."""
+        """Set the replicas that the known rate needs."""
         fleet.scale(self.pods(fleet.now))
 
 
-def static(fleet: Fleet) -> Meant:
-    """Return as many pods as the highest rate needs, all the time."""
+def static(fleet: Fleet) -> KnownRate:
+    """Return a controller with as many pods as the highest rate needs, all the time."""
     most = pods_needed(
         fleet, max(zip(fleet.workload.rates, fleet.workload.service, strict=True))
     )
-    return Meant(lambda _now: most)
+    return KnownRate(lambda _now: most)
 
 
-def oracle(fleet: Fleet) -> Meant:
-    """Return the pods that the rates from now until a pod would have started need."""
+def oracle(fleet: Fleet) -> KnownRate:
+    """Return a controller with the pods that the rates until a pod would have started need."""
     rates, service = fleet.workload.rates, fleet.workload.service
-    ahead = int(2 * fleet.scene.start_median)
+    ahead = int(2 * fleet.config.start_median)
 
     def pods(now: float) -> int:
         begin = min(int(now), len(rates) - 1)
@@ -252,26 +252,26 @@ def oracle(fleet: Fleet) -> Meant:
         coming = zip(rates[span], service[span], strict=True)
         return pods_needed(fleet, max(coming, key=lambda each: each[0] * each[1]))
 
-    return Meant(pods)
+    return KnownRate(pods)
 
 
 def pods_needed(fleet: Fleet, arriving: tuple[float, float]) -> int:
     """Return the pods that a rate and a mean service time need."""
     rate, service = arriving
-    scene = fleet.scene
-    most = scene.pods_max * scene.slots
+    config = fleet.config
+    most = config.pods_max * config.slots
     slots = slots_needed(
         rate * service,
-        wait_seconds=0.7 * scene.objective,
+        wait_seconds=0.7 * config.objective,
         service_seconds=service,
         late_share=0.001,
         most=most,
     )
-    return ceil(slots / scene.slots)
+    return ceil(slots / config.slots)
 
 
-def begun(scene: Scene, workload: Workload, seed: int) -> Fleet:
-    """Return a fleet that has from the beginning what the first rate needs."""
-    fleet = Fleet(scene, workload, seed, pods=0)
+def begun(config: FleetConfig, workload: Workload, seed: int) -> Fleet:
+    """Return a fleet that starts with the pods the first rate needs."""
+    fleet = Fleet(config, workload, seed, pods=0)
     fleet.begin(pods_needed(fleet, (workload.rates[0], workload.service[0])))
     return fleet

@@ -1,10 +1,10 @@
-"""`python -m bench.autoscaling.cost`: what the controller costs beside a large release.
+"""`python -m bench.autoscaling.cost`: the controller's cost in a large release.
 
-The program itself over a real PostgreSQL with a million jobs that are due, five hundred pods
-in ten pools and one pool at zero. It is watched at rest, then while fifty pods change each
-second, and at last every pool needs twice its pods. How long its question takes, and how many
-statements it sends, is what the server's log says; requests are those that the API server was
-asked. Exit code 0 whatever was measured; with `--strict` 1 for a missed target.
+The program itself runs over a real PostgreSQL with a million due jobs, five hundred pods in ten
+pools, and one pool at zero. It is measured at rest, then while fifty pods change each second,
+and at last while every pool needs twice its pods. The duration and number of its statements
+come from the server's log; requests are those the API server received. Exit code 0 whatever the
+result; with `--strict` 1 for a missed target.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from bench.figures import percentile
 from bench.machine import ROOT
 from bench.processes import Child, start, wait_until
 from bench.server import SETTINGS, Server, free_port, running
-from fairlead import policy_store
+from fairlead import policy_storage
 from tests.support.kubernetes import api, program
 
 _ROOMS = (ROOT / room for room in (".", "core", "autoscaler"))
 _STEPS = "fairlead_autoscaler_reconcile_seconds_count"
 _SETTLED_STEPS = 20
-"""After so many everything is prepared, told and noted."""
+"""After this many steps everything is prepared, reported and recorded."""
 _CHANGED_PODS = 50
 _QUESTION = "snapshot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
-    """How long it is watched, in seconds."""
+    """Length of each measurement, in seconds."""
 
     rest: float = 150.0
     change: float = 30.0
@@ -52,13 +52,13 @@ class Times:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """A target, and what was measured."""
+    """A target and its measurement."""
 
     what: str
     most: float
     measured: float
     over: str
-    """Of what that is the figure."""
+    """What the figure is measured over."""
 
     @property
     def met(self) -> bool:
@@ -68,23 +68,23 @@ class Cost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What one run has found."""
+    """The measurements of one run."""
 
     size: Size
     steps: int
-    """Of the controller, at rest."""
+    """Controller steps at rest."""
     questions_ms: tuple[float, ...]
     statements: int
-    """All that it sent at rest, notes of its decisions among them."""
+    """All statements it sent at rest, records of its decisions included."""
     requests_per_second: float
     memory_mib: float
-    """Its peak."""
+    """Peak memory."""
     decisions: int
-    """To have other pods, once pools needed them."""
+    """Decisions to change pods after pools needed more."""
     writes: int
 
     def costs(self) -> tuple[Cost, ...]:
-        """Return what is held against targets."""
+        """Return the figures with targets."""
         ms, pools = self.questions_ms, len(self.size.deployments)
         return (
             Cost(
@@ -125,7 +125,7 @@ class Found:
 
 
 def main() -> int:
-    """Measure, and print what `elsewhere.toml` is to say of it."""
+    """Measure, and print the lines for `elsewhere.toml`."""
     parser = argparse.ArgumentParser(prog="python -m bench.autoscaling.cost")
     parser.add_argument("--jobs", type=int, default=1_000_000, help="that are due")
     parser.add_argument("--pods", type=int, default=500, help="in ten pools")
@@ -137,7 +137,7 @@ def main() -> int:
 
 
 def figure(cost: Cost) -> str:
-    """Return a figure as `elsewhere.toml` holds it."""
+    """Return a figure in the form of `elsewhere.toml`."""
     return (
         f'[[figure]]\ntarget = "T10"\nwhat = "{cost.what}"\nmost = {cost.most:g}\n'
         f'measured = {cost.measured:g}\nover = "{cost.over}"'
@@ -145,14 +145,14 @@ def figure(cost: Cost) -> str:
 
 
 def measure(size: Size, times: Times) -> Found:
-    """Run the program over such a release, and watch it."""
+    """Run the program over a release of this size and measure it."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-cost-")))
         server = stack.enter_context(running({**SETTINGS, "max_connections": "3000"}))
         kube = stack.enter_context(api.running())
         say(f"  {size.jobs:,} jobs, {size.pods} pods")
         url = release.install(server, kube, size)
-        stack.enter_context(release.saying(server))
+        stack.enter_context(release.renewing_demand(server))
         statement_log.switch_on(server, release.DATABASE)
         watched = _Watched(server, kube, size, _start(url, kube, size, folder))
         stack.callback(watched.child.kill)
@@ -180,7 +180,7 @@ class _Program:
     port: int
 
     def steps(self) -> int:
-        """Return how many steps it has done; 0 while nobody answers."""
+        """Return its number of steps so far; 0 while its metrics do not answer."""
         with contextlib.suppress(OSError):
             with urlopen(f"http://127.0.0.1:{self.port}/metrics", timeout=5) as page:
                 text = page.read().decode()
@@ -189,7 +189,7 @@ class _Program:
         return 0
 
     def peak_mib(self) -> float:
-        """Return the most memory that it ever had."""
+        """Return its peak memory."""
         status = Path(f"/proc/{self.child.pid}/status").read_text()
         found = re.search(r"^VmHWM:\s+(\d+) kB$", status, re.MULTILINE)
         assert found is not None
@@ -213,7 +213,7 @@ class _Watched:
         return self.program.child
 
     def found(self, times: Times) -> Found:
-        """Watch it at rest, then while pods change, and at last while pools grow."""
+        """Measure it at rest, then while pods change, and at last while pools grow."""
         self._until("it has settled", lambda: self.program.steps() >= _SETTLED_STEPS)
         say("  at rest")
         position, steps = statement_log.position(self.server), self.program.steps()
@@ -246,9 +246,9 @@ class _Watched:
         scaled, asked = self.program.scaled(), len(self.kube.asked)
         policy = self.size.policy(2 * self.size.per_pool)
         with self.server.connect(release.DATABASE) as connection:
-            policy_store.store(connection, policy, author="bench")
-        wanted = scaled + self.size.pools
-        self._until("every pool has grown", lambda: self.program.scaled() >= wanted)
+            policy_storage.store(connection, policy, author="bench")
+        slot_demand = scaled + self.size.pools
+        self._until("every pool has grown", lambda: self.program.scaled() >= slot_demand)
         settled = self.program.steps() + _SETTLED_STEPS
         self._until("it has settled again", lambda: self.program.steps() >= settled)
         writes = sum(_is_scale(each.verb, each.resource) for each in self.kube.asked[asked:])

@@ -1,7 +1,7 @@
-"""What no simulation can measure of the autoscaler: copied from runs, beside what was aimed at.
+"""What no simulation can measure of the autoscaler: figures copied from runs, with targets.
 
-The figures stand in `elsewhere.toml`, which people write: those of a cluster from the end of
-`make e2e-long`, those of clocks and of memory from the tests that it names.
+The figures are in `elsewhere.toml`, which is edited by hand: those of a cluster come from the
+end of `make e2e-long`, those of clocks and of memory from the tests that it names.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ FIGURES = Path(__file__).with_name("elsewhere.toml")
 
 
 class Given(BaseModel):
-    """Fields that are written down and not changed; one that is not known is a mistake."""
+    """Immutable fields; an unknown one is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Figure(Given):
-    """A target, what was aimed at, and what was measured."""
+    """A target and its measurement."""
 
     target: str
     what: str
@@ -29,7 +29,7 @@ class Figure(Given):
     most: float
     measured: float
     over: str
-    """Of how many tries, and where."""
+    """Number of tries, and where."""
 
     @property
     def met(self) -> bool:
@@ -38,13 +38,13 @@ class Figure(Given):
 
 
 class Elsewhere(Given):
-    """All of them, and of when they are."""
+    """All figures, and when they were measured."""
 
-    said: str
+    note: str
     """When, on what machine and at which commit, for the page."""
     figures: tuple[Figure, ...] = Field(alias="figure")
 
 
 def load() -> Elsewhere:
-    """Return what is written down."""
+    """Load the file."""
     return Elsewhere.model_validate(tomllib.loads(FIGURES.read_text("utf-8")))

@@ -1,4 +1,4 @@
-"""Every controller on every workload, and what the targets make of it."""
+"""Run every controller on every workload, and evaluate the targets."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from bench.autoscaling.fleet import Fleet
 from bench.autoscaling.interval import Interval, interval
 from bench.autoscaling.keda import LATE_MOST, Setting
 from bench.autoscaling.run import Figures, run
-from bench.autoscaling.workload import Curve, Scene, draw
+from bench.autoscaling.workload import Curve, FleetConfig, draw
 
 FAIRLEAD, KPA, KEDA = "fairlead", "kpa", "keda, its best"
 STEADY_LOADS = ("step", "ramp", "diurnal")
 
 Runs = Mapping[tuple[str, str], tuple[Figures, ...]]
-"""By workload and controller, one for each seed."""
+"""By workload and controller, one per seed."""
 Make = Callable[[Fleet], Controller]
 Of = Callable[[Sequence[int]], float]
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A target, what was aimed at, and what was measured."""
+    """A target and its measurement."""
 
     target: str
     what: str
     most: float
     measured: Interval
     by_upper_end: bool = False
-    """Whether the upper end of the interval is held against it, and not the figure."""
+    """Whether the upper end of the interval is compared with it instead of the figure."""
 
     @property
     def met(self) -> bool:
@@ -53,18 +53,18 @@ class Row:
         return found <= self.most
 
 
-def contenders(scene: Scene, setting: Setting) -> dict[str, Make]:
+def contenders(config: FleetConfig, setting: Setting) -> dict[str, Make]:
     """Return every controller by name.
 
     Args:
-        scene: The fleet.
+        config: The fleet.
         setting: KEDA's best for the workload.
     """
-    most, slots = scene.pods_max, scene.slots
+    most, slots = config.pods_max, config.slots
     made: dict[str, Make] = {
         FAIRLEAD: Fairlead,
         KPA: lambda _fleet: Kpa(most, slots),
-        KEDA: lambda _fleet: setting.controller(scene),
+        KEDA: lambda _fleet: setting.controller(config),
         "keda, as in Airflow's chart": lambda _fleet: Keda(
             Loop(most, float(slots)), in_system=True
         ),
@@ -74,56 +74,56 @@ def contenders(scene: Scene, setting: Setting) -> dict[str, Make]:
         "oracle": oracle,
     }
     for strategy in ("default", "accurate", "eager"):
-        made[f"scaledjob {strategy}"] = _scaled_job(scene, strategy)
+        made[f"scaledjob {strategy}"] = _scaled_job(config, strategy)
     return made
 
 
-def _scaled_job(scene: Scene, strategy: str) -> Make:
-    return lambda _fleet: ScaledJob(scene.pods_max, scene.slots, strategy)
+def _scaled_job(config: FleetConfig, strategy: str) -> Make:
+    return lambda _fleet: ScaledJob(config.pods_max, config.slots, strategy)
 
 
 def evaluate(
-    scene: Scene,
+    config: FleetConfig,
     curves: Mapping[str, Curve],
     settings: Mapping[str, Setting],
     seeds: Iterable[int],
     only: Sequence[str] = (),
 ) -> Iterator[tuple[str, str, Figures]]:
-    """Run them, seed by seed; each plays the same jobs.
+    """Run the controllers seed by seed; each gets the same jobs.
 
     Args:
-        scene: The fleet.
+        config: The fleet.
         curves: The workloads.
         settings: KEDA's best for each.
-        seeds: What to draw them from.
+        seeds: Seeds of the workloads.
         only: The controllers to run; empty: every one.
     """
     for seed in seeds:
         for name, curve in curves.items():
-            drawn = draw(name, curve, scene, seed)
-            for contender, make in contenders(scene, settings[name]).items():
+            drawn = draw(name, curve, config, seed)
+            for contender, make in contenders(config, settings[name]).items():
                 if not only or contender in only:
-                    fleet = begun(scene, drawn, seed)
+                    fleet = begun(config, drawn, seed)
                     yield name, contender, run(fleet, make(fleet))
 
 
 def collected(played: Iterable[tuple[str, str, Figures]]) -> Runs:
-    """Return what was run, by workload and controller."""
+    """Return the runs by workload and controller."""
     runs: dict[tuple[str, str], tuple[Figures, ...]] = {}
     for name, contender, figures in played:
         runs[name, contender] = (*runs.get((name, contender), ()), figures)
     return runs
 
 
-def rows(runs: Runs, scene: Scene) -> list[Row]:
-    """Return the targets that some of the workloads speak of."""
+def rows(runs: Runs, config: FleetConfig) -> list[Row]:
+    """Return the targets that apply to the workloads of these runs."""
     names = list(dict.fromkeys(name for name, _ in runs))
     short = [name for name in names if name != "long"]
     plain = [name for name in short if name != "scheduled"]
     return [
         *_late(runs, short),
         *_cost(runs, plain),
-        *_scheduled(runs, scene),
+        *_scheduled(runs, config),
         *_long(runs, names),
         *_calm(runs, names),
     ]
@@ -161,13 +161,13 @@ def _cost(runs: Runs, plain: Sequence[str]) -> list[Row]:
     return found
 
 
-def _scheduled(runs: Runs, scene: Scene) -> list[Row]:
+def _scheduled(runs: Runs, config: FleetConfig) -> list[Row]:
     if ("scheduled", FAIRLEAD) not in runs:
         return []
     due, places = runs["scheduled", FAIRLEAD], _places(runs)
 
     def wait(drawn: Sequence[int]) -> float:
-        return mean(due[place].wait_p99 for place in drawn) / scene.objective
+        return mean(due[place].wait_p99 for place in drawn) / config.objective
 
     hours = _ratio(runs, "scheduled", KPA, "pod_hours")
     return [

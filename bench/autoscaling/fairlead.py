@@ -1,4 +1,4 @@
-"""Fairlead's decision over the simulated fleet: the function that the controller will call."""
+"""Fairlead's decision over the simulated fleet: the function that the controller calls."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from random import Random
 
 from bench.autoscaling.fleet import Fleet, Pod
 from fairlead.policy.autoscale import Autoscale
-from fairlead_autoscaler.decide import decide
-from fairlead_autoscaler.decision import State
-from fairlead_autoscaler.fleet import is_long, remaining_seconds, spread_of
-from fairlead_autoscaler.inputs import (
+from fairlead_autoscaler.decision.decide import decide
+from fairlead_autoscaler.decision.fleet import is_long, remaining_seconds, spread_of
+from fairlead_autoscaler.decision.inputs import (
     SCHEDULED_WITHIN_SECONDS,
     Demand,
     Deployment,
@@ -22,31 +21,32 @@ from fairlead_autoscaler.inputs import (
     PodLoad,
     Worker,
 )
-from fairlead_autoscaler.inputs import Pod as Seen
+from fairlead_autoscaler.decision.inputs import Pod as Seen
+from fairlead_autoscaler.decision.result import State
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 SILENCE_SECONDS = 12.2
-"""How long nobody leads after a leader was killed."""
+"""Seconds without a leader after a leader was killed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faults:
-    """What goes wrong in a run."""
+    """The faults of a run."""
 
     outage: tuple[float, float] = (0.0, 0.0)
-    """When the database is away."""
+    """When the database is unavailable."""
     lag: float = 0.0
-    """How old the scheduler's word is when it is read."""
+    """How old the scheduler's report is when it is read."""
     lost: float = 0.0
-    """The share of looks at which there is no newer word than at the one before."""
+    """The share of ticks without a report newer than at the tick before."""
     restarts: float = inf
-    """How often the autoscaler starts anew and remembers nothing, after a silence."""
+    """Seconds between restarts of the autoscaler, which loses its memory, after a silence."""
     hand_offs: float = inf
-    """How often the scheduler's leader is another one, which counts anew, after a silence."""
+    """Seconds between leaders of the scheduler, which start counting anew, after a silence."""
 
 
 class Fairlead:
-    """Looks every five seconds, and at once when a job comes to a pool at zero."""
+    """Ticks every five seconds, and at once when a job arrives for a pool at zero."""
 
     every = 5.0
     wakes = True
@@ -54,13 +54,13 @@ class Fairlead:
     def __init__(
         self, fleet: Fleet, *, look_ahead: bool = True, faults: Faults | None = None
     ) -> None:
-        scene = fleet.scene
+        config = fleet.config
         self._config = Autoscale.model_validate(
             {
-                "objective": f"{scene.objective:g}s",
+                "objective": f"{config.objective:g}s",
                 "min": 0,
-                "max": scene.pods_max,
-                "slots": scene.slots,
+                "max": config.pods_max,
+                "slots": config.slots,
             }
         )
         self._scheduled = [job.due for job in fleet.jobs if job.scheduled and look_ahead]
@@ -72,7 +72,7 @@ class Fairlead:
         self._last: Demand | None = None
 
     def tick(self, fleet: Fleet) -> None:
-        """Look, decide, and do what was decided."""
+        """Observe, decide and act."""
         faults, now = self._faults, fleet.now
         if now % faults.restarts < min(SILENCE_SECONDS, now):
             self._state, self._began = State(), now
@@ -101,6 +101,8 @@ class Fairlead:
             cluster_at=_at(fleet.now),
             demand=self._last,
             deployment=Deployment(
+                name="bench",
+                uid="bench",
                 replicas=fleet.replicas,
                 version=f"{fleet.now} {fleet.replicas}",
                 generation=1,
@@ -114,7 +116,7 @@ class Fairlead:
         )
 
     def _load(self, pod: Pod, fleet: Fleet) -> PodLoad:
-        """Return what a pod has left by estimate, as the controller's statement would say."""
+        """Return a pod's estimated remaining work, as the controller's statement does."""
         last = self._last
         spread = spread_of(last.service_mean, last.service_variance) if last else 1.0
         left = [
@@ -130,7 +132,7 @@ class Fairlead:
         )
 
     def _demand(self, fleet: Fleet) -> Demand:
-        """Return what the scheduler would say: it knows means and not what a job will take."""
+        """Return the scheduler's report: it knows mean run times, not those of single jobs."""
         mean = fleet.service_mean
         begin = bisect_right(self._scheduled, fleet.now)
         due = tuple(
@@ -145,7 +147,7 @@ class Fairlead:
             became_runnable_total=fleet.arrived,
             work_slot_seconds=len(fleet.queue) * mean,
             slots_useful=len(fleet.queue) + fleet.running,
-            slots_allowed=fleet.scene.pods_max * fleet.scene.slots,
+            slots_allowed=fleet.config.pods_max * fleet.config.slots,
             oldest_runnable_at=None if oldest is None else _at(oldest),
             scheduled_slot_seconds=due,
             service_mean=mean,
@@ -173,7 +175,7 @@ def _seen(pod: Pod, now: float, began: float) -> Seen:
 def _worker(pod: Pod, fleet: Fleet) -> Worker:
     return Worker(
         pod_uid=pod.uid,
-        slots_full=fleet.scene.slots,
+        slots_full=fleet.config.slots,
         registered_at=_at(pod.ready_at),
         drain_until=_at(pod.drain_until) if pod.drain_until > 0 else None,
         drained_at=None if pod.drained_at is None else _at(pod.drained_at),

@@ -1,11 +1,12 @@
-"""A pool of pods in simulated time: they start, take jobs in order, get empty, are killed.
+"""A pool of pods in simulated time: they start, run jobs in order, drain and are killed.
 
-The ReplicaSet deletes as the real one does: first what has not started, then what is not
-ready, then the youngest. A deleted pod takes no more jobs; what it still runs when its grace is
-over is interrupted and begins anew. There is no latency of the database and no scheduler in it.
+The ReplicaSet deletes like the real one: first pods that have not started, then those not
+ready, then the youngest. A deleted pod takes no more jobs; what still runs when its grace
+period ends is interrupted and starts again. Database latency and the scheduler are not
+modelled.
 
-A pod that is launched for some jobs, as by who makes a Kubernetes Job of each batch, takes so
-many in its life and ends by itself. Some pods may have to wait for a node first.
+A pod launched for a batch, like one of a Kubernetes Job, runs that many jobs in its life and
+ends by itself. Some pods may have to wait for a node first.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from heapq import heappop, heappush
 from math import log
 from random import Random
 
-from bench.autoscaling.workload import Job, Scene, Workload
+from bench.autoscaling.workload import FleetConfig, Job, Workload
 
 
 @dataclass(eq=False, slots=True)
@@ -27,11 +28,11 @@ class Pod:
     created: float
     ready_at: float
     running: dict[int, float] = field(default_factory=dict[int, float])
-    """When each job was started, by its place."""
+    """Start time of each running job, by index."""
     takes: int | None = None
-    """How many jobs it takes before it ends by itself; None: any number."""
+    """How many jobs it runs before it ends by itself; None: unlimited."""
     node_at: float = 0.0
-    """When it has a node."""
+    """When it gets a node."""
     drain_until: float = 0.0
     drained_at: float | None = None
     deleted_at: float | None = None
@@ -39,33 +40,35 @@ class Pod:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a run."""
+    """The result of a run."""
 
     waits: list[float] = field(default_factory=list[float])
     pod_seconds: float = 0.0
     scales: list[int] = field(default_factory=list[int])
-    """What was asked for, each time it changed."""
+    """Each replica count that was set."""
     writes: list[float] = field(default_factory=list[float])
     interrupted: int = 0
     wasted_seconds: float = 0.0
     samples: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
-    """Pods that were needed and pods that served, every five seconds."""
+    """Pods needed and pods serving, every five seconds."""
     first_waits: list[float] = field(default_factory=list[float])
-    """Waits of the jobs that came when there was no pod and nothing waited."""
+    """Waits of jobs that arrived when there was no pod and no waiting job."""
 
 
 class Fleet:
-    """The pool, moved on from event to event."""
+    """The pool, advanced from event to event."""
 
-    def __init__(self, scene: Scene, workload: Workload, seed: int, *, pods: int) -> None:
-        self.scene, self.workload = scene, workload
+    def __init__(
+        self, config: FleetConfig, workload: Workload, seed: int, *, pods: int
+    ) -> None:
+        self.config, self.workload = config, workload
         self.now = 0.0
         self.replicas = 0
         self.pods: dict[str, Pod] = {}
         self.queue: deque[int] = deque()
         self.finished = self.arrived = 0
         self.outcome = Outcome()
-        self.service_mean, self.service_square = scene.service_mean, 2 * scene.service_mean**2
+        self.service_mean, self.service_square = config.service_mean, 2 * config.service_mean**2
         self._dice = Random(f"fleet {workload.name} {seed}")
         self._events: list[tuple[float, int, str, str]] = []
         self._number = 0
@@ -89,13 +92,13 @@ class Fleet:
         return sum(len(pod.running) for pod in self.pods.values())
 
     def begin(self, pods: int) -> None:
-        """Have so many pods more from now on, which have started already."""
+        """Add this many pods that have already started."""
         self.replicas += pods
         for _ in range(pods):
             self._create(started=True)
 
     def advance(self, until: float) -> None:
-        """Let time pass."""
+        """Advance the time."""
         while True:
             due = self.jobs[self.arrived].due if self.arrived < len(self.jobs) else until + 1
             event = self._events[0][0] if self._events else until + 1
@@ -115,7 +118,7 @@ class Fleet:
         self._pass(until)
 
     def scale(self, replicas: int) -> None:
-        """Ask for so many pods."""
+        """Set the replicas."""
         if replicas == self.replicas:
             return
         self.replicas = replicas
@@ -128,7 +131,7 @@ class Fleet:
             self._delete(pod)
 
     def launch(self, pods: int, takes: int) -> None:
-        """Make so many pods more, each for so many jobs; those of the beginning end, too."""
+        """Launch more pods, each for some jobs; the initial ones end, too."""
         for pod in self.living:
             if pod.takes is None:
                 pod.takes = takes
@@ -143,7 +146,7 @@ class Fleet:
         self.outcome.scales.append(self.replicas)
 
     def mark(self, uid: str, until: float) -> None:
-        """Have a pod take no more jobs until then; a time that is over: have it take them."""
+        """Stop a pod from taking jobs until then; a past time lets it take them again."""
         pod = self.pods[uid]
         pod.drain_until = until
         if until <= self.now:
@@ -152,8 +155,8 @@ class Fleet:
         self._take()
 
     def sample(self) -> None:
-        """Note what is needed and what serves."""
-        needed = -(-(len(self.queue) + self.running) // self.scene.slots)
+        """Record the pods needed and the pods serving."""
+        needed = -(-(len(self.queue) + self.running) // self.config.slots)
         serving = sum(pod.ready_at <= self.now for pod in self.living)
         self.outcome.samples.append((needed, serving))
 
@@ -167,10 +170,10 @@ class Fleet:
 
     def _create(self, *, started: bool, takes: int | None = None) -> None:
         self._number += 1
-        scene, node = self.scene, 0.0
-        delay = self._dice.lognormvariate(log(scene.start_median), scene.start_sigma)
-        if scene.node_share and self._dice.random() < scene.node_share:
-            node = scene.node_seconds * self._dice.uniform(0.5, 1.5)
+        config, node = self.config, 0.0
+        delay = self._dice.lognormvariate(log(config.start_median), config.start_sigma)
+        if config.node_share and self._dice.random() < config.node_share:
+            node = config.node_seconds * self._dice.uniform(0.5, 1.5)
         ready = self.now if started else self.now + node + delay
         pod = Pod(
             uid=f"pod-{self._number}",
@@ -187,7 +190,7 @@ class Fleet:
         if not pod.running:
             del self.pods[pod.uid]
         else:
-            self._push(self.now + self.scene.grace, "kill", pod.uid)
+            self._push(self.now + self.config.grace, "kill", pod.uid)
 
     def _deleted_first(self, pod: Pod) -> tuple[bool, bool, float]:
         return (pod.ready_at <= self.now, pod.drained_at is None, -pod.created)
@@ -215,13 +218,13 @@ class Fleet:
             self._leave(pod)
 
     def _leave(self, pod: Pod) -> None:
-        """Have a pod end that was launched for some jobs and has none."""
+        """End a pod that was launched for some jobs and has none left."""
         if pod.takes is not None and not pod.running:
             del self.pods[pod.uid]
             self.replicas = len(self.living)
 
     def _learn(self, seconds: float) -> None:
-        """Keep the mean and the variance of what ended, as the scheduler would: by weight."""
+        """Update mean and variance of ended jobs as the scheduler does, by weight."""
         self.finished += 1
         self.service_mean += 0.05 * (seconds - self.service_mean)
         self.service_square += 0.05 * (seconds**2 - self.service_square)
@@ -237,7 +240,7 @@ class Fleet:
             pod.drained_at = self.now
 
     def _take(self) -> None:
-        """Have pods with free slots take the oldest jobs; who claims first is chance."""
+        """Let pods with free slots take the oldest jobs; which pod claims first is random."""
         if not self.queue:
             return
         able = [
@@ -246,14 +249,14 @@ class Fleet:
             if pod.ready_at <= self.now
             and pod.deleted_at is None
             and pod.drain_until <= self.now
-            and len(pod.running) < self.scene.slots
+            and len(pod.running) < self.config.slots
             and pod.takes != 0
         ]
         while self.queue and able:
             chosen = self._dice.randrange(len(able))
             pod = able[chosen]
             self._start(pod, self.queue.popleft())
-            if len(pod.running) == self.scene.slots or pod.takes == 0:
+            if len(pod.running) == self.config.slots or pod.takes == 0:
                 able[chosen] = able[-1]
                 able.pop()
 

@@ -1,4 +1,4 @@
-"""Our decision where things are slow or go wrong: starts, nodes, words, leaders, a database."""
+"""Fairlead's decision under slow starts, scarce nodes, late reports, and failures."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bench.autoscaling.evaluation import Row
 from bench.autoscaling.fairlead import Fairlead, Faults
 from bench.autoscaling.interval import Interval
 from bench.autoscaling.run import Figures, run
-from bench.autoscaling.workload import Curve, Scene, draw
+from bench.autoscaling.workload import Curve, FleetConfig, draw
 
 START_SECONDS = (5.0, 20.0, 60.0, 180.0)
 WORKLOADS = ("step", "zero", "bursty")
@@ -19,63 +19,63 @@ OUTAGE = (600.0, 1200.0)
 
 @dataclass(frozen=True, slots=True)
 class Hardship:
-    """One of them: the fleet that it happens to, and what goes wrong."""
+    """A hardship: the fleet it happens to, and the faults."""
 
     name: str
-    scene: Scene
+    config: FleetConfig
     faults: Faults
 
 
 @dataclass(frozen=True, slots=True)
 class Endured:
-    """What came of one, and of KPA, which only has the same pods and nodes."""
+    """The results under a hardship, and KPA's, which shares only its pods and nodes."""
 
     name: str
     ours: tuple[Figures, ...]
     kpas: tuple[Figures, ...]
 
 
-def hardships(scene: Scene) -> list[Hardship]:
-    """Return all of them; who waits for a slow start has an objective of as long."""
+def hardships(config: FleetConfig) -> list[Hardship]:
+    """Return all hardships; with slow starts the objective is as long as the start."""
     found = [
         Hardship(
             f"pods start in {start:g} s, objective {max(30.0, start):g} s",
-            scene.model_copy(
-                update={"start_median": start, "objective": max(scene.objective, start)}
+            config.model_copy(
+                update={"start_median": start, "objective": max(config.objective, start)}
             ),
             Faults(),
         )
         for start in START_SECONDS
     ]
-    nodes = scene.model_copy(update={"node_share": 0.2, "node_seconds": 90.0})
+    nodes = config.model_copy(update={"node_share": 0.2, "node_seconds": 90.0})
     return [
         *found,
         Hardship("one pod in five waits 90 s for a node", nodes, Faults()),
-        Hardship("the word is 10 s old", scene, Faults(lag=10.0)),
-        Hardship("one word in three is lost", scene, Faults(lost=1 / 3)),
-        Hardship("the autoscaler is killed every 5 min", scene, Faults(restarts=300.0)),
-        Hardship("the scheduler's leader every 5 min", scene, Faults(hand_offs=300.0)),
+        Hardship("the word is 10 s old", config, Faults(lag=10.0)),
+        Hardship("one word in three is lost", config, Faults(lost=1 / 3)),
+        Hardship("the autoscaler is killed every 5 min", config, Faults(restarts=300.0)),
+        Hardship("the scheduler's leader every 5 min", config, Faults(hand_offs=300.0)),
     ]
 
 
 def endured(hardship: Hardship, curves: Mapping[str, Curve], seeds: Sequence[int]) -> Endured:
-    """Return what came of it on each workload and seed, with us and with KPA."""
+    """Return the results on each workload and seed, for Fairlead and KPA."""
     ours: list[Figures] = []
     kpas: list[Figures] = []
-    scene = hardship.scene
+    config = hardship.config
     for name in WORKLOADS:
         for seed in seeds:
-            drawn = draw(name, curves[name], scene, seed)
-            fleet = begun(scene, drawn, seed)
+            drawn = draw(name, curves[name], config, seed)
+            fleet = begun(config, drawn, seed)
             ours.append(run(fleet, Fairlead(fleet, faults=hardship.faults)))
-            kpas.append(run(begun(scene, drawn, seed), Kpa(scene.pods_max, scene.slots)))
+            kpas.append(run(begun(config, drawn, seed), Kpa(config.pods_max, config.slots)))
     return Endured(hardship.name, tuple(ours), tuple(kpas))
 
 
-def outage(scene: Scene, curve: Curve, seed: int) -> list[Row]:
-    """Return what a database that is away for ten minutes does to a pool on a ramp."""
+def outage(config: FleetConfig, curve: Curve, seed: int) -> list[Row]:
+    """Return the effect of a ten-minute database outage on a pool during a ramp."""
     begin, end = OUTAGE
-    fleet = begun(scene, draw("ramp", curve, scene, seed), seed)
+    fleet = begun(config, draw("ramp", curve, config, seed), seed)
     run(fleet, Fairlead(fleet, faults=Faults(outage=OUTAGE)))
     during = float(sum(begin <= at < end for at in fleet.outcome.writes))
     after = min((at - end for at in fleet.outcome.writes if at >= end), default=float("inf"))

@@ -1,4 +1,4 @@
-"""How far a figure over some seeds may be from the truth: intervals by drawing seeds anew."""
+"""Confidence intervals of a figure over some seeds, by resampling the seeds."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Interval:
 
 
 def interval(seeds: Sequence[int], figure: Callable[[Sequence[int]], float]) -> Interval:
-    """Return a figure of runs and its interval, by bootstrap; the same runs give the same.
+    """Return a figure and its bootstrap interval; the same runs give the same.
 
     Args:
-        seeds: Places of the seeds; every contender of a draw has the same ones, for they play
-            the same jobs.
-        figure: What is made of the runs at some places.
+        seeds: Indexes of the seeds; every contender of a draw has the same ones, since they
+            run the same jobs.
+        figure: Computes the figure from the runs at some indexes.
     """
     dice = Random("interval")
     drawn = sorted(figure(dice.choices(seeds, k=len(seeds))) for _ in range(_DRAWS))

@@ -1,7 +1,7 @@
-"""KEDA's best setting for each workload, searched on seeds of its own.
+"""KEDA's best setting for each workload, searched on separate seeds.
 
-The cheapest one with next to no late jobs on the tuning seeds; where none has so few, the one
-with the fewest. Every setting plays the first seeds, the best of them the rest.
+The best is the cheapest one with next to no late jobs on the tuning seeds; where none has so
+few, the one with the fewest. Every setting runs the first seeds, the best of them the rest.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pydantic import BaseModel, ConfigDict
 
 from bench.autoscaling.controllers import Keda, Loop, begun
 from bench.autoscaling.run import run
-from bench.autoscaling.workload import Curve, Scene, draw
+from bench.autoscaling.workload import Curve, FleetConfig, draw
 
 TUNED = Path(__file__).with_name("keda.toml")
 SEEDS = range(1, 6)
-"""Whatever is chosen, of KEDA or of ours, is chosen by seeds of 1 to 10, and by these here."""
+"""Parameters of KEDA and of Fairlead are chosen on seeds 1 to 10, here on these."""
 FIRST = 1
-"""So many seeds every setting plays."""
+"""Number of seeds that every setting runs."""
 BEST = 3
-"""So many settings play the rest."""
+"""Number of settings that run the rest."""
 LATE_MOST = 0.001
 
 
@@ -38,13 +38,13 @@ class Setting(BaseModel):
 
     @property
     def name(self) -> str:
-        """As a table shows it."""
+        """The setting as a table shows it."""
         signal = "in-system" if self.in_system else "pending"
         return f"{signal} {self.target:g}, {self.window:g} s"
 
-    def controller(self, scene: Scene) -> Keda:
-        """Return one with this setting, polled every 5 s."""
-        loop = Loop(scene.pods_max, self.target, self.window)
+    def controller(self, config: FleetConfig) -> Keda:
+        """Return a controller with this setting, polled every 5 s."""
+        loop = Loop(config.pods_max, self.target, self.window)
         return Keda(loop, self.in_system, poll=5.0)
 
 
@@ -57,27 +57,27 @@ SETTINGS = tuple(
 
 
 def tuned() -> dict[str, Setting]:
-    """Return what was found for each workload."""
+    """Return the stored setting for each workload."""
     given = tomllib.loads(TUNED.read_text("utf-8"))
     return {name: Setting.model_validate(part) for name, part in given.items()}
 
 
 def search(
-    scene: Scene, curves: Mapping[str, Curve], say: Callable[[str], None]
+    config: FleetConfig, curves: Mapping[str, Curve], say: Callable[[str], None]
 ) -> dict[str, Setting]:
     """Search the best setting of each workload."""
     found: dict[str, Setting] = {}
     for name, curve in curves.items():
-        first = {each: _play(scene, name, curve, each, SEEDS[:FIRST]) for each in SETTINGS}
+        first = {each: _play(config, name, curve, each, SEEDS[:FIRST]) for each in SETTINGS}
         best = sorted(first, key=lambda each: _cost(first[each]))[:BEST]
-        rest = {each: _play(scene, name, curve, each, SEEDS[FIRST:]) for each in best}
+        rest = {each: _play(config, name, curve, each, SEEDS[FIRST:]) for each in best}
         found[name] = min(best, key=lambda each: _cost([*first[each], *rest[each]]))
         say(f"{name}: {found[name].name}")
     return found
 
 
 def write(found: Mapping[str, Setting]) -> None:
-    """Write down what was found."""
+    """Write the settings found."""
     lines = [
         "# The cheapest setting of KEDA with at most 0.1 % late jobs on seeds 1 to 5, as",
         "# `python -m bench.autoscaling --tune` found it; where none has so few, the one with",
@@ -90,13 +90,13 @@ def write(found: Mapping[str, Setting]) -> None:
 
 
 def _play(
-    scene: Scene, name: str, curve: Curve, setting: Setting, seeds: Sequence[int]
+    config: FleetConfig, name: str, curve: Curve, setting: Setting, seeds: Sequence[int]
 ) -> list[tuple[float, float]]:
     """Return the share of late jobs and the pod-hours of each seed."""
     found: list[tuple[float, float]] = []
     for seed in seeds:
-        fleet = begun(scene, draw(name, curve, scene, seed), seed)
-        figures = run(fleet, setting.controller(scene))
+        fleet = begun(config, draw(name, curve, config, seed), seed)
+        figures = run(fleet, setting.controller(config))
         found.append((figures.late_share, figures.pod_hours))
     return found
 

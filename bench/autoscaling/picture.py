@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bench.autoscaling.evaluation import FAIRLEAD, Runs
 from bench.autoscaling.keda import LATE_MOST
+from bench.png import save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,13 +23,12 @@ _LEAST = 0.005
 
 
 def draw(path: Path, runs: Runs) -> None:
-    """Draw every workload's controllers into an SVG; the same runs give the same file."""
-    from matplotlib import rc_context  # noqa: PLC0415 - slow to import, and wanted at the end
+    """Draw every workload's controllers into a PNG; the same runs give the same file."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and wanted at the end
 
     names = list(dict.fromkeys(name for name, _ in runs))
     height = -(-len(names) // _COLUMNS)
-    figure = Figure(figsize=(10, 2.6 * height + 0.9), layout="constrained")
+    figure = Figure(figsize=(8.8, 2.2 * height + 0.9), layout="constrained")
     panels = figure.subplots(height, _COLUMNS, squeeze=False)
     for place, name in enumerate(names):
         _panel(panels[place // _COLUMNS][place % _COLUMNS], runs, name)
@@ -36,9 +36,7 @@ def draw(path: Path, runs: Runs) -> None:
         panels[place // _COLUMNS][place % _COLUMNS].set_axis_off()
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=8)
-    with rc_context({"svg.hashsalt": "fairlead", "svg.fonttype": "none"}):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None})
+    save(figure, path)
 
 
 def _panel(axes: Axes, runs: Runs, name: str) -> None:
@@ -57,7 +55,7 @@ def _panel(axes: Axes, runs: Runs, name: str) -> None:
         )
     axes.axhline(100 * LATE_MOST, color="tab:red", linestyle=":", linewidth=1)
     axes.set_yscale("log")
-    axes.set_ylim(_LEAST / 2, 100)
+    axes.set_ylim(_LEAST / 2, 200)
     axes.set_xlim(left=0)
     axes.grid(color="0.92", zorder=1)
     axes.set_title(name, fontsize=9)

@@ -13,7 +13,7 @@ from bench.autoscaling import evaluation
 from bench.autoscaling.evaluation import FAIRLEAD, KPA, Row, collected, evaluate
 from bench.autoscaling.hardships import outage
 from bench.autoscaling.keda import tuned
-from bench.autoscaling.workload import Curve, Scene
+from bench.autoscaling.workload import Curve, FleetConfig
 
 SEEDS = (1, 2)
 WORKLOADS = ("step", "spike", "zero", "scheduled")
@@ -29,9 +29,9 @@ LINES = {
 """Where a line is another one than the target: with two seeds, and what has been reached."""
 
 
-def rows(scene: Scene, curves: Mapping[str, Curve]) -> list[Row]:
+def rows(config: FleetConfig, curves: Mapping[str, Curve]) -> list[Row]:
     """Return what came of it."""
     chosen = {name: curves[name] for name in WORKLOADS}
-    runs = collected(evaluate(scene, chosen, tuned(), SEEDS, (FAIRLEAD, KPA)))
-    found = [*evaluation.rows(runs, scene), *outage(scene, curves["ramp"], SEEDS[0])]
+    runs = collected(evaluate(config, chosen, tuned(), SEEDS, (FAIRLEAD, KPA)))
+    found = [*evaluation.rows(runs, config), *outage(config, curves["ramp"], SEEDS[0])]
     return [replace(row, most=LINES.get(row.what, row.most)) for row in found]

@@ -1,4 +1,4 @@
-"""The tables of a run as Markdown, and how they get into the page about autoscaling."""
+"""The tables of a run as Markdown, written into the page about autoscaling."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.autoscaling.run import Figures
 from bench.machine import ROOT
 
 PAGE = ROOT / "docs/explanation/autoscaling.md"
-PICTURE = ROOT / "docs/images/autoscaling.svg"
+PICTURE = ROOT / "docs/images/autoscaling.png"
 _COLUMNS = (
     "late %|p50|p95|p99|max|first, s|pod-h|wasted, s|U %|O %|U time|O time|instable|acts|flips"
     "|stopped"
@@ -20,7 +20,7 @@ _COLUMNS = (
 
 
 def record(parts: Mapping[str, Iterable[str]], runs: Runs) -> None:
-    """Replace what the last run wrote into the page, part by part, and the picture."""
+    """Replace the generated parts of the page, and the picture."""
     text = PAGE.read_text("utf-8")
     for part, lines in parts.items():
         text = replaced(text, part, lines)
@@ -29,7 +29,7 @@ def record(parts: Mapping[str, Iterable[str]], runs: Runs) -> None:
 
 
 def replaced(text: str, part: str, lines: Iterable[str]) -> str:
-    """Return the page with other lines in one of its parts."""
+    """Return the page with one of its parts replaced."""
     begin = f"<!-- python -m bench.autoscaling --record writes: {part} -->\n"
     end = f"<!-- end of {part} -->\n"
     before, first, rest = text.partition(begin)
@@ -41,26 +41,26 @@ def replaced(text: str, part: str, lines: Iterable[str]) -> str:
 
 
 def targets(found: Sequence[Row], seeds: Sequence[int], others: Elsewhere) -> Iterator[str]:
-    """Return targets against what was measured, in simulation and elsewhere."""
-    yield f"T1 to T6 are simulated, with seeds from {seeds[0]} to {seeds[-1]}. {others.said}"
+    """Return the table of targets with the simulated figures and those measured elsewhere."""
+    yield f"T1 to T6 are simulated, with seeds from {seeds[0]} to {seeds[-1]}. {others.note}"
     yield ""
-    yield "| | figure | at most | measured | 95 % interval, or of what | verdict |"
+    yield "| | figure | at most | measured | 95 % interval, or of what | result |"
     yield "|---|---|---|---|---|---|"
     for row in found:
         each = row.measured
         yield (
             f"| {row.target} | {row.what} | {row.most:g} | {each.figure:.2f} "
-            f"| {each.low:.2f} to {each.high:.2f} | {_verdict(met=row.met)} |"
+            f"| {each.low:.2f} to {each.high:.2f} | {_result(met=row.met)} |"
         )
     yield from measured(others)
 
 
 def measured(others: Elsewhere) -> Iterator[str]:
-    """Return the table's lines of what was measured elsewhere."""
+    """Return the table's lines for figures measured elsewhere."""
     for each in others.figures:
         yield (
             f"| {each.target} | {each.what} | {each.most:g} | {each.measured:g} "
-            f"| {each.over} | {_verdict(met=each.met)} |"
+            f"| {each.over} | {_result(met=each.met)} |"
         )
 
 
@@ -73,7 +73,7 @@ def every_run(runs: Runs) -> Iterator[str]:
 
 
 def hardships(found: Iterable[Endured]) -> Iterator[str]:
-    """Return what came of each hardship."""
+    """Return the results of each hardship."""
     yield (
         "| | late % | p99, s | pod-h | KPA: late % | p99, s | pod-h | stopped by us | by KPA |"
     )
@@ -97,7 +97,7 @@ def mean(found: Sequence[Figures], what: str) -> float:
     return sum(float(getattr(each, what)) for each in found) / len(found)
 
 
-def _verdict(*, met: bool) -> str:
+def _result(*, met: bool) -> str:
     return "met" if met else "MISSED"
 
 

@@ -1,9 +1,9 @@
 """A large release for the controller: jobs and workers in PostgreSQL, pods in an API server.
 
-Nothing runs the jobs and nothing makes pods: both stay as they are while the controller looks
-at them. The API server is the tests' own, which answers what the controller asks for as
-Kubernetes does; its pods are as large as real ones. In the scheduler's place somebody says once
-a second what each pool needs.
+No process runs the jobs and none makes pods: both stay as they are while the controller
+observes them. The API server is the tests' own, which answers the controller like Kubernetes;
+its pods are as large as real ones. A thread stands in for the scheduler and reports once a
+second what each pool needs.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from dataclasses import dataclass
 from typing import cast
 
 from bench.server import Server
-from fairlead import policy_store
+from fairlead import policy_storage
+from fairlead.db.migrate import migrate
 from fairlead.jsontext import Json
-from fairlead.migrate import migrate
 from tests.support.kubernetes import api, objects, scenes
 from tests.support.kubernetes.objects import Object, part
 
 DATABASE = "controller"
 ASLEEP = "asleep"
-"""A pool at zero: while there is one, it is asked at each step which queues have jobs."""
+"""A pool at zero: while there is one, each step reads which queues have jobs."""
 SLOTS = 10
 _TENANTS = 1000
 _QUEUED = 2000
-"""Jobs in `work_queue` that nobody has claimed."""
+"""Unclaimed jobs in `work_queue`."""
 _CHUNK = 100_000
 _JOBS = b"""
 insert into fairlead.jobs (queue, tenant, kind)
@@ -67,7 +67,7 @@ select 'pool-' || n, 1, now(), 100000, 800000, 1000, 1000, '{0,0,0,0}', 8, 64,
        now() - interval '5 seconds'
 from generate_series(0, %(pools)s - 1) n
 """
-_SAID = b"update fairlead.pool_demand set at = clock_timestamp()"
+_RENEW_DEMAND = b"update fairlead.pool_demand set at = clock_timestamp()"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,13 +75,13 @@ class Size:
     """How large the release is."""
 
     jobs: int
-    """That are due."""
+    """Due jobs."""
     pods: int
     pools: int = 10
 
     @property
     def deployments(self) -> dict[str, str]:
-        """The Deployment of each pool, of the one at zero too."""
+        """The Deployment of each pool, including the one at zero."""
         pools = [*(f"pool-{number}" for number in range(self.pools)), ASLEEP]
         return {pool: f"release-worker-{pool}" for pool in pools}
 
@@ -91,7 +91,7 @@ class Size:
         return self.pods // self.pools
 
     def policy(self, pods: int) -> str:
-        """Return the policy by which each pool has so many pods, and one sleeps."""
+        """Return the policy that gives each pool this many pods, and one pool none."""
         scaled = "{objective: 30s, min: %d, max: %d, slots: %d, connectionsPerPod: 1}"
         pools = [
             f"  - {{name: pool-{number}, queues: [queue-{number}],"
@@ -103,7 +103,7 @@ class Size:
 
 
 def install(server: Server, kube: api.Api, size: Size) -> str:
-    """Make the release's objects, jobs, workers and pods; return the database's URL."""
+    """Create the release's objects, jobs, workers and pods; return the database's URL."""
     scenes.install(kube.client())
     for pool, name in size.deployments.items():
         pods = 0 if pool == ASLEEP else size.per_pool
@@ -114,7 +114,7 @@ def install(server: Server, kube: api.Api, size: Size) -> str:
     url = server.create_database(DATABASE)
     with server.connect(DATABASE) as connection:
         migrate(connection)
-        policy_store.store(connection, size.policy(size.per_pool), author="bench")
+        policy_storage.store(connection, size.policy(size.per_pool), author="bench")
         for first in range(0, size.jobs, _CHUNK):
             last = min(first + _CHUNK, size.jobs) - 1
             given = {"pools": size.pools, "tenants": _TENANTS, "first": first, "last": last}
@@ -131,16 +131,16 @@ def install(server: Server, kube: api.Api, size: Size) -> str:
 
 
 @contextlib.contextmanager
-def saying(server: Server) -> Generator[None]:
-    """Renew what pools need once a second while inside, as the scheduler's leader does."""
+def renewing_demand(server: Server) -> Generator[None]:
+    """Renew the pools' demand once a second while inside, as the scheduler's leader does."""
     over = threading.Event()
 
-    def say() -> None:
+    def renew() -> None:
         with server.connect(DATABASE) as connection:
             while not over.wait(1.0):
-                connection.execute(_SAID)
+                connection.execute(_RENEW_DEMAND)
 
-    thread = threading.Thread(target=say, daemon=True)
+    thread = threading.Thread(target=renew, daemon=True)
     thread.start()
     try:
         yield
@@ -150,7 +150,7 @@ def saying(server: Server) -> Generator[None]:
 
 
 def change(kube: api.Api, size: Size, turn: int, pods: int) -> None:
-    """Let so many pods change, as the kubelet's reports do; each turn takes the next ones."""
+    """Change some pods, as the kubelet's reports do; each turn takes the next ones."""
     places = [*_places(size)]
     for offset in range(pods):
         pool, number = places[(turn * pods + offset) % len(places)]
@@ -169,7 +169,7 @@ def _name(pool: str, number: int) -> str:
 
 
 def _pod(kube: api.Api, pool: str, number: int) -> tuple[str, str]:
-    """Make a pod that is ready; return its name and UID."""
+    """Create a ready pod; return its name and UID."""
     since = objects.now()
     made = objects.pod(_name(pool, number), pool)
     noise: Object = {f"f:{each}": {"f:x": {}} for each in range(150)}

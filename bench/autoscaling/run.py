@@ -1,4 +1,4 @@
-"""One run: a workload, a controller, and the figures of what came of it."""
+"""Run one workload under one controller and compute the figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bench.figures import percentile
 
 SAMPLED_SECONDS = 5.0
 SETTLED_SECONDS = 60.0
-"""Nobody decides before: what begins with an empty queue would tell each to take pods away."""
+"""No decision before this: an empty queue at the start would make each remove pods."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,28 +25,28 @@ class Figures:
     wait_p99: float
     wait_max: float
     first_wait: float
-    """Of the jobs that came when there was no pod: the longest; 0: there were none."""
+    """The longest wait of a job that arrived when there was no pod; 0: there was none."""
     pod_hours: float
     actions: int
     flips: int
     interrupted: int
     wasted_seconds: float
     under: float
-    """What was missing of the pods that were needed, on average over time."""
+    """Missing pods as a share of those needed, on average over time."""
     over: float
-    """What there was too much, as a share of what was needed, on average over time."""
+    """Superfluous pods as a share of those needed, on average over time."""
     under_time: float
     over_time: float
-    """The shares of time in which pods were missing, and in which there were too many."""
+    """The shares of time with missing and with superfluous pods."""
     instability: float
-    """The share of samples from one to the next of which need and pods moved differently."""
+    """The share of consecutive samples in which need and pods moved differently."""
 
 
 def run(fleet: Fleet, controller: Controller) -> Figures:
-    """Play a workload to its end."""
+    """Run a workload to its end."""
     tick, sampled, arrived = SETTLED_SECONDS, 0.0, 0
-    while fleet.now < fleet.scene.seconds:
-        fleet.advance(min(tick, sampled, fleet.scene.seconds, _woken(fleet, controller)))
+    while fleet.now < fleet.config.seconds:
+        fleet.advance(min(tick, sampled, fleet.config.seconds, _woken(fleet, controller)))
         woken = (
             fleet.now >= SETTLED_SECONDS
             and controller.wakes
@@ -64,8 +64,8 @@ def run(fleet: Fleet, controller: Controller) -> Figures:
 
 
 def figures(fleet: Fleet) -> Figures:
-    """Return the figures of a run; a job that never started waited until the end at least."""
-    outcome, objective = fleet.outcome, fleet.scene.objective
+    """Return the figures of a run; an unstarted job waited at least until the end."""
+    outcome, objective = fleet.outcome, fleet.config.objective
     unserved = [fleet.now - fleet.jobs[place].due for place in fleet.queue]
     waits = sorted([*outcome.waits, *unserved])
     under, over = _shares(outcome)
@@ -92,14 +92,14 @@ def figures(fleet: Fleet) -> Figures:
 
 
 def _woken(fleet: Fleet, controller: Controller) -> float:
-    """Return when the next job comes to a pool at zero, for who is told of it."""
+    """Return when the next job arrives at a pool at zero, for controllers that are notified."""
     if not controller.wakes or fleet.replicas > 0 or fleet.arrived >= len(fleet.jobs):
         return inf
     return fleet.jobs[fleet.arrived].due
 
 
 def _shares(outcome: Outcome) -> tuple[float, float]:
-    """Return SPEC's provisioning accuracies, over the times at which something was needed."""
+    """Return SPEC's provisioning accuracies, over the times at which pods were needed."""
     needed = [(need, there) for need, there in outcome.samples if need > 0]
     if not needed:
         return 0.0, 0.0
@@ -109,7 +109,7 @@ def _shares(outcome: Outcome) -> tuple[float, float]:
 
 
 def _instability(samples: list[tuple[int, int]]) -> float:
-    """Return SPEC's instability: how often what is there moves otherwise than the need."""
+    """Return SPEC's instability: how often pods and need move in different directions."""
     moves = [
         (_sign(later[0] - former[0]), _sign(later[1] - former[1]))
         for former, later in pairwise(samples)

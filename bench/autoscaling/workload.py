@@ -1,4 +1,4 @@
-"""Jobs to arrive, drawn from a seed and the parameter file."""
+"""Generate arriving jobs from a seed and the parameter file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Point = tuple[float, float]
 
 
 class Curve(BaseModel):
-    """What arrives in one workload."""
+    """The arrivals of one workload."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,7 +34,7 @@ class Curve(BaseModel):
     drift_factor: float = 1.0
 
 
-class Scene(BaseModel):
+class FleetConfig(BaseModel):
     """The fleet, and every workload by name."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -48,13 +48,13 @@ class Scene(BaseModel):
     pods_max: int
     grace: float
     node_share: float = 0.0
-    """Of pods that must wait for a node, and for how long on average."""
+    """Share of pods that wait for a node, and for how long on average."""
     node_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One that falls due and then takes a while."""
+    """A job with its due time and its run time."""
 
     due: float
     seconds: float
@@ -63,17 +63,17 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """A drawn workload: its jobs in the order in which they fall due."""
+    """A generated workload: its jobs, sorted by due time."""
 
     name: str
     jobs: tuple[Job, ...]
     rates: tuple[float, ...]
-    """The rate that was meant, second by second: what an oracle would know."""
+    """The intended rate, second by second, which an oracle knows."""
     service: tuple[float, ...]
     """The mean service time, second by second."""
 
 
-def load() -> tuple[Scene, dict[str, Curve]]:
+def load() -> tuple[FleetConfig, dict[str, Curve]]:
     """Read the parameter file."""
     given = tomllib.loads(PARAMETERS.read_text("utf-8"))
     curves = {
@@ -81,15 +81,17 @@ def load() -> tuple[Scene, dict[str, Curve]]:
         for name, part in given.items()
         if isinstance(part, dict)
     }
-    return Scene.model_validate({k: v for k, v in given.items() if k not in curves}), curves
+    return FleetConfig.model_validate(
+        {k: v for k, v in given.items() if k not in curves}
+    ), curves
 
 
-def draw(name: str, curve: Curve, scene: Scene, seed: int) -> Workload:
-    """Draw a workload; the same seed draws the same one."""
+def draw(name: str, curve: Curve, config: FleetConfig, seed: int) -> Workload:
+    """Generate a workload; the same seed gives the same one."""
     dice = Random(f"{name} {seed}")
-    seconds = int(scene.seconds)
+    seconds = int(config.seconds)
     rates = _rates(curve, seconds, dice)
-    usual = (1 - curve.long_share) * scene.service_mean
+    usual = (1 - curve.long_share) * config.service_mean
     mean = usual + curve.long_share * curve.long_seconds
     service = tuple(
         mean
@@ -104,7 +106,7 @@ def draw(name: str, curve: Curve, scene: Scene, seed: int) -> Workload:
         for burst in range(1, int(seconds / every) if size else 0):
             dues += [(burst * every, known)] * size
     jobs = tuple(
-        Job(due, _service(curve, scene, due, dice), known) for due, known in sorted(dues)
+        Job(due, _service(curve, config, due, dice), known) for due, known in sorted(dues)
     )
     return Workload(name=name, jobs=jobs, rates=rates, service=service)
 
@@ -133,7 +135,7 @@ def _at(points: tuple[Point, ...], at: float) -> float:
 
 
 def _arrivals(rates: tuple[float, ...], dice: Random) -> list[float]:
-    """Draw Poisson arrivals at the most there is, and keep each with its second's share."""
+    """Draw Poisson arrivals at the highest rate, and keep each with its second's share."""
     most, at, kept = max(rates), 0.0, list[float]()
     while most > 0 and (at := at + dice.expovariate(most)) < len(rates):
         if dice.random() * most < rates[int(at)]:
@@ -141,8 +143,8 @@ def _arrivals(rates: tuple[float, ...], dice: Random) -> list[float]:
     return kept
 
 
-def _service(curve: Curve, scene: Scene, due: float, dice: Random) -> float:
+def _service(curve: Curve, config: FleetConfig, due: float, dice: Random) -> float:
     if dice.random() < curve.long_share:
         return curve.long_seconds
     drifted = curve.drift_at is not None and due >= curve.drift_at
-    return lognormal(dice, scene.service_mean * (curve.drift_factor if drifted else 1.0))
+    return lognormal(dice, config.service_mean * (curve.drift_factor if drifted else 1.0))

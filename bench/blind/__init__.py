@@ -1,6 +1,6 @@
-"""Fairlead's programs without metrics: nothing is counted, and nothing read to be shown.
+"""Fairlead's programs without metrics: they count nothing and read nothing for gauges.
 
-`python -m bench.blind.scheduler` and `python -m bench.blind.worker` run a program as it is, but
-for what counts. What metrics cost is what these do faster: there is no such setting, since
-nobody should want it.
+`python -m bench.blind.scheduler` and `python -m bench.blind.worker` run the unchanged programs
+without metrics. The difference in speed is the cost of metrics. The product has no such
+setting.
 """

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import sys
 
-from fairlead_worker import child
-from fairlead_worker.counts import Counts
-from fairlead_worker.tally import Tally
+from fairlead_worker.child import child_main
+from fairlead_worker.child.attempt_metrics import AttemptMetrics
+from fairlead_worker.metrics.counters import Counters
 
 COUNTING: tuple[tuple[type, tuple[str, ...]], ...] = (
-    (Counts, ("finished", "handed_back", "stale", "wrote", "close_second")),
-    (Tally, ("count", "observe")),
+    (AttemptMetrics, ("finished", "handed_back", "stale", "batch_stored", "flush")),
+    (Counters, ("count", "observe")),
 )
-"""What a child counts with, from outside."""
+"""What a child counts with, replaced from outside."""
 
 
 def nothing(*_values: object, **_named: object) -> None:
@@ -20,12 +20,12 @@ def nothing(*_values: object, **_named: object) -> None:
 
 
 def main() -> int:
-    """Run it until the parent says otherwise; return its exit code."""
-    for owner, doors in COUNTING:
-        for door in doors:
-            assert hasattr(owner, door), door
-            setattr(owner, door, nothing)
-    return child.main(sys.argv[1:])
+    """Run it until the parent stops it; return its exit code."""
+    for owner, methods in COUNTING:
+        for method in methods:
+            assert hasattr(owner, method), method
+            setattr(owner, method, nothing)
+    return child_main.main(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -1,25 +1,25 @@
-"""A scheduler that counts nothing, and does not look at the database to show how it is."""
+"""A scheduler that counts nothing, and does not read the database for gauges."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from fairlead_scheduler import main as scheduler
-from fairlead_scheduler.chores import Chore
-from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.surveys import Surveys
-from fairlead_scheduler.vitals import Vitals
+from fairlead_scheduler.background.database_health import DatabaseHealth
+from fairlead_scheduler.background.long_reads import LongReads
+from fairlead_scheduler.leadership.periodic_task import PeriodicTask
+from fairlead_scheduler.metrics.registry import Metrics
 
 _SHOWN = frozenset({"gauges", "dead_jobs", "server", "tables"})
-"""The chores that only metrics need."""
-_DOOR = "chores"
+"""Periodic tasks that only metrics need."""
+_TASKS_METHOD = "tasks"
 
 
 class Nothing:
-    """Stands for all metrics: whatever is asked of it, or done to it."""
+    """Stands in for all metrics: accepts any attribute and call."""
 
     def __getattr__(self, name: str) -> Nothing:
-        """Return what takes anything and does nothing."""
+        """Return an object that accepts anything and does nothing."""
         return self
 
     def __call__(self, *_values: object, **_named: object) -> Nothing:
@@ -28,25 +28,25 @@ class Nothing:
 
 
 def without_shown(owner: type) -> None:
-    """Leave the chores out that only metrics need."""
-    every: Callable[[object], tuple[Chore, ...]] = vars(owner)[_DOOR]
+    """Remove the periodic tasks that only metrics need."""
+    every: Callable[[object], tuple[PeriodicTask, ...]] = vars(owner)[_TASKS_METHOD]
 
-    def chores(self: object) -> tuple[Chore, ...]:
+    def tasks(self: object) -> tuple[PeriodicTask, ...]:
         return tuple(each for each in every(self) if each.name not in _SHOWN)
 
-    setattr(owner, _DOOR, chores)
+    setattr(owner, _TASKS_METHOD, tasks)
 
 
 def no_metrics(**_named: object) -> Nothing:
-    """Take the place of the class of the metrics."""
+    """Replace the class of the metrics."""
     return Nothing()
 
 
 def main() -> None:
     """Run it until SIGTERM."""
     setattr(scheduler, Metrics.__name__, no_metrics)
-    without_shown(Surveys)
-    without_shown(Vitals)
+    without_shown(LongReads)
+    without_shown(DatabaseHealth)
     scheduler.main()
 
 

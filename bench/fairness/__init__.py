@@ -1,1 +1,1 @@
-"""How fair the order is: recorded or generated traffic played under several policies."""
+"""How fair the order is: recorded or generated traffic, simulated under several policies."""

@@ -1,8 +1,8 @@
-"""`python -m bench.fairness`: one table of what is aimed at and what was measured.
+"""`python -m bench.fairness`: one table of targets and measurements.
 
-Workloads are played under Fairlead's order and reference policies in simulated time, and by
-Fairlead itself on PostgreSQL; what is done to its fleet is played there only. Exit code 1 for a
-broken run; with `--strict` for a missed target too.
+Workloads run under Fairlead's order and reference policies in simulated time, and under
+Fairlead itself on PostgreSQL; scenes, which act on the fleet, run on PostgreSQL only. Exit code
+1 for a broken run; with `--strict` for a missed target too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fairlead_scheduler.simulation.trace import TraceRefusedError
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:
-    """End like an interruption does, so that everything started is stopped on the way out."""
+    """Exit as on an interruption, so that every started process is stopped."""
     raise SystemExit(128 + number)
 
 
@@ -57,7 +57,7 @@ def _run(given: Arguments) -> int:
     say(f"written to {written}")
     compared = [middle(of_one) for of_one in runs if not of_one[0].is_scene]
     if compared:
-        drawn = given.picture or written.with_suffix(".svg")
+        drawn = given.picture or written.with_suffix(".png")
         picture.draw(drawn, compared)
         say(f"drawn into {drawn}")
     for failure in found.failures:
@@ -69,7 +69,7 @@ def _run(given: Arguments) -> int:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Do what the command line says; return the exit code."""
+    """Run the benchmark and return the exit code."""
     try:
         return _run(arguments(argv, __doc__ or ""))
     except (PolicyRefused, TraceRefusedError, WorkloadRefusedError, OSError) as error:

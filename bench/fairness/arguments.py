@@ -1,4 +1,4 @@
-"""What the command line asks for: which rows, in which form, how often, and where it goes."""
+"""The command line: which rows, in which form, how often, and where the output goes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _SEED = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arguments:
-    """What the command line asks for."""
+    """The parsed command line."""
 
     form: Form
     workloads: tuple[Path, ...]
     contenders: tuple[str, ...]
     seeds: tuple[int, ...]
-    """One for each run."""
+    """One per run."""
     trace: Path | None
     slots: int | None
     rules: Path | None
-    """A policy for `trace`, which only Fairlead heeds."""
+    """A policy for `trace`, which only Fairlead applies."""
     export: Path | None
     simulated: bool
-    """Whether PostgreSQL is left out."""
+    """Whether to skip PostgreSQL."""
     strict: bool
     record: bool
     output: Path | None
@@ -36,7 +36,7 @@ class Arguments:
 
 
 def row_name(path: Path) -> str:
-    """Return the name under which a parameter file stands in the table: W12 or STORM."""
+    """Return a parameter file's name in the table: W12 or STORM."""
     return path.stem.partition("-")[0].upper()
 
 
@@ -53,7 +53,7 @@ def _place(path: Path) -> tuple[bool, int, str]:
 
 
 def _workloads(text: str) -> tuple[Path, ...]:
-    """Return the parameter files of names such as W1, or of paths."""
+    """Return the parameter files for names such as W1, or for paths."""
     known = {row_name(path): path for path in own()}
     found: list[Path] = []
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -88,17 +88,17 @@ def _parser(about: str) -> argparse.ArgumentParser:
     add("--runs", type=int, default=1, help="how often, each with the next seed")
     add("--trace", type=Path, help="play these jobs in place of generated ones, simulated")
     add("--slots", type=int, help="for --trace: how many jobs run at once")
-    add("--rules", type=Path, help="for --trace: a policy's file, which fairlead heeds")
+    add("--rules", type=Path, help="for --trace: a policy file, which only fairlead applies")
     add("--export", type=Path, help="write the workload's jobs, play nothing")
     add("--strict", action="store_true", help="exit 1 for a missed target")
     add("--record", action="store_true", help="write the page of results")
     add("--output", type=Path, help="where the JSON goes")
-    add("--picture", type=Path, help="where the SVG goes; beside the JSON")
+    add("--picture", type=Path, help="where the PNG goes; default: next to the JSON")
     return parser
 
 
 def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
-    """Read the command line; what cannot be ends the process with code 2 and a sentence."""
+    """Parse the command line; for an invalid one print a sentence and exit with code 2."""
     parser = _parser(about)
     given = parser.parse_args(argv)
     if given.record and (given.trace or given.policy or given.simulated):

@@ -1,9 +1,9 @@
-"""Who takes part, and under which conditions: `policy` or `policy@conditions`.
+"""The contenders and their conditions: `policy` or `policy@conditions`.
 
-Conditions are `product`, the latencies and the depth of the product; `direct`, a round trip
-for each claim and nobody between jobs and workers, as in a queue without a scheduler; or a
-number: no latency at all, and so many rows that wait for workers beside the free slots.
-Reference policies are played with `@0`, at their best: they decide in the moment of the claim.
+Conditions are `product`, the latencies and the depth of the product; `direct`, a round trip per
+claim and no scheduler between jobs and workers; or a number: no latency at all, and that many
+unclaimed rows in addition to the free slots. Reference policies run with `@0`, their best case:
+they decide at the moment of the claim.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from bench.fairness.policy import Policy
 from bench.fairness.references import Fifo, LeastInFlight, RoundRobin, Stride
 from bench.fairness.sqs import SqsRules
 from bench.fairness.weights import Edit, Rules, Weights
-from fairlead_scheduler.simulation import product
-from fairlead_scheduler.simulation.fleet import Fleet
+from fairlead_scheduler.simulation.engine import (
+    ROUND_TRIP_US,
+    SimulatedFleet,
+    default_fleet,
+)
 from fairlead_scheduler.simulation.trace import Arrival
 
 FAIRLEAD = "fairlead"
@@ -38,12 +41,12 @@ ALWAYS = (
 
 
 class UnknownContenderError(ValueError):
-    """There is no such contender; the message names those there are."""
+    """No such contender; the message lists the existing ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Race:
-    """What a policy may know before it starts; only the ideal looks at the trace."""
+    """What a policy may know before it starts; only the ideal reads the trace."""
 
     trace: Sequence[Arrival]
     weights: Weights
@@ -51,7 +54,7 @@ class Race:
     until_us: int
     edits: tuple[Edit, ...] = ()
     rules: Rules = field(default_factory=dict[str, object])
-    """What only Fairlead heeds."""
+    """Rules that only Fairlead applies."""
 
 
 def _ideal(race: Race) -> Policy:
@@ -71,18 +74,18 @@ _POLICIES: Mapping[str, Callable[[Race], Policy | Fairlead]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
-    """A policy with the conditions that it is played under."""
+    """A policy and the conditions it runs under."""
 
     name: str
-    fleet: Fleet
+    fleet: SimulatedFleet
 
     def policy(self, race: Race) -> Policy | Fairlead:
-        """Make the policy anew."""
+        """Return a new instance of the policy."""
         return _POLICIES[self.name.partition("@")[0]](race)
 
 
 def contender(name: str, slots: int) -> Contender:
-    """Return the contender of this name, with so many slots.
+    """Return the contender of this name, with this many slots.
 
     Raises:
         UnknownContenderError: There is no such policy or condition.
@@ -93,11 +96,11 @@ def contender(name: str, slots: int) -> Contender:
     if not conditions:
         conditions = "product" if policy == FAIRLEAD else "0"
     if conditions == "product":
-        fleet = product.fleet(slots)
+        fleet = default_fleet(slots)
     elif conditions == "direct":
-        fleet = Fleet(slots=slots, claim_us=product.ROUND_TRIP_US)
+        fleet = SimulatedFleet(slots=slots, claim_us=ROUND_TRIP_US)
     elif conditions.isdecimal():
-        fleet = Fleet(slots=slots, depth=int(conditions))
+        fleet = SimulatedFleet(slots=slots, depth=int(conditions))
     else:
         raise UnknownContenderError(
             f"no conditions {conditions!r} in {name!r}: give product, direct or how many rows"

@@ -1,9 +1,9 @@
-"""What a dispatched job takes while a trace is played: processor, buffers and WAL.
+"""CPU time, buffers and WAL per dispatched job while a trace runs.
 
-The scheduler's processor time is what the kernel counted for its process. Its buffers and its
-WAL are what the server counted for its sessions, which PostgreSQL does from 18 on; a session
-says so once a second, so that a second of them may be missing. The whole WAL is that of
-inserting, claiming and ending jobs too.
+The scheduler's CPU time is the kernel's count for its process. Its buffers and WAL are the
+server's counts for its sessions, which PostgreSQL has from 18 on; a session reports them once a
+second, so up to a second may be missing. The whole WAL includes inserting, claiming and
+finishing jobs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ COSTS = (
     "scheduler_wal_bytes",
     "whole_wal_bytes",
 )
-"""The figures by their names, each for one dispatched job."""
+"""Names of the figures, each per dispatched job."""
 
 
 class _Reading(NamedTuple):
@@ -45,7 +45,7 @@ class _Reading(NamedTuple):
 
 
 class Meter:
-    """Counts from when it is made until it is asked."""
+    """Counts from its construction until `costs` is called."""
 
     def __init__(self, connection: psycopg.Connection, scheduler: Child) -> None:
         self._connection = connection
@@ -53,7 +53,7 @@ class Meter:
         self._before = self._read()
 
     def costs(self) -> Figures:
-        """Return what each job took that was dispatched since; nothing if none was."""
+        """Return the cost per job dispatched since; empty if none was."""
         before, now = self._before, self._read()
         jobs = now.dispatched - before.dispatched
         if jobs <= 0:

@@ -1,7 +1,7 @@
-"""How good the estimates of `fairlead.explain` are: pending jobs of a loaded fleet, at random.
+"""Accuracy of `fairlead.explain`'s estimates: random pending jobs of a loaded fleet.
 
-Each answer is held against the moment in which the job was claimed. A job that was not claimed
-until the end is counted, for its estimate is not judged.
+Each estimate is compared with the moment the job was claimed. A job that was not claimed before
+the end is only counted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.fairness.scene import Found
 from bench.fairness.workload import Workload
 from bench.figures import percentile
 from bench.server import Server
-from fairlead.policy_store import store
+from fairlead.policy_storage import store
 from fairlead_scheduler.simulation.trace import Arrival
 
 _WARM_US = 6_000_000
@@ -28,7 +28,7 @@ _EVERY_US = 100_000
 _AGAIN_US = 15_000
 _US = 1_000_000
 _LOWEST_SECONDS = 0.5
-"""Below, an error is told in seconds only: as a part of next to nothing it says little."""
+"""Below this an error is given in seconds only, since a relative one means little."""
 _POLICY = {
     "queues": [
         {
@@ -58,17 +58,17 @@ order by j.rank, j.seq offset %s limit 1
 
 
 class Estimate(NamedTuple):
-    """What was said of a job, and when."""
+    """The estimate for a job, and when it was given."""
 
     place: int
-    """Of the job in the trace."""
+    """The job's index in the trace."""
     blocked_by: str
     said_us: int
     starts_us: float
 
 
 class Asker:
-    """Asks about one pending job after the other."""
+    """Asks for the estimate of one pending job after the other."""
 
     def __init__(
         self, connection: psycopg.Connection, horizons: Mapping[str, int], seed: int
@@ -82,7 +82,7 @@ class Asker:
         self.found: list[Estimate] = []
 
     def ask(self, now_us: float, begun_us: int) -> None:
-        """Choose a job, or ask again about the one that was chosen, if it is time."""
+        """When it is time, choose a job, or ask again about the chosen one."""
         if now_us < self._due_us:
             return
         if self._about is None:
@@ -139,18 +139,18 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], seed: int
         },
     }
     unseen = sum(each.place not in claimed for each in asker.found)
-    return Found(rows=rows, judged={**rows["all"], "never_started": unseen})
+    return Found(rows=rows, evaluated={**rows["all"], "never_started": unseen})
 
 
 def _horizons(workload: Workload) -> dict[str, int]:
-    """Return how far back in each tenant's backlog jobs are chosen: what may start in time."""
+    """Return how deep in each tenant's backlog to choose jobs, so these can start in time."""
     seconds = (1 - _LAST_QUARTER) * workload.seconds
     rates = {"heavy": 60, "a": 20, "b": 20, "limited": 12, "rated": 3}
     return {name: max(1, int(rate * seconds)) for name, rate in rates.items()}
 
 
 def errors(pairs: Sequence[tuple[Estimate, int]]) -> Figures:
-    """Return the errors of some estimates; a part is of the time until the job started."""
+    """Return the errors of some estimates; relative ones refer to the time until the start."""
     if not pairs:
         return {"questions": 0}
     waits = [((claimed - each.said_us) / _US, each, claimed) for each, claimed in pairs]

@@ -1,7 +1,7 @@
-"""Play every row: on PostgreSQL one after the other, then in simulated time on all processors.
+"""Run every row: on PostgreSQL one after the other, then in simulated time on all processors.
 
-What was played on PostgreSQL is compared with reference policies on the very same trace. One
-row that breaks does not lose the others: it is told at the end.
+What ran on PostgreSQL is compared with reference policies on the same trace. A row that breaks
+does not lose the others; it is reported at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bench.fairness.weights import Edit
 from bench.fairness.workload import Workload, WorkloadRefusedError, load, recorded
 from bench.processes import BrokenRunError
 from bench.server import Server, running
-from fairlead import policy_file
+from fairlead import policy_storage
 from fairlead.policy import document
 from fairlead_scheduler.simulation import trace
 from fairlead_scheduler.simulation.trace import Arrival
@@ -44,7 +44,7 @@ class Play:
     workload: Workload
     seed: int
     recorded: Path | None = None
-    """The file with its jobs, if they are not generated."""
+    """The file with recorded jobs; None: they are generated."""
 
     def jobs(self) -> Sequence[Arrival]:
         """Return its trace."""
@@ -54,26 +54,26 @@ class Play:
 
     @property
     def is_scene(self) -> bool:
-        """Whether it is played on PostgreSQL only."""
+        """Whether it runs on PostgreSQL only."""
         return self.workload.scene != "play"
 
 
 @dataclass(slots=True)
 class Found:
-    """The runs of each workload, in the order in which they were asked for, and what broke."""
+    """The runs of each workload, in the requested order, and the failures."""
 
     runs: dict[str, list[Outcome]] = field(default_factory=dict[str, list[Outcome]])
     failures: list[str] = field(default_factory=list[str])
     postgres: str = ""
-    """The version of what was played on; empty if nothing was."""
+    """PostgreSQL's version; empty if it was not used."""
 
 
 def evaluate(given: Arguments) -> Found:
-    """Play what is asked for, each run after the one before.
+    """Run what is requested, one run after the other.
 
     Raises:
-        WorkloadRefusedError: A parameter file is none, or needs PostgreSQL.
-        TraceRefusedError: The file with recorded jobs is not one.
+        WorkloadRefusedError: A parameter file is invalid, or needs PostgreSQL.
+        TraceRefusedError: The file with recorded jobs is not a trace.
         PolicyRefused: The file with rules for them is not a policy.
     """
     found = Found()
@@ -106,19 +106,19 @@ def _plays(given: Arguments, seed: int) -> list[Play]:
 
 
 def _rules(path: Path | None) -> Mapping[str, object]:
-    """Return the policy of a file; without one it says nothing."""
+    """Return the policy of a file; empty without a file."""
     if path is None:
         return {}
-    text, _ = policy_file.read(path)
+    text, _ = policy_storage.read(path)
     return cast("Mapping[str, object]", document.read(text).value)
 
 
 Seen = dict[str, Observed | Outcome]
-"""By the name of the play: what became of its jobs, or, of a scene, all there is to say."""
+"""By name of the run: the outcomes of its jobs or, for a scene, its complete outcome."""
 
 
 def _on_postgresql(plays: Sequence[Play], found: Found) -> Seen:
-    """Play what can be, one after the other, on a server of their own."""
+    """Run what can run on PostgreSQL, one after the other, on one server."""
     seen: Seen = {}
     with running() as server:
         found.postgres = server.version
@@ -150,21 +150,21 @@ def _really(play: Play, jobs: Sequence[Arrival], server: Server) -> Observed | O
 
 
 def _empty(play: Play, jobs: Sequence[Arrival]) -> Outcome:
-    """Return what there is to say of a scene that broke: nothing was measured."""
+    """Return the outcome of a scene that broke: nothing was measured."""
     return Outcome(
         name=play.name,
         workload=play.workload,
         seed=play.seed,
         jobs=len(jobs),
         measured={},
-        judged={},
+        evaluated={},
     )
 
 
 def _compare(
     plays: Sequence[Play], contenders: Sequence[str], seen: Mapping[str, Observed | Outcome]
 ) -> dict[str, Outcome]:
-    """Play everything in simulated time, what takes longest first."""
+    """Run everything in simulated time, the longest first."""
     if not plays:
         return {}
     begun = time.monotonic()
@@ -179,7 +179,7 @@ def _compare(
 
 
 def _size(play: Play) -> float:
-    """Return about how much there is to play."""
+    """Return roughly how much there is to simulate."""
     return play.workload.slots * play.workload.until_us * (1 + len(play.workload.extra))
 
 

@@ -1,4 +1,4 @@
-"""What a scheduler says of itself at `/metrics`: what it dispatched, how long looks took."""
+"""A scheduler's counters at `/metrics`: jobs dispatched, and how long ticks took."""
 
 from __future__ import annotations
 
@@ -15,61 +15,61 @@ _DISPATCHED = "fairlead_scheduler_dispatched_total"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class Counters:
     """Counts since the scheduler's start."""
 
     dispatched: int
-    looks: Mapping[float, int]
-    """How many took so many seconds at most, from when they were due to their end."""
+    ticks: Mapping[float, int]
+    """Upper bound in seconds to the number of ticks that took at most that, from due to end."""
 
-    def since(self, before: Said) -> Said:
-        """Return what came in between."""
-        return Said(
+    def since(self, before: Counters) -> Counters:
+        """Return the difference to an earlier reading."""
+        return Counters(
             dispatched=self.dispatched - before.dispatched,
-            looks={edge: count - before.looks[edge] for edge, count in self.looks.items()},
+            ticks={edge: count - before.ticks[edge] for edge, count in self.ticks.items()},
         )
 
 
-def ask(port: int) -> Said:
-    """Ask a scheduler on this machine."""
+def ask(port: int) -> Counters:
+    """Read the metrics of a scheduler on this machine."""
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=_SECONDS) as answer:
         return parsed(answer.read().decode())
 
 
-def parsed(text: str) -> Said:
-    """Read what it answered."""
+def parsed(text: str) -> Counters:
+    """Parse a metrics page."""
     dispatched = 0
-    looks: dict[float, int] = {}
+    ticks: dict[float, int] = {}
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
             if sample.name == _DISPATCHED:
                 dispatched = int(sample.value)
             elif sample.name == _LAG:
-                looks[float(sample.labels["le"])] = int(sample.value)
-    return Said(dispatched=dispatched, looks=looks)
+                ticks[float(sample.labels["le"])] = int(sample.value)
+    return Counters(dispatched=dispatched, ticks=ticks)
 
 
-def together(some: Sequence[Said]) -> Said:
-    """Add up several times."""
-    return Said(
+def together(some: Sequence[Counters]) -> Counters:
+    """Return the sum of several readings."""
+    return Counters(
         dispatched=sum(each.dispatched for each in some),
-        looks={edge: sum(each.looks[edge] for each in some) for edge in some[0].looks},
+        ticks={edge: sum(each.ticks[edge] for each in some) for edge in some[0].ticks},
     )
 
 
-def quantile_seconds(looks: Mapping[float, int], share: float) -> float:
-    """Return how long so large a share of the looks took at most.
+def quantile_seconds(ticks: Mapping[float, int], share: float) -> float:
+    """Return this quantile of the durations of ticks.
 
-    It lies on a line between two edges, as Prometheus has it: at an edge it is exact. Beyond
-    the last finite edge that edge is returned.
+    It is interpolated linearly between two bucket bounds, as Prometheus does; at a bound it is
+    exact. Beyond the last finite bound that bound is returned.
     """
-    edges = sorted(looks)
-    wanted = share * looks[edges[-1]]
+    edges = sorted(ticks)
+    wanted = share * ticks[edges[-1]]
     for low, high in pairwise([0.0, *edges]):
-        below = looks.get(low, 0)
-        if looks[high] >= wanted:
+        below = ticks.get(low, 0)
+        if ticks[high] >= wanted:
             if high == float("inf"):
                 return low
-            inside = looks[high] - below
+            inside = ticks[high] - below
             return low + (high - low) * ((wanted - below) / inside if inside else 1.0)
     return edges[-1]

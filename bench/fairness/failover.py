@@ -1,7 +1,7 @@
-"""The leader killed and then frozen under load, while a limit and a rate hold.
+"""Kill one leader and freeze the next under load, while a limit and a rate hold.
 
-The frozen one is woken when another leads, and tries to go on. A gap is from the last dispatch
-of one leader to the first of the next.
+The frozen leader is woken when another one leads, and tries to continue. A gap is from the last
+dispatch of one leader to the first of the next.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from bench.fairness.scene import Found
 from bench.fairness.workload import Workload
 from bench.processes import Child
 from bench.server import Server
-from fairlead.policy_store import store
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead.policy_storage import store
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _WARM_SECONDS = 8.0
@@ -40,8 +40,8 @@ where l.role = 'scheduler' and l.lease_until > clock_timestamp()
 _IN_FLIGHT = b"select count(*) from fairlead.work_queue q where q.tenant = 'limited'"
 
 
-class _Trouble:
-    """Kills the leader, and later freezes its heir for a while; samples what is limited."""
+class _FaultInjector:
+    """Kills the leader, later freezes its successor for a while, and samples limited usage."""
 
     def __init__(self, own: fleet.Fleet, each_us: float) -> None:
         self._own = own
@@ -91,24 +91,24 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: in
         store(connection, json.dumps(_policy()), reason="bench")
         there = fleet.fill(connection, trace)
         with fleet.running(connection, dsn, slots=workload.slots, schedulers=2) as own:
-            trouble = _Trouble(own, each_us)
-            fleet.feed(connection, trace, there, workload.until_us, trouble.act)
+            faults = _FaultInjector(own, each_us)
+            fleet.feed(connection, trace, there, workload.until_us, faults.act)
             own.check()
             played = real.read(connection, own.begun_us, trace, workload.until_us)
             found = noted.dispatches(connection, own.begun_us)
         rows = {
             name: _after(found, played, workload, trace, at_us, round(each_us))
-            for name, at_us in zip(("killed", "frozen"), trouble.struck_us, strict=True)
+            for name, at_us in zip(("killed", "frozen"), faults.struck_us, strict=True)
         }
         return Found(
             rows=rows,
-            judged={
+            evaluated={
                 "dispatch_gap_seconds": max(
                     row["dispatch_gap_seconds"] for row in rows.values()
                 ),
                 "jain": min(row["jain"] for row in rows.values()),
                 "gap_over_bound": max(row["gap_over_bound"] for row in rows.values()),
-                **_kept(connection, found, trace, trouble.most),
+                **_kept(connection, found, trace, faults.most),
             },
         )
 
@@ -123,13 +123,13 @@ def _policy() -> dict[str, object]:
 
 def _after(
     found: Sequence[Dispatch],
-    played: Sequence[Played],
+    played: Sequence[JobOutcome],
     workload: Workload,
     trace: Sequence[Arrival],
     struck_us: float,
     each_us: int,
 ) -> Figures:
-    """Return the gap that was struck, and how the time until the next stroke was shared."""
+    """Return the gap after one failure, and the shares until the next one."""
     begun = round(struck_us)
     until = min(begun + each_us, workload.until_us)
     served = metrics.service_us(played, begun, until)
@@ -148,7 +148,7 @@ def _after(
 
 
 def bounds_us(found: Sequence[Dispatch], trace: Sequence[Arrival]) -> dict[Lane, int]:
-    """Return (1 + L) c_max of each lane, with L its jobs in flight, unclaimed ones too."""
+    """Return (1 + L) c_max of each lane, with L its jobs in flight, unclaimed ones included."""
     most: dict[Lane, int] = {}
     longest_us: dict[Lane, int] = {}
     for each in found:
@@ -159,7 +159,7 @@ def bounds_us(found: Sequence[Dispatch], trace: Sequence[Arrival]) -> dict[Lane,
 
 
 def gap_us(found: Sequence[Dispatch], struck_us: float) -> int:
-    """Return the time from the last dispatch before the stroke to the next leader's first."""
+    """Return the time from the last dispatch before a failure to the next leader's first."""
     before = [each for each in found if each.at_us <= struck_us]
     epoch = max(each.epoch for each in before)
     first = min(each.at_us for each in found if each.epoch > epoch)
@@ -172,7 +172,7 @@ def _kept(
     trace: Sequence[Arrival],
     most_sampled: int,
 ) -> Figures:
-    """Return what must be nothing: jobs over the limit and the rate, lost and done twice."""
+    """Return what must be zero: jobs over the limit and the rate, lost and done twice."""
     tenants = [job.tenant for job in trace]
     of_rated = [each.at_us for each in found if tenants[each.place] == _RATED]
     return {

@@ -1,4 +1,4 @@
-"""The figures of one played trace, by name, and those that compare two contenders."""
+"""The figures of one run by name, and those that compare two contenders."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from bench.fairness.contenders import FAIRLEAD, Race
 from bench.fairness.ideal import Curves
 from bench.fairness.workload import Comparison
 from bench.figures import percentile
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import GROUPS, Lane
 
 _BACKLOG_US = 30_000_000
-"""A tenant counts in Jain's index when it had work waiting for so long."""
+"""A tenant counts in Jain's index when it had work waiting for this long."""
 _THROUGHOUT = 0.9
-"""Tenants that had work waiting for so much of the time share it by their weights."""
+"""Tenants with work waiting for this part of the time share it by weight."""
 _LANES_MAX = 50
-"""Pairs of more lanes than these are not compared moment by moment."""
+"""Above this number of lanes, pairs are not compared moment by moment."""
 _BEFORE_SECONDS = 10
 _US = 1e6
 
@@ -27,13 +27,13 @@ Figures = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ideal:
-    """What the others are held against: the fluid, and the schedule that comes near to it."""
+    """The references: the fluid shares, and the schedule that comes close to them."""
 
     fluid: Curves
-    played: tuple[Played, ...]
+    played: tuple[JobOutcome, ...]
 
 
-def figures(played: Sequence[Played], race: Race, ideal: Ideal | None) -> dict[str, float]:
+def figures(played: Sequence[JobOutcome], race: Race, ideal: Ideal | None) -> dict[str, float]:
     """Return every figure of one contender; without an ideal, none that needs it.
 
     Seconds and slot-seconds, shares between 0 and 1, jobs per second.
@@ -49,7 +49,7 @@ def figures(played: Sequence[Played], race: Race, ideal: Ideal | None) -> dict[s
     return found
 
 
-def _waits(played: Sequence[Played], until_us: int) -> dict[str, float]:
+def _waits(played: Sequence[JobOutcome], until_us: int) -> dict[str, float]:
     found: dict[str, float] = {}
     for group in GROUPS:
         waits = sorted(metrics.dwells_us(played, group, until_us))
@@ -60,7 +60,7 @@ def _waits(played: Sequence[Played], until_us: int) -> dict[str, float]:
     return found
 
 
-def _fairness(played: Sequence[Played], race: Race) -> dict[str, float]:
+def _fairness(played: Sequence[JobOutcome], race: Race) -> dict[str, float]:
     found: dict[str, float] = {}
     rates = metrics.rates(played, race.weights, _BACKLOG_US, race.until_us)
     if len(rates) > 1:
@@ -77,11 +77,11 @@ def _fairness(played: Sequence[Played], race: Race) -> dict[str, float]:
     return found
 
 
-def _after_edit(played: Sequence[Played], race: Race) -> dict[str, float]:
-    """Return what the first edit led to, for the lane whose weight it changed.
+def _after_edit(played: Sequence[JobOutcome], race: Race) -> dict[str, float]:
+    """Return the effect of the first edit on the lane whose weight it changed.
 
-    The effect is how much of the way from the share before to the one that the new weight
-    entitles to, among the lanes that have work throughout, was gone in the fifth second.
+    The effect is the part of the way from the share before to the one the new weight entitles
+    to, among the lanes with work throughout, that was covered in the fifth second.
     """
     edit = race.edits[0]
     lane = next(each for each, w in edit.weights.items() if w != race.weights.get(each, 1.0))
@@ -91,12 +91,17 @@ def _after_edit(played: Sequence[Played], race: Race) -> dict[str, float]:
 
 
 def effect(
-    played: Sequence[Played], lane: Lane, at_us: int, entitled: float, *, before_seconds: int
+    played: Sequence[JobOutcome],
+    lane: Lane,
+    at_us: int,
+    entitled: float,
+    *,
+    before_seconds: int,
 ) -> dict[str, float]:
-    """Return a lane's shares before and after an edit, and how far the fifth second got.
+    """Return a lane's shares before and after an edit, and the effect in the fifth second.
 
-    That is the part of the way from the share before, over so many seconds, to the one that
-    it is entitled to.
+    The effect is the part of the way from the share before, over some seconds, to the one it is
+    entitled to.
     """
     moments_us = [at_us + second * 1_000_000 for second in (-before_seconds, 0, 1, 2, 4, 5)]
     before, first, second, _, fifth = metrics.shares(played, lane, moments_us)
@@ -110,7 +115,7 @@ def effect(
     }
 
 
-def saturated(played: Sequence[Played], until_us: int) -> list[Lane]:
+def saturated(played: Sequence[JobOutcome], until_us: int) -> list[Lane]:
     """Return the lanes that had work waiting nearly throughout."""
     return [
         lane
@@ -119,7 +124,7 @@ def saturated(played: Sequence[Played], until_us: int) -> list[Lane]:
     ]
 
 
-def _against(played: Sequence[Played], ideal: Ideal, until_us: int) -> dict[str, float]:
+def _against(played: Sequence[JobOutcome], ideal: Ideal, until_us: int) -> dict[str, float]:
     lags = metrics.lags_us(metrics.curves(played, until_us), ideal.fluid)
     bounds = metrics.bounds_us(played, until_us)
     found = {
@@ -137,13 +142,13 @@ def _against(played: Sequence[Played], ideal: Ideal, until_us: int) -> dict[str,
 
 
 def compared(
-    comparison: Comparison, measured: Mapping[str, Figures], judged: str
+    comparison: Comparison, measured: Mapping[str, Figures], evaluated: str
 ) -> float | None:
-    """Return a figure that is about two contenders; None if one of them took no part.
+    """Return a figure that compares two contenders; None if one of them did not take part.
 
-    Whoever is judged stands for Fairlead.
+    The evaluated run stands for Fairlead.
     """
-    of = judged if comparison.of == FAIRLEAD else comparison.of
+    of = evaluated if comparison.of == FAIRLEAD else comparison.of
     mine = measured.get(of, {}).get(comparison.figure)
     other = measured.get(comparison.over, {}).get(comparison.figure)
     if mine is None or other is None:

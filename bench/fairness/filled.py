@@ -1,6 +1,6 @@
-"""Backlogs that the server makes itself: millions of jobs in seconds, where no trace is fed.
+"""Backlogs made by the server itself: millions of jobs in seconds, without a trace.
 
-What a job sleeps follows from its number and the seed, so that it is the same each time.
+A job's run time follows from its number and the seed, so it is the same each time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from generate_series(%(first)s::bigint, %(last)s::bigint) n
 
 
 def fill(server: Server, database: str, workload: Workload, seed: int) -> None:
-    """Insert the workload's filled jobs, as a server at rest would have them.
+    """Insert the workload's filled jobs and vacuum, as on a server at rest.
 
     Raises:
         TypeError: Their run times are not uniform.
@@ -51,7 +51,7 @@ def fill(server: Server, database: str, workload: Workload, seed: int) -> None:
 
 
 def insert(connection: psycopg.Connection, tenants: Tenants, numbers: range, seed: int) -> None:
-    """Insert jobs by their numbers; those of all tenants come in turn."""
+    """Insert jobs by number; tenants take turns."""
     cost = _uniform(tenants)
     connection.execute(
         _INSERT,
@@ -75,6 +75,6 @@ def _uniform(tenants: Tenants) -> Uniform:
 
 
 def _all(done: Iterable[None]) -> None:
-    """Wait for each, and raise what one of them raised."""
+    """Wait for each, and raise the first exception."""
     for _ in done:
         pass

@@ -1,7 +1,7 @@
-"""Schedulers and a worker on a database of their own, and the jobs of a trace fed to them.
+"""Schedulers and a worker on a database of their own, fed with the jobs of a trace.
 
-What is there at the start is inserted before anybody runs; the clock starts when the worker has
-registered. From then on each job is inserted when its time has come.
+Jobs of the start are inserted before any process runs; the clock starts when the worker has
+registered. From then on each job is inserted at its time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _REGISTERED = b"select (extract(epoch from clock_timestamp()) * 1e6)::bigint, co
 
 @dataclass(slots=True, kw_only=True)
 class Fleet:
-    """What runs, on which database, and when the worker had registered by its clock."""
+    """The running processes, their database, and its time when the worker registered."""
 
     connection: psycopg.Connection
     dsn: str
@@ -47,7 +47,7 @@ class Fleet:
     children: list[Child] = field(default_factory=list[Child])
 
     def schedule(self, name: str = "scheduler", *, health_port: int | None = None) -> Child:
-        """Start a scheduler; beside one that leads it stands by."""
+        """Start a scheduler; a second one is a standby."""
         port = {} if health_port is None else {"FAIRLEAD_HEALTH_PORT": str(health_port)}
         return self._start(name, "fairlead-scheduler", [], port)
 
@@ -57,12 +57,12 @@ class Fleet:
         return self._start("worker", "fairlead-worker", app)
 
     def lose(self, child: Child) -> None:
-        """Kill one that is not needed any more."""
+        """Kill a process that is no longer needed."""
         child.kill()
         self.children.remove(child)
 
     def check(self) -> None:
-        """Raise BrokenRunError if one of them has ended."""
+        """Raise BrokenRunError if a process has ended."""
         for child in self.children:
             child.check()
 
@@ -89,7 +89,7 @@ class Fleet:
 def database(
     server: Server, name: str = _DATABASE
 ) -> Generator[tuple[psycopg.Connection, str]]:
-    """Make a database with Fairlead's schema; drop it at the end."""
+    """Create a database with Fairlead's schema; drop it at the end."""
     dsn = server.create_database(name)
     FairleadContender().install(dsn)
     with closing(psycopg.connect(dsn, autocommit=True)) as connection:
@@ -98,7 +98,7 @@ def database(
 
 
 def fill(connection: psycopg.Connection, trace: Sequence[Arrival]) -> int:
-    """Insert what is there at the start; return how many jobs that are."""
+    """Insert the jobs of the start and return their number."""
     there = sum(job.at_us == 0 for job in trace)
     for first in range(0, there, _BATCH):
         insert(connection, trace, first, min(there, first + _BATCH))
@@ -115,7 +115,7 @@ def running(
     schedulers: int = 1,
     health_port: int | None = None,
 ) -> Generator[Fleet]:
-    """Run schedulers and then a worker; all are killed at the end, with their jobs.
+    """Run schedulers, then a worker; at the end kill all of them, with their jobs.
 
     With a port the first scheduler serves its metrics there.
     """
@@ -158,7 +158,7 @@ def feed(
     until_us: int,
     act: Callable[[float], None],
 ) -> None:
-    """Insert each job when its time has come, until the time is over.
+    """Insert each job at its time, until the time is over.
 
     `act` is called every few milliseconds with the time since the start, in microseconds.
     """
@@ -179,7 +179,7 @@ def feed(
 def insert(
     connection: psycopg.Connection, trace: Sequence[Arrival], first: int, end: int
 ) -> None:
-    """Insert the jobs from one place of the trace to another; each carries its own place."""
+    """Insert a range of the trace's jobs; each carries its index."""
     jobs = trace[first:end]
     payloads = [
         json.dumps({"n": number, "seconds": job.cost_us / 1e6})

@@ -1,4 +1,4 @@
-"""Traffic from a workload's parameters and a seed: the same for the same two."""
+"""Generate traffic from a workload's parameters and a seed, deterministically."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ Arrivals = Even | Poisson | Bursts | Backlog
 
 
 def generate(workload: Workload, seed: int) -> tuple[Arrival, ...]:
-    """Return the workload's traffic in the order of arrivals.
+    """Return the workload's traffic, sorted by arrival.
 
-    Each tenant draws from a source of its own, so that its jobs stay the same when another
-    tenant is added.
+    Each tenant has a random source of its own, so its jobs stay the same when another tenant is
+    added.
     """
     found: list[tuple[int, int, int, Arrival]] = []
     seconds = workload.until_us / _US

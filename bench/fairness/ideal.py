@@ -1,9 +1,9 @@
-"""The ideal: weighted fair shares of a fluid, worked out with all run times known beforehand.
+"""The ideal: weighted fair shares of a fluid, computed with all run times known in advance.
 
-Generalised processor sharing (Parekh and Gallager, 1993), on two levels as the fair order has
-them: at every moment the capacity is shared between the queues that have work by weight, and
-inside each between its tenants. What cannot be cut is then ordered by when the fluid would have
-begun it, which is the ideal that jobs on slots can come near to.
+Generalised processor sharing (Parekh and Gallager, 1993), on two levels like the fair order: at
+every moment the queues with work share the capacity by weight, and inside each its tenants do.
+Jobs, which cannot be divided, are then ordered by when the fluid would begin them: the closest
+that jobs on slots come to it.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from itertools import count
 from typing import NamedTuple
 
 from bench.fairness.weights import Weights
-from fairlead_scheduler.simulation.order import Event, Row
+from fairlead_scheduler.simulation.interface import DispatchedRow, JobEvent
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _US_EPSILON = 1e-3
 
 
 class Point(NamedTuple):
-    """How much service a lane had by when; it grows evenly between two points."""
+    """A lane's service at a time; it grows linearly between two points."""
 
     at_us: float
     served_us: float
@@ -50,7 +50,7 @@ class _Flow:
         self.since_us = now_us
 
     def turn(self, now_us: float, rate: float) -> None:
-        """Serve at another rate from now on."""
+        """Change the rate from now on."""
         self.advance(now_us)
         if rate != self.rate:
             self.points.append(Point(now_us, self.served_us))
@@ -89,7 +89,7 @@ def fluid(trace: Sequence[Arrival], weights: Weights, slots: int, until_us: int)
 
 
 def _empty_at(active: Mapping[str, Mapping[Lane, _Flow]], now_us: float) -> list[float]:
-    """Return when each lane will have had all its work done, at the present rates."""
+    """Return when each lane will have no work left at the present rates."""
     return [
         now_us + flow.left_us / flow.rate
         for flows in active.values()
@@ -117,7 +117,7 @@ def _drop_empty(active: Mapping[str, dict[Lane, _Flow]], now_us: float) -> bool:
 
 
 def _share(active: Mapping[str, Mapping[Lane, _Flow]], now_us: float, slots: int) -> None:
-    """Set every rate anew; queues weigh alike."""
+    """Recompute every rate; queues have equal weights."""
     busy = [flows for flows in active.values() if flows]
     for flows in busy:
         whole = sum(flow.weight for flow in flows.values())
@@ -154,7 +154,7 @@ def _time_of(points: Sequence[Point], index: int, goal_us: float) -> float:
 
 
 class Offline:
-    """The order in which the fluid begins jobs, as a policy: the best of schedules."""
+    """The order in which the fluid begins jobs, as a policy."""
 
     def __init__(
         self, trace: Sequence[Arrival], weights: Weights, slots: int, until_us: int
@@ -164,23 +164,23 @@ class Offline:
         self._tags = count()
 
     def arrived(self, jobs: Sequence[tuple[int, Arrival]], now_us: int) -> None:
-        """Take new jobs."""
+        """Add new jobs."""
         del now_us
         for place, _ in jobs:
             heappush(self._waiting, (self._begins[place], place))
 
-    def claimed(self, claims: Sequence[Event]) -> None:
+    def claimed(self, claims: Sequence[JobEvent]) -> None:
         """Ignore claims."""
 
-    def ended(self, endings: Sequence[Event]) -> None:
+    def ended(self, endings: Sequence[JobEvent]) -> None:
         """Ignore endings."""
 
     def weigh(self, weights: Weights, now_us: int) -> None:
-        """Ignore other weights: the fluid has been worked out with those at the start."""
+        """Ignore other weights: the fluid was computed with the initial ones."""
 
-    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
-        """Hand out those that the fluid begins first."""
+    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[DispatchedRow]:
+        """Dispatch the jobs that the fluid begins first."""
         del now_us, slots
         jobs = min(room, len(self._waiting))
         places = [heappop(self._waiting)[1] for _ in range(jobs)]
-        return [Row(next(self._tags), place) for place in places]
+        return [DispatchedRow(next(self._tags), place) for place in places]

@@ -1,9 +1,9 @@
-"""What a limit costs where it should cost nothing: all slots are allowed to be used.
+"""The cost of a limit where it should cost nothing: all slots may be used.
 
-The same backlog runs without a limit, with a limit of the queue that is as high as there are
-slots, and with limits of its tenants that together leave room for all slots. A limit counts
-queued jobs too, so that nothing can wait at the workers for a slot that will be free: what an
-ending leaves has to be seen, dispatched and claimed. Where that time goes is told.
+The same backlog runs without a limit, with a limit of the queue as high as the number of slots,
+and with limits of its tenants that together allow all slots. A limit counts queued jobs too, so
+no job can wait at the workers for a slot that becomes free: an ending has to be read, and its
+successor dispatched and claimed. The output shows where that time goes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bench.fairness.scene import Found
 from bench.fairness.workload import Workload
 from bench.figures import percentile
 from bench.server import Server
-from fairlead.policy_store import store
+from fairlead.policy_storage import store
 from fairlead_scheduler.simulation.trace import Arrival
 
 _SETTLE_SECONDS = 4.0
@@ -29,7 +29,7 @@ _FREE, _QUEUE, _TENANTS = "no limit", "limit of the queue", "limits of the tenan
 
 
 def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: int) -> Found:
-    """Play one policy after the other over one backlog."""
+    """Run one policy after the other over one backlog."""
     policies = _policies(workload.slots)
     each_us = workload.until_us // len(policies)
     due = deque((number * each_us, text) for number, text in enumerate(policies.values()))
@@ -57,15 +57,15 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: in
     by_tenant: dict[str, list[Dispatch]] = defaultdict(list)
     for each in found:
         by_tenant[trace[each.place].tenant].append(each)
-    for name, held, limit in (
+    for name, sharing, limit in (
         (_QUEUE, [found], workload.slots),
         (_TENANTS, list(by_tenant.values()), _of_tenant(workload.slots)),
     ):
-        rows[name] = {**rows[name], **gaps(held, trace, limit, spans[name])}
+        rows[name] = {**rows[name], **gaps(sharing, trace, limit, spans[name])}
     used = min(rows[name]["work_conservation"] for name in (_QUEUE, _TENANTS))
     return Found(
         rows=rows,
-        judged={
+        evaluated={
             "work_conservation": used,
             # Jobs are of one length; counting them would be coarser.
             "throughput_over_unlimited": used / rows[_FREE]["work_conservation"],
@@ -75,7 +75,7 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: in
 
 
 def _policies(slots: int) -> Mapping[str, Mapping[str, object]]:
-    """Return the policies by name; of the tenants each may have half of the slots."""
+    """Return the policies by name; with limits of tenants each may have half of the slots."""
     match = {"queue": "q"}
     each = {"default": {"slots": {"limit": _of_tenant(slots)}}}
     return {
@@ -92,9 +92,9 @@ def _of_tenant(slots: int) -> int:
 def figures(
     found: Sequence[Dispatch], trace: Sequence[Arrival], slots: int, span: Span
 ) -> Figures:
-    """Return what was used of the slots in a time, and what lay between two jobs of a slot.
+    """Return the utilisation of the slots in a time, and the gap between two jobs of a slot.
 
-    A job had its slot for as long as it slept, until it ended.
+    A job occupied its slot for as long as it slept, until it ended.
     """
     used_us = ended = 0
     for each in found:
@@ -112,17 +112,17 @@ def figures(
 
 
 def gaps(
-    held: Sequence[Sequence[Dispatch]], trace: Sequence[Arrival], limit: int, span: Span
+    sharing: Sequence[Sequence[Dispatch]], trace: Sequence[Arrival], limit: int, span: Span
 ) -> Figures:
     """Return the parts of the time between two jobs of a slot, as medians.
 
-    `held` are the dispatches that share a limit. Where it is reached all the time, the job that
-    takes the place of the n-th ending is the one that is dispatched `limit` places after it.
+    `sharing` are the dispatches that share a limit. Where it is reached all the time, the
+    successor of the n-th ending is the job dispatched `limit` places after it.
     """
     seen: list[float] = []
     claimed: list[float] = []
     stored: list[float] = []
-    for group in held:
+    for group in sharing:
         ended = sorted(each.finished_us for each in group if each.finished_us is not None)
         for number, each in enumerate(group):
             if not span[0] <= each.at_us < span[1] or each.claimed_us is None:

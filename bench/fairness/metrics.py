@@ -1,7 +1,7 @@
-"""What is said of a played trace; values in, values out.
+"""Metrics of a finished run; values in, values out.
 
-Services are slot-microseconds, and a lane's curve is its service over time: straight between
-two points.
+Service is in slot-microseconds, and a lane's curve is its service over time, linear between two
+points.
 """
 
 from __future__ import annotations
@@ -11,25 +11,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 
 from bench.fairness.ideal import Point
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival, Group, Lane
 
 
-def since(played: Sequence[Played], trace: Sequence[Arrival], from_us: int) -> list[Played]:
-    """Return what happened from a moment on, with times from there.
+def since(
+    played: Sequence[JobOutcome], trace: Sequence[Arrival], from_us: int
+) -> list[JobOutcome]:
+    """Return the outcomes from a moment on, with times relative to it.
 
-    Jobs of the trace that were due before are left with a negative arrival, if they had not
-    ended: slots that they have count, their waits do not.
+    Unfinished jobs that were due before keep a negative arrival: their slots count, their waits
+    do not.
     """
     if not from_us:
         return list(played)
-    found: list[Played] = []
+    found: list[JobOutcome] = []
     for (arrival, claimed_us, ended_us), due in zip(played, trace, strict=True):
         if ended_us is not None and ended_us <= from_us:
             continue
         at_us = arrival.at_us - from_us
         at_us = min(at_us, -1) if due.at_us < from_us else max(at_us, 0)
-        moved = Played(
+        moved = JobOutcome(
             arrival._replace(at_us=at_us),
             None if claimed_us is None else max(0, claimed_us - from_us),
             None if ended_us is None else ended_us - from_us,
@@ -38,8 +40,8 @@ def since(played: Sequence[Played], trace: Sequence[Arrival], from_us: int) -> l
     return found
 
 
-def dwells_us(played: Iterable[Played], group: Group, until_us: int) -> list[int]:
-    """Return how long each job of a class waited; one that still waits, until the end."""
+def dwells_us(played: Iterable[JobOutcome], group: Group, until_us: int) -> list[int]:
+    """Return each job's wait in a class; for a job that still waits, until the end."""
     return [
         (until_us if claimed_us is None else claimed_us) - arrival.at_us
         for arrival, claimed_us, _ in played
@@ -47,7 +49,7 @@ def dwells_us(played: Iterable[Played], group: Group, until_us: int) -> list[int
     ]
 
 
-def unserved(played: Iterable[Played], group: Group, until_us: int) -> int:
+def unserved(played: Iterable[JobOutcome], group: Group, until_us: int) -> int:
     """Return how many jobs of a class were never claimed."""
     return sum(
         job.claimed_us is None and job.arrival.group == group
@@ -57,7 +59,7 @@ def unserved(played: Iterable[Played], group: Group, until_us: int) -> int:
 
 
 def excess_us(
-    played: Iterable[Played], ideal: Iterable[Played], group: Group, until_us: int
+    played: Iterable[JobOutcome], ideal: Iterable[JobOutcome], group: Group, until_us: int
 ) -> list[int]:
     """Return how much longer each job of a class waited than in the ideal schedule."""
     ours, theirs = dwells_us(played, group, until_us), dwells_us(ideal, group, until_us)
@@ -65,13 +67,13 @@ def excess_us(
 
 
 def jain(values: Sequence[float]) -> float:
-    """Return Jain's index (1984): 1 when all are alike, 1/n when one has everything."""
+    """Return Jain's index (1984): 1 when all values are equal, 1/n when one has everything."""
     squares = sum(value * value for value in values)
     return sum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
-def service_us(played: Iterable[Played], from_us: int, until_us: int) -> dict[Lane, int]:
-    """Return how long each lane had slots between two moments."""
+def service_us(played: Iterable[JobOutcome], from_us: int, until_us: int) -> dict[Lane, int]:
+    """Return each lane's slot-time between two moments."""
     served: dict[Lane, int] = defaultdict(int)
     for arrival, claimed_us, ended_us in played:
         if claimed_us is not None:
@@ -80,8 +82,8 @@ def service_us(played: Iterable[Played], from_us: int, until_us: int) -> dict[La
     return dict(served)
 
 
-def backlogged(played: Iterable[Played], until_us: int) -> dict[Lane, tuple[int, int]]:
-    """Return the longest time in which each lane had a job waiting, as its bounds."""
+def backlogged(played: Iterable[JobOutcome], until_us: int) -> dict[Lane, tuple[int, int]]:
+    """Return the longest interval in which each lane had a job waiting."""
     changes: dict[Lane, list[tuple[int, int]]] = defaultdict(list)
     for arrival, claimed_us, _ in played:
         claimed = until_us if claimed_us is None else claimed_us
@@ -92,7 +94,7 @@ def backlogged(played: Iterable[Played], until_us: int) -> dict[Lane, tuple[int,
 
 
 def _longest(changes: Sequence[tuple[int, int]]) -> tuple[int, int]:
-    """Return the longest stretch with something waiting; -1 is an arrival, 1 a claim."""
+    """Return the longest interval with something waiting; -1 is an arrival, 1 a claim."""
     best, begun_us, waiting = (0, 0), 0, 0
     for at_us, change in changes:
         if not waiting:
@@ -104,9 +106,9 @@ def _longest(changes: Sequence[tuple[int, int]]) -> tuple[int, int]:
 
 
 def rates(
-    played: Sequence[Played], weights: Mapping[Lane, float], lowest_us: int, until_us: int
+    played: Sequence[JobOutcome], weights: Mapping[Lane, float], lowest_us: int, until_us: int
 ) -> dict[Lane, float]:
-    """Return W/w per second of each lane, over its longest backlog, if that is so long."""
+    """Return W/w per second of each lane over its longest backlog, if that is long enough."""
     spells = {
         lane: spell
         for lane, spell in backlogged(played, until_us).items()
@@ -126,7 +128,7 @@ def rates(
 
 
 def weight_error(served: Mapping[Lane, float], weights: Mapping[Lane, float]) -> float:
-    """Return how far the worst lane's share is from its weight's, relative to that."""
+    """Return the worst lane's deviation from its weight's share, relative to that share."""
     whole = sum(served.values())
     weight = sum(weights.get(lane, 1.0) for lane in served)
     if not whole:
@@ -137,16 +139,16 @@ def weight_error(served: Mapping[Lane, float], weights: Mapping[Lane, float]) ->
     )
 
 
-def utilisation(played: Iterable[Played], slots: int, until_us: int) -> float:
-    """Return how much of all slot-time jobs had."""
+def utilisation(played: Iterable[JobOutcome], slots: int, until_us: int) -> float:
+    """Return the share of slot-time in use."""
     return sum(service_us(played, 0, until_us).values()) / (slots * until_us)
 
 
-def work_conservation(played: Iterable[Played], slots: int, until_us: int) -> float:
-    """Return 1 - the slot-time that was idle beside waiting jobs, over all slot-time.
+def work_conservation(played: Iterable[JobOutcome], slots: int, until_us: int) -> float:
+    """Return 1 - the slot-time that was idle while jobs waited, over all slot-time.
 
-    A waiting job could have used one slot, not all that were idle. On a real fleet a job may
-    be claimed a moment before its slot is free.
+    A waiting job could have used one slot, not all idle ones. On a real fleet a job may be
+    claimed a moment before its slot is free.
     """
     changes: Counter[tuple[int, bool]] = Counter()
     for arrival, claimed_us, ended_us in played:
@@ -168,7 +170,7 @@ def work_conservation(played: Iterable[Played], slots: int, until_us: int) -> fl
     return 1 - wasted_us / (slots * until_us)
 
 
-def curves(played: Iterable[Played], until_us: int) -> dict[Lane, list[Point]]:
+def curves(played: Iterable[JobOutcome], until_us: int) -> dict[Lane, list[Point]]:
     """Return each lane's service over time."""
     changes: dict[Lane, Counter[int]] = defaultdict(Counter)
     for arrival, claimed_us, ended_us in played:
@@ -190,7 +192,7 @@ def _curve(changes: Mapping[int, int], until_us: int) -> list[Point]:
 
 
 def distance(one: Sequence[Point], other: Sequence[Point]) -> float:
-    """Return how far two curves are apart at most, over the time that both cover."""
+    """Return the largest distance of two curves over the time that both cover."""
     end_us = min(one[-1].at_us, other[-1].at_us)
     times = sorted({point.at_us for point in (*one, *other) if point.at_us <= end_us})
     return max(
@@ -200,7 +202,7 @@ def distance(one: Sequence[Point], other: Sequence[Point]) -> float:
 
 
 def _values(curve: Sequence[Point], times: Sequence[float]) -> list[float]:
-    """Return the curve's values at times that ascend; before its start it is at its first."""
+    """Return the curve's values at ascending times; before its start its first value."""
     values: list[float] = []
     index = 0
     for at_us in times:
@@ -219,13 +221,13 @@ def _values(curve: Sequence[Point], times: Sequence[float]) -> list[float]:
 def lags_us(
     ours: Mapping[Lane, Sequence[Point]], ideal: Mapping[Lane, Sequence[Point]]
 ) -> dict[Lane, float]:
-    """Return how far each lane's service was from its ideal at most."""
+    """Return each lane's largest distance from its ideal service."""
     nothing = [Point(0, 0.0), Point(max(p[-1].at_us for p in ideal.values()), 0.0)]
     return {lane: distance(ours.get(lane, nothing), points) for lane, points in ideal.items()}
 
 
-def bounds_us(played: Iterable[Played], until_us: int) -> dict[Lane, int]:
-    """Return (1 + L) c_max of each lane: its jobs at once and one more, each its longest."""
+def bounds_us(played: Iterable[JobOutcome], until_us: int) -> dict[Lane, int]:
+    """Return (1 + L) c_max of each lane: the most jobs at once plus one, times the longest."""
     changes: dict[Lane, Counter[int]] = defaultdict(Counter)
     longest_us: dict[Lane, int] = defaultdict(int)
     for arrival, claimed_us, ended_us in played:
@@ -243,7 +245,7 @@ def _most(changes: Mapping[int, int]) -> int:
 
 
 def curve_since(curve: Sequence[Point], from_us: int) -> list[Point]:
-    """Return how much a curve grew from a moment on, with times from there."""
+    """Return a curve's growth from a moment on, with times relative to it."""
     before = _values(curve, [from_us])[0] if from_us >= curve[0].at_us else 0.0
     later = [
         Point(point.at_us - from_us, point.served_us - before)
@@ -256,7 +258,7 @@ def curve_since(curve: Sequence[Point], from_us: int) -> list[Point]:
 def largest_gap_us(
     ours: Mapping[Lane, Sequence[Point]], weights: Mapping[Lane, float], lanes: Sequence[Lane]
 ) -> float:
-    """Return how far any two of these lanes were apart at most, in service over weight."""
+    """Return the largest distance of any two of these lanes, in service over weight."""
     times = sorted({point.at_us for lane in lanes for point in ours[lane]})
     lowest, highest = [float("inf")] * len(times), [float("-inf")] * len(times)
     for lane in lanes:
@@ -267,8 +269,8 @@ def largest_gap_us(
     return max(high - low for low, high in zip(lowest, highest, strict=True))
 
 
-def shares(played: Sequence[Played], lane: Lane, moments_us: Sequence[int]) -> list[float]:
-    """Return a lane's share of all service between each two moments, as after an edit."""
+def shares(played: Sequence[JobOutcome], lane: Lane, moments_us: Sequence[int]) -> list[float]:
+    """Return a lane's share of all service between consecutive moments, as after an edit."""
     found: list[float] = []
     for from_us, until_us in pairwise(moments_us):
         served = service_us(played, from_us, until_us)

@@ -1,7 +1,7 @@
-"""Every dispatch with its moment, by a trigger: no table of the product keeps it.
+"""Record the time of every dispatch with a trigger, since no table of the product keeps it.
 
-With it stands how many jobs of the tenant were in flight when the dispatch was done, itself
-included, by the statement's own view: a limit that was ever exceeded is seen.
+Each record has the number of the tenant's jobs in flight after the dispatch, itself included,
+in the statement's own snapshot, so that any violation of a limit shows.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from bench.dispatched d join (
 ) p on p.id = d.job_id
 order by d.at, d.job_id
 """
-_TOLD_TWICE = b"""
+_ENDED_TWICE = b"""
 select count(*) from (
     select h.id from fairlead.job_history h group by h.id having count(*) > 1) twice
 """
@@ -57,15 +57,15 @@ _LEFT = b"select (select count(distinct h.id) from fairlead.job_history h)\
 
 
 class Dispatch(NamedTuple):
-    """One dispatch of a job of the trace, and the job's life; microseconds since the start."""
+    """A dispatch of a job of the trace, and the job's life; microseconds since the start."""
 
     place: int
-    """Of the job in the trace."""
+    """The job's index in the trace."""
     epoch: int
     in_flight: int
-    """Jobs of its tenant, this one included,"""
+    """Jobs of its tenant in flight, this one included."""
     of_queue: int
-    """and of its queue."""
+    """The same for its queue."""
     at_us: int
     created_us: int
     claimed_us: int | None
@@ -73,29 +73,29 @@ class Dispatch(NamedTuple):
 
 
 def install(connection: psycopg.Connection) -> None:
-    """Note dispatches from now on."""
+    """Record dispatches from now on."""
     connection.execute(_INSTALL)
 
 
 def dispatches(connection: psycopg.Connection, begun_us: int) -> list[Dispatch]:
-    """Read them, in the order of their times."""
+    """Read the dispatches, sorted by time."""
     with connection.cursor(row_factory=args_row(Dispatch)) as cursor:
         return cursor.execute(_DISPATCHES, {"begun": begun_us}).fetchall()
 
 
 def lasting(found: Sequence[Dispatch]) -> list[Dispatch]:
-    """Return each job's last dispatch only: what was recalled before had no slot."""
+    """Return each job's last dispatch only: earlier ones were recalled and had no slot."""
     last = {each.place: each for each in found}
     return sorted(last.values(), key=lambda each: each.at_us)
 
 
 def ended_twice(connection: psycopg.Connection) -> int:
     """Count jobs with more than one ending."""
-    return _count(connection, _TOLD_TWICE)
+    return _count(connection, _ENDED_TWICE)
 
 
 def known(connection: psycopg.Connection) -> int:
-    """Count jobs, ended ones and others: whoever was inserted is among them."""
+    """Count all jobs, finished or not."""
     return _count(connection, _LEFT)
 
 
@@ -108,7 +108,7 @@ def _count(connection: psycopg.Connection, query: bytes) -> int:
 def over_limit(
     found: Sequence[Dispatch], tenants: Sequence[str], limits: dict[str, int]
 ) -> int:
-    """Return by how many jobs a tenant's limit was exceeded at worst; `tenants` by place."""
+    """Return the largest excess over a tenant's limit, in jobs; `tenants` by index."""
     over = [
         each.in_flight - limits[tenants[each.place]]
         for each in found
@@ -118,9 +118,9 @@ def over_limit(
 
 
 def over_rate(times_us: Sequence[int], *, per_second: float, burst: int) -> int:
-    """Return by how many jobs the worst window had more than a rate allows.
+    """Return the largest excess of any window over a rate, in jobs.
 
-    A dispatch is noted a moment after its look has decided it, so that only whole jobs count.
+    A dispatch is recorded a moment after its tick decided it, so only whole jobs count.
     """
     lowest = worst = 0.0
     for number, at_us in enumerate(sorted(times_us)):

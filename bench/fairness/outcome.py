@@ -1,4 +1,4 @@
-"""What a run of one workload found, and how it compares with what is aimed at."""
+"""The outcome of one workload, and its figures with targets."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from bench.fairness import metrics
 from bench.fairness.contenders import FAIRLEAD, IDEAL, REAL, Race, contender
 from bench.fairness.figures import Figures, Ideal, compared, figures
 from bench.fairness.ideal import fluid
-from bench.fairness.simulation import play
+from bench.fairness.simulation import simulate
 from bench.fairness.workload import Workload
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival
 
 _LANES_MAX = 200
-"""With more lanes the fluid takes longer than all policies together, and is left out."""
+"""Above this number of lanes the fluid takes longer than all policies, and is left out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One workload, played once under each contender."""
+    """One workload, run once under each contender."""
 
     name: str
     workload: Workload
@@ -30,22 +30,22 @@ class Outcome:
     jobs: int
     measured: Mapping[str, Figures]
     """The figures of each contender, or of each part of a scene."""
-    judged: Mapping[str, Figures]
-    """What targets are about: of Fairlead simulated, and on PostgreSQL."""
+    evaluated: Mapping[str, Figures]
+    """The figures with targets: of Fairlead simulated, and on PostgreSQL."""
 
     @property
     def is_scene(self) -> bool:
-        """Whether something was done to a fleet, and no policies were compared."""
+        """Whether the run acted on a fleet instead of comparing policies."""
         return self.workload.scene != "play"
 
 
 class Observed(NamedTuple):
-    """What became of a trace on PostgreSQL, and what each dispatched job took."""
+    """The outcomes of a trace on PostgreSQL, and the costs per dispatched job."""
 
-    played: Sequence[Played] = ()
+    played: Sequence[JobOutcome] = ()
     costs: Figures | None = None
     is_broken: bool = False
-    """Whether it could not be played to its end."""
+    """Whether it could not run to its end."""
 
 
 _NOTHING = Observed()
@@ -60,9 +60,10 @@ def measure(
     *,
     seed: int = 1,
 ) -> Outcome:
-    """Play a trace under each contender, beside what was observed on PostgreSQL.
+    """Simulate a trace under each contender, and add what was observed on PostgreSQL.
 
-    Where that broke, nothing is judged: what is simulated must not stand in for it.
+    Where PostgreSQL's run broke no target is evaluated: simulated figures must not stand in for
+    it.
     """
     race = Race(
         trace=trace,
@@ -87,30 +88,30 @@ def measure(
         seed=seed,
         jobs=len(trace),
         measured=measured,
-        judged={}
+        evaluated={}
         if observed.is_broken
         else {
-            judged: {**measured[judged], **_compared(workload, measured, judged)}
-            for judged in (FAIRLEAD, REAL)
-            if judged in measured
+            evaluated: {**measured[evaluated], **_compared(workload, measured, evaluated)}
+            for evaluated in (FAIRLEAD, REAL)
+            if evaluated in measured
         },
     )
 
 
 def _compared(
-    workload: Workload, measured: Mapping[str, Figures], judged: str
+    workload: Workload, measured: Mapping[str, Figures], evaluated: str
 ) -> dict[str, float]:
     found = {
-        key: compared(one, measured, judged)
+        key: compared(one, measured, evaluated)
         for key, one in workload.compare.items()
         # What is about simulated contenders only says nothing of PostgreSQL.
-        if FAIRLEAD in {one.of, judged}
+        if FAIRLEAD in {one.of, evaluated}
     }
     return {key: value for key, value in found.items() if value is not None}
 
 
 class _Watched:
-    """A race after its warm-up, and its ideal."""
+    """A run after its warm-up, and its ideal."""
 
     def __init__(self, race: Race, warm_us: int) -> None:
         self._trace = race.trace
@@ -122,8 +123,8 @@ class _Watched:
         )
         self.ideal = self._ideal(race)
 
-    def figures(self, played: Sequence[Played], *, again: bool = False) -> Figures:
-        """Return the figures of what was played; `again` for what has been cut to the time."""
+    def figures(self, played: Sequence[JobOutcome], *, again: bool = False) -> Figures:
+        """Return the figures of a run; `again` if it is already cut to the measured time."""
         cut = played if again else metrics.since(played, self._trace, self._warm_us)
         return figures(cut, self._race, self.ideal)
 
@@ -137,9 +138,9 @@ class _Watched:
         )
 
 
-def _played(name: str, race: Race) -> tuple[Played, ...]:
+def _played(name: str, race: Race) -> tuple[JobOutcome, ...]:
     given = contender(name, race.slots)
-    return play(race.trace, given.policy(race), given.fleet, race.until_us, race.edits)
+    return simulate(race.trace, given.policy(race), given.fleet, race.until_us, race.edits)
 
 
 def middle(runs: Sequence[Outcome]) -> Outcome:
@@ -149,7 +150,7 @@ def middle(runs: Sequence[Outcome]) -> Outcome:
     return replace(
         runs[0],
         measured=_medians([run.measured for run in runs]),
-        judged=_medians([run.judged for run in runs]),
+        evaluated=_medians([run.evaluated for run in runs]),
     )
 
 

@@ -1,4 +1,4 @@
-"""The picture of a run: one panel for each workload, one dot for each contender."""
+"""The picture of a run: one panel per workload, one dot per contender."""
 
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # - matplotlib's methods take keywords without types.
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from bench.fairness.contenders import FAIRLEAD, REAL
 from bench.fairness.outcome import Outcome
 from bench.fairness.report import title
+from bench.png import save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,13 +21,12 @@ _OURS, _OTHERS, _TARGET = "tab:green", "tab:gray", "tab:red"
 
 
 def draw(path: Path, outcomes: Sequence[Outcome]) -> None:
-    """Draw each workload's first figure of every contender into an SVG; twice is the same."""
-    from matplotlib import rc_context  # noqa: PLC0415 - slow to import, and wanted at the end
+    """Draw each workload's first figure of every contender into a PNG, reproducibly."""
     from matplotlib.figure import Figure  # noqa: PLC0415 - slow to import, and wanted at the end
 
     columns = min(2, len(outcomes))
     rows = -(-len(outcomes) // columns)
-    figure = Figure(figsize=(5.5 * columns, 2.9 * rows), layout="constrained")
+    figure = Figure(figsize=(4.4 * columns, 2.4 * rows), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False)
     for place in range(rows * columns):
         axes = panels[place // columns][place % columns]
@@ -34,9 +34,7 @@ def draw(path: Path, outcomes: Sequence[Outcome]) -> None:
             _panel(axes, outcomes[place])
         else:
             axes.set_axis_off()
-    with rc_context({"svg.hashsalt": "fairlead", "svg.fonttype": "none"}):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, metadata={"Date": None})
+    save(figure, path)
 
 
 def _panel(axes: Axes, outcome: Outcome) -> None:

@@ -1,7 +1,7 @@
-"""A forgotten transaction beside a flood: from its snapshot on, no dead row can go.
+"""A forgotten transaction during a flood: from its snapshot on, no dead row can be removed.
 
-The statements that dispatch and claim are timed by the server's log, before the snapshot is
-taken and at the end of the time in which it is kept.
+The dispatch and claim statements are timed by the server's log before the snapshot is taken and
+at the end of the time in which it is held.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.fairness.workload import Workload
 from bench.figures import percentile
 from bench.server import Server
 from bench.statement_log import Durations
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival
 
 _WARM_SECONDS = 6.0
@@ -36,7 +36,7 @@ where schemaname = 'fairlead' and relname in ('work_queue', 'jobs')
 
 
 class _Watched(NamedTuple):
-    """Some time that was looked at: by the trace's clock, and where the log stood."""
+    """A measured interval: by the trace's clock, and the log's position."""
 
     from_us: float
     until_us: float
@@ -47,7 +47,7 @@ class _Watched(NamedTuple):
 
 @dataclass(slots=True)
 class _Clock:
-    """Does what is due: watch, take the snapshot, keep it, and watch again."""
+    """Does what is due: measure, take the snapshot, hold it, and measure again."""
 
     server: Server
     connection: psycopg.Connection
@@ -69,7 +69,7 @@ class _Clock:
             self.end(now_us)
 
     def end(self, now_us: float) -> None:
-        """End what is being watched; after the first time take the snapshot."""
+        """End the interval; after the first one take the snapshot."""
         if self._began is None:
             return
         dead = int(str(fleet.one(self.connection, _DEAD)[0]))
@@ -84,7 +84,7 @@ class _Clock:
 
 
 def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: int) -> Found:
-    """Feed the flood; keep a snapshot from the end of the first time that is watched on."""
+    """Feed the flood; hold a snapshot from the end of the first interval on."""
     each_us = watched_seconds(workload.seconds) * _US
     with fleet.database(server) as (connection, dsn):
         there = fleet.fill(connection, trace)
@@ -103,23 +103,23 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: in
         name: _row(each, statement_log.read(server.log, each.first, each.last), played)
         for name, each in zip(("before", "with a snapshot"), clock.watched, strict=True)
     }
-    return Found(rows=rows, judged=over_baseline(*rows.values()))
+    return Found(rows=rows, evaluated=over_baseline(*rows.values()))
 
 
 def watched_seconds(seconds: float) -> float:
-    """Return how long each of the two times is: a third of what is left after warming up."""
+    """Return the length of each interval: a third of what is left after warming up."""
     return min(_WATCHED_SECONDS_MAX, (seconds - _WARM_SECONDS) / 3)
 
 
 def over_baseline(before: Figures, later: Figures) -> Figures:
-    """Return the slowest statements of the later time over those of the time before."""
+    """Return the slowest statements of the later interval over those of the first."""
     return {
         f"{name}_p99_over_baseline": later[f"{name}_p99_ms"] / before[f"{name}_p99_ms"]
         for name in _STATEMENTS
     }
 
 
-def _row(watched: _Watched, took: Durations, played: Sequence[Played]) -> Figures:
+def _row(watched: _Watched, took: Durations, played: Sequence[JobOutcome]) -> Figures:
     found: dict[str, float] = {}
     for name in _STATEMENTS:
         for label, share in (("p50", 0.5), ("p99", 0.99)):
@@ -132,8 +132,8 @@ def _row(watched: _Watched, took: Durations, played: Sequence[Played]) -> Figure
     }
 
 
-def quiet_us(played: Sequence[Played], from_us: float, until_us: float) -> list[float]:
-    """Return the waits of quiet jobs that came in a time; one that waits, until its end."""
+def quiet_us(played: Sequence[JobOutcome], from_us: float, until_us: float) -> list[float]:
+    """Return the waits of quiet jobs that arrived in an interval, at most until its end."""
     return [
         (until_us if each.claimed_us is None else each.claimed_us) - each.arrival.at_us
         for each in played
@@ -143,7 +143,7 @@ def quiet_us(played: Sequence[Played], from_us: float, until_us: float) -> list[
 
 @contextmanager
 def _quiet_log(server: Server) -> Generator[None]:
-    """Let the server log as before at the end, however it ends."""
+    """Restore the server's logging on exit."""
     try:
         yield
     finally:

@@ -1,7 +1,7 @@
-"""How far off `fairlead policy simulate` is: four policies are simulated, then applied.
+"""The error of `fairlead policy simulate`: four policies are simulated, then applied.
 
-Each is simulated by the command itself beside the fleet, four seconds before it is stored; what
-it said is held against what happened in the quarter of a minute after that.
+The command itself simulates each policy while the fleet runs, four seconds before it is stored;
+its prediction is compared with the fifteen seconds after that.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from bench.fairness.workload import Workload
 from bench.figures import percentile
 from bench.processes import BrokenRunError
 from bench.server import Server
-from fairlead.policy_store import store
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead.policy_storage import store
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival
 
 _US = 1_000_000
@@ -45,7 +45,7 @@ _POLICIES = (
 
 
 class Rehearsal:
-    """Simulates a policy beside the fleet, and stores it when its time has come."""
+    """Simulates a policy while the fleet runs, and stores it at its time."""
 
     def __init__(self, title: str, document: str, file: Path) -> None:
         self.title = title
@@ -56,7 +56,7 @@ class Rehearsal:
         self._process: subprocess.Popen[bytes] | None = None
 
     def begin(self, leaving: ExitStack, connection: psycopg.Connection) -> None:
-        """Start the command; it is ended with the run at the latest."""
+        """Start the command; it ends with the run at the latest."""
         command = Path(sys.executable).parent / "fairlead"
         argv = [str(command), "policy", "simulate", str(self._file), "--json"]
         argv += ["--horizon", f"{_HORIZON_SECONDS}s"]
@@ -72,7 +72,7 @@ class Rehearsal:
         store(connection, self._document, reason=self.title)
 
     def predicted(self) -> Figures:
-        """Return what the command said."""
+        """Return the command's prediction."""
         if self._process is None or self._process.wait(30):
             raise BrokenRunError(f"the simulation of '{self.title}' failed")
         said = json.loads(self._said.read_text("utf-8"))
@@ -86,8 +86,8 @@ class Rehearsal:
         }
 
 
-def happened(played: Sequence[Played], from_us: int, until_us: int) -> Figures:
-    """Return what happened between two moments; a wait counts from the first of them on."""
+def happened(played: Sequence[JobOutcome], from_us: int, until_us: int) -> Figures:
+    """Return what happened between two moments; a wait counts from the first one on."""
     served = metrics.service_us(played, from_us, until_us)
     whole = sum(served.values()) or 1
     claims = [job for job in played if job.claimed_us is not None]
@@ -106,7 +106,7 @@ def happened(played: Sequence[Played], from_us: int, until_us: int) -> Figures:
 
 
 def errors(predicted: Figures, found: Figures) -> Figures:
-    """Return how far off each figure is: shares and waits absolutely, jobs relatively."""
+    """Return each figure's error: shares and waits absolute, jobs relative."""
     off = {name: abs(predicted[name] - found[name]) for name in found}
     return {
         "share_error": max(off[f"share_of_{name}"] for name in _TENANTS),
@@ -140,7 +140,7 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: in
             rows[f"{each.title}, predicted"] = predicted
             rows[f"{each.title}, measured"] = found
             off.append(errors(predicted, found))
-    return Found(rows=rows, judged=_worst(off))
+    return Found(rows=rows, evaluated=_worst(off))
 
 
 def _worst(off: Sequence[Mapping[str, float]]) -> Figures:

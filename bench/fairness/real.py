@@ -1,7 +1,7 @@
 """The same trace on real PostgreSQL, with a real scheduler and a real worker whose jobs sleep.
 
 Inserts and claims are read from the database afterwards, by its clock: a wait begins with the
-insert, and not when the scheduler has noticed it, which is what `runnable_at` says.
+insert, not when the scheduler discovers the job, which is `runnable_at`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bench.fairness.costs import Meter
 from bench.fairness.outcome import Observed
 from bench.fairness.weights import Edit, document
 from bench.server import Server
-from fairlead.policy_store import store
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead.policy_storage import store
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival
 
 _PLAYED = b"""
@@ -35,7 +35,7 @@ from fairlead.work_queue q join fairlead.jobs j on j.id = q.job_id where q.worke
 
 
 class Moment(NamedTuple):
-    """Something that is done while a trace is played; it must not take long."""
+    """An action during a run; it must be quick."""
 
     at_us: int
     act: Callable[[psycopg.Connection], None]
@@ -49,9 +49,9 @@ def play(
     until_us: int,
     edits: Sequence[Edit],
 ) -> Observed:
-    """Play a trace on a database of its own, and return what became of its jobs.
+    """Run a trace on a database of its own, and return the outcomes of its jobs.
 
-    The first edit, at 0, is the policy that is stored before anybody runs.
+    The first edit, at 0, is the policy that is stored before any process starts.
 
     Raises:
         BrokenRunError: A process ended, or did not start in time.
@@ -68,7 +68,7 @@ def run(
     until_us: int,
     moments: Sequence[Moment],
 ) -> Observed:
-    """Play a trace, and act at some moments: before anybody runs at those that are 0.
+    """Run a trace with actions at some moments; those at 0 run before any process starts.
 
     Raises:
         BrokenRunError: A process ended, or did not start in time.
@@ -99,13 +99,13 @@ def _apply(edit: Edit, connection: psycopg.Connection) -> None:
 
 def read(
     connection: psycopg.Connection, begun_us: int, trace: Sequence[Arrival], until_us: int
-) -> tuple[Played, ...]:
-    """Read what became of the jobs; what was not claimed has its time from the trace.
+) -> tuple[JobOutcome, ...]:
+    """Read the outcomes of the jobs; an unclaimed one has its arrival from the trace.
 
-    A job had its slot for as long as it slept: its ending is stored a little later, together
-    with others, when its slot has been taken again.
+    A job occupied its slot for as long as it slept: its ending is stored a little later,
+    together with others, when the slot is in use again.
     """
-    found = [Played(arrival, None, None) for arrival in trace]
+    found = [JobOutcome(arrival, None, None) for arrival in trace]
     rows = connection.execute(_PLAYED).fetchall()
     for number, inserted_us, claimed_us in cast("list[tuple[int, int, int]]", rows):
         at_us = max(0, inserted_us - begun_us)
@@ -114,5 +114,5 @@ def read(
             job = trace[number]
             ended = claimed + job.cost_us
             arrival = job._replace(at_us=min(at_us, claimed))
-            found[number] = Played(arrival, claimed, ended if ended <= until_us else None)
+            found[number] = JobOutcome(arrival, claimed, ended if ended <= until_us else None)
     return tuple(found)

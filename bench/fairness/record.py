@@ -1,6 +1,6 @@
 """Write a run's tables and picture into the page about fairness, each between its two marks.
 
-The quick form writes the one table and everything below it; the full form a table of its own.
+The quick form writes the main table and everything below it; the full form its own table.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from bench.fairness.table import rows
 from bench.machine import ROOT
 
 PAGE = ROOT / "docs/explanation/fairness.md"
-PICTURE = ROOT / "docs/images/fairness.svg"
+PICTURE = ROOT / "docs/images/fairness.png"
 
 
 def record(runs: Runs, run: Run) -> None:
-    """Replace what the last run of this form wrote; of the quick one there is a picture too."""
+    """Replace the parts of the page that this form writes; the quick form draws a picture."""
     outcomes = [middle(of_one) for of_one in runs]
     plays = [outcome for outcome in outcomes if not outcome.is_scene]
     scenes = [outcome for outcome in outcomes if outcome.is_scene]
@@ -45,7 +45,7 @@ def record(runs: Runs, run: Run) -> None:
 
 
 def replaced(text: str, part: str, lines: Iterable[str]) -> str:
-    """Return the page with other lines in one of its parts."""
+    """Return the page with one of its parts replaced."""
     begin = f"<!-- python -m bench.fairness --record writes: {part} -->\n"
     end = f"<!-- end of {part} -->\n"
     before, first, rest = text.partition(begin)
@@ -57,7 +57,7 @@ def replaced(text: str, part: str, lines: Iterable[str]) -> str:
 
 
 def targets(runs: Runs, run: Run) -> Iterator[str]:
-    """Return the one table as lines, under the conditions."""
+    """Return the table of targets as lines, after the conditions."""
     yield f"{run.conditions}\n"
     yield from _table(
         ("", "workload", *heads(run)),
@@ -66,7 +66,7 @@ def targets(runs: Runs, run: Run) -> Iterator[str]:
                 row.name,
                 row.title,
                 *cells(row, run)[:-1],
-                f"**missed**: {row.why}" if row.missed else row.verdict,
+                f"**missed**: {row.why}" if row.missed else row.result,
             )
             for row in rows(runs)
         ],

@@ -1,7 +1,7 @@
-"""Reference policies: what others do, at their best.
+"""Reference policies: what others do, in their best case.
 
-Each decides with full knowledge of what was claimed and ended so far. The rules are those of
-published documents or of the literature, not anybody's code.
+Each decides with full knowledge of all claims and endings so far. The rules come from published
+documents or the literature; no code was copied.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from bench.fairness.weights import Weights
-from fairlead_scheduler.simulation.order import Event, Row
+from fairlead_scheduler.simulation.interface import DispatchedRow, JobEvent
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _Waiting = deque[int]
@@ -29,28 +29,28 @@ class Fifo:
         del now_us
         self._waiting.extend(place for place, _ in jobs)
 
-    def claimed(self, claims: Sequence[Event]) -> None:
+    def claimed(self, claims: Sequence[JobEvent]) -> None:
         """Ignore claims."""
 
-    def ended(self, endings: Sequence[Event]) -> None:
+    def ended(self, endings: Sequence[JobEvent]) -> None:
         """Ignore endings."""
 
     def weigh(self, weights: Weights, now_us: int) -> None:
         """Ignore weights."""
 
-    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
-        """Hand out the oldest jobs."""
+    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[DispatchedRow]:
+        """Dispatch the oldest jobs."""
         del now_us, slots
         waiting = self._waiting
         places = (waiting.popleft() for _ in range(min(room, len(waiting))))
-        return [Row(place, place) for place in places]
+        return [DispatchedRow(place, place) for place in places]
 
 
 class RoundRobin:
-    """One job of each tenant in turn, whatever jobs cost and tenants weigh.
+    """One job per tenant in turn, regardless of run times and weights.
 
-    Groups of BullMQ and the round-robin strategy of Hatchet are documented so. A tenant that
-    comes back joins at the end of the round.
+    Groups of BullMQ and the round-robin strategy of Hatchet are documented like this. A tenant
+    that comes back joins at the end of the round.
     """
 
     def __init__(self) -> None:
@@ -59,7 +59,7 @@ class RoundRobin:
         self._tags = count()
 
     def arrived(self, jobs: Sequence[tuple[int, Arrival]], now_us: int) -> None:
-        """Append each job to its tenant's."""
+        """Append each job to its tenant's backlog."""
         del now_us
         for place, job in jobs:
             lane = self._lanes.setdefault(job.lane, deque())
@@ -67,22 +67,22 @@ class RoundRobin:
                 self._turns.append(lane)
             lane.append(place)
 
-    def claimed(self, claims: Sequence[Event]) -> None:
+    def claimed(self, claims: Sequence[JobEvent]) -> None:
         """Ignore claims."""
 
-    def ended(self, endings: Sequence[Event]) -> None:
+    def ended(self, endings: Sequence[JobEvent]) -> None:
         """Ignore endings."""
 
     def weigh(self, weights: Weights, now_us: int) -> None:
         """Ignore weights."""
 
-    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
-        """Hand out one job of each tenant in turn."""
+    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[DispatchedRow]:
+        """Dispatch one job of each tenant in turn."""
         del now_us, slots
-        rows: list[Row] = []
+        rows: list[DispatchedRow] = []
         while self._turns and len(rows) < room:
             lane = self._turns.popleft()
-            rows.append(Row(next(self._tags), lane.popleft()))
+            rows.append(DispatchedRow(next(self._tags), lane.popleft()))
             if lane:
                 self._turns.append(lane)
         return rows
@@ -91,8 +91,8 @@ class RoundRobin:
 class Stride:
     """Stride scheduling (Waldspurger and Weihl, 1995), with the pass stamped on arrival.
 
-    Temporal's fairness keys are documented to act so: tasks are handed out in proportion to
-    weights, in numbers of tasks, and what is queued keeps its place when weights change.
+    Temporal's fairness keys are documented like this: tasks are dispatched in proportion to
+    weights, by number of tasks, and queued ones keep their place when weights change.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -100,11 +100,11 @@ class Stride:
         self._passes: dict[Lane, float] = {}
         self._waiting: list[tuple[float, int]] = []
         self._now = 0.0
-        """The pass of the job handed out last."""
+        """The pass of the last dispatched job."""
         self._tags = count()
 
     def arrived(self, jobs: Sequence[tuple[int, Arrival]], now_us: int) -> None:
-        """Stamp each job with its tenant's pass, and move that on by 1/weight."""
+        """Stamp each job with its tenant's pass, and advance that by 1/weight."""
         del now_us
         for place, job in jobs:
             lane = job.lane
@@ -112,32 +112,32 @@ class Stride:
             heappush(self._waiting, (start, place))
             self._passes[lane] = start + 1 / self._weights.get(lane, 1.0)
 
-    def claimed(self, claims: Sequence[Event]) -> None:
+    def claimed(self, claims: Sequence[JobEvent]) -> None:
         """Ignore claims."""
 
-    def ended(self, endings: Sequence[Event]) -> None:
+    def ended(self, endings: Sequence[JobEvent]) -> None:
         """Ignore endings."""
 
     def weigh(self, weights: Weights, now_us: int) -> None:
-        """Stamp new jobs by other weights; those that wait keep their places."""
+        """Stamp new jobs by other weights; waiting ones keep their places."""
         del now_us
         self._weights = weights
 
-    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
-        """Hand out the jobs with the smallest passes."""
+    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[DispatchedRow]:
+        """Dispatch the jobs with the smallest passes."""
         del now_us, slots
-        rows: list[Row] = []
+        rows: list[DispatchedRow] = []
         while self._waiting and len(rows) < room:
             self._now, place = heappop(self._waiting)
-            rows.append(Row(next(self._tags), place))
+            rows.append(DispatchedRow(next(self._tags), place))
         return rows
 
 
 class LeastInFlight:
     """The tenant with the fewest jobs in flight for its weight, as capacity schedulers do.
 
-    YARN's fair scheduler orders applications so, by what they hold and not by what they held.
-    Of several alike the one whose job waits longest goes first.
+    YARN's fair scheduler orders applications like this, by what they hold now, not by what they
+    held before. Ties go to the tenant whose job waits longest.
     """
 
     def __init__(self, weights: Weights) -> None:
@@ -149,7 +149,7 @@ class LeastInFlight:
         self._tags = count()
 
     def arrived(self, jobs: Sequence[tuple[int, Arrival]], now_us: int) -> None:
-        """Append each job to its tenant's."""
+        """Append each job to its tenant's backlog."""
         del now_us
         for place, job in jobs:
             self._lane_of[place] = job.lane
@@ -158,11 +158,11 @@ class LeastInFlight:
             if len(lane) == 1:
                 self._enter(job.lane)
 
-    def claimed(self, claims: Sequence[Event]) -> None:
-        """Ignore claims: what is handed out is in flight."""
+    def claimed(self, claims: Sequence[JobEvent]) -> None:
+        """Ignore claims: a dispatched job is in flight."""
 
-    def ended(self, endings: Sequence[Event]) -> None:
-        """Count tenants' jobs in flight."""
+    def ended(self, endings: Sequence[JobEvent]) -> None:
+        """Count each tenant's jobs in flight."""
         for place, _ in endings:
             lane = self._lane_of.pop(place)
             self._in_flight[lane] -= 1
@@ -170,7 +170,7 @@ class LeastInFlight:
                 self._enter(lane)
 
     def weigh(self, weights: Weights, now_us: int) -> None:
-        """Order all tenants anew."""
+        """Recompute the order of all tenants."""
         del now_us
         self._weights = weights
         self._order.clear()
@@ -178,17 +178,17 @@ class LeastInFlight:
             if waiting:
                 self._enter(lane)
 
-    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
-        """Hand out jobs of whoever has least in flight at each."""
+    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[DispatchedRow]:
+        """Dispatch, one by one, a job of the tenant with the fewest in flight."""
         del now_us, slots
-        rows: list[Row] = []
+        rows: list[DispatchedRow] = []
         while self._order and len(rows) < room:
             load, place, lane = heappop(self._order)
             waiting = self._lanes[lane]
             if not waiting or waiting[0] != place or load != self._load(lane):
                 continue
             waiting.popleft()
-            rows.append(Row(next(self._tags), place))
+            rows.append(DispatchedRow(next(self._tags), place))
             self._in_flight[lane] = self._in_flight.get(lane, 0) + 1
             if waiting:
                 self._enter(lane)

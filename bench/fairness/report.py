@@ -1,4 +1,4 @@
-"""The one table, each workload's contenders and what a job took; and all of it as JSON."""
+"""Print and write the table of targets, each workload's contenders and the costs per job."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Run:
 
     @property
     def conditions(self) -> str:
-        """Return them in one sentence or two."""
+        """Return the conditions in one sentence or two."""
         seeds = ", ".join(map(str, self.seeds))
         where = self.machine
         server = f"PostgreSQL {self.postgres}" if self.postgres else "in simulated time only"
@@ -72,7 +72,7 @@ _COUNTED = ("versions_", "rows_", "jobs_over_")
 
 
 def value(figure: str, measured: float | None) -> str:
-    """Return a figure as people read it; a dash if there is none."""
+    """Return a figure in readable form; a dash if there is none."""
     if measured is None:
         return "-"
     if figure.endswith(_COUNTS) or figure.startswith(_COUNTED):
@@ -89,24 +89,24 @@ def value(figure: str, measured: float | None) -> str:
 
 
 def bound(target: Target) -> str:
-    """Return what is aimed at."""
+    """Return a target in words."""
     sign, edge = ("≤", target.at_most) if target.at_most is not None else ("≥", target.at_least)
     stretch = "" if target.stretch is None else f" ({target.stretch:g})"
     return f"{sign} {edge:g}{stretch}"
 
 
 def heads(run: Run) -> tuple[str, ...]:
-    """Return the heads of the one table's columns after the row's name and workload."""
+    """Return the column heads of the table, after the row's name and workload."""
     spread = ("worst", "95 %") if len(run.seeds) > 1 else ()
-    return ("figure", "target (stretch)", "simulated", "on PostgreSQL", *spread, "verdict")
+    return ("figure", "target (stretch)", "simulated", "on PostgreSQL", *spread, "result")
 
 
 def cells(row: Row, run: Run) -> tuple[str, ...]:
-    """Return what stands under them, the verdict last."""
+    """Return the cells under them, the result last."""
     figure = row.figure
     spread: tuple[str, ...] = ()
     if len(run.seeds) > 1:
-        bounds = interval(row.judged)
+        bounds = interval(row.evaluated)
         lies = " to ".join(value(figure, each) for each in bounds) if bounds else "-"
         spread = (value(figure, row.worst), lies)
     return (
@@ -115,7 +115,7 @@ def cells(row: Row, run: Run) -> tuple[str, ...]:
         value(figure, median(row.simulated)),
         value(figure, median(row.real)),
         *spread,
-        row.verdict,
+        row.result,
     )
 
 
@@ -123,7 +123,7 @@ _STYLES = {"met": "green", "met, not in each run": "yellow", "missed": "bold red
 
 
 def show(runs: Runs, run: Run) -> None:
-    """Print each workload's contenders, then what is aimed at with what was measured."""
+    """Print each workload's contenders, then the targets with the measured figures."""
     console = Console(width=None if Console().is_terminal else 140)
     outcomes = [middle(of_one) for of_one in runs]
     for outcome in outcomes:
@@ -141,7 +141,7 @@ def _targets(runs: Runs, run: Run) -> Table:
     names = heads(run)
     table = Table(title="Fairness: Fairlead against its targets")
     for column in ("", *names):
-        is_text = column in {"", "figure", "verdict"}
+        is_text = column in {"", "figure", "result"}
         table.add_column(column, justify="left" if is_text else "right")
     last = ""
     for row in rows(runs):
@@ -150,8 +150,8 @@ def _targets(runs: Runs, run: Run) -> Table:
             rest = [""] * (len(names) - 1)
             table.add_row(f"[bold]{row.name}[/]", f"[bold]{row.title}[/]", *rest)
             last = row.name
-        *figures, verdict = cells(row, run)
-        table.add_row("", *figures, f"[{_STYLES.get(verdict, 'dim')}]{verdict}[/]")
+        *figures, result = cells(row, run)
+        table.add_row("", *figures, f"[{_STYLES.get(result, 'dim')}]{result}[/]")
     return table
 
 
@@ -174,7 +174,7 @@ def _contenders(outcome: Outcome) -> Table:
 
 
 def costs(outcomes: Sequence[Outcome]) -> list[tuple[str, ...]]:
-    """Return what a dispatched job took in each play on PostgreSQL, after the play's name."""
+    """Return the costs per dispatched job of each run on PostgreSQL, after the run's name."""
     return [
         (outcome.name, *(value(figure, measured.get(figure)) for figure in COSTS))
         for outcome in outcomes
@@ -203,25 +203,27 @@ def write(runs: Runs, run: Run, path: Path | None) -> Path:
 
 
 def _json(runs: Sequence[Outcome]) -> dict[str, object]:
-    """Return one workload: medians, verdicts and, of several runs, each of them."""
+    """Return one workload: medians, results and, of several runs, each of them."""
     outcome = middle(runs)
-    each = [{"seed": run.seed, "measured": run.measured, "judged": run.judged} for run in runs]
+    each = [
+        {"seed": run.seed, "measured": run.measured, "evaluated": run.evaluated} for run in runs
+    ]
     return {
         "parameters": outcome.workload.model_dump(mode="json"),
         "jobs": outcome.jobs,
         "measured": outcome.measured,
-        "judged": outcome.judged,
+        "evaluated": outcome.evaluated,
         **({"runs": each} if len(runs) > 1 else {}),
-        "targets": {row.figure: _verdict(row) for row in rows([runs])},
+        "targets": {row.figure: _result(row) for row in rows([runs])},
     }
 
 
-def _verdict(row: Row) -> dict[str, object]:
+def _result(row: Row) -> dict[str, object]:
     return {
         "simulated": median(row.simulated),
         "on PostgreSQL": median(row.real),
         "worst": row.worst,
-        "mean_95": interval(row.judged),
-        "verdict": row.verdict,
+        "mean_95": interval(row.evaluated),
+        "result": row.result,
         "missed_because": row.why,
     }

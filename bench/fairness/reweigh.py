@@ -1,8 +1,8 @@
 """A weight times ten, a hold and its end over a backlog of any length, and what they rewrite.
 
-The chosen tenant's share of the slots is looked at second by second after each edit. That no
-row of the backlog was written is read twice: PostgreSQL counts updates, and a row that was
-written carries the number of a transaction that came after the first edit.
+The chosen tenant's share of the slots is measured second by second after each edit. Two
+readings show that no row of the backlog was written: PostgreSQL counts updates, and a written
+row carries a transaction id from after the first edit.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from bench.fairness.scene import Found
 from bench.fairness.weights import Weights, document
 from bench.fairness.workload import Workload
 from bench.server import Server
-from fairlead.policy_store import store
-from fairlead_scheduler.simulation.fleet import Played
+from fairlead.policy_storage import store
+from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _WARM_PARTS, _EDIT_PARTS = 3, 2
-"""The time is split so: before the first edit, and after each of the three."""
+"""Parts of the time before the first edit, and after each of the three."""
 _TIMES = 10
 _SECOND_US = 1_000_000
 _BEFORE_SECONDS = 4
@@ -51,7 +51,7 @@ select n_tup_upd from pg_stat_user_tables where schemaname = 'fairlead' and reln
 
 
 class _Edit(NamedTuple):
-    """A policy, and the share of the slots that it entitles the chosen tenant to."""
+    """A policy, and the share of the slots it entitles the chosen tenant to."""
 
     name: str
     policy: dict[str, object]
@@ -59,7 +59,7 @@ class _Edit(NamedTuple):
 
 
 def play(server: Server, workload: Workload, _trace: Sequence[Arrival], seed: int) -> Found:
-    """Edit three times while the backlog runs: weigh ten times, hold, let go again."""
+    """Edit three times while the backlog runs: ten times the weight, hold, release."""
     chosen = next(iter(workload.weights))
     edits = _edits(workload.weights, chosen)
     part_us = workload.until_us // (_WARM_PARTS + _EDIT_PARTS * len(edits))
@@ -89,12 +89,12 @@ def play(server: Server, workload: Workload, _trace: Sequence[Arrival], seed: in
     reached = [row["effect_in_5th_second"] for row in rows.values()]
     return Found(
         rows=rows,
-        judged={"effect_in_5th_second": min(reached), "rows_rewritten": rewritten},
+        evaluated={"effect_in_5th_second": min(reached), "rows_rewritten": rewritten},
     )
 
 
 def _edits(weights: Weights, chosen: Lane) -> tuple[_Edit, ...]:
-    """Return the edits in their order; the last has the weight of the first."""
+    """Return the edits in order; the last has the weight of the first."""
     more = {**weights, chosen: weights[chosen] * _TIMES}
     queue, tenant = chosen
     hold = {
@@ -111,17 +111,19 @@ def _edits(weights: Weights, chosen: Lane) -> tuple[_Edit, ...]:
     )
 
 
-def started(connection: psycopg.Connection, begun_us: int) -> tuple[Played, ...]:
-    """Read the jobs that were claimed; each had its slot for as long as it slept."""
+def started(connection: psycopg.Connection, begun_us: int) -> tuple[JobOutcome, ...]:
+    """Read the claimed jobs; each occupied its slot for as long as it slept."""
     rows = connection.execute(_STARTED, (begun_us,)).fetchall()
     return tuple(
-        Played(Arrival(0, queue, tenant, cost_us, "noisy"), claimed_us, claimed_us + cost_us)
+        JobOutcome(
+            Arrival(0, queue, tenant, cost_us, "noisy"), claimed_us, claimed_us + cost_us
+        )
         for queue, tenant, cost_us, claimed_us in cast("list[tuple[str, str, int, int]]", rows)
     )
 
 
-def effect(played: Sequence[Played], lane: Lane, at_us: int, entitled: float) -> Figures:
-    """Return what an edit led to, and the longest pause in the five seconds after it."""
+def effect(played: Sequence[JobOutcome], lane: Lane, at_us: int, entitled: float) -> Figures:
+    """Return the effect of an edit, and the longest pause in the five seconds after it."""
     shares = figures.effect(played, lane, at_us, entitled, before_seconds=_BEFORE_SECONDS)
     return {
         **shares,
@@ -129,15 +131,15 @@ def effect(played: Sequence[Played], lane: Lane, at_us: int, entitled: float) ->
     }
 
 
-def pause_us(played: Sequence[Played], from_us: int, until_us: int) -> int:
-    """Return the longest time between two claims, of whomever, between two moments."""
+def pause_us(played: Sequence[JobOutcome], from_us: int, until_us: int) -> int:
+    """Return the longest time between two claims of any lane, between two moments."""
     times = [each.claimed_us for each in played if each.claimed_us is not None]
     within = sorted({from_us, until_us, *(at for at in times if from_us < at < until_us)})
     return max(later - earlier for earlier, later in pairwise(within))
 
 
 def _written(connection: psycopg.Connection, since: str) -> int:
-    """Count the jobs that a transaction after this one wrote; nobody inserts meanwhile."""
+    """Count the jobs written by later transactions; nothing is inserted meanwhile."""
     row = connection.execute(_WRITTEN_SINCE, (since,)).fetchone()
     assert row is not None
     return int(row[0])

@@ -1,10 +1,10 @@
-"""What the leader costs as backlogs and tenants grow, with a fleet for each size side by side.
+"""The leader's cost as backlogs and tenants grow, with one fleet per size side by side.
 
-All fleets run all the time, and all queues but one are paused, so that the sizes take turns
-every few seconds without a start between. A rate keeps the machine far from its limits, and as
-many jobs come as go, which keeps a backlog as long as it was. At last the longest one is
-drained at full speed. CPU time is the scheduler process's own, by the kernel; what it
-dispatched, and how long its looks took, it says itself.
+All fleets run all the time, and all queues but one are paused, so the sizes take turns every
+few seconds without a start in between. A rate keeps the machine far from its limits, and as
+many jobs arrive as finish, which keeps a backlog at its length. At the end the longest one is
+drained at full speed. CPU time is the kernel's count for the scheduler process; jobs dispatched
+and tick durations come from its own metrics.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ import psycopg
 from bench import explain, statement_log
 from bench.context import say
 from bench.fairness import exposition, filled, fleet
-from bench.fairness.exposition import Said
+from bench.fairness.exposition import Counters
 from bench.fairness.figures import Figures
 from bench.fairness.fleet import Fleet
 from bench.fairness.scene import Found
 from bench.fairness.workload import Filled, Tenants, Workload
 from bench.processes import task_cpu_seconds
 from bench.server import Server, free_port
-from fairlead.policy_store import store
+from fairlead.policy_storage import store
 from fairlead_scheduler.simulation.trace import Arrival
 
 _SMALLEST = 10_000
@@ -44,28 +44,28 @@ _RESUME = b"select fairlead.resume(%s)"
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How many jobs wait, of how many tenants."""
+    """Number of waiting jobs and of their tenants."""
 
     jobs: int
     tenants: int
 
     @property
     def name(self) -> str:
-        """Return it in words."""
+        """The size in words."""
         return f"{self.jobs:,} jobs of {self.tenants:,} tenants"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """Some seconds of one fleet."""
+    """Measurements of one fleet over some seconds."""
 
     seconds: float
     cpu_seconds: float
-    said: Said
+    said: Counters
 
     @property
     def cpu_us(self) -> float:
-        """Return the scheduler's CPU time for each job that it dispatched."""
+        """The scheduler's CPU time per dispatched job."""
         return self.cpu_seconds / max(1, self.said.dispatched) * 1e6
 
 
@@ -84,25 +84,25 @@ class _Site:
 
     @property
     def scheduler(self) -> int:
-        """Return the scheduler's process id."""
+        """The scheduler's process id."""
         return self.own.children[0].pid
 
     def pace(self, *, limited: bool) -> None:
-        """Let a rate hold the queue back, or nothing."""
+        """Set or remove the queue's rate limit."""
         queue = {"match": {"queue": self.tenants.queue}, "rate": _RATE}
         policy = {"queues": [queue] if limited else []}
         store(self.own.connection, json.dumps(policy), reason="bench")
 
     def pause(self) -> None:
-        """Let nothing be dispatched."""
+        """Pause the queue."""
         self.own.connection.execute(_PAUSE, (self.tenants.queue,))
 
     def resume(self) -> None:
-        """Let the queue go on."""
+        """Resume the queue."""
         self.own.connection.execute(_RESUME, (self.tenants.queue,))
 
     def feed(self, seconds: float) -> None:
-        """Insert as many jobs as the rate lets go."""
+        """Insert as many jobs as the rate dispatches."""
         begun, first = time.monotonic(), self.inserted
         while (elapsed := time.monotonic() - begun) < seconds:
             due = first + int(elapsed * _PER_SECOND)
@@ -113,7 +113,7 @@ class _Site:
             time.sleep(_FEED_SECONDS)
 
     def watch(self, meanwhile: Callable[[float], None], seconds: float) -> Watched:
-        """Watch it for a while; asking for metrics costs the scheduler time outside of it."""
+        """Measure it for a while, without the scheduler's cost of serving the metrics."""
         said, begun = exposition.ask(self.port), time.monotonic()
         cpu = task_cpu_seconds(self.scheduler)
         meanwhile(seconds)
@@ -122,14 +122,14 @@ class _Site:
         return Watched(seconds=took, cpu_seconds=cpu, said=said)
 
     def turn(self) -> None:
-        """Let the queue go on for a while, and watch it when it has settled."""
+        """Resume the queue for a while, and measure it once it has settled."""
         self.resume()
         self.feed(_SETTLE_SECONDS)
         self.watched.append(self.watch(self.feed, _WATCH_SECONDS))
         self.pause()
 
     def drain(self) -> Watched:
-        """Let the queue go on at full speed, and watch that."""
+        """Run the queue at full speed, and measure that."""
         self.pace(limited=False)
         self.resume()
         time.sleep(_SETTLE_SECONDS)
@@ -137,7 +137,7 @@ class _Site:
 
 
 def sizes(jobs: int, tenants: int) -> tuple[Size, ...]:
-    """Return the sizes up to the largest: the smallest with few tenants, too."""
+    """Return the sizes up to the largest; the smallest also with few tenants."""
     lengths = [_SMALLEST]
     while lengths[-1] * 10 <= jobs:
         lengths.append(lengths[-1] * 10)
@@ -164,12 +164,12 @@ def play(server: Server, workload: Workload, _trace: Sequence[Arrival], seed: in
         site.size.name: _row(together(site.watched), read)
         for site, read in zip(sites, buffers, strict=True)
     }
-    judged = _judged(rows, drained)
+    evaluated = _evaluated(rows, drained)
     few, smallest, largest = (sites[place].watched for place in (0, 1, -1))
     return Found(
         rows={**rows, f"{sites[-1].size.name}, at full speed": _row(drained, None)},
-        judged={
-            **judged,
+        evaluated={
+            **evaluated,
             "cpu_slope_of_jobs": slope(smallest, largest),
             "cpu_slope_of_tenants": slope(few, smallest),
         },
@@ -204,7 +204,7 @@ def _site(
 
 
 def _select_buffers(server: Server, site: _Site) -> float:
-    """Have its statements logged for a moment, and explain those that read jobs."""
+    """Log its statements for a moment, and explain those that read jobs."""
     statement_log.switch_all_on(server, with_parameters=True)
     first = statement_log.position(server)
     try:
@@ -220,17 +220,17 @@ def _select_buffers(server: Server, site: _Site) -> float:
 
 
 def _row(watched: Watched, buffers: float | None) -> Figures:
-    looks = watched.said.looks
+    ticks = watched.said.ticks
     found = {
         "cpu_us": watched.cpu_us,
-        "tick_p50_ms": exposition.quantile_seconds(looks, 0.5) * 1000,
-        "tick_p99_ms": exposition.quantile_seconds(looks, 0.99) * 1000,
+        "tick_p50_ms": exposition.quantile_seconds(ticks, 0.5) * 1000,
+        "tick_p99_ms": exposition.quantile_seconds(ticks, 0.99) * 1000,
         "jobs_per_second": watched.said.dispatched / watched.seconds,
     }
     return found if buffers is None else {**found, "buffers_per_job": buffers}
 
 
-def _judged(rows: Mapping[str, Figures], drained: Watched) -> Figures:
+def _evaluated(rows: Mapping[str, Figures], drained: Watched) -> Figures:
     """Return the largest figures of all sizes, and the CPU time at full speed."""
     largest = {
         name: max(row[name] for row in rows.values())
@@ -240,12 +240,12 @@ def _judged(rows: Mapping[str, Figures], drained: Watched) -> Figures:
 
 
 def slope(small: Sequence[Watched], large: Sequence[Watched]) -> float:
-    """Return by what part more the larger one costs, over all turns."""
+    """Return the relative extra cost of the larger size, over all turns."""
     return together(large).cpu_us / together(small).cpu_us - 1
 
 
 def together(watched: Sequence[Watched]) -> Watched:
-    """Add up all turns: what the leader does every few seconds falls into some of them."""
+    """Return the sum of all turns: the leader's periodic work falls into some of them only."""
     return Watched(
         seconds=sum(each.seconds for each in watched),
         cpu_seconds=sum(each.cpu_seconds for each in watched),

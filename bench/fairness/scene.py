@@ -1,6 +1,6 @@
-"""What a scene on PostgreSQL found: some rows of figures, and those that targets are about.
+"""The result of a scene on PostgreSQL: rows of figures, and those with targets.
 
-A scene is a workload that is not only played: something is done to the fleet meanwhile.
+A scene is a workload that also acts on the fleet.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from fairlead_scheduler.simulation.trace import Arrival
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """Rows by their names, in their order, and the figures that are judged."""
+    """Rows by name, in order, and the figures with targets."""
 
     rows: Mapping[str, Figures]
-    judged: Figures
+    evaluated: Figures
 
 
 Scene = Callable[[Server, Workload, Sequence[Arrival], int], Found]

@@ -1,8 +1,8 @@
-"""The scenes by name, and what one found as an outcome beside those of other workloads.
+"""The scenes by name, and the result of one as an outcome like those of other workloads.
 
 A new scene is a module with a `play` of the form `Scene`, a line in `_SCENES`, its name in
-`Workload.scene`, and a parameter file in `workloads` with its targets: these become rows of the
-one table.
+`Workload.scene`, and a parameter file in `workloads` with its targets, which become rows of the
+table.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ _SCENES: Mapping[str, Scene] = {
 def scene(
     name: str, workload: Workload, trace: Sequence[Arrival], seed: int, server: Server
 ) -> Outcome:
-    """Play a scene on a database of its own.
+    """Run a scene on a database of its own.
 
     Raises:
-        BrokenRunError: A process ended that should not, or nothing happened in time.
+        BrokenRunError: A process ended unexpectedly, or nothing happened in time.
     """
     found = _SCENES[workload.scene](server, workload, trace, seed)
     return Outcome(
@@ -53,5 +53,5 @@ def scene(
         seed=seed,
         jobs=len(trace) + workload.filled,
         measured=found.rows,
-        judged={REAL: found.judged},
+        evaluated={REAL: found.evaluated},
     )

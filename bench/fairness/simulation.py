@@ -1,4 +1,4 @@
-"""Play a trace under a contender's policy, with edits of the weights on the way."""
+"""Simulate a trace under a contender's policy, with changes of weights on the way."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from functools import partial
 from bench.fairness.fairlead import Fairlead
 from bench.fairness.policy import Policy
 from bench.fairness.weights import Edit
-from fairlead_scheduler.simulation import fleet
-from fairlead_scheduler.simulation.fleet import Amendment, Fleet, Played
+from fairlead_scheduler.simulation import engine
+from fairlead_scheduler.simulation.engine import JobOutcome, PolicyChange, SimulatedFleet
 from fairlead_scheduler.simulation.trace import Arrival
 
 
-def play(
+def simulate(
     trace: Sequence[Arrival],
     policy: Policy | Fairlead,
-    conditions: Fleet,
+    conditions: SimulatedFleet,
     until_us: int,
     edits: Sequence[Edit] = (),
-) -> tuple[Played, ...]:
-    """Play a trace until then, and return what became of its jobs, in the trace's order.
+) -> tuple[JobOutcome, ...]:
+    """Simulate a trace and return the outcome of each job, in the trace's order.
 
-    `trace` must be in the order of arrivals, and `edits` of weights in that of their times.
+    `trace` must be sorted by arrival and `edits` by time.
     """
-    amendments = [Amendment(each.at_us, partial(policy.weigh, each.weights)) for each in edits]
-    return fleet.play(trace, policy, conditions, until_us, amendments).jobs
+    changes = [PolicyChange(each.at_us, partial(policy.weigh, each.weights)) for each in edits]
+    return engine.simulate(trace, policy, conditions, until_us, changes).jobs

@@ -3,8 +3,8 @@
 Source: Amazon SQS Developer Guide, "How Amazon SQS fair queues work". A tenant is noisy with
 more than a tenth of all messages in flight and at least thirty of its own, or with more than a
 tenth of the recent processing time. Quiet tenants' messages go first; among noisy ones, those
-of whoever has the fewest in flight. A tenant is quiet again when its backlog is gone, or when
-it has sent nothing for five minutes.
+of the tenant with the fewest in flight. A tenant is quiet again when its backlog is gone, or
+when it has sent nothing for five minutes.
 
 Not documented, and chosen here: what *recent* is (half of it is of the last thirty seconds),
 and that the service notices at once, which the guide does not promise.
@@ -18,7 +18,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 from bench.fairness.weights import Weights
-from fairlead_scheduler.simulation.order import Event, Row
+from fairlead_scheduler.simulation.interface import DispatchedRow, JobEvent
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 _SHARE = 0.1
@@ -37,7 +37,7 @@ class _Tenant:
         self.noisy = False
         self.sent_us = 0
         self.used = 0.0
-        """Processing time, each second of which counts twice one of a half-life before."""
+        """Processing time with exponential decay: it halves every half-life."""
 
 
 class SqsRules:
@@ -47,7 +47,7 @@ class SqsRules:
         self._tenants: dict[Lane, _Tenant] = {}
         self._tenant_of: dict[int, tuple[_Tenant, int]] = {}
         self._quiet: list[tuple[int, int, _Tenant]] = []
-        """Heads of quiet tenants: oldest message first."""
+        """Heads of quiet tenants, oldest message first."""
         self._noisy: dict[_Tenant, None] = {}
         self._in_flight = 0
         self._used = 0.0
@@ -55,7 +55,7 @@ class SqsRules:
         self._turns = count()
 
     def arrived(self, jobs: Sequence[tuple[int, Arrival]], now_us: int) -> None:
-        """Append each message to its tenant's."""
+        """Append each message to its tenant's backlog."""
         for place, job in jobs:
             tenant = self._tenants.setdefault(job.lane, _Tenant())
             if tenant.noisy and now_us - tenant.sent_us > _SILENCE_US:
@@ -66,11 +66,11 @@ class SqsRules:
             if len(tenant.waiting) == 1 and not tenant.noisy:
                 self._enter(tenant)
 
-    def claimed(self, claims: Sequence[Event]) -> None:
-        """Ignore claims: what is handed out is in flight."""
+    def claimed(self, claims: Sequence[JobEvent]) -> None:
+        """Ignore claims: a dispatched message is in flight."""
 
-    def ended(self, endings: Sequence[Event]) -> None:
-        """Count what is in flight, and how long messages took."""
+    def ended(self, endings: Sequence[JobEvent]) -> None:
+        """Count messages in flight, and how long they took."""
         for place, at_us in endings:
             tenant, run_us = self._tenant_of.pop(place)
             tenant.in_flight -= 1
@@ -85,15 +85,15 @@ class SqsRules:
     def weigh(self, weights: Weights, now_us: int) -> None:
         """Ignore weights."""
 
-    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[Row]:
-        """Hand out messages of quiet tenants, then of noisy ones."""
+    def plan(self, now_us: int, *, room: int, slots: int) -> Sequence[DispatchedRow]:
+        """Dispatch messages of quiet tenants, then of noisy ones."""
         del slots
-        rows: list[Row] = []
+        rows: list[DispatchedRow] = []
         while len(rows) < room:
             tenant = self._next(now_us)
             if tenant is None:
                 break
-            rows.append(Row(next(self._turns), tenant.waiting.popleft()))
+            rows.append(DispatchedRow(next(self._turns), tenant.waiting.popleft()))
             tenant.in_flight += 1
             self._in_flight += 1
             if not tenant.waiting and tenant.noisy:
@@ -127,7 +127,7 @@ class SqsRules:
         return tenant.used > _SHARE * self._used
 
     def _calm(self, tenant: _Tenant) -> None:
-        """Take a tenant for quiet."""
+        """Classify a tenant as quiet."""
         tenant.noisy = False
         self._noisy.pop(tenant, None)
         if tenant.waiting:

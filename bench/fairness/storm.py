@@ -1,7 +1,7 @@
-"""A storm of edits: twenty versions of the policy a second, beside the same load without them.
+"""A storm of edits: twenty policy versions a second, against the same load without edits.
 
-Two latencies are compared: how long the statement that dispatches takes, as the server logs it,
-and how long a quiet tenant's job waits from its insert until it is dispatched.
+Two latencies are compared: the duration of the dispatch statement, from the server's log, and
+the time from a quiet tenant's insert to its dispatch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bench.fairness.workload import Workload
 from bench.figures import percentile
 from bench.processes import wait_until
 from bench.server import Server
-from fairlead.policy_store import store
+from fairlead.policy_storage import store
 from fairlead_scheduler.simulation.trace import Arrival
 
 _WARM_SECONDS = 5.0
@@ -38,7 +38,7 @@ select n_tup_upd from pg_stat_user_tables where schemaname = 'fairlead' and reln
 
 
 class Editor:
-    """Stores a version every 50 ms from a moment on, and knows what it wrote."""
+    """Stores a version every 50 ms from a moment on, and records what it wrote."""
 
     def __init__(
         self, connection: psycopg.Connection, tenants: Sequence[str], seed: int
@@ -50,7 +50,7 @@ class Editor:
         self.written: dict[int, str] = {}
 
     def edit(self, now_us: float) -> None:
-        """Store one more, if it is time; what is late is made up for."""
+        """Store a version if one is due, and catch up on late ones."""
         self._due_us = self._due_us or now_us
         if now_us < self._due_us:
             return
@@ -59,7 +59,7 @@ class Editor:
         self.written[store(self._connection, text, reason="storm").version] = text
 
     def _document(self) -> dict[str, object]:
-        """Return a policy that gives each tenant another weight, and some a limit or a rate."""
+        """Return a policy with a new weight for each tenant, and for some a limit or a rate."""
         draw = self._draw
         overrides: list[dict[str, object]] = [
             {"match": {"tenant": tenant}, "weight": draw.randint(1, 10)}
@@ -72,7 +72,7 @@ class Editor:
 
 
 def play(server: Server, workload: Workload, trace: Sequence[Arrival], seed: int) -> Found:
-    """Play the first half without edits, and the second with them."""
+    """Run the first half without edits, and the second with them."""
     half_us = (workload.seconds - _WARM_SECONDS) / 2 * _US
     warm_us = _WARM_SECONDS * _US
     calm, stormy = (warm_us, warm_us + half_us), (warm_us + half_us, warm_us + 2 * half_us)
@@ -112,7 +112,7 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], seed: int
             )
         }
         applied = _applied(connection, editor.written, half_us / _US)
-    return Found(rows=rows, judged={**_compared(*rows.values()), **applied})
+    return Found(rows=rows, evaluated={**_compared(*rows.values()), **applied})
 
 
 def _compared(before: Figures, during: Figures) -> Figures:
@@ -141,7 +141,7 @@ def _latencies(
 
 
 def _events(connection: psycopg.Connection) -> list[tuple[int, str, str, float]]:
-    """Return version, document, event and how long after it was stored."""
+    """Return version, document, event and delay after it was stored."""
     rows = connection.execute(_EVENTS).fetchall()
     return cast("list[tuple[int, str, str, float]]", rows)
 
@@ -149,13 +149,13 @@ def _events(connection: psycopg.Connection) -> list[tuple[int, str, str, float]]
 def _applied(
     connection: psycopg.Connection, written: dict[int, str], seconds: float
 ) -> dict[str, float]:
-    """Return what was applied, beside what was written."""
+    """Return what was applied, compared with what was written."""
     events = _events(connection)
     applied = [row for row in events if row[2] == "in_force"]
     return {
         "edits_per_second": len(written) / seconds,
         "versions_applied": len(applied),
-        "versions_nobody_wrote": sum(written.get(row[0]) != row[1] for row in applied),
+        "unknown_versions": sum(written.get(row[0]) != row[1] for row in applied),
         "versions_refused": len(events) - len(applied),
         "last_in_force_seconds": next(row[3] for row in applied if row[0] == max(written)),
         "rows_of_jobs_rewritten": int(str(fleet.one(connection, _REWRITTEN)[0])),

@@ -1,7 +1,7 @@
-"""The one table: each target with what was simulated, what PostgreSQL showed, and a verdict.
+"""The one table: each target with the simulated figure, PostgreSQL's, and the result.
 
-Where a row was played on PostgreSQL, that is judged. Of several runs the median is; the worst
-of them and the interval in which the mean lies stand beside it.
+A row that ran on PostgreSQL is evaluated by that figure. Of several runs the median counts; the
+worst and the confidence interval of the mean are shown with it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from bench.fairness.outcome import Outcome
 from bench.fairness.workload import Target
 
 _STUDENT_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
-"""Student's t for 95 %, by degrees of freedom from 1 on;"""
+"""Student's t for 95 %, by degrees of freedom from 1 on."""
 _NORMAL_95 = 1.96
-"""with more of them it is nearly this."""
+"""The limit for more degrees of freedom."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One target of one workload, and what each run had to show for it."""
+    """One target of one workload, and each run's figures for it."""
 
     name: str
     title: str
@@ -33,38 +33,38 @@ class Row:
     real: tuple[float, ...] = ()
 
     @property
-    def judged(self) -> tuple[float, ...]:
-        """Return the figures that are held against the target."""
+    def evaluated(self) -> tuple[float, ...]:
+        """The figures that are compared with the target."""
         return self.real or self.simulated
 
     @property
     def worst(self) -> float | None:
-        """Return the run that is furthest on the wrong side."""
-        if not self.judged:
+        """The run that is furthest on the wrong side."""
+        if not self.evaluated:
             return None
-        return max(self.judged) if self.target.at_least is None else min(self.judged)
+        return max(self.evaluated) if self.target.at_least is None else min(self.evaluated)
 
     @property
     def missed(self) -> bool:
-        """Whether the median is not good enough."""
-        measured = median(self.judged)
+        """Whether the median misses the target."""
+        measured = median(self.evaluated)
         return measured is not None and not self.target.met(measured)
 
     @property
-    def verdict(self) -> str:
-        """Say whether the target is met."""
-        if not self.judged:
+    def result(self) -> str:
+        """Return whether the target is met, in words."""
+        if not self.evaluated:
             return "not measured"
         if self.missed:
             return "missed"
-        return "met" if all(map(self.target.met, self.judged)) else "met, not in each run"
+        return "met" if all(map(self.target.met, self.evaluated)) else "met, not in each run"
 
     @property
     def why(self) -> str:
-        """Say why it is missed; nothing if it is not."""
+        """Return why it is missed; empty if it is met."""
         if not self.missed:
             return ""
-        return self.target.missed_because or "Nobody has said why."
+        return self.target.missed_because or "No reason is recorded."
 
 
 def rows(runs: Sequence[Sequence[Outcome]]) -> list[Row]:
@@ -83,20 +83,20 @@ def rows(runs: Sequence[Sequence[Outcome]]) -> list[Row]:
     ]
 
 
-def _of(runs: Sequence[Outcome], judged: str, figure: str) -> tuple[float, ...]:
-    found = (run.judged.get(judged, {}).get(figure) for run in runs)
+def _of(runs: Sequence[Outcome], evaluated: str, figure: str) -> tuple[float, ...]:
+    found = (run.evaluated.get(evaluated, {}).get(figure) for run in runs)
     return tuple(value for value in found if value is not None)
 
 
 def median(values: Sequence[float]) -> float | None:
-    """Return the median, or None of nothing."""
+    """Return the median; None for no values."""
     return statistics.median(values) if values else None
 
 
 def interval(values: Sequence[float]) -> tuple[float, float] | None:
     """Return the bounds of the mean's 95 % confidence interval by Student's t (1908).
 
-    None for fewer than two values, of which nothing can be said.
+    None for fewer than two values.
     """
     if len(values) < 2:
         return None

@@ -1,4 +1,4 @@
-"""Weights as a policy, and edits of them while a trace is played."""
+"""Weights as a policy, and edits of them during a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple
 from fairlead_scheduler.simulation.trace import Lane
 
 Weights = Mapping[Lane, float]
-"""Weights of tenants of queues; whoever is not named has 1."""
+"""Weights of tenants of queues; the default is 1."""
 
 
 Rules = Mapping[str, object]
@@ -17,7 +17,7 @@ Rules = Mapping[str, object]
 
 
 class Edit(NamedTuple):
-    """From when on which weights hold."""
+    """The weights that apply from a moment on."""
 
     at_us: int
     weights: Weights
@@ -25,9 +25,9 @@ class Edit(NamedTuple):
 
 
 def document(weights: Weights, rules: Rules = MappingProxyType({})) -> dict[str, object]:
-    """Return the policy document with these rules that gives tenants these weights.
+    """Return the policy document with these weights and rules.
 
-    Rules for queues take the place of weights: a workload has one of them.
+    Rules for queues replace weights: a workload has one of them.
     """
     overrides: dict[str, list[object]] = {}
     for (queue, tenant), weight in weights.items():

@@ -1,4 +1,4 @@
-"""The parameter file of a workload: fleet, tenants, how their jobs arrive and what is aimed at.
+"""The parameter file of a workload: fleet, tenants, arrivals and targets.
 
 `workloads/*.toml` are the project's own; any other file of the form can be given by its path.
 """
@@ -29,7 +29,7 @@ FOLDER = Path(__file__).parent / "workloads"
 
 
 class WorkloadRefusedError(ValueError):
-    """A parameter file is not one; the message names file, field and fault."""
+    """A parameter file is invalid; the message names file, field and fault."""
 
 
 class _Part(BaseModel):
@@ -44,14 +44,14 @@ class Even(_Part):
 
 
 class Poisson(_Part):
-    """Jobs at random."""
+    """Poisson arrivals."""
 
     form: Literal["poisson"]
     per_second: float = Field(gt=0)
 
 
 class Bursts(_Part):
-    """Some jobs at once, again and again."""
+    """Some jobs at once, periodically."""
 
     form: Literal["bursts"]
     jobs: int = Field(ge=1)
@@ -60,30 +60,30 @@ class Bursts(_Part):
 
 
 class Backlog(_Part):
-    """Jobs that are there at the start, those of all tenants in turn."""
+    """Jobs that wait at the start; tenants take turns."""
 
     form: Literal["backlog"]
     jobs: int = Field(ge=1)
 
 
 class Filled(_Part):
-    """As a backlog, but the server makes the jobs itself: for scenes with millions of them."""
+    """A backlog that the server makes itself: for scenes with millions of jobs."""
 
     form: Literal["filled"]
     jobs: int = Field(ge=1)
 
 
 class Zipf(_Part):
-    """Jobs at random, each of a tenant that is drawn with a chance of 1/rank."""
+    """Poisson arrivals, each of a tenant drawn with probability proportional to 1/rank."""
 
     form: Literal["zipf"]
     per_second: float = Field(gt=0)
     tail_from: int = Field(ge=2)
-    """From this rank on a tenant is one of the tail."""
+    """From this rank on a tenant belongs to the tail."""
 
 
 class Uniform(_Part):
-    """Run times between two bounds, all alike."""
+    """Run times uniform between two bounds."""
 
     form: Literal["uniform"]
     lowest_seconds: float = Field(gt=0)
@@ -97,7 +97,7 @@ class Uniform(_Part):
 
 
 class Exponential(_Part):
-    """Run times of no memory, which vary widely."""
+    """Exponential run times."""
 
     form: Literal["exponential"]
     mean_seconds: float = Field(gt=0)
@@ -134,7 +134,7 @@ class Target(_Part):
     at_least: float | None = None
     stretch: float | None = None
     missed_because: str = ""
-    """Why it is missed, where it is: one sentence for whoever reads the table."""
+    """Why it is missed, where it is: one sentence for the table."""
 
     @model_validator(mode="after")
     def _one_side(self) -> Target:
@@ -143,14 +143,14 @@ class Target(_Part):
         return self
 
     def met(self, value: float) -> bool:
-        """Whether a figure is good enough."""
+        """Whether a figure meets the target."""
         if self.at_most is not None:
             return value <= self.at_most
         return self.at_least is not None and value >= self.at_least
 
 
 class Comparison(_Part):
-    """One contender's figure against the same of another."""
+    """One contender's figure relative to another's."""
 
     figure: str
     of: str = "fairlead"
@@ -159,7 +159,7 @@ class Comparison(_Part):
 
 
 class Reweigh(_Part):
-    """An edit of the policy while the trace is played."""
+    """An edit of the policy during the run."""
 
     at_seconds: float = Field(gt=0)
     queue: str = "q"
@@ -172,15 +172,15 @@ class Full(_Part):
 
     seconds: float = Field(gt=0)
     warm_seconds: float = Field(default=0, ge=0)
-    """How long it is played before anything counts, beside `seconds`."""
+    """Seconds before anything counts, in addition to `seconds`."""
     scale: int = Field(default=1, ge=1)
-    """How many times the slots and the traffic of each tenant."""
+    """Factor for the slots and for each tenant's traffic."""
     backlog: int = Field(default=1, ge=1)
-    """How many times what is there at the start, beside the scale."""
+    """Factor for the backlog at the start, in addition to the scale."""
 
 
 Form = Literal["quick", "full"]
-"""How much is played."""
+"""How much runs."""
 
 
 class Workload(_Part):
@@ -198,31 +198,31 @@ class Workload(_Part):
         "scale",
         "pinned",
     ] = "play"
-    """What is done; all but `play` is done on PostgreSQL only."""
+    """What is done; all but `play` runs on PostgreSQL only."""
     slots: int = Field(ge=1)
     seconds: float = Field(gt=0)
-    """How long it is watched, after `warm_seconds`."""
+    """Measured seconds, after `warm_seconds`."""
     warm_seconds: float = Field(default=0, ge=0)
     forms: tuple[Form | Literal["record"], ...] = ("quick", "full")
-    """Of which forms it is a part, unless it is asked for by name.
+    """The forms it is part of, unless it is requested by name.
 
-    `record` is the quick form when it writes the page, and everything `quick` is in that too.
+    `record` is the quick form when it writes the page, and includes everything `quick` has.
     """
     simulated_only: bool = False
     """Whether it is left out on PostgreSQL."""
     extra: tuple[str, ...] = ()
-    """Contenders beside those that always take part."""
+    """Contenders in addition to those that always take part."""
     show: tuple[str, ...] = Field(min_length=1)
-    """The figures that the table shows of each contender; the picture shows the first."""
+    """The figures that the table shows for each contender; the picture shows the first."""
     policy: dict[str, object] = Field(default_factory=dict[str, object])
-    """The policy in force, but for the weights; the reference policies know of none."""
+    """The policy in force without the weights; reference policies ignore it."""
     edits: tuple[Reweigh, ...] = ()
-    """In the order of their times."""
+    """Sorted by time."""
     compare: dict[str, Comparison] = Field(default_factory=dict)
-    """Figures of Fairlead that are about two contenders."""
+    """Figures that compare Fairlead with another contender."""
     full: Full | None = None
     tenants: tuple[Tenants, ...] = ()
-    """None for recorded traffic, whose tenants all weigh alike."""
+    """None for recorded traffic, whose tenants have equal weights."""
     targets: dict[str, Target] = Field(default_factory=dict)
 
     @field_validator("policy")
@@ -256,7 +256,7 @@ class Workload(_Part):
 
     @property
     def edited(self) -> tuple[Edit, ...]:
-        """Return the edits with the weights of everybody after each."""
+        """Return the edits, each with the weights of all tenants after it."""
         weights: Weights = self.weights
         found: list[Edit] = []
         for each in self.edits:
@@ -266,19 +266,19 @@ class Workload(_Part):
 
     @property
     def warm_us(self) -> int:
-        """Return from when on it is watched."""
+        """Return from when on it is measured."""
         return round(self.warm_seconds * 1e6)
 
     @property
     def until_us(self) -> int:
-        """Return when it is over."""
+        """Return when it ends."""
         return round((self.warm_seconds + self.seconds) * 1e6)
 
 
 def recorded(
     trace: Sequence[Arrival], slots: int, policy: Mapping[str, object] = MappingProxyType({})
 ) -> Workload:
-    """Return the conditions for recorded traffic: so many slots, until its last arrival."""
+    """Return the conditions for recorded traffic: this many slots, until its last arrival."""
     return Workload(
         title="recorded traffic",
         policy=dict(policy),

@@ -1,1 +1,1 @@
-"""Minimal scripts that show what PostgreSQL and the machine allow, without any queue."""
+"""Minimal scripts that measure what PostgreSQL and the machine allow, without any queue."""

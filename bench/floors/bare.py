@@ -1,10 +1,10 @@
-"""The least that a scheduler in Python does for a job on this path, to be set beside ours.
+"""The minimal dispatcher in Python on this path, as a lower bound for the scheduler.
 
-It reads pending jobs in the order of their ids, counts for each tenant what is in flight,
-sends as many as a round takes through the product's own statement with ids, tags, estimates
-and times, looks which of them went if not all did, and takes the receipts, which tell how many
-rows wait and whose jobs have ended. It has no order, limits or policy, no second session and no
-figures of its own. It leads as a scheduler does, so it works on the same backlog.
+It reads pending jobs in the order of their ids, counts each tenant's jobs in flight, sends as
+many as a round takes through the product's own statement with ids, tags, estimates and times,
+reads which of them went if not all did, and reads the receipts, which state how many rows wait
+and whose jobs have ended. It has no order, limits or policy, no second session and no metrics.
+It leads as a scheduler does, so it works on the same backlog.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from psycopg.rows import args_row, scalar_row
 
 from bench.floors.script import statement
 from bench.producer import connect
-from fairlead.sql import integers, load
-from fairlead.store import SESSION, Connection
-from fairlead_scheduler.views import Receipt
+from fairlead.db.connect import SESSION, Connection
+from fairlead.db.statements import integers, load
+from fairlead_scheduler.rows import Receipt
 
-_ROOM = "fairlead_scheduler"
+_LOOP, _LEADERSHIP = "fairlead_scheduler.loop", "fairlead_scheduler.leadership"
 _TICK_SECONDS = 0.01
-"""As the product's: so the rounds are as long, and take as many jobs."""
+"""The product's tick, so that rounds take as long and as many jobs."""
 _DEPTH = 1000
 _LIMIT = 1000
 _LATE_RECEIPTS = 100
-"""So many receipts may be committed after one with a higher id."""
+"""This many receipts may be committed after one with a higher id."""
 _ESTIMATE_US = 100_000
 _LEASE_SECONDS = 60.0
 _COLLECT_AFTER = (50_000, 50, 100)
-"""As the product's."""
+"""The product's setting."""
 
 
 class Pending(NamedTuple):
@@ -48,7 +48,7 @@ class Pending(NamedTuple):
 
 
 class Bare:
-    """Sends what is pending in the order of ids; `step` is one round."""
+    """Sends pending jobs in the order of their ids; `step` is one round."""
 
     def __init__(self, connection: Connection, epoch: int, *, depth: int = _DEPTH) -> None:
         self._connection = connection
@@ -58,14 +58,14 @@ class Bare:
         self._receipts: Cursor[Receipt] = cursor(binary=True, row_factory=args_row(Receipt))
         self._pending: Cursor[Pending] = cursor(binary=True, row_factory=args_row(Pending))
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
-        self._queries = (load(_ROOM, "receipts"), statement("floor_pending"))
-        self._dispatching, self._waking = load(_ROOM, "dispatch"), load(_ROOM, "wake")
+        self._queries = (load(_LOOP, "receipts"), statement("floor_pending"))
+        self._dispatching, self._waking = load(_LOOP, "dispatch"), load(_LOOP, "wake")
         self._last_receipt = self._last_id = self._tag = self._waiting = 0
         self._in_flight: dict[str, int] = defaultdict(int)
         self._tenants: dict[int, str] = {}
 
     def step(self) -> None:
-        """Take what was left behind, and send as many jobs as have left."""
+        """Take rows that a worker left behind, and send as many jobs as have ended."""
         receipts, pending = self._queries
         after = max(0, self._last_receipt - _LATE_RECEIPTS)
         taking = {"epoch": self._epoch, "after_id": after, "limit": _LIMIT}
@@ -117,13 +117,13 @@ class Bare:
 
 
 def lead(connection: Connection, holder: str) -> int:
-    """Take the lead over, as soon as nobody has it, and return the epoch."""
+    """Become the leader as soon as there is none, and return the epoch."""
     taking = {"holder": holder, "lease_seconds": _LEASE_SECONDS}
     cursor: Cursor[int] = connection.cursor(row_factory=scalar_row)
-    while (epoch := cursor.execute(load(_ROOM, "take_over"), taking).fetchone()) is None:
+    while (epoch := cursor.execute(load(_LEADERSHIP, "acquire"), taking).fetchone()) is None:
         time.sleep(0.1)
     opening = {"epoch": epoch, "pool": "default", "bands": 1}
-    connection.execute(load(_ROOM, "open_bands"), opening)
+    connection.execute(load(_LOOP, "open_bands"), opening)
     return epoch
 
 
@@ -144,7 +144,7 @@ def main() -> None:
         while not stop.is_set():
             bare.step()
             stop.wait(_TICK_SECONDS)
-        connection.execute(load(_ROOM, "release"), {"epoch": epoch})
+        connection.execute(load(_LEADERSHIP, "release"), {"epoch": epoch})
 
 
 if __name__ == "__main__":

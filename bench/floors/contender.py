@@ -1,4 +1,4 @@
-"""The floors as contenders, so that they run in the same rounds as everybody else."""
+"""The floors as contenders, so that they run in the same rounds as all others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FloorContender:
 
     @property
     def unfinished(self) -> str:
-        """Return a query that says whether any row is left."""
+        """Return a query for whether any row is left."""
         return f"select exists (select from {self.table})"
 
     @property
@@ -36,7 +36,7 @@ class FloorContender:
         return f"insert into {self.table} (payload) select unnest(%s::jsonb[])"
 
     def install(self, dsn: str) -> None:
-        """Make the floors' tables; a floor that drains wakes nobody."""
+        """Make the floors' tables; a floor that drains sends no notifications."""
         argv = [sys.executable, "-m", "bench.floors.script", "install", "--dsn", dsn]
         waking = [] if self.drain_jobs else ["--waking"]
         run([*argv, "--table", self.table, *waking], folder=ROOT)
@@ -77,13 +77,6 @@ TWO_HOP = FloorContender(
     table="floor_jobs",
     helpers=("dispatch",),
     claimer="claim",
-)
-ONE_STAGE = FloorContender(
-    name="floor_one_stage",
-    drain_jobs=150_000,
-    table="floor_bare",
-    helpers=(),
-    claimer="drain-one",
 )
 TWO_STAGE = FloorContender(
     name="floor_two_stage",

@@ -1,9 +1,9 @@
 """The floors' one script: minimal dispatchers and claimers on plain psycopg.
 
-`one-hop` is LISTEN, claim, start. `two-hop` puts a dispatcher between the insert and the
-claimer, which is the least that a fair scheduler costs. Both exist in an idle form, driven
-by notifications, and in a drain form that never rests. No handler is called: a start is
-counted where one would begin.
+One hop is LISTEN, claim, start. Two hops put a dispatcher between the insert and the claimer,
+which is the least that a fair scheduler costs; they exist in an idle form, driven by
+notifications, and in a drain form that never rests. No handler is called: a start is counted
+where one would begin.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def statement(name: str) -> bytes:
 
 
 def install(dsn: str, table: str, *, waking: bool) -> None:
-    """Make the tables, and the triggers that wake the listeners if there are any."""
+    """Make the tables, and the notification triggers if there are any."""
     with connect(dsn) as connection:
         connection.execute(statement("floor_schema"), prepare=False)
         for watched, channel in ((table, _IN), ("floor_work_queue", _OUT)):
@@ -56,7 +56,7 @@ class Wakes:
 
 
 def one_hop(dsn: str, probe: Probe) -> None:
-    """Claim one job per wake and leave its start time."""
+    """Claim one job per notification and record its start time."""
     take = statement("floor_take")
     wakes = Wakes(dsn, _IN)
     with connect(dsn) as connection:
@@ -68,7 +68,7 @@ def one_hop(dsn: str, probe: Probe) -> None:
 
 
 def dispatch_on_wake(dsn: str) -> None:
-    """Move new jobs into the work queue at each wake."""
+    """Move new jobs into the work queue at each notification."""
     query = statement("floor_dispatch")
     wakes = Wakes(dsn, _IN)
     cursor = 0
@@ -82,7 +82,7 @@ def dispatch_on_wake(dsn: str) -> None:
 
 
 def claim_on_wake(dsn: str, probe: Probe) -> None:
-    """Claim at each wake, leave the start times, then complete."""
+    """Claim at each notification, record the start times, then complete."""
     claim, complete = statement("floor_claim"), statement("floor_complete")
     wakes = Wakes(dsn, _OUT)
     with connect(dsn) as connection:
@@ -93,17 +93,6 @@ def claim_on_wake(dsn: str, probe: Probe) -> None:
                 ends = {"ids": [row[0] for row in rows], "tokens": [row[1] for row in rows]}
                 connection.execute(complete, ends)
             wakes.rest()
-
-
-def drain_one_stage(dsn: str, probe: Probe, batch: int) -> None:
-    """Claim and delete batch after batch."""
-    take = statement("floor_take")
-    with connect(dsn) as connection:
-        while True:
-            if rows := connection.execute(take, {"limit": batch}, binary=True).fetchall():
-                probe.started_many(len(rows))
-            else:
-                time.sleep(0.01)
 
 
 def drain_dispatch(dsn: str, batch: int) -> None:
@@ -141,7 +130,7 @@ def drain_claim(dsn: str, probe: Probe, batch: int) -> None:
 
 
 def work(role: str, dsn: str, batch: int) -> None:
-    """Do what the role says until SIGTERM."""
+    """Run the role until SIGTERM."""
     match role:
         case "one-hop":
             one_hop(dsn, Probe.from_environment())
@@ -149,8 +138,6 @@ def work(role: str, dsn: str, batch: int) -> None:
             dispatch_on_wake(dsn)
         case "claim":
             claim_on_wake(dsn, Probe.from_environment())
-        case "drain-one":
-            drain_one_stage(dsn, Probe.from_environment(), batch)
         case "drain-dispatch":
             drain_dispatch(dsn, batch)
         case "drain-claim":
@@ -164,7 +151,7 @@ def _leave(_number: int, _frame: FrameType | None) -> None:
 
 
 def main() -> None:
-    """Read the command line and do what it says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser()
     parser.add_argument("command", choices=("install", "work"))
     parser.add_argument("--dsn", required=True)

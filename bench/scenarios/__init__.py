@@ -1,1 +1,1 @@
-"""One module per scenario, P1 to P12: what is run, and which figure the bar is about."""
+"""One module per scenario, P1 to P12: what runs, and which figure has a bar."""

@@ -1,4 +1,4 @@
-"""P1, P2 and P7: draining with one and two workers beside the peers, and the WAL of it."""
+"""P1, P2 and P7: draining with one and two workers against the peers, and its WAL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _cpu(one: Drain) -> float:
 
 
 def _over(rounds: list[DrainRound], name: str, value: Value) -> Figure:
-    """Return Fairlead's ratio over another, of the rounds in which both took part."""
+    """Return Fairlead's ratio over another, from the rounds in which both took part."""
     both = [each for each in rounds if name in each]
     pairs = paired_ratio(_values(both, OURS, value), _values(both, name, value))
     return ratio(f"over_{name}", f"fairlead / {name}", pairs)

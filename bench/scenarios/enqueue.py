@@ -1,8 +1,8 @@
-"""P3: what an INSERT into fairlead.jobs costs beside the cheapest tables that could hold a job.
+"""P3: the cost of an INSERT into fairlead.jobs against the cheapest tables that hold a job.
 
 Slices of a fraction of a second alternate between the tables, so that the machine's noise falls
 on all of them. No scheduler runs: the question is what the table, its constraints and its
-triggers cost, and the tables beside it have no reader either.
+triggers cost, and the other tables have no reader either.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""P10: what fifty worker processes with nothing to do cost PostgreSQL.
+"""P10: the cost of fifty idle worker processes for PostgreSQL.
 
-Fifty parents, as fifty pods would be, each with its child, beside one scheduler. CPU is the
-server's processes' own, everything included; queries are what the server's log shows of
-sessions that call themselves workers, in a window of their own. Beside it stands what as many
-plain sessions cost that ask for nothing, once a second each: what a wake-up costs here.
+Fifty parents, as fifty pods would be, each with its child, and one scheduler. CPU is that of
+all processes of the server; queries are those the server's log shows of worker sessions, in an
+interval of its own. For comparison it measures the same number of plain sessions that send an
+empty query once a second: the cost of a wake-up here.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _LIVE = "select count(*) from fairlead.workers where state = 'live'"
 
 
 def _cpu_between(before: dict[int, float], after: dict[int, float]) -> float:
-    """Sum what processes that lived at both moments have used; others had no part in it."""
+    """Sum the CPU time of processes that lived at both moments; others are left out."""
     return sum(seconds - before[pid] for pid, seconds in after.items() if pid in before)
 
 
@@ -49,7 +49,7 @@ def _cpu_share(context: Context, seconds: float) -> float:
 
 
 def _plain_share(context: Context, dsn: str) -> float:
-    """Return the share of a core that as many sessions cost that send SELECT once a second."""
+    """Return the share of a core for as many sessions that send SELECT once a second."""
     with contextlib.ExitStack() as stack:
         sessions = [
             stack.enter_context(psycopg.connect(dsn, autocommit=True)) for _ in range(_WORKERS)
@@ -98,7 +98,7 @@ def _start_workers(
 
 
 def run(context: Context) -> Outcome:
-    """Watch the server with the scheduler alone, then with the fleet at rest."""
+    """Measure the server with the scheduler alone, then with the fleet at rest."""
     server = context.server
     dsn = server.create_database(_DATABASE, template(server, context.fairlead))
     server.checkpoint()  # else what came before is written meanwhile

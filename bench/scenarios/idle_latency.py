@@ -13,12 +13,12 @@ from bench.rounds import Latency, latency
 _RUNS_QUICK, _RUNS_LONG = 4, 5
 _JOBS_QUICK, _JOBS_LONG = 100, 400
 _PEER_RUNS_QUICK, _PEER_JOBS_QUICK = 1, 60
-"""Of those whose p99 no bar is about."""
+"""Of peers, whose p99 has no bar."""
 
 
 def _measure(context: Context, contender: Contender) -> Latency:
-    judged = contender.name in {context.fairlead.name, TWO_HOP.name}
-    quick = _JOBS_QUICK if judged else _PEER_JOBS_QUICK
+    evaluated = contender.name in {context.fairlead.name, TWO_HOP.name}
+    quick = _JOBS_QUICK if evaluated else _PEER_JOBS_QUICK
     result = latency(context.server, contender, jobs=context.rounds(quick, _JOBS_LONG))
     say(f"  latency, {contender.name}: p50 {result.p50_ms:.2f} ms, p99 {result.p99_ms:.2f} ms")
     return result

@@ -1,7 +1,7 @@
-"""P12: what metrics cost a drain, beside programs that count nothing.
+"""P12: the cost of metrics in a drain, against programs that count nothing.
 
-Fairlead as it is, its pages read each second, and `bench.blind` drain the same jobs in turns.
-Prometheus would read them every 15 s or more seldom.
+Fairlead as it is, with its pages read each second, and `bench.blind` drain the same jobs in
+turns. Prometheus would read them every 15 s or less often.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Scrapes:
     """By port."""
 
     def read(self, port: int) -> None:
-        """Read a program's page; one that is not there yet, or no more, is passed over."""
+        """Read a program's page; skip one that does not answer."""
         try:
             with closing(
                 http.client.HTTPConnection("127.0.0.1", port, timeout=_ANSWER_SECONDS)
@@ -68,7 +68,7 @@ def scraping(ports: Sequence[int]) -> Generator[Scrapes]:
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return so many ports of this machine that nobody listens on now."""
+    """Return this many ports of this machine without a listener."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = tuple(int(each.getsockname()[1]) for each in sockets)
     for each in sockets:
@@ -108,12 +108,12 @@ def _drain_watched(context: Context, contender: Contender, ports: Sequence[int])
         result = drain(context.server, contender, workers=1, jobs=contender.drain_jobs)
     unread = [port for port in ports if not scrapes.pages.get(port)]
     if unread:
-        raise BrokenRunError(f"nobody has answered on port {unread[0]}: nothing was measured")
+        raise BrokenRunError(f"no answer on port {unread[0]}: nothing was measured")
     return result
 
 
 def run(context: Context) -> Outcome:
-    """Drain in turns with metrics and without; tell the ratios of pairs."""
+    """Drain in turns with metrics and without; report the ratios of pairs."""
     ports = free_ports(2)
     seen = watched(context.fairlead, scheduler=ports[0], worker=ports[1])
     unseen = blind(context.fairlead)

@@ -1,12 +1,13 @@
-"""P8: what the scheduler costs with ten thousand tenants and a million jobs waiting.
+"""P8: the scheduler's cost with ten thousand tenants and a million waiting jobs.
 
 Its own CPU time comes from the kernel, to the nanosecond. Buffers are read in two ways: per
-statement with EXPLAIN (ANALYZE, BUFFERS) on the statement's own text, and for the whole
-session from pg_stat_get_backend_io, which counts whatever the scheduler's connections touched.
+statement with EXPLAIN (ANALYZE, BUFFERS) on the statement's own text, and for the whole session
+from pg_stat_get_backend_io, which counts everything the scheduler's connections touched.
 
-A machine that is slow for an hour shows more microseconds of the same code. So the least that a
-dispatcher in Python takes is measured on the same backlog, before and after, and the ratio is
-told; and the scheduler's CPU is taken apart, in a run of its own with clocks at its steps.
+A machine that is slow for an hour shows more microseconds for the same code. So a minimal
+dispatcher in Python is measured on the same backlog, before and after, and the ratio is
+measured; and the scheduler's CPU time is split by step, in a separate run with clocks at its
+steps.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ where session.datname = current_database() and session.application_name like '%s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observed:
-    """What one run under load and one at rest showed."""
+    """The measurements of one run under load and one at rest."""
 
     windows: tuple[live.Window, ...]
     bare_us: tuple[float, ...]
@@ -118,7 +119,7 @@ def observe(context: Context) -> Observed:
     return observed
 
 
-def _beside(observed: Observed, costs: list[float]) -> list[Figure]:
+def _context(observed: Observed, costs: list[float]) -> list[Figure]:
     """Return the floor, the ratio over it, and the parts of the scheduler's CPU."""
     bare, parts = observed.bare_us, observed.split
     whole = figure("split_us", "with clocks at its steps", "us", [parts.whole_us])
@@ -137,7 +138,7 @@ def _beside(observed: Observed, costs: list[float]) -> list[Figure]:
 
 
 def figures(observed: Observed) -> list[Figure]:
-    """Return what is told of a run: what has a bar first."""
+    """Return the figures of a run, those with a bar first."""
     windows = observed.windows
     costs = [window.scheduler_us_per_job for window in windows]
     resting, touched = observed.idle_share * 100, observed.buffers_per_job
@@ -150,17 +151,20 @@ def figures(observed: Observed) -> list[Figure]:
             figure(f"buffers_{name}", f"buffers per job, {name}", "buffers", [buffers])
             for name, buffers in observed.plans.items()
         ),
-        *_beside(observed, costs),
+        *_context(observed, costs),
     ]
 
 
 def run(context: Context) -> Outcome:
     """Measure CPU and buffers per dispatched job, and CPU at rest."""
     observed = observe(context)
-    told = figures(observed)
-    say("  scheduler: " + ", ".join(f"{each.label} {each.value.median:,.2f}" for each in told))
+    measured = figures(observed)
+    say(
+        "  scheduler: "
+        + ", ".join(f"{each.label} {each.value.median:,.2f}" for each in measured)
+    )
     rows: list[Row] = [
         {"jobs_per_second": round(each.rate), "cpu_us": round(each.scheduler_us_per_job, 2)}
         for each in observed.windows
     ]
-    return Outcome(scenario="P8", figures=tuple(told), rows=tuple(rows))
+    return Outcome(scenario="P8", figures=tuple(measured), rows=tuple(rows))

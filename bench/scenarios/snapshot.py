@@ -1,9 +1,9 @@
 """P6: throughput and latency while an old snapshot keeps every dead row.
 
-A transaction is opened and left alone, as a forgotten session or a long report does. From then
-on no dead index entry can go. A producer keeps a bounded backlog and a worker drains it, with
-everything on; starts are counted each second, and the server says how long claims and
-dispatches took in the first and in the last sixth.
+A transaction is opened and left open, like a forgotten session or a long report. From then on
+no dead index entry can be removed. A producer keeps a bounded backlog and a worker drains it,
+with everything on; starts are counted each second, and the server's log has the durations of
+claims and dispatches in the first and in the last sixth.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STATEMENTS = ("claim", "dispatch")
 def _rates(
     running: live.Live, seconds: int, marks: dict[int, int], position: Callable[[], int]
 ) -> list[float]:
-    """Count the starts of each second; at the seconds in `marks`, note the log's position."""
+    """Count the starts of each second; at the seconds in `marks`, record the log's position."""
     rates: list[float] = []
     last_count, last_time = running.probes.count(), time.monotonic()
     begun = last_time
@@ -76,7 +76,7 @@ def _durations(context: Context, marks: dict[int, int], seconds: int) -> list[Fi
 
 
 def run(context: Context) -> Outcome:
-    """Open a snapshot, keep it, and watch a steady load."""
+    """Open a snapshot, hold it, and measure a steady load."""
     server = context.server
     seconds = context.rounds(_SECONDS_QUICK, _SECONDS_LONG)
     dsn = server.create_database(_DATABASE, template(server, context.fairlead))

@@ -1,4 +1,4 @@
-"""P9: what the worker, parent and child, costs per job whose handler does nothing."""
+"""P9: CPU per job of the worker, parent and child, with a handler that does nothing."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def observe(context: Context) -> Observed:
 
 
 def run(context: Context) -> Outcome:
-    """Report CPU per job, together and apart."""
+    """Report CPU per job, together and separately."""
     observed = observe(context)
     both = [sum(pair) for pair in zip(observed.parent_us, observed.children_us, strict=True)]
     figures: tuple[Figure, ...] = (

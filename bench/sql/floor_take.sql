@@ -1,4 +1,4 @@
--- floor_take: the one-stage floor's claim, which deletes what it returns.
+-- floor_take: the one-hop floor's claim, which deletes what it returns.
 -- locks: floor_bare in order of id (skip locked).
 -- index: floor_bare_pkey
 with picked as materialized (

@@ -1,7 +1,12 @@
 """Fairlead: a fair work queue on PostgreSQL.
 
-What it offers is imported when it is first asked for: psycopg takes longer to import than most
-commands of the command line take to run, and every module below this one loads this one first.
+An application imports `enqueue` and `enqueue_many` to insert jobs in its own transaction, and
+`Tasks`, `Job` and the exceptions to write handlers. The modules below are shared by all
+services and import none of them; only `fairlead.testing` stands above the services.
+
+Each name is imported when it is first used: psycopg takes longer to import than most commands
+take to run, and importing any submodule imports this package first. Begin with `client` and
+`job`; core/README.md maps the rest.
 """
 
 import importlib
@@ -15,7 +20,7 @@ if typing.TYPE_CHECKING:
     from fairlead.tasks import Tasks
 else:
     # Type checkers would take any name for one of these.
-    _HOMES = {
+    _MODULES = {
         **dict.fromkeys(("NewJob", "enqueue", "enqueue_many"), "client"),
         **dict.fromkeys(
             ("Cancelled", "Discard", "OverBacklog", "Retry", "Snooze", "StaleToken"), "errors"
@@ -27,15 +32,15 @@ else:
 
     def __getattr__(name: str) -> object:
         """Import one of the names below, once."""
-        if name not in _HOMES:
+        if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+        found = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
         globals()[name] = found
         return found
 
     def __dir__() -> list[str]:
-        """List them before they are imported, too."""
-        return sorted({*globals(), *_HOMES})
+        """List the names below even before they are imported."""
+        return sorted({*globals(), *_MODULES})
 
 
 __all__ = (

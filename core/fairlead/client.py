@@ -14,7 +14,8 @@ from typing import TypeAlias, cast, overload
 import psycopg
 from psycopg.rows import tuple_row
 
-from fairlead import jsontext, sql, tracecontext
+from fairlead import jsontext, tracecontext
+from fairlead.db import statements
 from fairlead.errors import OVER_BACKLOG_SQLSTATE, OverBacklog, caused_by
 from fairlead.job import DbApiCursor
 from fairlead.jsontext import Json
@@ -178,7 +179,7 @@ def enqueue_many(
 
 
 def _text(jobs: Iterable[NewJob]) -> str:
-    carried = tracecontext.carried()
+    carried = tracecontext.current_headers()
     rows = [_row(job, carried) for job in jobs]
     return jsontext.encode("job", rows, bytes_max=_JOBS_BYTES_MAX, levels_max=_JOBS_LEVELS_MAX)
 
@@ -215,7 +216,7 @@ def _size(headers: Mapping[str, object]) -> int:
     try:
         return len(json.dumps(headers, ensure_ascii=False).encode(errors="replace"))
     except (TypeError, ValueError, RecursionError):
-        return 0  # what is wrong with them is said when all of it is written
+        return 0  # encoding the whole job raises the error
 
 
 def _instant(instant: datetime | None) -> str | None:
@@ -231,7 +232,7 @@ def _interval(duration: float | timedelta | None) -> str | None:
 
 def _statement() -> str:
     """Return the statement as text: some drivers take no bytes."""
-    return sql.load("fairlead", "enqueue").decode()
+    return statements.load("fairlead", "enqueue").decode()
 
 
 def _insert(connection: Psycopg | DbApiCursor, text: str) -> tuple[int, ...]:
@@ -257,7 +258,7 @@ async def _insert_async(connection: AsyncPsycopg, text: str) -> tuple[int, ...]:
 
 @contextmanager
 def _refusals() -> Generator[None]:
-    """Say in a word of Fairlead's that a lane is over its backlog limit."""
+    """Raise `OverBacklog` for the driver's error about a backlog limit."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Durations as people write them: a number and a unit, such as 500ms, 5s, 2m or 1h."""
+"""Durations as text: a number and a unit, such as 500ms, 5s, 2m or 1h."""
 
 import re
 from datetime import timedelta
@@ -11,6 +11,6 @@ _DURATION = re.compile(PATTERN, re.ASCII)
 
 
 def read(text: str) -> timedelta | None:
-    """Read a duration, to the microsecond; None: it is none."""
+    """Parse a duration, to the microsecond; None: the text is not a duration."""
     match = _DURATION.fullmatch(text)
     return None if match is None else int(Decimal(match[1]) * UNITS_US[match[2]]) * MICROSECOND

@@ -1,6 +1,6 @@
-"""What a handler raises to say how its attempt ends, and what it may be told.
+"""Exceptions that a handler raises to end its attempt, and those that Fairlead raises in it.
 
-Any other exception is a failure: the job runs again after its back-off, until its attempts are
+Any other exception is a failure: the job runs again after its backoff, until its attempts are
 used up.
 """
 
@@ -18,7 +18,7 @@ class Retry(Exception):
 
     Args:
         reason: what went wrong, for the log of attempts.
-        after: seconds from now, or a timedelta, up to a year; None is the usual back-off.
+        after: seconds from now, or a timedelta, up to a year; None is the usual backoff.
 
     Raises:
         ValueError: the delay is negative or over a year.
@@ -56,13 +56,13 @@ class Snooze(Exception):
 
 
 class Cancelled(Exception):
-    """The attempt was told to stop: see `Job.cancelled`."""
+    """The attempt has to stop: see `Job.cancelled`."""
 
 
 class StaleToken(Exception):
-    """The attempt no longer holds its job: somebody else has it, or it has ended.
+    """The attempt no longer holds its job: another attempt does, or the job is finished.
 
-    Let it pass: the transaction must roll back, and nothing that this attempt still does
+    Do not catch it: the transaction must roll back, and nothing that this attempt still does
     counts.
     """
 
@@ -76,9 +76,9 @@ class OverBacklog(Exception):
 
 
 def caused_by(error: BaseException, sqlstate: str) -> BaseException | None:
-    """Return the database's own error of this SQLSTATE; None: it is another one.
+    """Return the database's error with this SQLSTATE in a chain of causes; None: there is none.
 
-    Whatever the driver calls it, and whoever wraps it.
+    It works with any driver, and with libraries that wrap the driver's errors.
     """
     cause: BaseException | None = error
     while cause is not None:

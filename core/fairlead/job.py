@@ -1,8 +1,8 @@
 """What a handler is given: one attempt of one job.
 
-A job is a value that was claimed, plus a line to whoever runs it, the `Attempt`, for what
-may change while it runs. Payload and headers are parsed when they are first asked for: a
-handler that needs neither does not pay for them.
+A job is a claimed row plus an `Attempt`, the object of the process that runs it, for what may
+change while it runs. Payload and headers are parsed when they are first read, so a handler
+that needs neither does not pay for them.
 """
 
 import inspect
@@ -11,7 +11,8 @@ from collections.abc import Awaitable, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Generic, Literal, NamedTuple, Protocol, cast, overload
 
-from fairlead import errors, jsontext, sql
+from fairlead import errors, jsontext
+from fairlead.db import statements
 from fairlead.jsontext import Json
 
 if sys.version_info >= (3, 13):
@@ -29,7 +30,8 @@ _NOTE_CHARACTERS_MAX = 1000
 class Claimed(NamedTuple):
     """A row of `claim`: its columns, in their order.
 
-    `payload` and `headers` are JSON text; `doomed` says why the job is not to run, if so.
+    `payload` and `headers` are JSON text; `doomed` is the reason why the job must not run, if
+    any.
     """
 
     job_id: int
@@ -48,7 +50,7 @@ class Claimed(NamedTuple):
 
 
 class Attempt(Protocol):
-    """What a job needs from whoever runs it."""
+    """What a job needs from the process that runs it."""
 
     @property
     def cancelled(self) -> bool:
@@ -69,12 +71,12 @@ class Attempt(Protocol):
         ...
 
     def completes(self) -> bool:
-        """Note that the handler finishes the job itself; whether the database is to be told."""
+        """Record that the handler finishes the job itself; return whether to send the SQL."""
         ...
 
 
-class Fetches(Protocol):
-    """What a psycopg connection answers to a statement: a cursor."""
+class PsycopgCursor(Protocol):
+    """The cursor that a psycopg connection returns for a statement."""
 
     def fetchone(self) -> object:
         """Return a row."""
@@ -84,7 +86,7 @@ class Fetches(Protocol):
 class PsycopgConnection(Protocol):
     """A psycopg connection or cursor."""
 
-    def execute(self, query: bytes, params: Sequence[object], /) -> Fetches:
+    def execute(self, query: bytes, params: Sequence[object], /) -> PsycopgCursor:
         """Run a statement."""
         ...
 
@@ -116,8 +118,8 @@ class UnreadablePayload(errors.Discard):
 class Job(Generic[PayloadT]):
     """One attempt of one job.
 
-    `Job[Email]` says to type checkers that the payload is an `Email`, a TypedDict for example;
-    nobody checks the data. Every method may be called from any thread.
+    `Job[Email]` tells type checkers that the payload is an `Email`, a TypedDict for example;
+    the data is not checked at run time. Every method may be called from any thread.
     """
 
     __slots__ = ("_attempt", "_headers", "_payload", "_row")
@@ -148,7 +150,7 @@ class Job(Generic[PayloadT]):
 
     @property
     def tenant(self) -> str:
-        """Whose job it is; empty when nobody said."""
+        """The tenant of the job; empty when none was given."""
         return self._row.tenant
 
     @property
@@ -172,7 +174,7 @@ class Job(Generic[PayloadT]):
 
         Raises:
             fairlead.Discard: PostgreSQL accepts it and Python does not (too deep, a number of
-                too many digits). Let it pass: the job fails for good with that sentence.
+                too many digits). Do not catch it: the job fails for good with that sentence.
         """
         try:
             return self._payload
@@ -202,10 +204,11 @@ class Job(Generic[PayloadT]):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: cancelled by somebody, past the deadline, or the lease was lost.
+        """Whether to stop: the job was cancelled, is past its deadline, or its lease was lost.
 
-        Coroutines are cancelled besides; a thread has to ask. A handler that returns normally
-        has done the job all the same, so leave with `raise_if_cancelled` or another exception.
+        Coroutines are cancelled as well; a thread has to read this. A handler that returns
+        normally has succeeded all the same, so leave with `raise_if_cancelled` or another
+        exception.
         """
         return self._attempt.cancelled
 
@@ -216,7 +219,7 @@ class Job(Generic[PayloadT]):
             fairlead.Cancelled: `cancelled` is true.
         """
         if self._attempt.cancelled:
-            raise errors.Cancelled(f"job {self.id} was told to stop")
+            raise errors.Cancelled(f"job {self.id} has to stop")
 
     def extend(self, by: float | timedelta) -> None:
         """Move the deadline to at least `by` (seconds, over 0, up to 30 days) from now.
@@ -233,7 +236,7 @@ class Job(Generic[PayloadT]):
         self._attempt.extend(by_seconds)
 
     def progress(self, fraction: float, note: str = "") -> None:
-        """Say how far the work is, from 0 to 1, with a note of at most 1,000 characters.
+        """Report how far the work is, from 0 to 1, with a note of at most 1,000 characters.
 
         The latest value is written about once a second, on the worker's own connection. It is
         for people: nothing depends on it, and it is gone when the attempt ends.
@@ -288,7 +291,7 @@ class Job(Generic[PayloadT]):
             raise
 
     def _raise_if_stale(self, error: BaseException) -> None:
-        """Translate Fairlead's SQLSTATE, whatever the driver calls it and whoever wraps it."""
+        """Raise `StaleToken` for Fairlead's SQLSTATE, whichever driver raised it."""
         if errors.caused_by(error, errors.STALE_SQLSTATE):
             raise errors.StaleToken(
                 f"token {self.token} no longer holds job {self.id}: roll back and stop"
@@ -297,7 +300,7 @@ class Job(Generic[PayloadT]):
 
 def _complete() -> str:
     """Return the statement as text: some drivers take no bytes."""
-    return sql.load("fairlead", "complete").decode()
+    return statements.load("fairlead", "complete").decode()
 
 
 def _parse(name: str, text: str) -> Json:

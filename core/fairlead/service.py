@@ -13,12 +13,12 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
-from fairlead import log
-from fairlead.bell import Bell
-from fairlead.health import Health
-from fairlead.migrate import schema_state
-from fairlead.reminder import Reminder
-from fairlead.store import Connection
+from fairlead.db.connect import Connection
+from fairlead.db.migrate import schema_state
+from fairlead.runtime import log
+from fairlead.runtime.health import Health
+from fairlead.runtime.log_throttle import LogThrottle
+from fairlead.runtime.wakeup import Wakeup
 
 _SCHEMA_SECONDS = 1.0
 
@@ -27,7 +27,7 @@ class SchemaTooNew(Exception):
     """Only newer code can run on this schema; the message is one sentence for people."""
 
 
-class Address(Protocol):
+class PageAddress(Protocol):
     """Where the pages are served."""
 
     @property
@@ -41,28 +41,28 @@ class Address(Protocol):
         ...
 
 
-class Waiting:
-    """Says what a service waits for, and why nothing goes on: now and then while it lasts.
+class WaitLog:
+    """Logs what a service waits for, at once and again every 30 s while it lasts.
 
     Args:
         name: The service's; its event is `<name>.waiting`.
     """
 
     def __init__(self, name: str) -> None:
-        self._event, self._log, self._reminder = f"{name}.waiting", log.get(name), Reminder()
+        self._event, self._log, self._throttle = f"{name}.waiting", log.get(name), LogThrottle()
 
     def __call__(self, reason: str, _rest_seconds: float = 0.0) -> None:
-        """Say it, unless it was said a moment ago."""
-        if self._reminder.due(reason, monotonic()):
+        """Log the reason, unless it was logged within the last 30 s."""
+        if self._throttle.due(reason, monotonic()):
             self._log.warning(self._event, reason=reason)
 
 
-def await_schema(connection: Connection, stop: threading.Event, waiting: Waiting) -> bool:
+def await_schema(connection: Connection, stop: threading.Event, waiting: WaitLog) -> bool:
     """Wait until there is a schema that this code can work with; False: asked to stop.
 
     Raises:
         SchemaTooNew: the schema needs newer code.
-        psycopg.Error: the session is broken, or may not look.
+        psycopg.Error: the session is broken, or may not read the version.
     """
     while not stop.is_set():
         state = schema_state(connection)
@@ -77,26 +77,26 @@ def await_schema(connection: Connection, stop: threading.Event, waiting: Waiting
 
 @contextmanager
 def running(
-    address: Address,
-    bell: Bell,
+    address: PageAddress,
+    wakeup: Wakeup,
     *,
     stop: threading.Event,
     again: threading.Event | None = None,
     ready: Callable[[], bool],
     registry: CollectorRegistry,
 ) -> Generator[None]:
-    """Serve the pages, and heed signals, which ring the bell, while inside.
+    """Serve the pages and handle signals, which wake the service's loop, while inside.
 
     Only the main thread may enter.
 
     Args:
-        address: Where the pages are.
-        bell: What ends the rest of the service's loop.
-        stop: Set at the first signal,
-        again: and this at the second.
-        ready: Whether it has started; asked from another thread. One that was asked to stop
-            is not ready.
-        registry: What the pages show.
+        address: Where to serve the pages.
+        wakeup: What ends the rest of the service's loop.
+        stop: Set at the first signal.
+        again: Set at the second signal.
+        ready: Whether the service has started; called from another thread. A service that was
+            asked to stop is not ready.
+        registry: The metrics that the pages show.
 
     Raises:
         CannotListen: the port is taken.
@@ -111,7 +111,7 @@ def running(
             )
             leaving.enter_context(pages)
         leaving.enter_context(stopping(stop=stop, again=again or threading.Event()))
-        former = signal.set_wakeup_fd(bell.signal_descriptor(), warn_on_full_buffer=False)
+        former = signal.set_wakeup_fd(wakeup.signal_descriptor(), warn_on_full_buffer=False)
         leaving.callback(signal.set_wakeup_fd, former)
         yield
 
@@ -120,18 +120,18 @@ def running(
 def stopping(*, stop: threading.Event, again: threading.Event) -> Generator[None]:
     """Set `stop` at the first SIGTERM or SIGINT and `again` at the second, while inside.
 
-    A terminal that is closed sets `stop` too, and no more however often that is told: its shell
-    and the kernel both do. Where SIGHUP is ignored, as nohup has it, it stays ignored. Only
-    the main thread may enter. The former handlers are back afterwards.
+    A closed terminal (SIGHUP) sets `stop` too, but never `again`, since both its shell and the
+    kernel send the signal. If SIGHUP is ignored, as under nohup, it stays ignored. Only the
+    main thread may enter. The former handlers are restored afterwards.
     """
 
     def asked(number: int, _frame: FrameType | None) -> None:
         (again if stop.is_set() and number != signal.SIGHUP else stop).set()
 
-    heeded = [signal.SIGTERM, signal.SIGINT]
+    handled = [signal.SIGTERM, signal.SIGINT]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        heeded.append(signal.SIGHUP)
-    former = {number: signal.signal(number, asked) for number in heeded}
+        handled.append(signal.SIGHUP)
+    former = {number: signal.signal(number, asked) for number in handled}
     try:
         yield
     finally:

@@ -1,4 +1,4 @@
-"""Where the database is, and what services show: settings that programs of Fairlead share.
+"""Settings that all programs share: the database, the pages of a service, its logs.
 
 Frozen, prefixed `FAIRLEAD_`, each field with its unit, default and reason. The URL comes from
 `FAIRLEAD_DATABASE_URL`, or from the file that `FAIRLEAD_DATABASE_URL_FILE` names, which is read
@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from fairlead.conninfo import fault
-from fairlead.log_choices import LogFormat, LogLevel
+from fairlead.db.conninfo import find_error
+from fairlead.runtime.log_choices import LogFormat, LogLevel
 
 
 class DatabaseSettings(BaseSettings):
@@ -35,9 +35,8 @@ class DatabaseSettings(BaseSettings):
     )
     database_direct: bool = Field(
         default=True,
-        description="Whether sessions are our own. Set it to false behind PgBouncer's "
-        "transaction mode: no LISTEN, no prepared statements, no session settings; waiting "
-        "falls back to polling.",
+        description="Set it to false behind PgBouncer's transaction mode: no LISTEN, no "
+        "prepared statements, no session settings; programs poll instead.",
     )
     connect_timeout_seconds: int = Field(
         default=5, ge=1, le=60, description="Seconds until one connection attempt is given up."
@@ -46,14 +45,14 @@ class DatabaseSettings(BaseSettings):
         default=10,
         ge=2,
         le=600,
-        description="Seconds until a connection counts as dead whose other side acknowledges "
-        "nothing: its machine or the way there is gone, and nobody said so.",
+        description="Seconds after which a connection counts as lost if the other side "
+        "acknowledges nothing, because its machine or the network is gone.",
     )
 
     @field_validator("database_url")
     @classmethod
     def _can_be_read(cls, database_url: str) -> str:
-        wrong = fault(database_url)
+        wrong = find_error(database_url)
         if wrong is not None:
             raise ValueError(wrong)
         return database_url
@@ -69,7 +68,7 @@ class DatabaseSettings(BaseSettings):
 
 
 class ServiceSettings(DatabaseSettings):
-    """What all services have beside the database: pages that show how they are, and logs."""
+    """Settings of every service in addition to the database: its pages and logs."""
 
     health_port: int | None = Field(
         default=None,

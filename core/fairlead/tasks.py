@@ -28,7 +28,7 @@ class AppError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handler:
-    """A function, and what it asks of whoever runs it.
+    """A function, and how it is to be run.
 
     `timeout_seconds` only shortens what the job's row and its pool allow. `concurrency`
     bounds how many run at once in one child of a worker; None is as many as there are
@@ -43,7 +43,7 @@ class Handler:
 
 
 class OnError(Protocol):
-    """What an application is told of the failures of its handlers; any plain function."""
+    """The callback for failures of an application's handlers; any plain function."""
 
     def __call__(self, job: Job, error: BaseException, *, will_retry: bool) -> object:
         """Take note of one failed attempt; see `Tasks`."""
@@ -74,7 +74,7 @@ class Tasks:
 
     @property
     def on_error(self) -> OnError | None:
-        """What is told of failed attempts."""
+        """The callback for failed attempts."""
         return self._on_error
 
     @property
@@ -121,7 +121,7 @@ class Tasks:
                 )
             self._handlers[kind] = Handler(
                 kind=kind,
-                # What a payload is, only its author knows; nobody checks it.
+                # Only the application knows the payload's type; it is not checked.
                 run=cast("Callable[[Job], object]", run),
                 runs_on=_runs_on(kind, run, process=process),
                 timeout_seconds=timeout_seconds,

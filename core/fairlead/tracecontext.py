@@ -1,7 +1,7 @@
-"""The trace of which something is a part, in W3C's words: what a job's headers carry.
+"""Trace context in the format of W3C, which a job's headers carry.
 
-OpenTelemetry is an extra. Whoever has a span has loaded it, so that where it is not loaded
-there is nothing to ask, and nothing is imported here.
+OpenTelemetry is an extra. A program that has a span has loaded it, so if it is not loaded there
+is no span, and nothing is imported here.
 """
 
 import sys
@@ -17,7 +17,7 @@ STATE_CHARACTERS_MAX: Final = 512
 """A longer `tracestate` is left out: what all of W3C's parties have to pass on is this long."""
 
 
-def carried() -> dict[str, str]:
+def current_headers() -> dict[str, str]:
     """Return the headers that carry the current span on; none where no span is current."""
     context = _current()
     return {} if context is None else headers_of(context)
@@ -33,8 +33,8 @@ def headers_of(context: "SpanContext") -> dict[str, str]:
     return headers
 
 
-def told() -> Mapping[str, str]:
-    """Return what a log line says of the current span: `trace_id` and `span_id`, or nothing."""
+def log_fields() -> Mapping[str, str]:
+    """Return `trace_id` and `span_id` of the current span for a log line; none without one."""
     context = _current()
     if context is None:
         return {}

@@ -1,1 +1,1 @@
-"""Write the reference from what it describes: `python -m docs.generate`."""
+"""Generate the reference pages from what they describe: `python -m docs.generate`."""

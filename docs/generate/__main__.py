@@ -1,4 +1,4 @@
-"""Write every generated file anew, from the code and from a freshly migrated database."""
+"""Regenerate every generated file, from the code and from a freshly migrated database."""
 
 import tempfile
 from pathlib import Path
@@ -17,18 +17,20 @@ from docs.generate import (
     settings,
     sql,
 )
-from fairlead.dev.account import state_dir
-from fairlead.dev.binaries import binaries
-from fairlead.dev.postgres import Server
-from fairlead.migrate import migrate
+from fairlead.db.migrate import migrate
+from fairlead_cli.dev.account import state_dir
+from fairlead_cli.dev.binaries import binaries
+from fairlead_cli.dev.postgres import Server
 
 ROOT = Path(__file__).parents[2]
 
 
 def main() -> None:
-    """Start a server for the moment, migrate it, and write what is generated."""
+    """Start a temporary server, migrate it, and write every generated file."""
     with tempfile.TemporaryDirectory(dir=state_dir()) as folder:
-        Path(folder).chmod(0o755)  # as root, the server runs as nobody, who must get in
+        Path(folder).chmod(
+            0o755
+        )  # run by root, the server has another user, which must read it
         with Server(Path(folder) / "pg", bin_dir=binaries(schema.MAJOR)) as server:
             with psycopg.connect(server.url, autocommit=True) as connection:
                 migrate(connection)
@@ -48,7 +50,7 @@ def main() -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """Write one file below the root of the repository."""
+    """Write one file of the repository."""
     target = ROOT / path
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, "utf-8")

@@ -1,9 +1,8 @@
-"""The alerts as one plain rule file of Prometheus, and as a page.
+"""Render the alerts as one plain rule file for Prometheus, and as a page.
 
-Their source is what the chart renders, too: a file for each alert, and one of recording rules.
-Durations in it begin with a dollar (`$5m`), and so do values (`$oldest_ready_seconds`);
-`$1m.seconds` is a number of seconds. `python -m docs.generate.alerts --help` renders them with
-other values.
+The chart renders the same source: one file per alert, and one of recording rules. Placeholders
+in it are durations (`$5m`), the same in seconds (`$1m.seconds`), and values
+(`$oldest_ready_seconds`). `python -m docs.generate.alerts --help` lists the values.
 """
 
 import argparse
@@ -31,23 +30,23 @@ _WIDE = 1000
 
 _NOTE = """\
 # Written by `python -m docs.generate` from charts/fairlead/files. Other values:
-# `python -m docs.generate.alerts --help`. `--runbook-url https://…` makes links of runbooks.
+# `python -m docs.generate.alerts --help`. `--runbook-url https://…` makes runbooks links.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What may be chosen, as in the chart's `metrics.prometheusRule`."""
+    """The values of the rules, as in the chart's `metrics.prometheusRule`."""
 
     namespace: str | None = None
-    """Whose series count; None: all that Prometheus has, without regard to that label."""
+    """Use only series of this namespace; None: use all, whatever their label `namespace`."""
     scale: Decimal = Decimal(1)
-    """What every duration is multiplied by; rounded up to whole seconds."""
+    """Multiply every duration by this, rounded up to whole seconds."""
     oldest_ready_seconds: Decimal = Decimal(300)
     late_percent: Decimal = Decimal(1)
     error_percent: Decimal = Decimal(5)
     objectives: Mapping[str, Decimal] = field(default_factory=dict[str, Decimal])
-    """Seconds that a job may wait, by pool, where the policy in force says nothing of it."""
+    """Seconds that a job may wait, by pool, for pools without an objective in the policy."""
     runbook_url: str = "docs/runbooks"
     without: frozenset[str] = frozenset()
 
@@ -58,7 +57,7 @@ def names() -> tuple[str, ...]:
 
 
 def rules(choice: Choice) -> tuple[Rule, ...]:
-    """Return every rule as Prometheus has it, those that record before those that alert."""
+    """Return every rule as Prometheus reads it, recording rules first, then alerts."""
     alerts = (_alert(path, choice) for path in _files() if path.stem not in choice.without)
     return (*_records(choice), *alerts)
 
@@ -83,7 +82,7 @@ def _alert(path: Path, choice: Choice) -> Rule:
 
 
 def _records(choice: Choice) -> Iterator[Rule]:
-    """Yield the recording rules, those of pools once for each objective that was chosen."""
+    """Yield the recording rules; a rule that names `$pool` once for each chosen objective."""
     text = (_ROOT / SOURCES / "records.yaml").read_text("utf-8")
     for source in cast("list[Rule]", yaml.safe_load(text)):
         written = yaml.safe_dump(source, width=_WIDE)
@@ -96,7 +95,7 @@ def _records(choice: Choice) -> Iterator[Rule]:
 
 
 def _read(text: str, choice: Choice) -> Rule:
-    """Return a rule with what was chosen in its place."""
+    """Return a rule with its placeholders filled in."""
     text = _DURATION.sub(lambda match: _scaled(match, choice.scale), text)
     chosen = {
         "oldest_ready_seconds": choice.oldest_ready_seconds,
@@ -125,53 +124,54 @@ def _scaled(match: re.Match[str], scale: Decimal) -> str:
 
 
 def _plain(number: Decimal) -> str:
-    """Return a number without an exponent, and without zeros that say nothing."""
+    """Return a number without an exponent and without trailing zeros."""
     text = f"{number:f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 _HEAD = """# Alerts
 
-Written by `python -m docs.generate` from `charts/fairlead/files`. The chart renders them into a
-PrometheusRule (`metrics.prometheusRule`). For a Prometheus of your own there is
-[alerts.yaml](alerts.yaml), with the defaults and for one installation. With other values, in a
-checkout:
+The alerts that Fairlead ships, and how to install them. The chart renders them into a
+PrometheusRule (`metrics.prometheusRule`). Without the chart, load [alerts.yaml](alerts.yaml)
+into your Prometheus: it has the default values and covers one installation. To choose other
+values, run this in a checkout:
 
 ```
 python -m docs.generate.alerts --late-percent 0.5 --oldest-ready-seconds 60 > rules.yaml
 ```
 
-The file's `runbook_url` is a path in the repository. For a link that somebody who is called can
-follow, say where your people read `docs/runbooks` (the chart's `runbookUrl`):
+The file's `runbook_url` is a path in the repository. To make it a link that people on call can
+click, give the address under which they read `docs/runbooks` (the chart's `runbookUrl`):
 
 ```
 python -m docs.generate.alerts --runbook-url https://git.example/docs/runbooks > rules.yaml
 ```
 
-* **critical** pages somebody: jobs start late, fail, or do not start. **warning** can wait for
-  the morning.
-* *after* is for how long the condition has to last. All durations are multiplied by `timeScale`
-  (`--scale`), 1 by default.
-* The objective of a pool is the `autoscale.objective` of the policy in force, which the leader
-  shows as `fairlead_pool_objective_seconds`: an edit of it counts from then on. Of a pool of
-  which the policy says nothing it is the chart's, with `autoscaler.enabled=false`, or
+* **critical** pages a person: jobs start late, fail, or do not start. **warning** can wait
+  until the morning.
+* *after* is how long the condition has to last. `timeScale` (`--scale`), 1 by default,
+  multiplies all durations.
+* The objective of a pool is `autoscale.objective` in the policy in force, which the leader
+  exports as `fairlead_pool_objective_seconds`: an edit of it applies from then on. For a pool
+  without one in the policy, it is the chart's if `autoscaler.enabled=false`, or
   `--objective reports=300`.
 * The alerts `FairleadWaitBudget…` watch how many jobs start later than that, over two windows
-  each. An objective between two bounds of `fairlead_job_wait_seconds` counts as the upper one,
-  and one above all of them as none. The chart gives workers a bound at the objective of the
-  values; elsewhere, and after an edit, `FAIRLEAD_METRICS_WAIT_BOUNDS` does. Without an
-  objective they say nothing, and `FairleadOldestJobWaits` goes by `oldestReadySeconds`.
-* A fleet with nothing to do, all of whose workers are gone, fires none of them.
-* `metrics.prometheusRule.disabled` (`--without`) leaves alerts out. What is not to be told of
-  one queue or pool is kept back by a route or a silence of your Alertmanager, by that label.
-* Each has a page of what it means, what to look at and what to do;
-  [where to type that](../runbooks/README.md), and as whom.
+  each. An objective between two bounds of `fairlead_job_wait_seconds` is rounded up to the
+  upper bound, and an objective above all bounds is ignored. The chart gives workers a bound at
+  the objective of the values; without the chart, and after an edit of the policy, set
+  `FAIRLEAD_METRICS_WAIT_BOUNDS`. Without an objective these alerts never fire, and
+  `FairleadOldestJobWaits` uses `oldestReadySeconds`.
+* A fleet that has no work and no workers left fires no alert.
+* `metrics.prometheusRule.disabled` (`--without`) leaves alerts out. To mute an alert for one
+  queue or pool, add a route or a silence for that label to your Alertmanager.
+* Each alert links to its runbook: what is broken, what to check, what to do. [Where to run the
+  commands](../runbooks/README.md), and with which login.
 
-One cause is to fire one alert: each is silent while those in the last column fire, or are about
-to, as they say the same or are its cause. It reads Prometheus' own series `ALERTS` for that,
-so that one that is left out silences none. What else may show the same is on the runbooks'
-pages. Where Alertmanager is yours, let it keep warnings of a pool back while something critical
-fires for it:
+One cause should fire one alert: an alert stays silent while one in the last column is pending
+or firing, because that one reports the same or is the cause. It reads Prometheus' own series
+`ALERTS` for that, so an alert that you leave out silences no other. The runbooks name what
+else may have the same cause. If you run Alertmanager yourself, suppress the warnings of a pool
+while a critical alert fires for it:
 
 ```yaml
 inhibit_rules:
@@ -180,10 +180,12 @@ inhibit_rules:
     equal: [namespace, pool]
 ```
 
-Without `pool=~".+"` a critical alert of no pool would keep back every warning of no pool: to
-Alertmanager a label that both lack is equal.
+Without `pool=~".+"` a critical alert without a pool would suppress every warning without a
+pool: to Alertmanager, a label that both lack is equal.
 
-| alert | severity | after | what it says | silent beside |
+This page is written by `python -m docs.generate` from `charts/fairlead/files`.
+
+| alert | severity | after | meaning | silent while these fire |
 | --- | --- | --- | --- | --- |
 """
 
@@ -194,7 +196,7 @@ def page() -> str:
 
 
 def causes(rule: Rule) -> tuple[str, ...]:
-    """Return the alerts beside which one is silent."""
+    """Return the alerts that silence this one."""
     expression = str(rule["expr"])
     found = re.findall(r'ALERTS\{[^}]*alertname=~?"([^"]+)"', expression)
     return tuple(dict.fromkeys(name for names in found for name in names.split("|")))
@@ -214,43 +216,57 @@ def _number(text: str) -> Decimal:
     try:
         found = Decimal(text)
     except InvalidOperation:
-        raise argparse.ArgumentTypeError(f"{text!r} is no number: give one, as 0.1") from None
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a number: give one such as 0.1"
+        ) from None
     if not (found.is_finite() and Decimal("0.001") <= found <= Decimal(100_000)):
-        raise argparse.ArgumentTypeError(f"{text} is not from 0.001 to 100000")
+        raise argparse.ArgumentTypeError(f"{text} is not between 0.001 and 100000")
     return found
 
 
 def _objective(text: str) -> tuple[str, Decimal]:
     pool, sign, seconds = text.partition("=")
     if not pool or not sign:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is no POOL=SECONDS: give one, as default=30"
-        )
+        raise argparse.ArgumentTypeError(f"{text!r} is not POOL=SECONDS: give it as default=30")
     return pool, _number(seconds)
 
 
 def main() -> None:
-    """Write a rule file with what the command line chooses to standard output."""
+    """Write a rule file with the values of the command line to standard output."""
     usual = Choice()
     parser = argparse.ArgumentParser(
         prog="python -m docs.generate.alerts",
-        description="Write the alerts as one rule file of Prometheus to standard output.",
+        description="Write the alerts as one Prometheus rule file to standard output.",
     )
     add = parser.add_argument
-    add("--namespace", help="count only series with this label, and put it on alerts")
-    add("--scale", type=_number, default=usual.scale, help="multiply every duration by it")
+    add("--namespace", help="use only series with this label, and add it to the alerts")
+    add("--scale", type=_number, default=usual.scale, help="multiply every duration by this")
     add("--oldest-ready-seconds", type=_number, default=usual.oldest_ready_seconds)
-    add("--late-percent", type=_number, default=usual.late_percent, help="of jobs may be late")
-    add("--error-percent", type=_number, default=usual.error_percent, help="may fail")
+    add(
+        "--late-percent",
+        type=_number,
+        default=usual.late_percent,
+        help="share of jobs that may start late",
+    )
+    add(
+        "--error-percent",
+        type=_number,
+        default=usual.error_percent,
+        help="share of attempts that may fail",
+    )
     add(
         "--objective",
         type=_objective,
         action="append",
         default=[],
         metavar="POOL=SECONDS",
-        help="of a pool of which the policy says nothing",
+        help="the objective of a pool that has none in the policy",
     )
-    add("--runbook-url", default=usual.runbook_url, help="where people read docs/runbooks")
+    add(
+        "--runbook-url",
+        default=usual.runbook_url,
+        help="address under which people read docs/runbooks",
+    )
     add("--without", action="append", default=[], choices=names(), metavar="ALERT")
     given = parser.parse_args()
     choice = Choice(

@@ -1,4 +1,4 @@
-"""The command line as its own --help says it."""
+"""Write the page of the command line from each command's own --help."""
 
 import io
 import os
@@ -11,33 +11,34 @@ from unittest.mock import patch
 
 from typer.main import get_command
 
-from fairlead.cli.program import app, run
 from fairlead_autoscaler.main import main
+from fairlead_cli.main import app, run
 
 PATH = Path("docs/reference/cli.md")
 
 _HEAD = """# The command line
 
-Written by `python -m docs.generate` from the commands themselves.
+Every command of `fairlead`, as its own `--help` describes it. `python -m docs.generate` writes
+this page from the commands.
 
-`fairlead` finds its database by `FAIRLEAD_DATABASE_URL`, or by the file that
-`FAIRLEAD_DATABASE_URL_FILE` names, or by libpq's own variables. Whatever answers takes
-`--json`; `dev`, `scheduler` and `worker` go on and log instead. A `+` behind a number says that
-counting stopped there.
+`fairlead` takes its database from `FAIRLEAD_DATABASE_URL`, or from the file that
+`FAIRLEAD_DATABASE_URL_FILE` names, or from libpq's own variables. Every command that prints an
+answer takes `--json`; `dev`, `scheduler` and `worker` keep running and log instead. A `+`
+after a number means that counting stopped there.
 
-Exit codes: 0 done; 1 the answer is bad news (`check` found errors, `doctor` found something, a
-job is unknown); 2 it could not be carried out, and one sentence says why: a wrong argument or
+Exit codes: 0 done; 1 the answer is bad news (`doctor` found something, a job is
+unknown); 2 the command could not run, and one sentence says why: a wrong argument or
 setting, no database, a schema that does not fit; 130 stopped by Ctrl-C.
 """
 _PASSED_ON = """## fairlead {name}
 
-The same program as `fairlead-{name}`, which pods run; `fairlead {name} --help` lists its
-flags, and [settings](settings.md) says what each of them means.
+The same program as `fairlead-{name}`, which pods run. `fairlead {name} --help` lists its
+flags; [settings](settings.md) describes them.
 """
 _AUTOSCALER = """## fairlead-autoscaler
 
-A program of its own, since it alone talks to Kubernetes; [settings](settings.md) says what
-else it reads.
+A separate program, because only the autoscaler talks to Kubernetes. [Settings](settings.md)
+lists its environment variables.
 
 ```text
 {said}
@@ -75,7 +76,7 @@ def _help(words: list[str]) -> str:
 
 
 def _said(program: Callable[[], object]) -> str:
-    """Return what a program prints before it ends."""
+    """Return what a program prints before it exits."""
     said = io.StringIO()
     with (
         patch.dict(os.environ, COLUMNS=_WIDTH),

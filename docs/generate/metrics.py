@@ -1,12 +1,12 @@
-"""Every series as the rooms' tables have it."""
+"""Write the page of metrics from the `series.py` of each room."""
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from fairlead.series import Series
-from fairlead_autoscaler import series as autoscaler
-from fairlead_scheduler import series as scheduler
-from fairlead_worker import series as worker
+from fairlead.metrics.series import Series
+from fairlead_autoscaler.metrics import series as autoscaler
+from fairlead_scheduler.metrics import series as scheduler
+from fairlead_worker.metrics import series as worker
 
 PATH = Path("docs/reference/metrics.md")
 ROOMS = {
@@ -14,41 +14,44 @@ ROOMS = {
     "Scheduler": scheduler.SERIES,
     "Autoscaler": autoscaler.SERIES,
 }
-"""The table of each program, by the section of the page that it makes."""
+"""The series of each program, by the title of its section."""
 
 _HEAD = """# Metrics
 
-Written by `python -m docs.generate` from the code. Workers, schedulers and autoscalers serve
-these at `/metrics` of their health port, beside the `process_…` series of prometheus-client. A
-histogram's samples are called `_bucket`, `_sum` and `_count`.
+Every series that Fairlead's programs export. Workers, schedulers and autoscalers serve them at
+`/metrics` of their health port, next to the `process_…` series of prometheus-client. A
+histogram's samples are called `_bucket`, `_sum` and `_count`. `python -m docs.generate` writes
+this page from the code.
 
-Workers and the leader count under the same names what each of them ends, so take the sum of a
-counter over all processes. What is said of queues, pools, tenants and the database is shown by
-the leader only, which is marked with *L*: take the maximum. It vanishes with the lead.
+**Sum or maximum.** Workers and the leader use the same counters for the jobs that each of them
+ends, so sum a counter over all processes. Only the leader exports figures of queues, pools,
+tenants and the database, marked with *L*: take the maximum. They disappear when it loses the
+lead.
 
-At most 50 queues, 200 kinds and 50 pools are labels, and 750 pairs of a queue and a kind in
-each worker; what comes beyond is `other`, and `FAIRLEAD_METRICS_KIND_ALLOWLIST` says which
-kinds are told apart.
+**Labels are bounded.** At most 50 queues, 200 kinds and 50 pools are labels, and in each
+worker at most 750 pairs of a queue and a kind; the rest are `other`.
+`FAIRLEAD_METRICS_KIND_ALLOWLIST` names the kinds that get a label.
 
-Of tenants only 20 are labels, together with their queues: the 10 that had most of the slots in
-the last minute, the 5 of the rest that wait longest, the 5 of those left that are farthest
-behind, and in the place of any that there are not, those that had most. The others are one row,
-`other` of `other`, with their sums and their longest wait. Who leaves the 20 vanishes, and one
-that is shown gives way only to one whose figure is a quarter larger.
+Only 20 tenants, each with its queue, are labels: the 10 that had most of the slots in the last
+minute, then the 5 others that wait longest, then the 5 others that are farthest behind. If one
+of these groups is not full, tenants that had most slots fill it up. All others share one row,
+`other` of `other`, with their sums and their longest wait. A tenant that leaves the 20
+disappears; it is replaced only by one whose figure is a quarter larger.
 
-*The last minute* is the window of the last fairness report: twelve times
-`FAIRLEAD_REPORT_SECONDS`, and longer with thousands of tenants. What the
-[shadow policy](policy.md#shadow) would do is told by its own series.
+**The last minute** is the window of the last fairness report: twelve times
+`FAIRLEAD_REPORT_SECONDS`, and longer with thousands of tenants. The [shadow
+policy](policy.md#shadow) has its own series.
 
-No look at the database reads a backlog whole: counting stops at 10,000. The leader measures
-queues every 5 s, and more seldom where that would take more than a twentieth of its time; dead
-jobs and tables once a minute; sessions, old snapshots and workers every 10 s. None of the last
-two waits for more than 2 s.
+**How often.** No query reads a whole backlog: counting stops at 10,000. The leader measures
+queues every 5 s, and less often if that would take more than a twentieth of its time; dead
+jobs and tables once a minute; sessions, old snapshots and workers every 10 s. Queries of the
+last two groups time out after 2 s.
 
-A wait is counted from when the job could run. `FAIRLEAD_METRICS_WAIT_BOUNDS`, which the chart
-sets to the pool's objective, has the histogram of waits count exactly how many jobs met it.
+**Waits** count from the moment when the job could run. `FAIRLEAD_METRICS_WAIT_BOUNDS`, which
+the chart sets to the pool's objective, adds a bucket there, so that the histogram counts
+exactly how many jobs met the objective.
 """
-_COLUMNS = """| series | type | labels | unit | what it says |
+_COLUMNS = """| series | type | labels | unit | meaning |
 | --- | --- | --- | --- | --- |
 """
 _UNITS = {
@@ -66,7 +69,7 @@ _UNITS = {
     "_transactions": "transactions",
     "_info": "always 1",
 }
-"""What names end in, the longer ends first; other series count what their names say."""
+"""Units by suffix, longer suffixes first; a series without one counts what its name says."""
 _BUCKETS = """
 Bounds of the histograms' buckets:
 
@@ -94,7 +97,7 @@ def _row(series: Series) -> str:
 
 
 def unit(series: Series) -> str:
-    """Return what a series is measured in; nothing where it counts what its name says."""
+    """Return the unit of a series; empty if it counts what its name says."""
     return next((unit for end, unit in _UNITS.items() if series.name.endswith(end)), "")
 
 

@@ -1,4 +1,4 @@
-"""The bars and what was last measured against them, from the budget files."""
+"""Write the page of performance from the budget files: each bar and its last measurement."""
 
 import tomllib
 from collections.abc import Mapping
@@ -12,11 +12,13 @@ PATH = Path("docs/reference/performance.md")
 
 _HEAD = """# Performance
 
-Written by `python -m docs.generate` from `bench/budgets`, which `python -m bench --record`
-fills on a machine that does nothing else. Server, producers, scheduler and workers share its
-cores. Absolute figures move from machine to machine; a ratio is the median of rounds that took
-turns in one run. [What each case measures](../../bench/README.md). Measure yours with
-`make bench`.
+How fast Fairlead is, measured against its performance bars. [What each case
+measures](../../bench/README.md). Run `make bench` to measure your own machine.
+
+`python -m bench --record` wrote the figures on a machine that did nothing else; PostgreSQL,
+producers, scheduler and workers shared its cores. Absolute figures differ from machine to
+machine. A ratio is the median of rounds that alternated in one run. `python -m docs.generate`
+writes this page from `bench/budgets`.
 """
 _COLUMNS = """| figure | bar | measured | lowest and highest | |
 | --- | --- | --- | --- | --- |
@@ -25,8 +27,8 @@ _COLUMNS = """| figure | bar | measured | lowest and highest | |
 
 _UNDER = """## With a policy in force
 
-The same bars while a policy of `bench/policies` is obeyed: `python -m bench` with `--policy`,
-`--tenants` and `--record`. P8 has ten thousand tenants in any case.
+The same bars while a policy of `bench/policies` is in force: `python -m bench` with `--policy`,
+`--tenants` and `--record`. P8 always has ten thousand tenants.
 """
 
 
@@ -90,11 +92,11 @@ def _section(path: Path, scenario: str) -> str:
 
 def _row(key: str, seen: _Observed, budget: budgets.Budget) -> str:
     bar, goal = budget.bars.get(key), budget.goals.get(key)
-    verdict = ""
+    result = ""
     if bar is not None:
-        verdict = "met" if bar.met(seen["median"]) else "**missed**"
+        result = "met" if bar.met(seen["median"]) else "**missed**"
     if goal is not None and (bar is None or bar.met(seen["median"])):
-        verdict = "stretch met" if goal.met(seen["median"]) else verdict or "stretch missed"
+        result = "stretch met" if goal.met(seen["median"]) else result or "stretch missed"
     bars = ", ".join(
         text
         for text in (bar.text() if bar else "", f"stretch {goal.text()}" if goal else "")
@@ -102,5 +104,5 @@ def _row(key: str, seen: _Observed, budget: budgets.Budget) -> str:
     )
     measured = f"{number(seen['median'])} {seen['unit']}"
     around = f"{number(seen['lowest'])} to {number(seen['highest'])}"
-    cells = (seen["label"], bars, measured, around if seen["rounds"] > 1 else "", verdict)
+    cells = (seen["label"], bars, measured, around if seen["rounds"] > 1 else "", result)
     return f"| {' | '.join(cells)} |"

@@ -1,4 +1,4 @@
-"""The policy's fields as the models have them, and their JSON Schema."""
+"""Write the page of the policy's fields, and their JSON Schema, from the models."""
 
 import json
 from pathlib import Path
@@ -15,22 +15,22 @@ _ROOT = Path(__file__).parents[2]
 
 _HEAD = """# The policy
 
-Written by `python -m docs.generate` from the code. [Tune fairness](../how-to/tune-fairness.md)
-shows how to use it; [policy.schema.json](policy.schema.json) is the same as JSON Schema, for
-editors.
+Every field of the policy, which sets weights, limits, rates and pools. A policy is one YAML
+document of at most 256 KiB, stored with `fairlead policy apply FILE`. A document with an
+unknown field or a value out of bounds is refused as a whole, with one sentence, and the policy
+in force stays. Without a policy every queue and every tenant has weight 1 and no limit.
 
-A policy is one YAML document of at most 256 KiB, stored with `fairlead policy apply FILE`. A
-document with a field that is not here, or with a value out of bounds, is refused as a whole
-with one sentence, and the policy in force stays. Without a policy every queue and every tenant
-has weight 1 and no limit.
+[Tune fairness](../how-to/tune-fairness.md) shows how to use it;
+[policy.schema.json](policy.schema.json) is the same as JSON Schema, for editors.
+`python -m docs.generate` writes this page from the code.
 
 * Durations are a number and a unit: `500ms`, `5s`, `2m`, `1h`. Percentages: `"25%"`.
-* Patterns match whole names: `*` is any text, also none, `?` is one character, nothing else is
-  special, and case counts.
-* Of `queues`, and of a queue's `overrides`, the first that matches counts, alone. One that an
-  earlier one leaves nothing is refused. Of `rules` all count.
-* Words are read by YAML 1.2: `no` is text. Tags, anchors and aliases are refused, and so is a
-  field that is there twice.
+* Patterns match whole names: `*` stands for any text, even none, and `?` for one character. No
+  other character is special, and case matters.
+* Only the first match of `queues` applies, and only the first match of a queue's `overrides`.
+  An entry that can never match because of earlier ones is refused. All matching `rules` apply.
+* The document is YAML 1.2: `no` is text. Tags, anchors, aliases and duplicate fields are
+  refused.
 """
 _TITLES = {
     "Fairness": "fairness",
@@ -62,57 +62,61 @@ _TITLES = {
 _EXPRESSIONS = """## Expressions
 
 `when` is an expression in [CEL](https://cel.dev), the Common Expression Language, that is true
-or false. Of the language it has `&&`, `||`, `!`, `?:`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`,
-`+`, `-`, `*`, `/`, `%`, lists, maps, and these functions:
+or false. It may use `&&`, `||`, `!`, `?:`, `==`, `!=`, `<`, `<=`, `>`, `>=`, `in`, `+`, `-`,
+`*`, `/`, `%`, lists, maps, and these functions:
 
 | function | what it returns |
 | --- | --- |
 | `text.startsWith(text)`, `text.endsWith(text)` | Whether it begins or ends with the other. |
-| `text.contains(text)` | Whether the other is a part of it. |
+| `text.contains(text)` | Whether it contains the other. |
 | `size(text)`, `size(list)`, `size(map)` | How many characters or entries it has. |
-| `has(map.key)`, `key in map`, `value in list` | Whether it is there. |
+| `has(map.key)`, `key in map`, `value in list` | Whether the map or list contains it. |
 | `int(number)`, `double(number)` | The number, rounded towards zero, or with a fraction. |
 
-Whole numbers and numbers with a fraction compare by `<`, `<=`, `>` and `>=`; all else wants two
-of one kind: write `lane.weight == 2.0` and `lane.weight * 2.0`. `/` of two whole numbers rounds
-towards zero. There are no loops and no regular expressions, so that a condition takes no longer
-than its text: at most 1,024 bytes, and at most 32 operations in one another. Other functions of
-the language are refused.
+An integer and a number with a fraction compare by `<`, `<=`, `>` and `>=`; all other operators
+need two operands of one type: write `lane.weight == 2.0` and `lane.weight * 2.0`. `/` of two
+integers rounds towards zero. There are no loops and no regular expressions, so a condition's
+length bounds its run time: at most 1,024 bytes, and at most 32 nested operations. Other
+functions of CEL are refused.
 
-A condition is checked when the policy is stored: its types have to fit, and it has to have a
-value where there are no workers, where none is free, at every hour, and for a tenant without
+Fairlead checks a condition when the policy is stored: its types have to fit, and it must have
+a value when there are no workers, when none is free, at every hour, and for a tenant without
 labels.
 
-| variable | type | what it is |
+| variable | type | meaning |
 | --- | --- | --- |
 {variables}
 
-A rule whose condition names no `lane.…` and whose `match` names no tenant and no label is for
-queues as a whole: its weight factor and its limit are those of the queue. A rule whose `match`
-names a kind, or whose condition names `job.…`, is for single jobs, and may hold them: nothing
-else of a job can be changed by a rule, its band neither. Every other rule is
-for each tenant of a queue by itself.
+A rule applies to whole queues if its condition names no `lane.…` and its `match` names no
+tenant and no label: its weight factor and its limit are those of the queue. It applies to
+single jobs if its `match` names a kind, or its condition names `job.…`: it may hold them, and
+can change nothing else about a job, not even its band. Every other rule applies to each tenant
+of a queue separately.
 
-Conditions without `lane.…` are looked at once a second, at a take-over and when a policy comes.
-The others are looked at for each tenant of a queue that has work, 150 conditions twenty
-times a second, one tenant after the other: with 3,000 tenants and one such rule each tenant's
-turn comes once a second, with 10,000 every 3.3 s. What is true holds until the next look.
+**Queues.** The leader evaluates conditions without `lane.…` once a second, when it takes over,
+and when a policy arrives.
 
-Conditions with `job.…` are looked at when it is a job's turn, in the fair order, and again a
-second later while it waits or is queued for a worker. They have a twentieth of the leader's
-time together, which is some thousand looks a second: jobs that such a rule is for, by its
-`match`, start no faster than that. When there is more to look at, whose turn comes first is
-looked at first, at least half of the time goes to jobs that were never looked at, and for
-others the last answer counts until their turn. A held job keeps its place, and up to 64 of a
-tenant's jobs in a queue are passed over for those behind them.
+**Tenants.** The leader evaluates the other conditions for each tenant of a queue that has
+work, 150 conditions twenty times a second, one tenant after the other: with 3,000 tenants and
+one such rule, each tenant's turn comes once a second, with 10,000 every 3.3 s. A result
+applies until the next evaluation.
 
-A rule that takes more than 5 ms of the leader's time three times in a row, or that has no value
-three times (a label that is not there, a division by zero), is disabled until another version
-is stored, also under other leaders. The log, `fairlead policy history` and the series
-`fairlead_policy_rule_overruns_total` and `fairlead_policy_rule_errors_total` say so. Each
-version tries all of its rules anew, a rollback to one of which rules were disabled as well. A
-document that says what is in force is no new version: give it another `version` to try a rule
-again.
+**Jobs.** The leader evaluates conditions with `job.…` when it is a job's turn in the fair
+order, and again every second while the job waits or is queued for a worker. All of them
+together get a twentieth of the leader's time, which is about a thousand evaluations a second:
+jobs that such a rule matches start no faster than that. If there is more to evaluate, jobs
+whose turn comes first are evaluated first, at least half of the time goes to jobs that were
+never evaluated, and for the others the last result applies until their turn. A held job keeps
+its place, and the order passes over up to 64 of a tenant's jobs in a queue for those behind
+them.
+
+**Broken rules.** A rule is disabled if it takes more than 5 ms of the leader's time three
+times in a row, or fails three times to produce a value (a missing label, a division by zero).
+It stays disabled, under other leaders too, until another version is stored. The log,
+`fairlead policy history` and the series `fairlead_policy_rule_overruns_total` and
+`fairlead_policy_rule_errors_total` report it. Each new version tries all of its rules again,
+and so does a rollback to a version whose rules were disabled. A document equal to the one in
+force is no new version: give it another `version` to try a rule again.
 """
 _SPECIAL = {
     "labels": "tenant: {label: value}",
@@ -143,27 +147,27 @@ def render_schema() -> str:
 def _section(title: str, part: JsonSchemaValue) -> str:
     required = part.get("required", ())
     rows = [
-        f"| `{name}` | {_SPECIAL.get(name) or _kind(field)} "
+        f"| `{name}` | {_SPECIAL.get(name) or _type(field)} "
         f"| {'required' if name in required else _default(field)} | {_about(field)} |"
         for name, field in part["properties"].items()
     ]
-    table = "| field | value | default | what it does |\n| --- | --- | --- | --- |\n"
+    table = "| field | value | default | meaning |\n| --- | --- | --- | --- |\n"
     return f"## {title}\n\n{part['description']}\n\n{table}" + "\n".join(rows) + "\n"
 
 
-def _kind(field: JsonSchemaValue) -> str:
-    """Say what a value may be."""
+def _type(field: JsonSchemaValue) -> str:
+    """Describe the values of a field."""
     if "$ref" in field:
         return _link(field["$ref"])
     if "anyOf" in field:
-        return " or ".join(_kind(kind) for kind in field["anyOf"])
+        return " or ".join(_type(each) for each in field["anyOf"])
     if "items" in field:
-        return f"list of {_kind(field['items'])}"
+        return f"list of {_type(field['items'])}"
     return _plain(field)
 
 
 def _plain(field: JsonSchemaValue) -> str:
-    """Say what a value without parts may be."""
+    """Describe the values of a field without parts."""
     if "enum" in field:
         return " or ".join(f"`{word}`" for word in field["enum"])
     if "x-lowest" in field:

@@ -1,24 +1,23 @@
-"""Every reason that a decision of the autoscaler may say, as the code has them."""
+"""Write the page of the reasons of the autoscaler's decisions from the code."""
 
 from pathlib import Path
 
-from fairlead_autoscaler.reasons import OF_TERM, Reason
-from fairlead_autoscaler.transitions import conditions_of
-from fairlead_autoscaler.words import SENTENCES
+from fairlead_autoscaler.decision.conditions import conditions_of
+from fairlead_autoscaler.decision.reasons import OF_TERM, SENTENCES, Reason
 
 PATH = Path("docs/reference/reasons.md")
 
 _HEAD = """# Reasons
 
-Written by `python -m docs.generate` from the code. Each decision on a pool has one of these
-reasons, and may name more that limit it or forbid a part of it. The same words are in the log,
-in events, in the status ConfigMap, in `fairlead autoscaler explain`, and in the labels of
+Why the autoscaler gave a pool its number of pods. Each decision has one of these reasons, and
+may have more that limit it or forbid a part of it. The same words are in the log, in events, in
+the status ConfigMap, in `fairlead autoscaler explain`, and in the labels of
 `fairlead_autoscaler_limited_info` and `fairlead_autoscaler_actions_total`.
 
-A reason that asks for pods says nothing against a condition; every other one shows in those
-that are named.
+The last column names the conditions of the pool that show the reason. Reasons that ask for pods
+set no condition. `python -m docs.generate` writes this page from the code.
 
-| reason | what it says | conditions |
+| reason | meaning | conditions |
 |---|---|---|
 """
 _QUIET = {

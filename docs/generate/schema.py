@@ -1,20 +1,20 @@
-"""The schema as one file: what replaying every migration amounts to.
+"""Write the schema as one file: the result of all migrations.
 
-People read it to see the whole; a test compares it with a fresh database, so that an edit of an
-old migration, or of the file alone, is noticed.
+People read it to see the whole. A test compares it with a fresh database, so that an edit of
+an old migration, or of this file alone, is noticed.
 """
 
 import re
 import subprocess
 from pathlib import Path
 
-from fairlead.dev.binaries import binaries
+from fairlead_cli.dev.binaries import binaries
 
-PATH = Path("core/fairlead/schema.sql")
-"""Where the file is, from the root of the repository."""
+PATH = Path("core/fairlead/db/schema.sql")
+"""The file's path in the repository."""
 
 MAJOR = 18
-"""The PostgreSQL whose pg_dump writes the file; others word the same schema differently."""
+"""The PostgreSQL whose pg_dump writes the file; others print the same schema differently."""
 
 _HEAD = (
     "-- What all migrations amount to. Written by `python -m docs.generate`, with pg_dump.\n"
@@ -26,7 +26,7 @@ _DAYS = "fairlead.job_history_*_2*"
 
 
 def dump(url: str) -> str:
-    """Return the schema of a migrated database, without its partitions by day."""
+    """Return the schema of a migrated database, without its daily partitions."""
     command = [
         str(binaries(MAJOR) / "pg_dump"),
         "--schema-only",
@@ -40,6 +40,6 @@ def dump(url: str) -> str:
 
 
 def objects(dumped: str) -> dict[str, str]:
-    """Return each statement of a dump by its first line, so that a difference has a name."""
+    """Return each statement of a dump by its first line, which names it in a difference."""
     statements = re.split(r"\n\n(?=[A-Z])", dumped.removeprefix(_HEAD).strip())
     return {statement.splitlines()[0]: statement for statement in statements}

@@ -1,4 +1,4 @@
-"""Every setting as the settings classes have it."""
+"""Write the page of settings from the settings classes."""
 
 from pathlib import Path
 
@@ -6,16 +6,17 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 
-from fairlead.cli.check import services
 from fairlead.settings import DatabaseSettings, ServiceSettings
+from fairlead_cli.doctor.settings import settings_classes
 
 PATH = Path("docs/reference/settings.md")
 
 _HEAD = """# Settings
 
-Written by `python -m docs.generate` from the code. Each is an environment variable, checked
-when a program starts: a wrong one is one sentence and exit code 2. `fairlead check` reads them
-all and names variables that nothing reads.
+Every setting of every program. Each is an environment variable. A program checks its settings
+when it starts; if one is wrong, it prints one sentence and exits with code 2. `fairlead doctor
+--setup` reads them all, and names variables that no program reads. `python -m docs.generate`
+writes this page from the code.
 """
 _TITLES = {
     "DatabaseSettings": "Every program",
@@ -28,7 +29,7 @@ _SIGNS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 def render() -> str:
     """Return the page."""
-    return "\n".join([_HEAD, *(_section(service) for service in services())])
+    return "\n".join([_HEAD, *(_section(service) for service in settings_classes())])
 
 
 def _section(service: type[BaseSettings]) -> str:
@@ -42,7 +43,7 @@ def _section(service: type[BaseSettings]) -> str:
         )
         if name not in shared
     ]
-    table = "| variable | default | bounds | what it means |\n| --- | --- | --- | --- |\n"
+    table = "| variable | default | bounds | meaning |\n| --- | --- | --- | --- |\n"
     return f"## {_TITLES[service.__name__]}\n\n{table}" + "\n".join(rows) + "\n"
 
 

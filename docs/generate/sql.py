@@ -1,18 +1,19 @@
-"""The SQL contract as a migrated database has it."""
+"""Write the page of the SQL contract from a migrated database."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 import psycopg
 
-from fairlead.cli.failure import bound
+from fairlead_cli.error_sentences import bound
 
 PATH = Path("docs/reference/sql.md")
 
 _HEAD = """# The SQL contract
 
-Written by `python -m docs.generate` from a migrated database. Everything is in the schema
-`fairlead`; names that begin with an underscore are Fairlead's own and may change.
+How an application uses Fairlead by plain SQL: it inserts jobs, and calls the functions below.
+Everything is in the schema `fairlead`; names that begin with an underscore are internal and may
+change. `python -m docs.generate` writes this page from a migrated database.
 
 ```sql
 INSERT INTO fairlead.jobs (kind, payload) VALUES ('send_email', '{"to": "a@example.com"}');
@@ -23,20 +24,20 @@ VALUES ('reports', 'acme', 'daily', '{"day": "2026-11-20"}', 5, now() + interval
 ON CONFLICT DO NOTHING RETURNING id;
 ```
 
-* It works alone, with many rows, with `COPY`, through PgBouncer's transaction mode, and inside
-  your own transaction: rolled back, the job never existed.
+* An INSERT works with one row or many, as `COPY`, through PgBouncer's transaction mode, and
+  inside your own transaction: if that rolls back, the job never existed.
 * Write `ON CONFLICT` without a target, and `RETURNING id` alone: your role may read no other
-  column. For a duplicate no row comes back.
-* An INSERT waits for another open transaction that holds the same dedup key: set `lock_timeout`
-  where that matters.
-* For a tenant or a queue that has reached its backlog limit an INSERT is refused with FL005.
-  One whose dedup key is live makes no new job and is not refused.
-* A `run_at` that has passed makes the job pending at once; its place is at the end of its lane.
+  column. A duplicate returns no row.
+* An INSERT waits for another open transaction that holds the same dedup key: set
+  `lock_timeout` where that matters.
+* An INSERT for a tenant or a queue at its backlog limit is refused with FL005. If a live job
+  has the same dedup key, the INSERT makes no new job and is not refused.
+* A `run_at` in the past makes the job pending at once, at the end of its lane.
 """
 _ROLES = """## Roles
 
-`fairlead migrate` makes them where its login may; else let an administrator run this, and
-migrate again. Grant a role to each login: `GRANT fairlead_enqueue TO my_application`.
+`fairlead migrate` creates the roles if its login may. Otherwise an administrator runs this, and
+you migrate again. Grant a role to each login: `GRANT fairlead_enqueue TO my_application`.
 
 ```sql
 CREATE ROLE fairlead_enqueue; CREATE ROLE fairlead_worker; CREATE ROLE fairlead_scheduler;
@@ -50,45 +51,45 @@ GRANT fairlead_scheduler TO the_login_that_migrates;
 | `fairlead_worker` | workers | claim, finish and hand back jobs |
 | `fairlead_scheduler` | schedulers | dispatch, sweep and fire; owns the history's partitions |
 | `fairlead_autoscaler` | the autoscaler | read the queue and the workers |
-| `fairlead_admin` | people | read everything, steer jobs, schedules and policies |
+| `fairlead_admin` | people | read everything, change jobs, schedules and policies |
 
 ## Row-level security
 
-`fairlead migrate --rls` shows each login its own tenants alone, in `jobs`, `schedules` and
-`job_status`, and in every function. Who has which tenant stands in one table:
+With `fairlead migrate --rls`, each login sees only its own tenants in `jobs`, `schedules`,
+`job_status` and every function. One table maps logins to tenants:
 
 ```sql
 INSERT INTO fairlead.tenant_logins (login, tenant) VALUES ('acme_app', 'acme');
 ```
 
-The tenant comes from the login, which no setting changes. Owners, superusers, services and
-administrators see every tenant. For the others PostgreSQL refuses `COPY` into the tables.
-`queue_stats` is for those who see every tenant.
+The tenant depends on the login alone; no setting changes it. Owners, superusers, services and
+administrators see every tenant. To all other logins PostgreSQL refuses `COPY` into the tables.
+`queue_stats` is only for logins that see every tenant.
 
 ## Errors
 
 | SQLSTATE | means |
 | --- | --- |
-| `FL001` | The fencing token is stale: the job is another worker's or over. Roll back. |
+| `FL001` | Stale fencing token: another worker has the job, or it is finished. Roll back. |
 | `FL003` | The function needs READ COMMITTED. Call it in a transaction of its own. |
-| `FL004` | The finished job cannot be retried: its payload was not kept. |
-| `FL005` | Its tenant or queue is at its backlog limit. Insert again when some have ended. |
-| `23514` | A value is out of bounds; the constraint's name says which and why. |
+| `FL004` | The finished job cannot be retried, because its payload was not kept. |
+| `FL005` | The tenant or queue is at its backlog limit. Insert again when jobs have finished. |
+| `23514` | A value is out of bounds; the constraint's name tells which, and why. |
 """
 _CALLING = """\
 ## Functions
 
-None may be called by PUBLIC.
+PUBLIC may call none of them.
 
-* Cancel or retry several jobs of one transaction in the order of their ids. Each call holds its
-  job until the transaction ends, and two transactions that want what the other holds are a
-  deadlock: PostgreSQL ends one of them.
-* Keep such a transaction short. It delays the ends of the jobs that it holds, which workers try
-  to write twice a second, and of no others.
-* A finished job has at most one unfinished repeat: `retry` answers it while there is one, and
-  makes a new one when it has ended. `redrive` repeats a failed job once however often it is
-  called: the job remembers that for as long as its own ending is kept. When the repeat fails,
-  it is a failed job of its own, and redriven like the others.
+* If one transaction cancels or retries several jobs, do it in the order of their ids. Each
+  call locks its job until the transaction ends, and two transactions that want each other's
+  jobs deadlock: PostgreSQL ends one of them.
+* Keep such a transaction short. Workers cannot finish the jobs that it locks until it ends;
+  they try twice a second. Other jobs are not delayed.
+* A finished job has at most one unfinished repeat: `retry` returns that one while it exists,
+  and makes a new one once it is finished. `redrive` repeats a failed job only once, however
+  often you call it: the job remembers that for as long as its history is kept. A repeat that
+  fails is a failed job of its own, and can be redriven like any other.
 
 """
 _COLUMNS = """
@@ -100,7 +101,7 @@ _COLUMNS = """
       AND (NOT %s OR has_column_privilege('fairlead_enqueue', a.attrelid, a.attnum, 'insert'))
     ORDER BY a.attnum
 """
-# Those of jobs stand in the function that admits its rows (ADR 0011).
+# The checks of jobs are in the function that admits its rows (ADR 0011).
 CHECKS = """
     SELECT conname::text FROM pg_constraint
     WHERE conrelid = %(table)s::regclass AND contype = 'c'
@@ -131,7 +132,7 @@ _VIEWS = """
 
 
 def render(url: str) -> str:
-    """Return the page, from a migrated database that a superuser may read."""
+    """Return the page, from a migrated database to which the URL connects as a superuser."""
     with psycopg.connect(url, autocommit=True) as connection:
         tables = [_table(connection, table) for table in ("jobs", "schedules")]
         parts = [*tables, _functions(connection), _views(connection)]
@@ -146,9 +147,9 @@ def _table(connection: psycopg.Connection[tuple[object, ...]], table: str) -> st
         (f"`{column}`", kind, _code(default), about) for column, kind, default, about in columns
     ]
     return (
-        f"## Table {table}\n\nThe columns that an application may set.\n\n"
-        + _grid(("column", "type", "default", "what it means"), rows)
-        + "\nBounds. A row that breaks one is refused as a CHECK of that name refuses it:\n\n"
+        f"## Table {table}\n\nAn application may set these columns.\n\n"
+        + _grid(("column", "type", "default", "meaning"), rows)
+        + "\nBounds. A row that breaks one is refused, as if by a CHECK of this name:\n\n"
         + "".join(f"* `{check}`: {bound(check)}\n" for check in checks)
     )
 
@@ -167,7 +168,7 @@ def _views(connection: psycopg.Connection[tuple[object, ...]]) -> str:
     parts = [
         f"### {name}\n\n{about}\n\nColumns: {columns}.\n" for name, about, columns in found
     ]
-    return "## Views\n\nNone counts a whole backlog.\n\n" + "\n".join(parts)
+    return "## Views\n\nNo view counts a whole backlog.\n\n" + "\n".join(parts)
 
 
 def _code(default: object) -> str:

@@ -38,7 +38,7 @@ class Texts(TypedDict):
 
 @tasks.handler("count_words")
 def count_words(job: fairlead.Job[Texts]) -> int:
-    """Run in a thread, say how far it is, and stop when told to."""
+    """Run in a thread, say how far it is, and stop when asked to."""
     words = 0
     texts = job.payload["texts"]
     for done, text in enumerate(texts, start=1):
@@ -87,7 +87,7 @@ def call_webhook(job: fairlead.Job[Call]) -> dict[str, int]:
     request = urllib.request.Request(  # noqa: S310 - the line above lets only http pass
         url,
         data=json.dumps(job.payload["body"]).encode(),
-        # The same for every attempt: whoever is called can tell a repeat.
+        # The same for every attempt: the receiver can recognise a repeat.
         headers={"Content-Type": "application/json", "Idempotency-Key": str(job.id)},
     )
     try:

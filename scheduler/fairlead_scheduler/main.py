@@ -7,15 +7,15 @@ from contextlib import closing
 
 from pydantic import ValidationError
 
-from fairlead import log
-from fairlead.arguments import Parser, refuse
-from fairlead.bell import Bell
-from fairlead.conninfo import has_password
-from fairlead.health import CannotListen
+from fairlead.db.conninfo import has_password
+from fairlead.runtime import log
+from fairlead.runtime.arguments import Parser, refuse
+from fairlead.runtime.health import CannotListen
+from fairlead.runtime.wakeup import Wakeup
 from fairlead.service import SchemaTooNew, running
 from fairlead.settings import explain
-from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.service import Scheduler
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.replica import Scheduler
 from fairlead_scheduler.settings import SchedulerSettings
 
 _FLAGS = (
@@ -33,8 +33,8 @@ _WITHOUT_PASSWORD = (
     "the file that FAIRLEAD_DATABASE_URL_FILE names."
 )
 _COLLECT_AFTER = (50_000, 50, 100)
-"""Lanes and heads make no cycles, and at ten thousand lanes the default of 700 new objects made
-looking for some cost a quarter of all the scheduler's time."""
+"""The garbage collector's thresholds. Lanes and heads make no cycles, and at ten thousand lanes
+the default of 700 new objects made collection cost a quarter of the scheduler's time."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -57,10 +57,10 @@ def run(settings: SchedulerSettings) -> None:
     """
     stop = threading.Event()
     metrics = Metrics(kind_allowlist=settings.metrics_kind_allowlist)
-    with closing(Bell()) as bell:
-        scheduler = Scheduler(settings, stop=stop, bell=bell, metrics=metrics)
+    with closing(Wakeup()) as wakeup:
+        scheduler = Scheduler(settings, stop=stop, wakeup=wakeup, metrics=metrics)
         ready, registry = scheduler.ready.is_set, metrics.registry
-        with running(settings, bell, stop=stop, ready=ready, registry=registry):
+        with running(settings, wakeup, stop=stop, ready=ready, registry=registry):
             scheduler.serve()
 
 

@@ -1,6 +1,6 @@
 """The scheduler's settings: variables with the prefix `FAIRLEAD_`, checked at start.
 
-What several replicas of one release do must agree, so give them the same values.
+All replicas of one release must behave alike, so give them the same values.
 """
 
 from pydantic import Field, model_validator
@@ -9,133 +9,138 @@ from fairlead.settings import ServiceSettings
 
 
 class SchedulerSettings(ServiceSettings):
-    """What `fairlead-scheduler` does and how often."""
+    """The settings of `fairlead-scheduler`."""
 
     pool: str = Field(
         default="default",
         min_length=1,
         max_length=128,
-        description="The pool of workers that every queue belongs to, unless the policy has "
-        "`pools`.",
+        description="The worker pool that serves every queue, unless the policy has `pools`.",
     )
     lease_seconds: float = Field(
         default=3.0,
         ge=1,
         le=60,
-        description="Seconds that the lead outlives its holder's last renewal: a crash of the "
-        "leader stops dispatch for this long and a second.",
+        description="Seconds that the leader's lease lasts after a renewal: a crash of the "
+        "leader stops dispatch for this long and up to a second more.",
     )
     renew_seconds: float = Field(
-        default=1.0, ge=0.1, le=20, description="Seconds between two renewals of the lead."
+        default=1.0, ge=0.1, le=20, description="Seconds between two renewals of the lease."
     )
     margin_seconds: float = Field(
         default=0.5,
         ge=0.1,
         le=20,
-        description="Seconds before the end of its lease from which a leader that could not "
-        "renew it does nothing more.",
+        description="Seconds before the end of its lease at which a leader that could not "
+        "renew it stops acting.",
     )
     tick_seconds: float = Field(
         default=0.01,
         ge=0.001,
         le=1,
-        description="Rest between two looks while there is work. Longer makes bigger batches "
-        "and costs latency.",
+        description="Seconds to rest between two ticks of the loop while there is work. Longer "
+        "rests make bigger batches and add latency.",
     )
     idle_seconds: float = Field(
         default=0.1,
         ge=0.01,
         le=5,
-        description="Rest between two looks while there is none, and so the longest that a job "
-        "whose notification was lost waits to be seen.",
+        description="Seconds to rest between two ticks while there is no work: the longest "
+        "that a job whose notification was lost waits to be seen.",
     )
     queued_max: int = Field(
         default=2000,
         ge=1,
         le=100_000,
-        description="Ceiling of a pool's unclaimed rows in work_queue, unless the policy has "
-        "`capacity.depthCeiling`; how many there are follows how fast workers claim.",
+        description="The largest number of a pool's unclaimed rows in work_queue, unless the "
+        "policy has `capacity.depthCeiling`. The actual depth follows how fast workers claim.",
     )
     timeout_default_seconds: float = Field(
         default=600.0,
         gt=0,
-        description="The budget of one attempt where neither the job's row nor its pool in the "
-        "policy gives one.",
+        description="The time limit of one attempt, in seconds, where neither the job's row"
+        " nor its pool in the policy sets one.",
     )
     timeout_max_seconds: float = Field(
         default=3600.0,
         gt=0,
-        description="The largest budget of one attempt, whatever the job's row says, where its "
-        "pool in the policy gives none.",
+        description="The longest time limit of one attempt, in seconds, whatever the job's row "
+        "says, where its pool in the policy sets none.",
     )
     worker_lease_seconds: float = Field(
         default=15.0,
         ge=1,
         le=600,
-        description="The workers' lease_seconds. Nobody's lease counts as lapsed until one of "
-        "these after the server's start and after this leader's take-over.",
+        description="The workers' lease_seconds. No worker's lease counts as lapsed until so "
+        "long after the server's start and after this leader's take-over.",
     )
     overdue_seconds: float = Field(
         default=30.0,
         ge=1,
         le=3600,
-        description="How far past its deadline an attempt is taken from a worker that lives: "
-        "it should have ended the attempt itself.",
+        description="Seconds past its deadline after which an attempt is taken back from a "
+        "live worker, which should have ended it itself.",
     )
     promote_seconds: float = Field(
         default=0.1,
         ge=0.01,
         le=10,
-        description="Rest between two looks for jobs that fell due.",
+        description="Seconds to rest between two promotions of jobs that fell due.",
     )
     sweep_max: int = Field(
-        default=1000, ge=1, le=10_000, description="Rows that one sweep's statement touches."
+        default=1000,
+        ge=1,
+        le=10_000,
+        description="The largest number of rows that one statement of a sweep changes.",
     )
-    survey_seconds: float = Field(
+    scan_seconds: float = Field(
         default=20.0,
         ge=1,
         le=300,
-        description="Seconds between two scans of all lanes for jobs that nothing else found.",
+        description="Seconds between two scans of all lanes for jobs that no other read found.",
     )
     audit_seconds: float = Field(
         default=30.0,
         ge=1,
         le=600,
-        description="Seconds between two full reads of work_queue against the leader's books.",
+        description="Seconds between two audits, which compare all of work_queue with the "
+        "leader's ledger.",
     )
     report_seconds: float = Field(
         default=5.0,
         ge=1,
         le=60,
-        description="Seconds between two looks for the fairness report, which tells of the "
-        "last twelve such spans; 2 ms for each lane that has work, where that is more.",
+        description="Seconds between two samples for the fairness report, which covers the "
+        "last twelve such spans; 2 ms for each lane with work, where that is "
+        "longer.",
     )
     catch_up_max: int = Field(
         default=1000,
         ge=1,
         le=100_000,
-        description="Missed fires of one schedule that one pass catches up on; the rest "
-        "follow.",
+        description="The largest number of missed fires of one schedule that one pass catches "
+        "up on; the next passes do the rest.",
     )
     history_days_ahead: int = Field(
         default=14,
         ge=2,
         le=90,
-        description="Days ahead that history's partitions are made for.",
+        description="Days ahead for which partitions of the history are made.",
     )
     history_days_succeeded: int = Field(
-        default=7, ge=1, le=3650, description="Days that endings by success are kept."
+        default=7, ge=1, le=3650, description="Days that succeeded jobs stay in the history."
     )
     history_days_unsuccessful: int = Field(
         default=30,
         ge=1,
         le=3650,
-        description="Days that other endings, errors of attempts and fires are kept.",
+        description="Days that all other jobs stay in the history, and that errors of attempts "
+        "and fires of schedules are kept.",
     )
     metrics_kind_allowlist: str = Field(
         default="",
-        description="Kinds that the metrics tell apart, separated by commas; all others are "
-        "`other`. Empty: the first 200 that are seen.",
+        description="Kinds of jobs that get a label of their own in metrics, separated by "
+        "commas; all others are `other`. Empty: the first 200 kinds seen.",
     )
 
     @model_validator(mode="after")

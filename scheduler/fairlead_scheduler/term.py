@@ -1,59 +1,61 @@
 """One term of a leader: from its take-over to its release, with its sessions and threads.
 
 A term ends when the process is asked to stop, when another scheduler leads, or when any of its
-sessions is lost: what the books say may then be wrong, and reading everything anew costs less
+sessions is lost: the in-memory state may then be wrong, and reading everything anew costs less
 than finding out.
 """
 
 import threading
 from contextlib import ExitStack, closing
+from functools import partial
 from queue import SimpleQueue
 
-from fairlead import log
-from fairlead.bell import Bell
-from fairlead.notices import Notices
-from fairlead.store import Connection
-from fairlead_scheduler.calls import Requests
-from fairlead_scheduler.caps import Caps
-from fairlead_scheduler.chores import Chore, Hands
-from fairlead_scheduler.demands import Demands
-from fairlead_scheduler.fire import Schedules
-from fairlead_scheduler.knowledge import Knowledge
-from fairlead_scheduler.leader import Lead
-from fairlead_scheduler.loop import Loop
-from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.policies import Looked, Policies, look
-from fairlead_scheduler.pressure import Pressure
-from fairlead_scheduler.reports import Reports
-from fairlead_scheduler.session import (
+from fairlead.db.connect import Connection
+from fairlead.db.notifications import Notifications
+from fairlead.runtime import log
+from fairlead.runtime.wakeup import Wakeup
+from fairlead_scheduler.admission.publisher import BacklogPublisher
+from fairlead_scheduler.background.database_health import DatabaseHealth
+from fairlead_scheduler.background.demand_store import DemandStore
+from fairlead_scheduler.background.long_reads import LongReads
+from fairlead_scheduler.background.periodic import PeriodicThreads
+from fairlead_scheduler.background.policy_watch import PolicyWatch, WatchResult, read_newer
+from fairlead_scheduler.background.report_store import ReportStore
+from fairlead_scheduler.background.retention import Retention
+from fairlead_scheduler.background.sweeps import Sweeps
+from fairlead_scheduler.cron.runner import ScheduleRunner
+from fairlead_scheduler.leadership.election import LeaderLease
+from fairlead_scheduler.leadership.periodic_task import PeriodicTask
+from fairlead_scheduler.leadership.sessions import (
     connect_counter,
     connect_leader,
     connect_loop,
     connect_reader,
-    connect_upkeep,
+    connect_retention,
 )
-from fairlead_scheduler.settings import SchedulerSettings
-from fairlead_scheduler.shadows import Shadows
-from fairlead_scheduler.store import (
-    Store,
+from fairlead_scheduler.loop.loop import Loop
+from fairlead_scheduler.loop.requests import Requests
+from fairlead_scheduler.loop.state import LeaderState
+from fairlead_scheduler.loop.store import (
+    LoopStore,
     read_lanes,
     read_newest,
     read_queued,
     read_used,
 )
-from fairlead_scheduler.surveys import Surveys
-from fairlead_scheduler.sweeps import Sweeps
-from fairlead_scheduler.terms import Table
-from fairlead_scheduler.upkeep import Upkeep
-from fairlead_scheduler.views import News
-from fairlead_scheduler.vitals import Vitals
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.policy.backlog_limits import BacklogLimits
+from fairlead_scheduler.policy.compiled import CompiledPolicy
+from fairlead_scheduler.rows import Event
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.simulation.shadow_runner import ShadowRunner
 
 _log = log.get("scheduler")
 _ROUND_TRIP_US = 1000
 
 
 class Term:
-    """One term: opens its sessions, reads what a leader must know, runs the loop.
+    """One term: opens the sessions, reads the state that the leader needs, runs the loop.
 
     Raises:
         Unreachable: a session could not be opened.
@@ -62,144 +64,172 @@ class Term:
 
     def __init__(
         self,
-        lead: Lead,
+        lease: LeaderLease,
         settings: SchedulerSettings,
         *,
         stop: threading.Event,
-        bell: Bell,
+        wakeup: Wakeup,
         metrics: Metrics,
     ) -> None:
-        self._lead = lead
+        self._lease = lease
         self._settings = settings
         self._stop = stop
-        self._bell = bell
+        self._wakeup = wakeup
         self._metrics = metrics
-        self._news: SimpleQueue[News] = SimpleQueue()
-        failures = metrics.chore_failures
-        self._hands = Hands(lead, bell, failed=lambda chore: failures.labels(chore).inc())
-        self._requests = Requests(self._hands.call)
+        self._events: SimpleQueue[Event] = SimpleQueue()
+        failures = metrics.task_failures
+        self._threads = PeriodicThreads(
+            lease, wakeup, failed=lambda task: failures.labels(task).inc()
+        )
+        self._requests = Requests(self._threads.call)
 
     def serve(self) -> None:
-        """Lead until asked to stop or the lead is over.
+        """Lead until asked to stop or the lease is lost.
 
-        The lead is released first and the sessions are closed after that: whatever is still
+        The lease is released first and the sessions are closed after that: whatever is still
         under way is fenced by the epoch.
         """
         settings = self._settings
         with ExitStack() as leaving:
-            leaving.callback(self._lead.release)
-            self._lead.keep(self._bell.ring)
-            reading = leaving.enter_context(closing(connect_reader(settings, name="surveys")))
-            looping = leaving.enter_context(closing(connect_loop(settings, name="loop")))
-            begun = look(reading)
-            loop = self._loop(looping, begin(reading, settings, begun.table))
-            self._hire(leaving, reading, begun)
-            leaving.callback(self._hands.join)
-            leaving.callback(self._lead.release)
-            _log.info("scheduler.leads", epoch=self._lead.epoch)
-            self._run(loop, looping)
-        _log.info("scheduler.led", epoch=self._lead.epoch, ended=self._lead.reason)
+            leaving.callback(self._lease.release)
+            self._lease.keep_renewing(self._wakeup.wake)
+            read_session = leaving.enter_context(
+                closing(connect_reader(settings, name="scans"))
+            )
+            loop_session = leaving.enter_context(closing(connect_loop(settings, name="loop")))
+            initial = read_newer(read_session)
+            loop = self._loop(
+                loop_session, read_initial_state(read_session, settings, initial.table)
+            )
+            self._start_threads(leaving, read_session, initial)
+            leaving.callback(self._threads.join)
+            leaving.callback(self._lease.release)
+            _log.info("leadership.acquired", epoch=self._lease.epoch)
+            self._run(loop, loop_session)
+        _log.info("leadership.ended", epoch=self._lease.epoch, reason=self._lease.reason)
 
     def _run(self, loop: Loop, connection: Connection) -> None:
-        notices = Notices(connection)
-        while not self._stop.is_set() and not self._lead.over.is_set():
-            told = notices.wait(self._bell, loop.step().total_seconds())
-            if told:
-                loop.notified(told)
-        self._lead.end("asked to stop")
+        notices = Notifications(connection)
+        while not self._stop.is_set() and not self._lease.over.is_set():
+            channels = notices.wait(self._wakeup, loop.step().total_seconds())
+            if channels:
+                loop.notified(channels)
+        self._lease.end("asked to stop")
 
-    def _loop(self, connection: Connection, knowledge: Knowledge) -> Loop:
+    def _loop(self, connection: Connection, state: LeaderState) -> Loop:
         if self._settings.database_direct:
             connection.execute(b"listen fairlead_scheduler")
         return Loop(
-            Store(connection, self._settings, epoch=self._lead.epoch),
-            self._lead,
+            LoopStore(connection, self._settings, epoch=self._lease.epoch),
+            self._lease,
             self._settings,
-            knowledge=knowledge,
+            state=state,
             requests=self._requests,
-            news=self._news,
+            events=self._events,
             metrics=self._metrics,
         )
 
-    def _hire(self, leaving: ExitStack, reading: Connection, begun: Looked) -> None:
-        """Start the hands beside the loop, each with a session of its own."""
-        settings, epoch = self._settings, self._lead.epoch
-        sweeping = leaving.enter_context(closing(connect_leader(settings, name="sweeps")))
-        keeping = leaving.enter_context(closing(connect_upkeep(settings, name="upkeep")))
-        sweeps = Sweeps(
-            sweeping,
-            settings,
-            epoch=epoch,
-            requests=self._requests,
-            news=self._news,
-            bell=self._bell,
-            metrics=self._metrics,
+    def _start_threads(
+        self, leaving: ExitStack, read_session: Connection, initial: WatchResult
+    ) -> None:
+        """Start the background threads, each with a session of its own."""
+        settings, epoch, metrics = self._settings, self._lease.epoch, self._metrics
+        sweep_session = leaving.enter_context(closing(connect_leader(settings, name="sweeps")))
+        retention_session = leaving.enter_context(
+            closing(connect_retention(settings, name="retention"))
         )
-        counting = leaving.enter_context(closing(connect_counter(settings, name="backlog")))
-        pressure = Pressure(
-            counting, epoch=epoch, caps=begun.caps or Caps(), metrics=self._metrics
+        count_session = leaving.enter_context(
+            closing(connect_counter(settings, name="backlog"))
         )
-        policies = Policies(
-            sweeping,
-            epoch=epoch,
-            begun=begun,
+        cron_session = leaving.enter_context(closing(connect_leader(settings, name="cron")))
+        limits = initial.limits or BacklogLimits()
+        publisher = BacklogPublisher(count_session, epoch=epoch, limits=limits, metrics=metrics)
+        policy_watch = self._policy_watch(sweep_session, initial, publisher)
+        schedules = ScheduleRunner(cron_session, settings, epoch=epoch, metrics=metrics)
+        retention = Retention(retention_session, settings, epoch=epoch)
+        shadow_runner = ShadowRunner(
+            retention_session, settings, epoch=epoch, policies=policy_watch, metrics=metrics
+        )
+        demand_store = DemandStore(count_session, epoch=epoch, requests=self._requests)
+        start = self._threads.start
+        start(
+            "sweeps", sweep_session, (*policy_watch.tasks(), *self._sweep_tasks(sweep_session))
+        )
+        leaving.callback(shadow_runner.stop)
+        start("cron", cron_session, schedules.tasks())
+        start("scans", read_session, self._read_tasks(read_session, policy_watch))
+        start("retention", retention_session, (*retention.tasks(), *shadow_runner.tasks()))
+        start("backlog", count_session, (*demand_store.tasks(), *publisher.tasks()))
+
+    def _policy_watch(
+        self, connection: Connection, initial: WatchResult, publisher: BacklogPublisher
+    ) -> PolicyWatch:
+        return PolicyWatch(
+            connection,
+            epoch=self._lease.epoch,
+            initial=initial,
             disabled=self._requests.disabled,
-            news=self._news,
-            bell=self._bell,
+            events=self._events,
+            wakeup=self._wakeup,
             metrics=self._metrics,
-            cap=lambda caps: self._cap(pressure, caps),
+            apply_backlog_limits=partial(self._apply_backlog_limits, publisher),
         )
-        reports = Reports(sweeping, epoch=epoch, requests=self._requests)
-        firing = leaving.enter_context(closing(connect_leader(settings, name="cron")))
-        schedules = Schedules(firing, settings, epoch=epoch, metrics=self._metrics)
-        upkeep = Upkeep(keeping, settings, epoch=epoch)
-        self._hands.hire(
-            "sweeps", sweeping, (*policies.chores(), *reports.chores(), *sweeps.chores())
-        )
-        shadows = Shadows(
-            keeping, settings, epoch=epoch, policies=policies, metrics=self._metrics
-        )
-        leaving.callback(shadows.stop)
-        self._hands.hire("cron", firing, schedules.chores())
-        self._hands.hire("surveys", reading, self._readings(reading, policies))
-        self._hands.hire("upkeep", keeping, (*upkeep.chores(), *shadows.chores()))
-        demands = Demands(counting, epoch=epoch, requests=self._requests)
-        self._hands.hire("backlog", counting, (*demands.chores(), *pressure.chores()))
 
-    def _readings(self, reading: Connection, policies: Policies) -> tuple[Chore, ...]:
-        """Return what is read beside the loop and written nowhere."""
+    def _sweep_tasks(self, connection: Connection) -> tuple[PeriodicTask, ...]:
+        """Return the tasks that share the sweeps' session with the policy watch."""
+        epoch, requests = self._lease.epoch, self._requests
+        reports = ReportStore(connection, epoch=epoch, requests=requests)
+        sweeps = Sweeps(
+            connection,
+            self._settings,
+            epoch=epoch,
+            requests=requests,
+            events=self._events,
+            wakeup=self._wakeup,
+            metrics=self._metrics,
+        )
+        return (*reports.tasks(), *sweeps.tasks())
+
+    def _read_tasks(
+        self, read_session: Connection, policy_watch: PolicyWatch
+    ) -> tuple[PeriodicTask, ...]:
+        """Return the tasks of the thread that only reads."""
         settings, metrics = self._settings, self._metrics
-        surveys = Surveys(reading, settings, news=self._news, bell=self._bell, metrics=metrics)
-        vitals = Vitals(
-            reading, metrics.database, pools=lambda: policies.pools() or (settings.pool,)
+        long_reads = LongReads(
+            read_session, settings, events=self._events, wakeup=self._wakeup, metrics=metrics
         )
-        return (*surveys.chores(), *vitals.chores())
+        database_health = DatabaseHealth(
+            read_session,
+            metrics.database,
+            pools=lambda: policy_watch.pools() or (settings.pool,),
+        )
+        return (*long_reads.tasks(), *database_health.tasks())
 
-    def _cap(self, pressure: Pressure, caps: Caps) -> None:
-        """Have the lanes that have a backlog limit counted at once."""
-        pressure.rule(caps)
-        self._hands.call("backlog")
+    def _apply_backlog_limits(self, publisher: BacklogPublisher, limits: BacklogLimits) -> None:
+        """Apply new backlog limits, and count the lanes that have one at once."""
+        publisher.set_limits(limits)
+        self._threads.call("backlog")
 
 
-def begin(
-    reading: Connection, settings: SchedulerSettings, table: Table | None = None
-) -> Knowledge:
-    """Read everything that a new leader must know; call it after its take-over has committed.
+def read_initial_state(
+    read_session: Connection, settings: SchedulerSettings, table: CompiledPolicy | None = None
+) -> LeaderState:
+    """Read the state that a new leader starts from; call it after its take-over has committed.
 
-    It may take longer than the lease where there are very many lanes, so it is no business of
-    the loop's session. The newest id comes before the lanes, so that nothing falls between them
-    and the tail.
+    With very many lanes it may take longer than the lease, so it does not use the loop's
+    session. The newest id is read before the lanes, so that no job falls between them and the
+    tail.
     """
-    newest_id = read_newest(reading)
-    knowledge = Knowledge(
+    newest_id = read_newest(read_session)
+    state = LeaderState(
         pool=settings.pool,
         table=table,
-        queued=read_queued(reading),
-        used=read_used(reading),
+        queued=read_queued(read_session),
+        used=read_used(read_session),
         newest_id=newest_id,
         queued_max=settings.queued_max,
         round_us=int(settings.tick_seconds * 1e6) + _ROUND_TRIP_US,
         tail_max=settings.sweep_max,
     )
-    knowledge.survey(read_lanes(reading))
-    return knowledge
+    state.take_scan(read_lanes(read_session))
+    return state

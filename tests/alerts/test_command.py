@@ -1,4 +1,4 @@
-"""`python -m docs.generate.alerts` writes a rule file, or says what it does not take."""
+"""`python -m docs.generate.alerts` writes a rule file, or says which argument it refuses."""
 
 import re
 import shlex
@@ -37,15 +37,15 @@ def test_it_writes_what_was_chosen(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--scale", "fast"], "'fast' is no number"),
-        (["--scale", "0"], "0 is not from 0.001 to 100000"),
-        (["--scale", "NaN"], "NaN is not from"),
-        (["--objective", "30"], "'30' is no POOL=SECONDS"),
-        (["--oldest-ready-seconds", "0"], "0 is not from"),
+        (["--scale", "fast"], "'fast' is not a number"),
+        (["--scale", "0"], "0 is not between 0.001 and 100000"),
+        (["--scale", "NaN"], "NaN is not between"),
+        (["--objective", "30"], "'30' is not POOL=SECONDS"),
+        (["--oldest-ready-seconds", "0"], "0 is not between"),
         (["--without", "FairleadNothing"], "invalid choice: 'FairleadNothing'"),
     ],
 )
-def test_it_says_in_a_sentence_what_it_does_not_take(
+def test_a_refused_argument_is_one_sentence(
     words: list[str],
     said: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -64,7 +64,7 @@ def test_it_says_in_a_sentence_what_it_does_not_take(
 def test_the_page_has_a_command_that_makes_links_of_the_runbooks(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each command of it runs. By default an address is a path, which nobody can click."""
+    """Each command of it runs. By default an address is a path, which cannot be clicked."""
     found = re.findall(
         r"^python -m docs\.generate\.alerts (.+) > rules\.yaml$", alerts.page(), re.MULTILINE
     )

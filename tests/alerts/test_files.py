@@ -1,4 +1,4 @@
-"""The alerts' files: what each has to say, and that it asks for series that there are."""
+"""The alerts' files: the fields that each has, and that it queries series that exist."""
 
 import re
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ def recorded() -> frozenset[str]:
 
 
 def wrong_names(expression: str) -> set[str]:
-    """Return the series of an expression that nobody shows, and labels that they lack."""
+    """Return the series of an expression that no process exports, and labels that they lack."""
     wrong: set[str] = set()
     for name, matchers in _SERIES.findall(expression):
         if name in {"up", "ALERTS"} or name in recorded():
@@ -72,7 +72,7 @@ def wrong_labels(expression: str) -> set[str]:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_an_alert_says_what_is_wrong_and_for_how_long(path: Path) -> None:
+def test_an_alert_has_a_severity_a_duration_and_texts(path: Path) -> None:
     """One alert is one file of its name, with a severity, a summary and a description."""
     rule = cast("Rule", yaml.safe_load(path.read_text("utf-8")))
     labels, notes = cast("Rule", rule["labels"]), cast("dict[str, str]", rule["annotations"])
@@ -102,7 +102,7 @@ def test_an_alert_names_the_queue_or_the_pool_that_it_is_about(path: Path) -> No
 @pytest.mark.parametrize(
     "rule", alerts.rules(CHOICE), ids=lambda rule: next(iter(rule.values()))
 )
-def test_a_rule_asks_for_series_that_there_are(rule: Rule) -> None:
+def test_a_rule_queries_series_that_exist(rule: Rule) -> None:
     """Names and labels are those of the programs, and all of one installation."""
     expression = str(rule["expr"])
     asked = _SERIES.findall(expression)
@@ -122,7 +122,7 @@ def test_alerts_that_others_are_silent_beside_are_alerts() -> None:
 
 
 def test_no_two_alerts_are_silent_beside_each_other() -> None:
-    """Of two that say the same, one speaks."""
+    """Of two about the same fault, one fires."""
     beside = {
         str(rule["alert"]): alerts.causes(rule)
         for rule in alerts.rules(CHOICE)
@@ -173,7 +173,7 @@ def test_durations_and_values_are_those_that_were_chosen() -> None:
     ],
 )
 def test_the_rule_of_names_sees_what_is_not_there(expression: str, wrong: set[str]) -> None:
-    """A series, a label, a histogram without its suffix, and a record that nobody makes."""
+    """A series, a label, a histogram without its suffix, and a record that no rule makes."""
     assert wrong == wrong_names(expression)
 
 

@@ -1,4 +1,4 @@
-"""What a process counts first is counted, once: its series are born with it, not at 0."""
+"""What a process counts first is counted, once: its series begin at that count, not at 0."""
 
 from pathlib import Path
 
@@ -48,7 +48,7 @@ _OF_JOBS = 'queue="in", kind="send", instance="w1"'
             "_x10 1x20",
             "_x10 0x20",
             {"11m": 0, "14m": 0, "16m": 0},
-            id="an old process that nobody looked at before",
+            id="an old process that was not scraped before",
         ),
         pytest.param(
             "1000x10 stale 1000x20",

@@ -21,7 +21,7 @@ FIXED = Choice(namespace=NAMESPACE, objectives={"mail": Decimal(10)})
 def late(
     at: dict[str, str], objective: str | None, workers: Mapping[str, Mapping[str, int]] = ONE
 ) -> Rule:
-    """Return a group that expects so many late starts a second at some times; "": nobody says.
+    """Return a group that expects so many late starts a second at some times; "": none.
 
     Args:
         at: The late starts by time.
@@ -94,8 +94,8 @@ def test_a_bound_that_some_workers_lack_makes_none_of_their_jobs_late(tmp_path: 
     assert "" == complaints([rollout], tmp_path)
 
 
-def test_what_is_chosen_counts_where_the_policy_says_nothing(tmp_path: Path) -> None:
-    """As of a pool whose number of pods is fixed; what the policy says goes before it."""
+def test_the_chosen_objective_counts_where_the_policy_has_none(tmp_path: Path) -> None:
+    """As of a pool whose number of pods is fixed; the policy's objective wins."""
     assert "" == complaints(
         [late({"20m": "0.5"}, None), late({"20m": "0.25"}, "30x60")], tmp_path, FIXED
     )

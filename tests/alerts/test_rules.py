@@ -1,4 +1,4 @@
-"""Each alert fires when it must, alone, and is silent where it nearly had to fire."""
+"""Each alert fires when it must, alone, and does not fire in near-misses."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_an_alert_fires_when_it_must_and_no_other_does(alert: str, tmp_path: Pat
 
 @needs_promtool
 @pytest.mark.parametrize("alert", alerts.names())
-def test_what_happens_in_another_namespace_is_none_of_ours(alert: str, tmp_path: Path) -> None:
+def test_series_of_another_namespace_fire_nothing(alert: str, tmp_path: Path) -> None:
     """The same series beside a healthy fleet, under another namespace's label, fire nothing."""
     groups = [
         group(
@@ -66,7 +66,7 @@ def test_what_happens_in_another_namespace_is_none_of_ours(alert: str, tmp_path:
 
 @needs_promtool
 def test_a_fleet_scaled_to_zero_with_nothing_to_do_fires_nothing(tmp_path: Path) -> None:
-    """For four days there is no worker, no job, and all that there was has ended."""
+    """For four days there is no worker and no unfinished job."""
     series = {
         name: values
         for name, values in healthy(_DAYS).items()

@@ -1,4 +1,4 @@
-"""What a runbook has its reader type works: on a real server, and on the chart's objects.
+"""The commands of runbooks work: on a real server, and on the chart's objects.
 
 It is typed as the login that docs/runbooks/README.md asks for, which is no superuser's.
 """
@@ -15,11 +15,11 @@ import yaml
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead import policy_store
-from fairlead.dev.postgres import Server
-from fairlead_autoscaler import told
-from fairlead_autoscaler.decide import decide
-from fairlead_autoscaler.decision import State
+from fairlead import policy_storage
+from fairlead_autoscaler import status
+from fairlead_autoscaler.decision.decide import decide
+from fairlead_autoscaler.decision.result import State
+from fairlead_cli.dev.postgres import Server
 from tests.support import autoscaling as looks
 from tests.support import tree
 from tests.support.chart import EVERYTHING, Object, at, needs_helm, text
@@ -58,7 +58,7 @@ def insert(db: Connection[TupleRow], **columns: object) -> int:
 def make_scene(db: Connection[TupleRow], holder: Connection[TupleRow], folder: Path) -> None:
     """Make what the commands look at and change, but for what a worker does."""
     for _ in range(2):
-        policy_store.store(db, _POLICY + f"# {_}\n")
+        policy_storage.store(db, _POLICY + f"# {_}\n")
     db.execute(
         "INSERT INTO fairlead.schedules (name, cron, kind) VALUES ('s', '0 3 * * *', 'k')"
     )
@@ -66,7 +66,7 @@ def make_scene(db: Connection[TupleRow], holder: Connection[TupleRow], folder: P
     db.execute("SELECT fairlead._end_jobs(array[%s::bigint], '{failed}', '{boom}')", [failed])
     insert(db, run_at="2999-01-01")
     look, config = looks.look(1, looks.demand(work=1000)), looks.pool(max=1)
-    said = json.dumps(told.said(decide(State(), look, config), look, config))
+    said = json.dumps(status.pool_status(decide(State(), look, config), look, config))
     db.execute("INSERT INTO fairlead.pool_decisions VALUES (1, now(), 'default', %s)", [said])
     db.execute("SELECT fairlead.note_refused_policy('0123456789ab', 'pools: too many', 'me')")
     (folder / "policy.yaml").write_text(_POLICY)
@@ -122,7 +122,7 @@ def test_every_command_of_a_runbook_runs(
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_runbook_begins_with_a_command_that_looks(page: Path) -> None:
+def test_a_runbook_begins_with_a_command_that_only_reads(page: Path) -> None:
     """The diagnosis starts with what can be typed at once, and changes nothing."""
     _, diagnosis = tree.text(page).split("## Diagnosis\n", maxsplit=1)
 
@@ -133,7 +133,7 @@ def test_a_runbook_begins_with_a_command_that_looks(page: Path) -> None:
 
 
 def test_what_a_page_has_cancelled_is_a_job_that_runs() -> None:
-    """One that waits for its slot is the one that is hurt."""
+    """The replica that waits for its slot is the one at fault."""
     cancelling = {
         page.stem: command
         for page in PAGES
@@ -150,15 +150,15 @@ def test_what_a_page_has_cancelled_is_a_job_that_runs() -> None:
     ]
 
 
-def test_every_diagnosis_says_where_to_type_it() -> None:
-    """Who is called at night does not know which pod has the program, and which login may."""
+def test_every_diagnosis_says_where_to_run_it() -> None:
+    """An operator called at night does not know which pod and which login to use."""
     looked = {page.stem: tree.text(page).partition("## Diagnosis\n")[2] for page in PAGES}
 
     assert [] == [name for name, text in looked.items() if "](README.md)" not in text]
 
 
-def test_every_command_is_of_a_program_that_a_test_looks_at() -> None:
-    """What is not Fairlead's, psql or kubectl would be looked at by nobody."""
+def test_every_command_is_of_a_program_that_a_test_checks() -> None:
+    """A program other than Fairlead's, psql or kubectl would not be checked."""
     programs = {words(command)[0] for page in PAGES for command in commands(page)}
 
     assert {"fairlead", "kubectl", "psql"} == programs
@@ -188,7 +188,7 @@ def named(line: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("line", kubectl_lines())
-def test_what_is_asked_of_the_cluster_is_a_verb_that_there_is(line: str) -> None:
+def test_kubectl_commands_have_known_verbs(line: str) -> None:
     """Verbs are few, and logs are bounded."""
     verb = words(line)[1]
 
@@ -200,7 +200,7 @@ def test_what_is_asked_of_the_cluster_is_a_verb_that_there_is(line: str) -> None
 
 @needs_helm
 @pytest.mark.parametrize("line", kubectl_lines())
-def test_what_is_asked_of_the_cluster_is_in_the_chart(line: str) -> None:
+def test_kubectl_commands_name_objects_of_the_chart(line: str) -> None:
     """Names are of a release called `fairlead`; labels are those of its pods."""
     objects = release()
     there = {(str(each["kind"]), str(at(each, "metadata", "name"))) for each in objects}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from fairlead_autoscaler.kube.cluster import Cluster
+from fairlead_autoscaler.kube.adapter import Cluster
 from fairlead_autoscaler.kube.port import (
     ConflictError,
     Documents,
@@ -52,7 +52,7 @@ def add_pod(server: api.Api, name: str, *, ready: bool = True) -> Object:
 def shown(cluster: Cluster, *names: str) -> None:
     """Wait until exactly these pods are shown."""
     until(
-        lambda: names == tuple(each.name for each in cluster.look().pods),
+        lambda: names == tuple(each.name for each in cluster.snapshot().pods),
         what=f"the pods {names}",
     )
 
@@ -60,7 +60,7 @@ def shown(cluster: Cluster, *names: str) -> None:
 def ready(cluster: Cluster, name: str) -> None:
     """Wait until this pod is shown as ready; a pod comes first and its status after it."""
     until(
-        lambda: any(each.ready for each in cluster.look().pods if each.name == name),
+        lambda: any(each.ready for each in cluster.snapshot().pods if each.name == name),
         what=f"the pod {name} as ready",
     )
 
@@ -71,7 +71,7 @@ def test_pods_are_shown_as_they_come_change_and_go(server: api.Api, cluster: Clu
     made = add_pod(server, "b")
     shown(cluster, "a", "b")
     ready(cluster, "b")
-    first, second = cluster.look().pods
+    first, second = cluster.snapshot().pods
     assert ((False, False), (True, True)) == (
         (first.ready, first.was_ready),
         (second.ready, second.was_ready),
@@ -91,7 +91,7 @@ def test_a_pod_that_was_ready_is_remembered_as_such(server: api.Api, cluster: Cl
     server.store.put(scenes.PODS, "a", made)
 
     pod = until(
-        lambda: next((each for each in cluster.look().pods if not each.ready), None),
+        lambda: next((each for each in cluster.snapshot().pods if not each.ready), None),
         what="the pod that is not ready",
     )
 
@@ -113,23 +113,23 @@ def test_pods_of_other_releases_and_unknown_pools_are_not_shown(
 
 def test_a_scale_is_applied_at_the_version_that_was_seen(cluster: Cluster) -> None:
     """Server-side apply with force and the version; the applier owns `replicas`."""
-    seen = cluster.look().deployments["default"]
+    seen = cluster.snapshot().deployments["default"]
 
     scale = cluster.apply_scale(seen.name, replicas=7, version=seen.version)
 
     assert (7, 7) == (scale.replicas, cluster.scale(seen.name).replicas)
     until(
-        lambda: cluster.look().deployments["default"].version == scale.version,
+        lambda: cluster.snapshot().deployments["default"].version == scale.version,
         what="the scale in the watch",
     )
-    assert cluster.look().deployments["default"].owner is None
+    assert cluster.snapshot().deployments["default"].owner is None
 
 
 def test_a_scale_at_an_older_version_is_refused_and_the_newer_one_is_seen_at_once(
     server: api.Api, cluster: Cluster
 ) -> None:
     """A 409 means: look again next tick; also when the Deployment's watch is half-open."""
-    seen = cluster.look().deployments["default"]
+    seen = cluster.snapshot().deployments["default"]
     server.silence()
     server.store.put(
         scenes.DEPLOYMENTS, seen.name, server.store.get(scenes.DEPLOYMENTS, seen.name)
@@ -138,7 +138,7 @@ def test_a_scale_at_an_older_version_is_refused_and_the_newer_one_is_seen_at_onc
     with pytest.raises(ConflictError):
         cluster.apply_scale(seen.name, replicas=7, version=seen.version)
 
-    newer = cluster.look().deployments["default"]
+    newer = cluster.snapshot().deployments["default"]
     assert newer.version != seen.version
     assert 7 == cluster.apply_scale(newer.name, replicas=7, version=newer.version).replicas
 
@@ -146,7 +146,7 @@ def test_a_scale_at_an_older_version_is_refused_and_the_newer_one_is_seen_at_onc
 def test_documents_that_were_asked_for_are_not_taken_back_by_a_watch(
     server: api.Api, cluster: Cluster
 ) -> None:
-    """A new leader's watch may be behind: what it shows must not go over what is stored."""
+    """A new leader's watch may be behind: what it shows must not overwrite what is stored."""
     server.silence()
     scenes.edit(server.client(), scenes.POLICY, "pools: []")
 
@@ -160,7 +160,7 @@ def test_documents_that_were_asked_for_are_not_taken_back_by_a_watch(
 def test_a_configmap_that_is_gone_is_not_shown_any_more(
     server: api.Api, cluster: Cluster
 ) -> None:
-    """Whoever asks is told so before the watch is."""
+    """A request gets this answer before the watch does."""
     server.silence()
     server.store.delete(scenes.MAPS, scenes.POLICY)
 
@@ -173,24 +173,24 @@ def test_a_deployment_that_does_not_exist_is_missing_by_pool(
     """A pool without a Deployment is refused by name."""
     server.store.delete(scenes.DEPLOYMENTS, scenes.WORKERS)
 
-    until(lambda: cluster.look().missing == ("default",), what="the missing Deployment")
+    until(lambda: cluster.snapshot().missing == ("default",), what="the missing Deployment")
     with pytest.raises(NotFoundError):
         cluster.apply_scale(scenes.WORKERS, replicas=1, version="1")
 
 
-def test_an_edit_of_the_policy_is_told_and_shown(server: api.Api) -> None:
+def test_an_edit_of_the_policy_wakes_the_controller_and_is_read(server: api.Api) -> None:
     """The controller watches both ConfigMaps; an empty live one holds nothing."""
-    told: list[None] = []
-    with scenes.watching(server.client(), changed=lambda: told.append(None)) as cluster:
+    conditions: list[None] = []
+    with scenes.watching(server.client(), changed=lambda: conditions.append(None)) as cluster:
         before = cluster.documents()
         assert before.live is not None
         assert before.values is not None
         assert ("", "pools: {}\n") == (before.live.text, before.values.text)
-        told.clear()
+        conditions.clear()
 
         scenes.edit(server.client(), scenes.POLICY, "pools: {default: {}}\n")
 
-        until(lambda: told, what="the change of the policy")
+        until(lambda: conditions, what="the change of the policy")
         live = cluster.documents().live
         assert live is not None
         assert "pools: {default: {}}\n" == live.text
@@ -240,7 +240,7 @@ def test_a_lease_keeps_what_the_chart_gave_it(server: api.Api, cluster: Cluster)
 
 
 def test_a_lease_is_written_once_at_each_version(cluster: Cluster) -> None:
-    """Who comes second at the same version changes nothing."""
+    """The second write at the same version changes nothing."""
     lease = cluster.lease()
     cluster.write_lease(replace(lease, holder="me", duration_seconds=10))
     cluster.lease()
@@ -254,7 +254,7 @@ def test_a_lease_is_written_once_at_each_version(cluster: Cluster) -> None:
 def test_what_is_no_answer_of_an_api_server_is_an_error_of_the_port(
     server: api.Api, cluster: Cluster
 ) -> None:
-    """A proxy's page, say: nobody knows what became of the request."""
+    """A proxy's page, say: the outcome of the request is unknown."""
     server.faults.add(Fault(kind="strange", resource="leases"))
     server.faults.add(Fault(kind="strange", resource="configmaps", verb="get"))
     server.faults.add(Fault(kind="strange", resource="horizontalpodautoscalers"))
@@ -269,7 +269,7 @@ def test_the_same_event_again_counts_up_the_first(server: api.Api, cluster: Clus
     event = Event(
         kind="Deployment",
         name=scenes.WORKERS,
-        uid=cluster.look().deployments["default"].uid,
+        uid=cluster.snapshot().deployments["default"].uid,
         type="Normal",
         reason="ScaledUp",
         action="Scale",
@@ -277,8 +277,8 @@ def test_the_same_event_again_counts_up_the_first(server: api.Api, cluster: Clus
     )
 
     for _ in range(3):
-        cluster.say(event)
-    cluster.say(replace(event, note="From 2 to 3 pods."))
+        cluster.record_event(event)
+    cluster.record_event(replace(event, note="From 2 to 3 pods."))
 
     made = list(server.store.objects[scenes.EVENTS].values())
     counts = [part(each, "series").get("count") for each in made]
@@ -286,7 +286,7 @@ def test_the_same_event_again_counts_up_the_first(server: api.Api, cluster: Clus
 
 
 def test_an_event_that_is_gone_is_made_anew(server: api.Api, cluster: Cluster) -> None:
-    """The server keeps events for an hour, or for as long as somebody likes."""
+    """The server keeps events for an hour, or for as long as its operator sets."""
     event = Event(
         kind="ConfigMap",
         name="release-policy",
@@ -296,11 +296,11 @@ def test_an_event_that_is_gone_is_made_anew(server: api.Api, cluster: Cluster) -
         action="Read",
         note="pools: unknown field",
     )
-    cluster.say(event)
+    cluster.record_event(event)
     (name,) = server.store.objects[scenes.EVENTS]
     server.store.delete(scenes.EVENTS, name)
 
-    cluster.say(event)
+    cluster.record_event(event)
 
     assert 1 == len(server.store.objects[scenes.EVENTS])
 

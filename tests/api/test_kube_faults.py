@@ -7,7 +7,7 @@ from time import monotonic
 
 import pytest
 
-from fairlead_autoscaler.kube import values, wire
+from fairlead_autoscaler.kube import convert, models
 from fairlead_autoscaler.kube.client import Client
 from fairlead_autoscaler.kube.port import (
     BusyError,
@@ -15,20 +15,20 @@ from fairlead_autoscaler.kube.port import (
     ForbiddenError,
     KubeError,
     NotFoundError,
-    Pod,
     RefusedError,
     UnreachableError,
+    WatchedPod,
 )
 from fairlead_autoscaler.kube.watch import Mirror, Source, Watch
 from tests.support.kubernetes import api, objects, scenes
-from tests.support.kubernetes.faults import Fault, Kind
+from tests.support.kubernetes.faults import Fault, WatchEventType
 from tests.support.waiting import until
 
 PODS = Source(
     path=scenes.PODS,
     selector=("labelSelector", scenes.NAMES.pods),
-    page=wire.PODS,
-    line=wire.POD,
+    page=models.PODS,
+    line=models.POD,
     uid=lambda each: each.metadata.uid,
     window_seconds=2,
     silence_seconds=3.0,
@@ -36,11 +36,11 @@ PODS = Source(
 
 
 class Seen:
-    """A mirror of the pods and what was told of its watch."""
+    """A mirror of the pods and the errors that its watch reported."""
 
     def __init__(self) -> None:
-        self.mirror = Mirror[wire.Pod, Pod](values.pod)
-        self.troubles: list[KubeError] = []
+        self.mirror = Mirror[models.PodObject, WatchedPod](convert.pod)
+        self.failures: list[KubeError] = []
 
     @property
     def names(self) -> set[str]:
@@ -60,7 +60,7 @@ def server() -> Iterator[api.Api]:
 
 
 @contextmanager
-def followed(server: api.Api, source: Source[wire.Pod] = PODS) -> Generator[Seen]:
+def synced(server: api.Api, source: Source[models.PodObject] = PODS) -> Generator[Seen]:
     """Watch the pods in a thread while inside."""
     seen, stop = Seen(), Event()
     watch = Watch(
@@ -69,7 +69,7 @@ def followed(server: api.Api, source: Source[wire.Pod] = PODS) -> Generator[Seen
         seen.mirror,
         clock=monotonic,
         stop=stop,
-        troubled=lambda _path, error: seen.troubles.append(error),
+        on_error=lambda _path, error: seen.failures.append(error),
     )
     thread = Thread(target=watch.run, daemon=True)
     thread.start()
@@ -99,15 +99,15 @@ def begun(server: api.Api, verb: str) -> int:
 
 
 def test_a_half_open_watch_is_given_up_and_what_it_missed_is_shown(server: api.Api) -> None:
-    """A connection that stays and says nothing is believed for no longer than its end."""
-    with followed(server) as seen:
+    """A silent connection is trusted until its time limit and no longer."""
+    with synced(server) as seen:
         until(lambda: begun(server, "watch"), what="a watch")
         server.silence()
         add(server, "missed")
 
         shows(seen, "missed")
 
-    assert any(isinstance(each, UnreachableError) for each in seen.troubles)
+    assert any(isinstance(each, UnreachableError) for each in seen.failures)
 
 
 def test_a_server_that_asks_for_a_day_of_rest_gets_half_a_minute(server: api.Api) -> None:
@@ -119,7 +119,7 @@ def test_a_server_that_asks_for_a_day_of_rest_gets_half_a_minute(server: api.Api
         Seen().mirror,
         clock=monotonic,
         stop=Event(),
-        troubled=lambda _path, _error: None,
+        on_error=lambda _path, _error: None,
     )
 
     assert 30 <= watch.step() <= 36
@@ -127,31 +127,31 @@ def test_a_server_that_asks_for_a_day_of_rest_gets_half_a_minute(server: api.Api
 
 def test_a_half_open_watch_does_not_pass_for_a_fresh_one(server: api.Api) -> None:
     """`as_of` stands still while nothing is heard."""
-    with followed(server) as seen:
+    with synced(server) as seen:
         until(lambda: begun(server, "watch"), what="a watch")
         server.faults.add(Fault(kind="hang", resource="pods", times=100))
         server.silence()
         heard = until(seen.as_of, what="a list")
-        until(lambda: seen.troubles, what="the end of the belief", seconds=20)
+        until(lambda: seen.failures, what="the end of the belief", seconds=20)
 
         assert heard == seen.as_of()
 
 
 def test_a_quiet_watch_stays_fresh_by_the_end_that_the_server_keeps(server: api.Api) -> None:
     """Each end that the server meant says that nothing was missed until then."""
-    with followed(server) as seen:
+    with synced(server) as seen:
         first = until(lambda: max(0.0, seen.as_of()), what="a list")
 
         until(lambda: seen.as_of() > first + 2, what="two ends", seconds=20)
 
-    assert [] == seen.troubles
+    assert [] == seen.failures
     assert 1 == begun(server, "list")
 
 
 def test_a_version_that_was_forgotten_makes_a_new_list(server: api.Api) -> None:
     """410 in the watch: what was deleted meanwhile is gone, what was made is shown."""
     add(server, "old", "kept")
-    with followed(server) as seen:
+    with synced(server) as seen:
         shows(seen, "old", "kept")
         was = {each.name: each.seen_at for each in seen.mirror.values()}
         with server.store.moved:
@@ -168,7 +168,7 @@ def test_a_version_that_was_forgotten_makes_a_new_list(server: api.Api) -> None:
 
 def test_a_watch_that_is_refused_as_too_old_lists_anew(server: api.Api) -> None:
     """410 as the answer itself."""
-    with followed(server) as seen:
+    with synced(server) as seen:
         until(lambda: begun(server, "watch"), what="a watch")
         server.faults.add(Fault(kind="answer", code=410, verb="watch", resource="pods"))
         until(lambda: begun(server, "list") == 2, what="a second list", seconds=20)
@@ -181,7 +181,7 @@ def test_a_list_of_many_pages_is_whole(server: api.Api) -> None:
     """Pages keep the memory of a large list small."""
     names = [f"pod-{number:04}" for number in range(600)]
     add(server, *names)
-    with followed(server) as seen:
+    with synced(server) as seen:
         shows(seen, *names)
 
     assert 3 == begun(server, "list")
@@ -202,14 +202,14 @@ def test_a_list_of_many_pages_is_whole(server: api.Api) -> None:
     ids=lambda fault: f"{fault.verb}-{fault.kind}-{fault.code}",
 )
 def test_a_watch_goes_on_after(server: api.Api, fault: Fault) -> None:
-    """Whatever breaks, it is told, and what is there is shown in the end."""
+    """Every failure is reported, and the mirror ends with the present objects."""
     server.faults.add(fault)
-    with followed(server) as seen:
+    with synced(server) as seen:
         until(lambda: begun(server, "watch"), what="a watch", seconds=20)
         add(server, "new")
         shows(seen, "new")
 
-        until(lambda: seen.troubles, what="the trouble", seconds=20)
+        until(lambda: seen.failures, what="the trouble", seconds=20)
 
 
 def test_a_watch_that_ends_at_once_is_no_storm(server: api.Api) -> None:
@@ -223,7 +223,7 @@ def test_a_watch_that_ends_at_once_is_no_storm(server: api.Api) -> None:
         window_seconds=0,
         silence_seconds=3.0,
     )
-    with followed(server, source) as seen:
+    with synced(server, source) as seen:
         started = until(lambda: max(0.0, seen.as_of()), what="a list")
         until(lambda: begun(server, "watch") >= 4, what="four watches", seconds=20)
 
@@ -254,11 +254,11 @@ def test_a_refusal_says_whether_it_took_effect(
 
     assert 1 == begun(server, "list")
     if isinstance(caught.value, BusyError):
-        assert 7.0 == caught.value.after_seconds
+        assert 7.0 == caught.value.retry_after_seconds
 
 
 @pytest.mark.parametrize("kind", ["hang", "trickle", "cut", "lost"])
-def test_a_call_ends_in_its_time(server: api.Api, kind: Kind) -> None:
+def test_a_call_ends_in_its_time(server: api.Api, kind: WatchEventType) -> None:
     """Also when the server answers a byte at a time, which no read's own limit sees."""
     server.faults.add(Fault(kind=kind))
     started = monotonic()

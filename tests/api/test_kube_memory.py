@@ -22,8 +22,8 @@ from tests.support.kubernetes import scenes
 
 configuration = config.blank()
 configuration.host = sys.argv[1]
-with scenes.watching(client.of(configuration)) as cluster:
-    pods = len(cluster.look().pods)
+with scenes.watching(client.from_configuration(configuration)) as cluster:
+    pods = len(cluster.snapshot().pods)
     # Not getrusage: what it says begins with the peak of the process that started this one.
     peak = re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())
     print(pods, int(peak[1]) // 1024)

@@ -9,12 +9,12 @@ from typing import cast
 import pytest
 
 from fairlead.jsontext import Json
-from fairlead_autoscaler import elector
-from fairlead_autoscaler.elector import Election
+from fairlead_autoscaler.election import elector
+from fairlead_autoscaler.election.elector import Election
 from fairlead_autoscaler.kube import client as clients
 from fairlead_autoscaler.kube import config
+from fairlead_autoscaler.kube.adapter import Cluster
 from fairlead_autoscaler.kube.client import Client
-from fairlead_autoscaler.kube.cluster import Cluster
 from fairlead_autoscaler.kube.port import ConflictError, Event, ForbiddenError, KubeError
 from tests.support import real_api
 from tests.support.kubernetes import objects, scenes
@@ -54,7 +54,7 @@ RULES = [
 def admin() -> Iterator[Client]:
     """Run an API server with a release on it, and return its administrator."""
     with real_api.running() as server:
-        made, _ = clients.loaded(str(server.kubeconfig))
+        made, _ = clients.load(str(server.kubeconfig))
         namespace: Object = {"metadata": {"name": NAMESPACE}}
         made.call("POST", "/api/v1/namespaces", body=namespace)
         made.call("POST", ACCOUNTS, body={"metadata": {"name": "autoscaler"}})
@@ -107,8 +107,8 @@ def test_pods_are_shown_as_they_come_become_ready_and_go(
 ) -> None:
     """Seven fields of what a real server sends."""
     admin.call("POST", scenes.PODS, body=objects.pod("a", "default"))
-    until(lambda: len(cluster.look().pods) == 1, what="the pod")
-    assert not cluster.look().pods[0].ready
+    until(lambda: len(cluster.snapshot().pods) == 1, what="the pod")
+    assert not cluster.snapshot().pods[0].ready
     since = objects.now()
     ready: Object = {
         **ask(admin, f"{scenes.PODS}/a"),
@@ -121,28 +121,28 @@ def test_pods_are_shown_as_they_come_become_ready_and_go(
 
     admin.call("PUT", f"{scenes.PODS}/a/status", body=ready)
 
-    until(lambda: cluster.look().pods[0].ready, what="its readiness")
+    until(lambda: cluster.snapshot().pods[0].ready, what="its readiness")
     ended: Object = {"gracePeriodSeconds": 0}
     admin.call("DELETE", f"{scenes.PODS}/a", body=ended)
-    until(lambda: not cluster.look().pods, what="its end")
+    until(lambda: not cluster.snapshot().pods, what="its end")
 
 
-def test_an_apply_makes_replicas_ours_until_somebody_else_applies(
+def test_an_apply_makes_replicas_ours_until_another_client_applies(
     admin: Client, cluster: Cluster
 ) -> None:
     """Who else wrote last is in the managed fields; our own version says that we look."""
-    seen = cluster.look().deployments["default"]
+    seen = cluster.snapshot().deployments["default"]
     assert (1, None) == (seen.replicas, seen.owner)
 
     ours = cluster.apply_scale(seen.name, replicas=7, version=seen.version)
 
     until(
-        lambda: cluster.look().deployments["default"].version == ours.version,
+        lambda: cluster.snapshot().deployments["default"].version == ours.version,
         what="our scale in the watch",
     )
     assert (7, None) == (
         cluster.scale(seen.name).replicas,
-        cluster.look().deployments["default"].owner,
+        cluster.snapshot().deployments["default"].owner,
     )
     with pytest.raises(ConflictError):
         cluster.apply_scale(seen.name, replicas=8, version=seen.version)
@@ -160,7 +160,7 @@ def test_an_apply_makes_replicas_ours_until_somebody_else_applies(
         content_type=clients.APPLY,
     )
     until(
-        lambda: cluster.look().deployments["default"].owner == "intruder",
+        lambda: cluster.snapshot().deployments["default"].owner == "intruder",
         what="the other owner",
     )
 
@@ -185,16 +185,20 @@ def test_the_status_is_replaced_whole(admin: Client, cluster: Cluster) -> None:
     assert {"a": "3"} == held["data"]
 
 
-def test_the_lease_is_taken_renewed_and_released(admin: Client, cluster: Cluster) -> None:
+def test_the_lease_is_acquired_renewed_and_released(admin: Client, cluster: Cluster) -> None:
     """`get` and `update` on an empty Lease are enough, and its labels stay."""
     path = f"{scenes.LEASES}/{scenes.NAMES.lease}"
-    election = elector.seen(Election(identity="me"), cluster.lease(), 0.0)
+    election = elector.after_read(Election(identity="me"), cluster.lease(), 0.0)
     day = datetime.now(UTC)
-    held = cluster.write_lease(elector.claim(election, day))
-    election = elector.written(election, held, begun_at=0.0, now=0.0)
+    held = cluster.write_lease(elector.record_to_write(election, day))
+    election = elector.after_write(election, held, started_at=0.0, now=0.0)
     later = day + timedelta(seconds=1)
-    again = cluster.write_lease(elector.claim(election, later))
-    assert ("me", 1, later) == (again.holder, again.transitions, again.renewed_at)
+    again = cluster.write_lease(elector.record_to_write(election, later))
+    assert ("me", 1, later) == (
+        again.holder,
+        again.transitions,
+        again.renewed_at,
+    )
     with pytest.raises(ConflictError):
         cluster.write_lease(held)
 
@@ -213,21 +217,21 @@ def test_the_same_event_again_counts_up_the_first(admin: Client, cluster: Cluste
     event = Event(
         kind="Deployment",
         name=scenes.WORKERS,
-        uid=cluster.look().deployments["default"].uid,
+        uid=cluster.snapshot().deployments["default"].uid,
         type="Normal",
         reason="ScaledUp",
         action="Scale",
         note="From 1 to 7 pods: steady.",
     )
     for _ in range(3):
-        cluster.say(event)
+        cluster.record_event(event)
 
     made = cast("list[Object]", ask(admin, scenes.EVENTS)["items"])
     assert [3] == [part(each, "series")["count"] for each in made]
 
 
 def test_what_the_role_does_not_say_is_forbidden(cluster: Cluster) -> None:
-    """The rights to other autoscalers and quotas are optional; other names are nobody's."""
+    """The rights to other autoscalers and quotas are optional; no right names more."""
     for call in (cluster.autoscalers, cluster.quota_pods):
         with pytest.raises(ForbiddenError):
             call()

@@ -1,8 +1,8 @@
-"""The application that the chaos tests run: its handlers write down every start and finish.
+"""The application of the chaos tests: its handlers record every start and finish.
 
-Each event is one line, appended by one write to a file that all processes share, so that it
-stands there even when the process is killed a moment later. The kinds in `BOOKS` do their work,
-a row in a table, and finish their job in one transaction of their own.
+Each event is one line, appended by one write to a file that all processes share, so that it is
+there even when the process is killed a moment later. The kinds in `TRANSACTIONAL` write a row
+in a table, and finish their job in one transaction of their own.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ from tests.chaos.records import EFFECT
 
 HISTORY_VARIABLE = "CHAOS_HISTORY"
 RELEASED = ".released"
-"""What the name of the file ends with at which `held` handlers end."""
-BOOKS = frozenset({"book", "book_async", "book_apart"})
+"""Suffix of the file whose existence lets `held` handlers end."""
+TRANSACTIONAL = frozenset({"book", "book_async", "book_apart"})
 APART = frozenset({"book_apart", "crunch"})
-"""The kinds whose handlers run in processes of their own."""
+"""The kinds whose handlers run in isolated processes."""
 SESSIONS = "chaos handler"
 """The name of the handlers' own connections."""
 _STEP_SECONDS = 0.005
@@ -39,27 +39,27 @@ def _history() -> int:
 
 
 def line(event: str, *, job: int, token: int) -> bytes:
-    """Return what says that something happened to an attempt now.
+    """Return the record of an event of an attempt, timed now.
 
-    On a line of its own, even if whoever wrote the last one was killed over it.
+    On a line of its own, even if the last writer was killed in the middle of a line.
     """
     said = {"event": event, "job": job, "token": token, "at": time(), "pid": os.getpid()}
     return b"\n" + json.dumps(said).encode() + b"\n"
 
 
 def note(event: str, job: fairlead.Job) -> None:
-    """Write down that something happened to an attempt now."""
+    """Record an event of an attempt now."""
     os.write(_history(), line(event, job=job.id, token=job.token))
 
 
 @contextmanager
 def noted(job: fairlead.Job) -> Generator[None]:
-    """Write down that an attempt started, and that it finished, was refused or told to stop."""
+    """Record that an attempt started, and that it finished, was refused or asked to stop."""
     note("started", job)
     try:
         yield
     except (asyncio.CancelledError, fairlead.Cancelled):
-        note("told", job)
+        note("stop_requested", job)
         raise
     except fairlead.StaleToken:
         note("refused", job)
@@ -68,7 +68,7 @@ def noted(job: fairlead.Job) -> Generator[None]:
 
 
 def seconds_of(job: fairlead.Job) -> float:
-    """Return how long the job is to take."""
+    """Return how long the job takes."""
     payload = job.payload
     assert isinstance(payload, dict)
     milliseconds = payload["ms"]
@@ -85,7 +85,7 @@ async def nap(job: fairlead.Job) -> None:
 
 @tasks.handler("held")
 def held(job: fairlead.Job) -> None:
-    """Wait in a thread until the test lets go."""
+    """Wait in a thread until the test releases it."""
     released = Path(os.environ[HISTORY_VARIABLE] + RELEASED)
     with noted(job):
         while not released.exists():
@@ -103,19 +103,19 @@ def _grind(job: fairlead.Job) -> None:
 
 @tasks.handler("grind")
 def grind(job: fairlead.Job) -> None:
-    """Work in a thread, and look now and then whether to stop."""
+    """Work in a thread, and check periodically whether to stop."""
     _grind(job)
 
 
 @tasks.handler("crunch", process=True)
 def crunch(job: fairlead.Job) -> None:
-    """Work in a process of its own, and look now and then whether to stop."""
+    """Work in an isolated process, and check periodically whether to stop."""
     _grind(job)
 
 
 @tasks.handler("deaf")
 def deaf(job: fairlead.Job) -> None:
-    """Work in a thread that heeds nothing."""
+    """Work in a thread that ignores the request to stop."""
     with noted(job):
         sleep(seconds_of(job))
 
@@ -130,19 +130,19 @@ def _book(job: fairlead.Job) -> None:
 
 @tasks.handler("book")
 def book(job: fairlead.Job) -> None:
-    """Work and finish the job in one transaction, in a thread that heeds nothing."""
+    """Work and finish the job in one transaction, in a thread that ignores the stop request."""
     _book(job)
 
 
 @tasks.handler("book_apart", process=True)
 def book_apart(job: fairlead.Job) -> None:
-    """Do what `book` does in a process of its own."""
+    """Do what `book` does in an isolated process."""
     _book(job)
 
 
 @tasks.handler("book_async")
 async def book_async(job: fairlead.Job) -> None:
-    """Do what `book` does on the event loop, where it is cancelled when told to stop."""
+    """Do what `book` does on the event loop, where it is cancelled when asked to stop."""
     url = os.environ["FAIRLEAD_DATABASE_URL"]
     connect = psycopg.AsyncConnection.connect
     with noted(job):
@@ -169,6 +169,6 @@ def poison(job: fairlead.Job) -> None:
 
 @tasks.handler("k")
 def read(job: fairlead.Job) -> None:
-    """Read all that the job brings; its kind is the one that generated rows have."""
+    """Read all fields of the job; its kind is the one that generated rows have."""
     with noted(job):
         _ = job.payload, job.headers

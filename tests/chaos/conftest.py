@@ -1,4 +1,4 @@
-"""What a chaos test gets: a fleet over a database of its own, and its chance."""
+"""Fixtures of the chaos tests: a fleet over a database of its own, and a seeded random."""
 
 import random
 from collections.abc import Iterator
@@ -7,15 +7,15 @@ from typing import cast
 
 import pytest
 
-from fairlead.dev.postgres import Server
+from fairlead_cli.dev.postgres import Server
 from tests.chaos.fleet import Fleet, fleet, seeded
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the chaos in one test process: two at once would starve each other's leases.
+    """Run the chaos tests in one test process: two at once would starve each other's leases.
 
-    Before xdist looks for groups, which it does in the same hook.
+    This runs before xdist looks for groups, which it does in the same hook.
     """
     here = Path(__file__).parent
     for item in items:
@@ -25,7 +25,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture
 def chance(request: pytest.FixtureRequest) -> random.Random:
-    """Return the test's chance; its seed is printed."""
+    """Return the test's random source; its seed is printed."""
     item = cast("pytest.Item", request.node)  # pyright: ignore[reportUnknownMemberType] - pytest's
     return seeded(item.name)
 

@@ -1,4 +1,4 @@
-"""Real schedulers and workers on a real server, to be killed, frozen and cut off by tests."""
+"""Real schedulers and workers on a real server, which tests kill, freeze and disconnect."""
 
 import os
 import random
@@ -15,15 +15,15 @@ import psycopg
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.dev import processes
+from fairlead_cli.dev import process_table
 from tests.chaos import app, history, records
-from tests.chaos.history import NO_RESETS, Ended, Event, Found, Resets, Verdict
+from tests.chaos.history import NO_RESETS, Ended, Event, Found, Resets, Violations
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
 LEASE_SECONDS = 3.0
 RECOVERY_SECONDS = LEASE_SECONDS + 2.0
-"""Within so long of a death, take-over or restart, what was cut short has started again."""
+"""Within this time of a death, take-over or restart, interrupted jobs have started again."""
 
 SETTINGS = {
     "FAIRLEAD_WORKER_LEASE_SECONDS": f"{LEASE_SECONDS:g}",
@@ -43,7 +43,7 @@ SEED_VARIABLE = "FAIRLEAD_TEST_CHAOS_SEED"
 
 
 def seeded(test: str) -> random.Random:
-    """Return the test's chance; FAIRLEAD_TEST_CHAOS_SEED repeats a run."""
+    """Return the test's random source; FAIRLEAD_TEST_CHAOS_SEED repeats a run."""
     seed = os.environ.get(SEED_VARIABLE) or str(random.SystemRandom().randrange(10**9))
     print(f"{test}: {SEED_VARIABLE}={seed}")  # noqa: T201 - how to repeat a run
     return random.Random(f"{test} {seed}")
@@ -51,7 +51,7 @@ def seeded(test: str) -> random.Random:
 
 @dataclass(slots=True)
 class Program:
-    """A process of the fleet and the file that it logs to."""
+    """A process of the fleet and its log file."""
 
     name: str
     process: subprocess.Popen[bytes]
@@ -62,34 +62,34 @@ class Program:
         """Its process id."""
         return self.process.pid
 
-    def family(self) -> tuple[int, ...]:
-        """Return its id, and those of its living children and of theirs."""
-        living = processes.living().values()
+    def process_tree(self) -> tuple[int, ...]:
+        """Return its id, and those of its living descendants."""
+        living = process_table.living().values()
         found = [self.pid]
         for pid in found:
             found += [each.pid for each in living if each.parent == pid]
         return tuple(found)
 
     def kill(self) -> tuple[int, ...]:
-        """End it with SIGKILL, and answer which processes that took with it."""
-        family = self.family()
+        """Kill it with SIGKILL, and return the processes that died with it."""
+        process_tree = self.process_tree()
         self.process.kill()
         self.process.wait()
-        return family
+        return process_tree
 
     def freeze(self) -> tuple[int, ...]:
-        """Stop it and its children, as a machine that hangs does."""
-        family = self.family()
-        send(signal.SIGSTOP, family)
-        return family
+        """Stop it and its children, like a machine that hangs."""
+        process_tree = self.process_tree()
+        send(signal.SIGSTOP, process_tree)
+        return process_tree
 
     def thaw(self) -> None:
-        """Let it and its children go on."""
-        send(signal.SIGCONT, self.family())
+        """Continue it and its children."""
+        send(signal.SIGCONT, self.process_tree())
 
     @contextmanager
     def frozen(self) -> Generator[None]:
-        """Have it stopped within the block, so that others take what comes."""
+        """Stop it within the block, so that others take new jobs."""
         self.freeze()
         try:
             yield
@@ -97,13 +97,13 @@ class Program:
             self.thaw()
 
     def kill_child(self, chance: random.Random) -> None:
-        """End one of its children with SIGKILL, the next one if none lives just now."""
-        found = until(lambda: processes.children(self.pid), what="a child", seconds=30)
+        """Kill one of its children with SIGKILL, or the next one if none lives just now."""
+        found = until(lambda: process_table.children(self.pid), what="a child", seconds=30)
         send(signal.SIGKILL, [chance.choice(found)])
 
     def kill_grandchild(self, chance: random.Random) -> bool:
-        """End one of the processes that handlers have for themselves; tell if there was one."""
-        found = sorted({*self.family()} - {self.pid, *processes.children(self.pid)})
+        """Kill one of the isolated handler processes; return whether there was one."""
+        found = sorted({*self.process_tree()} - {self.pid, *process_table.children(self.pid)})
         if found:
             send(signal.SIGKILL, [chance.choice(found)])
         return bool(found)
@@ -114,13 +114,13 @@ class Program:
         return self.process.wait(_STOP_SECONDS)
 
     def said(self, event: str) -> bool:
-        """Tell whether its log has an event."""
+        """Return whether its log has an event."""
         return f'"event": "{event}"' in self.log.read_text("utf-8", errors="replace")
 
 
 @dataclass(slots=True)
 class Fleet:
-    """Programs over one database, and what their handlers wrote down."""
+    """Programs over one database, and the events that their handlers recorded."""
 
     url: str
     folder: Path
@@ -128,18 +128,18 @@ class Fleet:
     programs: list[Program] = field(default_factory=list[Program])
     inserted: set[int] = field(default_factory=set[int])
     booked: set[int] = field(default_factory=set[int])
-    """Those of the inserted jobs that end in their handlers' own transactions."""
+    """Inserted jobs that finish in their handlers' own transactions."""
     apart: set[int] = field(default_factory=set[int])
-    """Those whose handlers run in processes of their own."""
+    """Inserted jobs whose handlers run in isolated processes."""
     recorded: bool = False
 
     @property
     def history_path(self) -> Path:
-        """Where the handlers write."""
+        """The file that the handlers write to."""
         return self.folder / "history"
 
     def events(self) -> tuple[Event, ...]:
-        """Return what the handlers have written down so far."""
+        """Return the events recorded so far."""
         return history.read(self.history_path)
 
     def started(self, pids: tuple[int, ...]) -> tuple[Event, ...]:
@@ -149,7 +149,7 @@ class Fleet:
         )
 
     def start(self, name: str, module: str, *arguments: str, url: str = "") -> Program:
-        """Start a program; a name that was used before goes on with its log.
+        """Start a program; with a name used before it appends to its log.
 
         `url` is another way to the same database.
         """
@@ -188,11 +188,11 @@ class Fleet:
         return program
 
     def release(self) -> None:
-        """Let handlers of the kind `held` end, from now on."""
+        """Let handlers of the kind `held` end from now on."""
         self.history_path.with_name(self.history_path.name + app.RELEASED).touch()
 
     def connect(self) -> Connection[TupleRow]:
-        """Open a connection of the test's own."""
+        """Open a connection for the test."""
         return psycopg.connect(self.url, autocommit=True)
 
     def insert(
@@ -204,7 +204,7 @@ class Fleet:
         queue: str = "default",
         priorities: Sequence[int] = (0,),
     ) -> tuple[int, ...]:
-        """Insert jobs of three tenants and four accounts, remember their ids, return them."""
+        """Insert jobs of three tenants and four accounts; record and return their ids."""
         rows = self._rows(
             "INSERT INTO fairlead.jobs (kind, queue, tenant, priority, payload)"
             " SELECT %s, %s, 't' || n %% 3, (%s::int[])[1 + n / 3 %% %s],"
@@ -214,18 +214,18 @@ class Fleet:
         )
         ids = tuple(int(row[0]) for row in rows)
         self.inserted.update(ids)
-        for kinds, jobs in ((app.BOOKS, self.booked), (app.APART, self.apart)):
+        for kinds, jobs in ((app.TRANSACTIONAL, self.booked), (app.APART, self.apart)):
             jobs.update(ids if kind in kinds else ())
         return ids
 
     def record(self) -> None:
-        """Have the database write down effects and dispatches from now on."""
+        """Have the database record effects and dispatches from now on."""
         with self.connect() as connection:
             records.begin(connection)
         self.recorded = True
 
     def await_starts(self, jobs: Sequence[int], count: int) -> None:
-        """Wait until so many of these jobs have started: an instant amid the work."""
+        """Wait until this many of the jobs have started: an instant amid the work."""
         until(lambda: self._starts(jobs) >= count, what=f"{count} starts", seconds=30)
 
     def _starts(self, jobs: Sequence[int]) -> int:
@@ -233,7 +233,7 @@ class Fleet:
         return len(started.intersection(jobs))
 
     def await_lead(self, leases: float = 1.0) -> None:
-        """Wait until somebody has led for a lease of the workers, so that deaths count."""
+        """Wait until one scheduler has led for a worker's lease, so that deaths count."""
         until(lambda: self._leads(leases * LEASE_SECONDS), what="a lead", seconds=20)
 
     def _leads(self, seconds: float) -> bool:
@@ -246,23 +246,23 @@ class Fleet:
         return row is not None
 
     def unfinished(self) -> tuple[int, ...]:
-        """Return the jobs that have not ended."""
+        """Return the unfinished jobs."""
         rows = self._rows("SELECT id FROM fairlead.jobs ORDER BY id", [])
         return tuple(int(row[0]) for row in rows)
 
     def wait_until_done(self, seconds: float) -> None:
-        """Wait until every job has ended."""
+        """Wait until every job is finished."""
         until(lambda: not self.unfinished(), what="the end of every job", seconds=seconds)
 
     def ended(self) -> tuple[Ended, ...]:
-        """Return how jobs ended, as the database has it."""
+        """Return how jobs finished, from the database."""
         with self.connect() as connection:
             found = connection.execute("SELECT id, token, outcome FROM fairlead.job_history")
             rows = found.fetchall()
         return tuple(Ended(int(row[0]), row[1], str(row[2])) for row in rows)
 
-    def verdict(self) -> Verdict:
-        """Judge what has happened so far."""
+    def violations(self) -> Violations:
+        """Evaluate what has happened so far."""
         found = Found(
             inserted=self.inserted,
             unfinished=self.unfinished(),
@@ -273,14 +273,14 @@ class Fleet:
             with self.connect() as connection:
                 effects, usurped = records.effects(connection), records.usurped(connection)
             found = replace(found, effects=effects, usurped=usurped)
-        return history.judge(self.events(), found)
+        return history.find_violations(self.events(), found)
 
     def recovery_seconds(
         self, pids: tuple[int, ...], died_at: float, *, resets: Resets = NO_RESETS
     ) -> float:
-        """Return how long what these processes ran took to start elsewhere.
+        """Return how long it took until the jobs of these processes started elsewhere.
 
-        What needs a process of its own is not timed: that loads the application first.
+        Isolated processes are not timed, since they load the application first.
         """
         timed = [each for each in self.events() if each.job not in self.apart]
         return history.slowest_recovery_seconds(
@@ -288,7 +288,7 @@ class Fleet:
         )
 
     def first_start(self, jobs: Collection[int]) -> float:
-        """Return when the first of these jobs started; infinity when none has."""
+        """Return when the first of these jobs started; infinity if none has."""
         starts = (
             each.at for each in self.events() if each.event == "started" and each.job in jobs
         )
@@ -296,19 +296,14 @@ class Fleet:
 
     def jobs_of(self, program: Program) -> set[int]:
         """Return the jobs that have started in a worker's living processes."""
-        return {each.job for each in self.started(program.family())}
+        return {each.job for each in self.started(program.process_tree())}
 
-    def told(self, pids: tuple[int, ...]) -> set[int]:
-        """Return the jobs whose handlers in these processes were told to stop."""
-        return {each.job for each in self.events() if each.event == "told" and each.pid in pids}
-
-    def refused(self, pids: tuple[int, ...]) -> set[int]:
-        """Return the jobs that these processes were not allowed to finish any more."""
-        events = self.events()
-        return {each.job for each in events if each.event == "refused" and each.pid in pids}
+    def jobs_with(self, event: str, pids: tuple[int, ...]) -> set[int]:
+        """Return the jobs that these processes recorded this event of."""
+        return {each.job for each in self.events() if each.event == event and each.pid in pids}
 
     def finishers(self, jobs: Collection[int]) -> set[str]:
-        """Return the names of the workers that ended these jobs."""
+        """Return the names of the workers that finished these jobs."""
         rows = self._rows(
             "SELECT w.name FROM fairlead.job_history h JOIN fairlead.worker_leases w"
             " ON w.id = h.worker WHERE h.id = ANY (%s)",
@@ -334,7 +329,7 @@ class Fleet:
         return [float(row[0]) for row in rows]
 
     def leader_pid(self) -> int | None:
-        """Return the process that holds the lead."""
+        """Return the process of the leader."""
         rows = self._rows(
             "SELECT split_part(holder, ':', 2)::int FROM fairlead.leaders"
             " WHERE role = 'scheduler' AND lease_until > now()",
@@ -353,7 +348,7 @@ class Fleet:
         return {str(row[0]) for row in rows}
 
     def terminate(self, kind: str) -> int:
-        """End every connection of a name; return how many there were."""
+        """Terminate every connection of a name; return how many there were."""
         ended = self._rows(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE application_name = %s AND datname = current_database()",
@@ -366,30 +361,30 @@ class Fleet:
             return connection.execute(query.encode(), values).fetchall()
 
     def end(self) -> None:
-        """Kill whatever still runs, children too; only what this fleet has started."""
+        """Kill what still runs, children included, but only processes of this fleet."""
         for program in self.programs:
             if program.process.poll() is None:
-                send(signal.SIGKILL, program.family())
+                send(signal.SIGKILL, program.process_tree())
                 program.process.wait()
 
 
 def send(number: signal.Signals, pids: Collection[int]) -> None:
-    """Signal processes, apart from those that have ended meanwhile."""
+    """Signal processes, ignoring those that have ended meanwhile."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
 def alive(pids: Collection[int]) -> set[int]:
-    """Return those of the processes that still live."""
-    return {*pids} & {*processes.living()}
+    """Return the processes that still live."""
+    return {*pids} & {*process_table.living()}
 
 
 @contextmanager
 def fleet(
     url: str, folder: Path, environment: Mapping[str, str] = MappingProxyType({})
 ) -> Generator[Fleet]:
-    """Yield a fleet without programs; kill it at the end, and print the ends of its logs."""
+    """Yield a fleet without programs; at the end kill it and print the ends of its logs."""
     made = Fleet(url, folder, environment)
     try:
         yield made

@@ -1,4 +1,4 @@
-"""What the handlers wrote down, and the verdict over it."""
+"""The events that handlers recorded, and their evaluation."""
 
 import json
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from tests.chaos.records import Effect
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened to an attempt, at a time of this machine's clock."""
+    """An event of an attempt, by this machine's clock."""
 
     event: str
     job: int
@@ -22,7 +22,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a job ended, as the database has it."""
+    """How a job finished, from the database."""
 
     job: int
     token: int | None
@@ -31,16 +31,16 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Resets:
-    """What began a recovery anew: take-overs for example, and for some jobs their dispatches.
+    """Times at which a recovery starts anew: take-overs, and for some jobs their dispatches.
 
-    A policy that allows less recalls what nobody has claimed; then the job waits for its turn.
+    A policy that allows less recalls unclaimed rows; then the job waits for its turn.
     """
 
     of_all: Collection[float] = ()
     of: Mapping[int, Collection[float]] = field(default_factory=dict[int, Collection[float]])
 
     def last(self, job: int, since: float, until: float) -> float:
-        """Return the last of them for a job in this time, or when it began."""
+        """Return the last of them for a job in this time, or the time's start."""
         found = (*self.of_all, *self.of.get(job, ()))
         return max((at for at in found if since <= at <= until), default=since)
 
@@ -49,14 +49,14 @@ NO_RESETS = Resets()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """What went wrong, by job; nothing may be in any of these.
+class Violations:
+    """Violations by job; all must be empty.
 
-    `lost` jobs are nowhere. `twice` ended more than once, or their work was done twice.
-    `stale` ended by an attempt that was not the last one, so that an old attempt's write was
-    applied, or that a completed job ran again; or the work of an attempt stands that did not
-    end its job. `unseen` succeeded without a handler that finished, or without its work.
-    `usurped` were dispatched by a leader that led no more.
+    `lost` jobs are nowhere. `twice` finished more than once, or their work was done twice.
+    `stale` finished by an attempt that was not the last one, so that an old attempt's write was
+    applied, or a completed job ran again; or the work of an attempt stands that did not finish
+    its job. `unseen` succeeded without a handler that finished, or without its work. `usurped`
+    were dispatched by a deposed leader.
     """
 
     lost: tuple[int, ...]
@@ -66,16 +66,16 @@ class Verdict:
     usurped: tuple[int, ...]
 
     @property
-    def clean(self) -> bool:
-        """Whether nothing went wrong."""
+    def is_empty(self) -> bool:
+        """Whether there is no violation."""
         return not (self.lost or self.twice or self.stale or self.unseen or self.usurped)
 
 
 def read(path: Path) -> tuple[Event, ...]:
     """Return every event, in the order of writing.
 
-    A line without its end is being written at this moment, or its writer was killed over it: a
-    file grows page by page, and a write may end between two of them.
+    An incomplete line is being written at this moment, or its writer was killed: a file grows
+    page by page, and a write may end between two of them.
     """
     if not path.exists():
         return ()
@@ -85,10 +85,10 @@ def read(path: Path) -> tuple[Event, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the database says at the end.
+    """The final state of the database.
 
-    `booked` jobs are those whose handlers do their work in the transaction that ends the job;
-    `effects` is that work, and `usurped` what was dispatched by a leader that led no more.
+    `booked` jobs finish in their handlers' own transactions; `effects` is their work, and
+    `usurped` the jobs dispatched by a deposed leader.
     """
 
     inserted: Collection[int]
@@ -99,8 +99,8 @@ class Found:
     usurped: tuple[int, ...] = ()
 
 
-def judge(events: Iterable[Event], found: Found) -> Verdict:
-    """Compare what ran with what the database says: pure."""
+def find_violations(events: Iterable[Event], found: Found) -> Violations:
+    """Compare the events with the state of the database; pure."""
     last_token: dict[int, int] = defaultdict(int)
     done: set[tuple[int, int]] = {(each.job, each.token) for each in found.effects}
     for event in events:
@@ -111,7 +111,7 @@ def judge(events: Iterable[Event], found: Found) -> Verdict:
     succeeded = [each for each in found.ended if each.outcome == "succeeded"]
     ending = {(each.job, each.token) for each in succeeded}
     everywhere = {each.job for each in found.ended} | {*found.unfinished}
-    return Verdict(
+    return Violations(
         lost=_sorted({*found.inserted} - everywhere),
         twice=_repeated(found.ended) + _repeated(found.effects),
         stale=_sorted(each.job for each in succeeded if each.token != last_token[each.job])
@@ -138,10 +138,10 @@ def slowest_recovery_seconds(
     ended: Iterable[Ended] = (),
     resets: Resets = NO_RESETS,
 ) -> float:
-    """Return how long it took until what the dead processes ran had started elsewhere.
+    """Return how long it took until the jobs of dead processes had started elsewhere.
 
-    Infinity when one of the jobs did not start again; 0 when they ran nothing. It counts from
-    the death, or from the last of the `resets` before the start: a take-over, for example.
+    Infinity when one of them did not start again; 0 when they ran nothing. The time starts at
+    the death, or at the last of the `resets` before the start, such as a take-over.
     """
     dead = {*pids}
     seen = tuple(events)

@@ -1,4 +1,4 @@
-"""What may befall a fleet, in an order that the seed decides."""
+"""Faults injected into a fleet, in an order that the seed decides."""
 
 import os
 import random
@@ -7,26 +7,26 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from time import monotonic, time
 
-from fairlead.dev.postgres import Server
+from fairlead_cli.dev.postgres import Server
 from tests.chaos import records
 from tests.chaos.fleet import LEASE_SECONDS, Fleet, Program
 from tests.chaos.history import Resets
 from tests.support.waiting import until
 
 LONG_SECONDS = float(os.environ.get("FAIRLEAD_TEST_CHAOS_SECONDS", "240"))
-"""How long misfortunes go on in a long test."""
+"""Seconds of faults in a long test."""
 _WORKERS, _SCHEDULERS = 3, 2
 Death = tuple[tuple[int, ...], float]
-"""The processes of a worker that was killed, and when."""
+"""The processes of a killed worker, and the time."""
 
 
 class Misfortunes:
-    """What may happen to a fleet, one at a time; each leaves as many programs as there were.
+    """Injects one fault at a time; each leaves as many programs as before.
 
     Args:
-        fleet: the fleet.
-        server: its server.
-        chance: decides what, whom and when.
+        fleet: The fleet.
+        server: Its server.
+        chance: Decides which fault, on which program and when.
     """
 
     def __init__(self, fleet: Fleet, server: Server, chance: random.Random) -> None:
@@ -36,7 +36,7 @@ class Misfortunes:
         self._started = 0
         self.deaths: list[Death] = []
         self.ends: list[float] = []
-        """When each misfortune was over."""
+        """When each fault was over."""
         self.happened = Counter[str]()
         self._schedulers = [self._scheduler() for _ in range(_SCHEDULERS)]
         self._workers = [self._worker() for _ in range(_WORKERS)]
@@ -53,7 +53,7 @@ class Misfortunes:
         )
 
     def happen(self) -> None:
-        """Let one of them happen."""
+        """Inject one fault."""
         kind = self._chance.choice(self._kinds)
         kind()
         self.ends.append(time())
@@ -65,36 +65,36 @@ class Misfortunes:
             assert 0 == program.stop(), program.name
 
     def kill_a_worker(self) -> None:
-        """End one with SIGKILL and start another."""
+        """Kill a worker with SIGKILL and start another."""
         self.deaths.append((self._drawn(self._workers).kill(), time()))
         self._workers.append(self._worker())
 
     def kill_a_child(self) -> None:
-        """End a child with SIGKILL; its parent starts another."""
+        """Kill a child with SIGKILL; its parent starts another."""
         worker = self._chance.choice(self._workers)
         with suppress(ProcessLookupError):  # it died by itself, a moment ago
             worker.kill_child(self._chance)
 
     def kill_a_process(self) -> None:
-        """End a process that a handler has for itself with SIGKILL, if there is one."""
+        """Kill an isolated handler process with SIGKILL, if there is one."""
         self._chance.choice(self._workers).kill_grandchild(self._chance)
 
     def freeze_a_worker(self) -> None:
-        """Stop one for less or more than its lease, and let it go on."""
+        """Stop a worker for less or more than its lease, then continue it."""
         self._freeze(self._chance.choice(self._workers), 2 * LEASE_SECONDS)
 
     def stop_a_worker(self) -> None:
-        """Ask one to stop, with a short grace, and start another."""
+        """Ask a worker to stop, with a short grace, and start another."""
         assert 0 == self._drawn(self._workers).stop()
         self._workers.append(self._worker())
 
     def kill_a_scheduler(self) -> None:
-        """End one with SIGKILL, the leader or the standby, and start another."""
+        """Kill the leader or the standby with SIGKILL, and start another."""
         self._drawn(self._schedulers).kill()
         self._schedulers.append(self._scheduler())
 
     def freeze_a_scheduler(self) -> None:
-        """Stop one for less or more than its lease, and let it go on."""
+        """Stop a scheduler for less or more than its lease, then continue it."""
         self._freeze(self._chance.choice(self._schedulers), 5.0)
 
     def cut_connections(self) -> None:
@@ -104,7 +104,7 @@ class Misfortunes:
                 self._fleet.terminate(kind)
 
     def kill_the_server(self) -> None:
-        """End PostgreSQL with SIGKILL and start it again."""
+        """Kill PostgreSQL with SIGKILL and start it again."""
         self._server.kill()
         self._server.start()
 
@@ -136,13 +136,13 @@ def recovery_seconds(
     ends: Collection[float] = (),
     dispatches: Mapping[int, Collection[float]] | None = None,
 ) -> float:
-    """Return the longest time from a death, or whatever came after it, to the restarts.
+    """Return the longest time from a death, or the last fault after it, to the restarts.
 
     Args:
-        fleet: the fleet.
-        deaths: of its workers.
-        ends: when other misfortunes were over.
-        dispatches: of jobs, where a policy may have recalled them meanwhile.
+        fleet: The fleet.
+        deaths: Deaths of its workers.
+        ends: When other faults were over.
+        dispatches: Dispatches of jobs, where a policy may have recalled them meanwhile.
     """
     with fleet.connect() as connection:
         resets = Resets((*records.take_overs(connection), *ends), dispatches or {})
@@ -151,7 +151,7 @@ def recovery_seconds(
 
 
 def leading(fleet: Fleet, schedulers: Sequence[Program]) -> Program:
-    """Return the scheduler that leads, once one does."""
+    """Return the leader, once there is one."""
 
     def found() -> Program | None:
         pid = fleet.leader_pid()
@@ -161,7 +161,7 @@ def leading(fleet: Fleet, schedulers: Sequence[Program]) -> Program:
 
 
 def report(fleet: Fleet, misfortunes: Misfortunes) -> str:
-    """Say what happened, and what came of it."""
+    """Return the faults and their results as text."""
     with fleet.connect() as connection:
         effects = len(records.effects(connection))
     slowest = recovery_seconds(fleet, misfortunes.deaths, misfortunes.ends)
@@ -169,7 +169,7 @@ def report(fleet: Fleet, misfortunes: Misfortunes) -> str:
     events = Counter(each.event for each in fleet.events())
     return (
         f"{misfortunes.happened.total()} misfortunes: {dict(misfortunes.happened)}\n"
-        f"{len(fleet.inserted)} jobs: {dict(outcomes)}; {fleet.verdict()}\n"
+        f"{len(fleet.inserted)} jobs: {dict(outcomes)}; {fleet.violations()}\n"
         f"{len(fleet.booked)} in their handlers' own transactions, {effects} effects\n"
         f"handlers' events: {dict(events)}\n"
         f"slowest recovery: {slowest:.2f} s"

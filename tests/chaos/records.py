@@ -1,9 +1,9 @@
-"""What the database itself writes down while everything fails, in tables of the tests' own.
+"""What the database itself records during faults, in tables of the tests.
 
 A row of `chaos_effects` is the work of a handler that finishes its job in its own transaction.
-Nothing in the table forbids a second one, so that a job that was done twice shows. Every row
-that comes into `work_queue` is noted with the epoch that it came under and the one that led at
-that moment, and every take-over with its time.
+The table has no unique constraint, so a job that was done twice shows. Every row inserted into
+`work_queue` is recorded with its epoch and the leader's at that moment, and every take-over
+with its time.
 """
 
 from dataclasses import dataclass
@@ -44,19 +44,19 @@ EXECUTE FUNCTION public.chaos_note_lead();
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an attempt's own transaction has done."""
+    """The work of an attempt's own transaction."""
 
     job: int
     token: int
 
 
 def begin(connection: Connection[TupleRow]) -> None:
-    """Write down from now on; once in a database."""
+    """Start recording; once per database."""
     connection.execute(_MAKE)
 
 
 def effects(connection: Connection[TupleRow]) -> tuple[Effect, ...]:
-    """Return what handlers' own transactions have done."""
+    """Return the work of handlers' own transactions."""
     rows = connection.execute("SELECT job, token FROM public.chaos_effects").fetchall()
     return tuple(Effect(int(row[0]), int(row[1])) for row in rows)
 
@@ -71,7 +71,7 @@ def epochs(connection: Connection[TupleRow]) -> dict[int, set[int]]:
 
 
 def usurped(connection: Connection[TupleRow]) -> tuple[int, ...]:
-    """Return the jobs that were dispatched under an epoch that did not lead any more."""
+    """Return the jobs that were dispatched under the epoch of a deposed leader."""
     rows = connection.execute(
         "SELECT job FROM public.chaos_dispatches WHERE epoch <> led_by ORDER BY job"
     ).fetchall()
@@ -79,7 +79,7 @@ def usurped(connection: Connection[TupleRow]) -> tuple[int, ...]:
 
 
 def take_overs(connection: Connection[TupleRow]) -> tuple[float, ...]:
-    """Return when somebody began to lead, by this machine's clock."""
+    """Return the times of take-overs, by this machine's clock."""
     rows = connection.execute(
         "SELECT extract(epoch FROM at)::float8 FROM public.chaos_leads ORDER BY at"
     ).fetchall()

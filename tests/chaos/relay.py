@@ -1,7 +1,7 @@
-"""A stretch of network that may be slow: it holds back what programs send to the server.
+"""A slow network: a relay that delays what programs send to the server.
 
-What a frozen leader had sent may arrive when another one leads. The relay makes it so: it holds
-back a message with certain words, and everything that is sent after it, until the test lets go.
+A deposed leader's message may arrive when another one leads. The relay makes it so: it holds a
+message with certain words, and everything sent after it, until the test releases it.
 """
 
 import socket
@@ -14,10 +14,10 @@ _TAIL_BYTES = 200
 
 
 class Relay:
-    """Passes connections on to a port of this machine; see `relaying`.
+    """Forwards connections to a port of this machine; see `relaying`.
 
     Args:
-        port: where the server listens.
+        port: The server's port.
     """
 
     def __init__(self, port: int) -> None:
@@ -28,27 +28,27 @@ class Relay:
         self._words: bytes | None = None
         self._ends: list[socket.socket] = []
         self.holds = threading.Event()
-        """Set when the message with the words has come, and waits."""
+        """Set when the message with the words has arrived and waits."""
         self.answer = b""
-        """What the server has answered on that connection after the message was let go."""
+        """The server's answer on that connection after the release."""
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
     def port(self) -> int:
-        """Where the relay listens."""
+        """The relay's port."""
         return int(self._listener.getsockname()[1])
 
     def hold(self, words: bytes) -> None:
-        """Hold back the next message with these words, and all that comes after it."""
+        """Hold the next message with these words, and all that follow it."""
         self._words = words
 
     def let_go(self) -> None:
-        """Pass on what was held back."""
+        """Forward what was held."""
         self._words = None
         self._open.set()
 
     def close(self) -> None:
-        """Cut everything."""
+        """Close all connections."""
         self.let_go()
         for each in (self._listener, *self._ends):
             with suppress(OSError):  # the other side was first
@@ -101,7 +101,7 @@ def _shut(end: socket.socket) -> None:
 
 @contextmanager
 def relaying(port: int) -> Generator[Relay]:
-    """Yield a relay to a port of this machine, and cut what goes through it at the end."""
+    """Yield a relay to a port of this machine; close its connections at the end."""
     relay = Relay(port)
     try:
         yield relay

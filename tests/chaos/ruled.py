@@ -1,4 +1,4 @@
-"""Every dispatch beside the policies that may have held for it, and the verdict over them.
+"""Every dispatch beside the policies that may have held for it, and the check of them.
 
 A trigger notes how much was in flight when a dispatch was done, itself included. Only a
 dispatch adds to what is in flight, so a limit that was ever exceeded shows in one of them.

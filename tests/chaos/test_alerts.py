@@ -1,4 +1,4 @@
-"""What hurts a whole fleet fires its alert, in its time and alone, and the runbook leads to it.
+"""A fault of a whole fleet fires its alert, in time and alone, and the runbook finds the cause.
 
 Those of single parts are in the files beside this one.
 """
@@ -24,8 +24,8 @@ pytestmark = [pytest.mark.long, pytest.mark.any_server, pytest.mark.timeout(600)
 
 _OLDEST_READY_SECONDS = 10
 _SERVER = {"max_connections": "60", "superuser_reserved_connections": "5"}
-_OFTEN = {"FAIRLEAD_SURVEY_SECONDS": "2"}
-"""How old a job is that nobody dispatches is known by surveys, every 20 seconds by default."""
+_OFTEN = {"FAIRLEAD_SCAN_SECONDS": "2"}
+"""The age of a job that is not dispatched comes from scans, every 20 seconds by default."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def calm(fleet: Watched) -> None:
     await_calm(fleet)
 
 
-def test_a_tenant_that_starves_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_a_tenant_that_starves_raises_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """A pause of it was forgotten; the jobs of others are done."""
     name = "FairleadOldestJobWaits"
     with pausing(fleet, "mail", "starved"), alone(fleet, name):
@@ -63,7 +63,7 @@ def test_a_tenant_that_starves_is_told_of(fleet: Watched, tmp_path: Path) -> Non
     assert "resumed" in mended
 
 
-def test_connections_that_run_out_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_connections_that_run_out_raise_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """An application holds idle ones, all that are left for those without special rights."""
     name = "FairleadConnectionsExhausted"
     most = fleet.wait_for("fairlead_db_connections_max")[0].value
@@ -83,7 +83,7 @@ def test_connections_that_run_out_are_told_of(fleet: Watched, tmp_path: Path) ->
     assert re.search(r"greedy +\| .* \| idle +\|", sessions)
 
 
-def test_a_snapshot_that_is_held_open_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_a_snapshot_that_is_held_open_raises_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """By an application that forgot to commit: no row that dies meanwhile is cleaned away."""
     name = "FairleadVacuumHeld"
     with closing(fleet.connect("report")) as holder, alone(fleet, name):
@@ -103,8 +103,8 @@ def test_a_snapshot_that_is_held_open_is_told_of(fleet: Watched, tmp_path: Path)
     assert str(held) == pid
 
 
-def test_schedulers_that_are_killed_are_told_of(fleet: Watched, tmp_path: Path) -> None:
-    """Nobody leads; of what follows from that nothing is told as well."""
+def test_schedulers_that_are_killed_raise_an_alert(fleet: Watched, tmp_path: Path) -> None:
+    """No scheduler leads; what follows from that raises no further alert."""
     name = "FairleadNoLeader"
     killed = [each for each in fleet.names() if each.startswith("scheduler")]
     with alone(fleet, name):

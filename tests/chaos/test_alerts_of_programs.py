@@ -10,7 +10,6 @@ import psycopg
 import pytest
 
 import fairlead
-from fairlead.demo.observe import tide
 from tests.support.alerting import (
     CALM_SECONDS,
     Reader,
@@ -23,6 +22,7 @@ from tests.support.alerting import (
 )
 from tests.support.beside import beside
 from tests.support.installations import second_installation
+from tests.support.observed import schedule
 from tests.support.observing import Watched
 from tests.support.waiting import until
 
@@ -46,9 +46,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """Yield a fleet of two workers with short leases."""
     folder = tmp_path_factory.mktemp("rules")
     with alarmed(folder, workers=_WORKERS, environment=_LEASE) as running:
-        # Jobs are late for seconds while a program is hurt, which is not what is told of here.
+        # Jobs are late for seconds while a program is down, which these alerts are not about.
         # No queue has a limit: what a test left waiting for one would be late in the next.
-        pools = tide.policy(*_WORKERS, "")
+        pools = schedule.policy(*_WORKERS, "")
         running.apply_policy(pools.replace("objective: 2s", "objective: 30s"))
         yield running
 
@@ -70,7 +70,7 @@ def a_worker(fleet: Watched) -> str:
 
 
 def is_dead(fleet: Watched, worker: str) -> bool:
-    """Tell whether what the workers of this name held was taken back, all of it.
+    """Return whether what the workers of this name held was taken back, all of it.
 
     One whose lease has lapsed is not dead before that.
     """
@@ -103,7 +103,7 @@ def frozen(fleet: Watched, program: str, *, alone: bool = False) -> Generator[No
         fleet.thaw(program)
 
 
-def test_workers_that_are_lost_again_and_again_are_told_of(
+def test_workers_that_are_lost_again_and_again_raise_an_alert(
     fleet: Watched, tmp_path: Path
 ) -> None:
     """One of them freezes for longer than its lease, comes back, and freezes again."""
@@ -130,7 +130,9 @@ def test_workers_that_are_lost_again_and_again_are_told_of(
     assert "is dead; put" in released
 
 
-def test_a_pod_that_does_not_become_ready_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_a_pod_that_does_not_become_ready_raises_an_alert(
+    fleet: Watched, tmp_path: Path
+) -> None:
     """Its process stands still, and the other worker does what there is."""
     name = "FairleadDesiredNotReached"
     worker = a_worker(fleet)
@@ -158,7 +160,7 @@ def locking(fleet: Watched) -> Generator[None]:
                 stop.wait(_OPEN_SECONDS)
 
     def run(stop: threading.Event) -> None:
-        with suppress(psycopg.errors.AdminShutdown):  # whoever was called has ended the session
+        with suppress(psycopg.errors.AdminShutdown):  # the responder has ended the session
             lock(stop)
 
     with beside(run, "lock"):
@@ -171,7 +173,7 @@ def blockers(reader: Reader) -> list[str]:
     return re.findall(r"\| Lock +\| \{(\d+)", sessions)
 
 
-def test_a_scheduler_that_is_late_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_a_scheduler_that_is_late_raises_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """An import locks the table that it writes to, for two seconds at a time."""
     name = "FairleadSchedulerLag"
     with alone(fleet, name), locking(fleet):
@@ -191,25 +193,25 @@ def idle_longest(reader: Reader) -> str:
     """
     *_, sessions = reader.look()
     found: list[str] = re.findall(r"^ *fairlead scheduler (\S+) ", sessions, re.MULTILINE)
-    return next(each for each in found if each != "upkeep")
+    return next(each for each in found if each != "retention")
 
 
-def test_queues_that_are_not_measured_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_queues_that_are_not_measured_raise_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """The session that measures them hangs, so the leader's pod is deleted.
 
     How the lead changes hands then takes as long as ever, and more than the scaled rules stand.
     """
     name = "FairleadQueuesNotMeasured"
-    with hanging(fleet, "surveys"):
+    with hanging(fleet, "scans"):
         with alone(fleet, name):
             stuck = idle_longest(called(fleet, name, tmp_path, seconds=60))
         fleet.restart(fleet.leader())
         fleet.wait_for_silence(name, CALM_SECONDS)
 
-    assert "surveys" == stuck
+    assert "scans" == stuck
 
 
-def test_an_autoscaler_that_hears_nothing_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_an_autoscaler_without_demand_raises_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """The session that says what pools need hangs; what is done then is the same."""
     name = "FairleadAutoscalerStale"
     with hanging(fleet, "backlog"):
@@ -225,7 +227,7 @@ def test_an_autoscaler_that_hears_nothing_is_told_of(fleet: Watched, tmp_path: P
     assert "backlog" == stuck
 
 
-def test_an_autoscaler_that_is_away_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_an_autoscaler_that_is_down_raises_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """Its process stands still, and those of its workers go on."""
     name = "FairleadAutoscalerNoLeader"
     with alone(fleet, name):
@@ -238,7 +240,9 @@ def test_an_autoscaler_that_is_away_is_told_of(fleet: Watched, tmp_path: Path) -
     assert int(age) >= 3
 
 
-def test_two_installations_in_a_namespace_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_two_installations_in_a_namespace_raise_an_alert(
+    fleet: Watched, tmp_path: Path
+) -> None:
     """Each has a scheduler and an autoscaler that lead, so two alerts say the same of them."""
     names = ("FairleadManyLeaders", "FairleadAutoscalerManyLeaders")
     with alone(fleet, *names), second_installation(fleet, tmp_path) as place:

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import fairlead
-from fairlead.demo.observe import tide
 from tests.support.alerting import (
     CALM_SECONDS,
     alarmed,
@@ -18,6 +17,7 @@ from tests.support.alerting import (
     feeding,
     withdraw,
 )
+from tests.support.observed import schedule
 from tests.support.observing import Watched
 
 pytestmark = [pytest.mark.long, pytest.mark.any_server, pytest.mark.timeout(900)]
@@ -36,8 +36,8 @@ of a hundred are late.
 """
 _PATIENT = "patient"
 _AS_WELL = "FairleadOldestJobWaits"
-"""It is about those that have not started: the tenant's that nothing else tells of."""
-_OFTEN = {"FAIRLEAD_SURVEY_SECONDS": "2", "FAIRLEAD_METRICS_WAIT_BOUNDS": _OBJECTIVE}
+"""It is about those that have not started: the tenant's, for which no other alert fires."""
+_OFTEN = {"FAIRLEAD_SCAN_SECONDS": "2", "FAIRLEAD_METRICS_WAIT_BOUNDS": _OBJECTIVE}
 
 
 def jobs() -> Sequence[fairlead.NewJob]:
@@ -56,7 +56,7 @@ def many() -> Sequence[fairlead.NewJob]:
 
 def policy(*, limited: bool) -> str:
     """Return the policy's document, with the rates or without them."""
-    pools = tide.policy(1, 2, "").replace("objective: 2s", f"objective: {_OBJECTIVE}")
+    pools = schedule.policy(1, 2, "").replace("objective: 2s", f"objective: {_OBJECTIVE}")
     if not limited:
         return pools
     queues = "".join(
@@ -82,7 +82,9 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
         yield running
 
 
-def test_late_starts_are_told_of_by_how_many_they_are(fleet: Watched, tmp_path: Path) -> None:
+def test_late_starts_raise_an_alert_by_how_many_they_are(
+    fleet: Watched, tmp_path: Path
+) -> None:
     """A change of the policy lets one tenant of each queue start too few jobs.
 
     Three queues at once, since the slowest alert takes minutes: each has an alert of its own.

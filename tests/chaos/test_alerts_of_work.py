@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 import fairlead
-from fairlead.demo.observe import tide
 from tests.support.alerting import (
     CALM_SECONDS,
     alarmed,
@@ -20,6 +19,7 @@ from tests.support.alerting import (
     pausing,
     withdraw,
 )
+from tests.support.observed import schedule
 from tests.support.observing import Watched
 from tests.support.waiting import until
 
@@ -31,8 +31,8 @@ _TURNS = itertools.cycle(range(12))
 
 
 def policy(rest: str = "", *, most: int = 1) -> str:
-    """Return a policy by which jobs may wait for long: that is not what is told of here."""
-    return tide.policy(1, most, rest).replace("objective: 2s", "objective: 40s")
+    """Return a policy by which jobs may wait for long: these alerts are not about that."""
+    return schedule.policy(1, most, rest).replace("objective: 2s", "objective: 40s")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,9 @@ def calm(fleet: Watched) -> None:
     await_calm(fleet)
 
 
-def test_a_queue_of_which_nothing_starts_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_a_queue_of_which_nothing_starts_raises_an_alert(
+    fleet: Watched, tmp_path: Path
+) -> None:
     """A pause of it was forgotten."""
     name = "FairleadNoProgress"
     with pausing(fleet, "mail"), alone(fleet, name):
@@ -74,10 +76,10 @@ def calls() -> Sequence[fairlead.NewJob]:
     return [job, job]
 
 
-def test_attempts_that_fail_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_attempts_that_fail_raise_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """What the jobs of a queue call does not answer.
 
-    Their queue is paused then, and that nothing of it starts is told of as well: rightly.
+    Their queue is paused then, and the alert that nothing of it starts fires as well: rightly.
     """
     name = "FairleadAttemptsFail"
     with feeding(fleet.url, calls):
@@ -96,7 +98,7 @@ def test_attempts_that_fail_are_told_of(fleet: Watched, tmp_path: Path) -> None:
     assert "resumed" in resumed
 
 
-def test_jobs_that_fail_for_good_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_jobs_that_fail_for_good_raise_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """What they call is busy, and they are tried once; most jobs of their queue succeed."""
     name = "FairleadDeadJobsGrow"
     call = fairlead.NewJob(kind="call", queue="mail", tenant="two", max_attempts=1)
@@ -128,7 +130,7 @@ def orders() -> Sequence[fairlead.NewJob]:
     return [*parcels()[:4], *([unanswered] if turn == 0 else [])]
 
 
-def test_attempts_that_fail_all_the_time_are_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_attempts_that_fail_all_the_time_raise_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """Most of the queue's succeed, and what some jobs of it call does not answer."""
     name = "FairleadAttemptsFailSteadily"
     with alone(fleet, name):
@@ -152,7 +154,9 @@ def missed_schedules(fleet: Watched) -> set[str]:
     return {str(each["schedule"]) for each in said if each.get("event") == "schedule.missed"}
 
 
-def test_a_schedule_whose_fires_are_missed_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_a_schedule_whose_fires_are_missed_raises_an_alert(
+    fleet: Watched, tmp_path: Path
+) -> None:
     """It was switched off for a while, and on again."""
     name = "FairleadCronMissed"
     with fleet.connect() as db, alone(fleet, name):
@@ -182,7 +186,7 @@ def test_a_schedule_whose_fires_are_missed_is_told_of(fleet: Watched, tmp_path: 
     assert "nightly" in disabled
 
 
-def test_a_policy_that_is_refused_is_told_of(fleet: Watched, tmp_path: Path) -> None:
+def test_a_policy_that_is_refused_raises_an_alert(fleet: Watched, tmp_path: Path) -> None:
     """A program that is newer than the fleet has stored it."""
     name = "FairleadConfigReloadFailed"
     newer = policy("inventedLater: true\n")
@@ -207,13 +211,13 @@ def reports() -> Sequence[fairlead.NewJob]:
     return [fairlead.NewJob(kind="report", queue="reports", tenant="one")] * 2
 
 
-def test_a_backlog_that_grows_at_the_most_pods_is_told_of(
+def test_a_backlog_that_grows_at_the_most_pods_raises_an_alert(
     fleet: Watched, tmp_path: Path
 ) -> None:
     """More comes in than the one worker does, which the policy has no second one for.
 
     So much is there at once that a second one is wanted within seconds, and so little comes in
-    beside that no job is late for a minute. From then on that would be told of instead.
+    beside that no job is late for a minute. From then on that alert would fire instead.
     """
     name = "FairleadBacklogGrowsAtMax"
     with alone(fleet, name):

@@ -5,8 +5,8 @@ from time import monotonic
 
 import pytest
 
-from fairlead.dev.postgres import Server
-from tests.chaos.app import BOOKS
+from fairlead_cli.dev.postgres import Server
+from tests.chaos.app import TRANSACTIONAL
 from tests.chaos.fleet import RECOVERY_SECONDS, Fleet
 from tests.chaos.misfortunes import LONG_SECONDS, Misfortunes, recovery_seconds, report
 from tests.support.waiting import until
@@ -20,7 +20,7 @@ def begin_some(fleet: Fleet, chance: random.Random) -> None:
     jobs = fleet.insert("nap", chance.randrange(1, 60), chance.randrange(50, 300))
     jobs += fleet.insert("grind", chance.randrange(1, 30), chance.randrange(5, 60))
     jobs += fleet.insert("crunch", chance.randrange(1, 100), chance.randrange(1, 10))
-    for kind in sorted(BOOKS):
+    for kind in sorted(TRANSACTIONAL):
         jobs += fleet.insert(kind, chance.randrange(1, 60), chance.randrange(1, 15))
         jobs += fleet.insert(kind, chance.randrange(500, 3000), 1)
     jobs += fleet.insert("nap", chance.randrange(500, 3000), chance.randrange(1, 4))
@@ -44,6 +44,6 @@ def test_nothing_is_lost_whatever_fails(
     misfortunes.stop_all()
 
     print(report(own_fleet, misfortunes))  # noqa: T201 - a person wants to know
-    assert own_fleet.verdict().clean, own_fleet.verdict()
+    assert own_fleet.violations().is_empty, own_fleet.violations()
     assert misfortunes.happened.total() > 0
     assert recovery_seconds(own_fleet, misfortunes.deaths, misfortunes.ends) <= RECOVERY_SECONDS

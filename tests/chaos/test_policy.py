@@ -6,8 +6,8 @@ from time import monotonic, time
 
 import pytest
 
-from fairlead import policy_store
-from fairlead.dev.postgres import Server
+from fairlead import policy_storage
+from fairlead_cli.dev.postgres import Server
 from tests.chaos import ruled
 from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, Program
 from tests.chaos.misfortunes import (
@@ -48,12 +48,12 @@ class Reign:
         self._store(ruled.drawn(self._chance))
 
     def ease(self) -> None:
-        """Store one that holds nobody back but the rate, so that what is left may end."""
+        """Store one that has no limit but the rate, so that what is left may end."""
         self._store(ruled.EASE)
 
     def _store(self, allowed: Allowed) -> None:
         with self._fleet.connect() as db:
-            stored = policy_store.store(db, ruled.document(allowed), reason="chaos")
+            stored = policy_storage.store(db, ruled.document(allowed), reason="chaos")
         self._versions[stored.version] = allowed
 
     def press(self) -> None:
@@ -105,9 +105,9 @@ class Blows:
     def freeze_a_worker(self) -> None:
         """Stop one that runs something until others have its jobs, and let it go on."""
         victim, job = self._busy()
-        family = victim.family()
+        process_tree = victim.process_tree()
         with victim.frozen():
-            until(lambda: job in self._elsewhere(family), what="the theft", seconds=20)
+            until(lambda: job in self._elsewhere(process_tree), what="the theft", seconds=20)
 
     def kill_the_leader(self) -> None:
         """End it with SIGKILL, and start another."""
@@ -124,7 +124,7 @@ class Blows:
         self._schedulers.append(victim)
 
     def _leader(self) -> Program:
-        """Take the leader out, with jobs in flight that its heir has to count."""
+        """Take the leader out, with jobs in flight that the new leader has to count."""
         jobs = self._fleet.insert("nap", 3000, 3, queue=LIMITED, priorities=(60,))
         self._fleet.await_starts(jobs, 3)
         victim = leading(self._fleet, self._schedulers)
@@ -132,7 +132,7 @@ class Blows:
         return victim
 
     def _succeed(self) -> None:
-        """Have more work there and another policy while nobody leads; wait for the heir."""
+        """Add jobs and another policy while no scheduler leads; wait for the new leader."""
         self._reign.edit()
         self._fleet.insert("nap", 30, 20, queue=LIMITED, priorities=PRIORITIES)
         leading(self._fleet, self._schedulers)
@@ -147,9 +147,9 @@ class Blows:
 
         return until(found, what="a start", seconds=20)
 
-    def _elsewhere(self, family: tuple[int, ...]) -> set[int]:
+    def _elsewhere(self, process_tree: tuple[int, ...]) -> set[int]:
         starts = (each for each in self._fleet.events() if each.event == "started")
-        return {each.job for each in starts if each.pid not in family}
+        return {each.job for each in starts if each.pid not in process_tree}
 
     def _worker(self, number: int) -> Program:
         return self._fleet.worker(f"worker-{number}", concurrency=12)
@@ -174,7 +174,7 @@ def test_no_limit_is_exceeded_while_workers_and_leaders_fail(
 
     some_fleet.wait_until_done(40)
 
-    assert some_fleet.verdict().clean, some_fleet.verdict()
+    assert some_fleet.violations().is_empty, some_fleet.violations()
     assert [] == reign.over()
     slowest = recovery_seconds(some_fleet, blows.deaths, dispatches=reign.dispatches())
     assert 0 < slowest <= RECOVERY_SECONDS
@@ -203,7 +203,7 @@ def test_no_limit_is_exceeded_whatever_fails(
     misfortunes.stop_all()
 
     print(report(own_fleet, misfortunes))  # noqa: T201 - a person wants to know
-    assert own_fleet.verdict().clean, own_fleet.verdict()
+    assert own_fleet.violations().is_empty, own_fleet.violations()
     assert [] == reign.over()
     deaths, ends = misfortunes.deaths, misfortunes.ends
     assert recovery_seconds(own_fleet, deaths, ends, reign.dispatches()) <= RECOVERY_SECONDS

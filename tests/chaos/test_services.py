@@ -6,8 +6,8 @@ from functools import partial
 from time import time
 from urllib.parse import urlsplit
 
-from fairlead.dev import processes
-from fairlead.dev.postgres import Server
+from fairlead_cli.dev import process_table
+from fairlead_cli.dev.postgres import Server
 from tests.chaos import records
 from tests.chaos.app import SESSIONS
 from tests.chaos.fleet import (
@@ -25,7 +25,7 @@ from tests.support.waiting import until
 TAKE_OVER_SECONDS = 4.0
 KINDS = {
     *(f"fairlead scheduler {name}" for name in ("lead", "loop", "sweeps")),
-    *(f"fairlead scheduler {name}" for name in ("surveys", "upkeep", "cron", "backlog")),
+    *(f"fairlead scheduler {name}" for name in ("scans", "retention", "cron", "backlog")),
     *(f"fairlead worker {name}" for name in ("one", "claims", "endings")),
     SESSIONS,
 }
@@ -49,7 +49,7 @@ def test_a_killed_leader_is_followed_within_four_seconds(
     until(lambda: fleet.first_start(late) < float("inf"), what="a dispatch", seconds=10)
     fleet.wait_until_done(20)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     assert fleet.first_start(late) - died_at <= TAKE_OVER_SECONDS
 
 
@@ -72,10 +72,10 @@ def test_a_frozen_leader_changes_nothing_when_it_thaws(
     until(lambda: fleet.first_start(late) < float("inf"), what="a dispatch", seconds=10)
     leader.thaw()
     more = fleet.insert("nap", 20, 100)
-    until(lambda: leader.said("scheduler.led"), what="the end of its term")
+    until(lambda: leader.said("leadership.ended"), what="the end of its term")
     fleet.wait_until_done(20)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     assert fleet.first_start(late) - frozen_at <= TAKE_OVER_SECONDS
     with fleet.connect() as db:
         epochs = records.epochs(db)
@@ -94,7 +94,7 @@ def test_a_plan_that_arrives_after_the_take_over_changes_nothing(some_fleet: Fle
         leading(fleet, [frozen])
         epoch = led(db)
         other = fleet.scheduler("other")
-        relay.hold(b"fairlead_scheduler: dispatch")
+        relay.hold(b"fairlead_scheduler.loop: dispatch")
         jobs = fleet.insert("nap", 20, 50)
         until(relay.holds.is_set, what="a plan on its way")
         frozen.freeze()
@@ -105,7 +105,7 @@ def test_a_plan_that_arrives_after_the_take_over_changes_nothing(some_fleet: Fle
         relay.let_go()
         until(lambda: b"INSERT 0 " in relay.answer, what="an answer to the plan")
         frozen.thaw()
-        until(lambda: frozen.said("scheduler.led"), what="the end of its term")
+        until(lambda: frozen.said("leadership.ended"), what="the end of its term")
 
         assert b"INSERT 0 0\0" in relay.answer
         assert [] == db.execute("SELECT job_id FROM fairlead.work_queue").fetchall()
@@ -113,7 +113,7 @@ def test_a_plan_that_arrives_after_the_take_over_changes_nothing(some_fleet: Fle
         db.execute("SELECT fairlead.resume('default')")
         fleet.worker()
         fleet.wait_until_done(20)
-        assert fleet.verdict().clean, fleet.verdict()
+        assert fleet.violations().is_empty, fleet.violations()
         epochs = records.epochs(db)
         assert all(each > epoch for job in jobs for each in epochs[job])
         assert frozen.process.poll() is None
@@ -140,7 +140,7 @@ def test_a_server_that_is_killed_under_load_loses_nothing(
 
     fleet.wait_until_done(30)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
 
 
 def test_a_server_that_freezes_costs_leases_and_no_job(
@@ -152,25 +152,28 @@ def test_a_server_that_freezes_costs_leases_and_no_job(
     worker = fleet.worker()
     jobs = fleet.insert("grind", 12_000, 2) + fleet.insert("nap", 12_000, 2)
     until(lambda: len(fleet.jobs_of(worker)) == 4, what="four starts")
-    family = worker.family()
+    process_tree = worker.process_tree()
 
     server = own_server.pid
     assert server is not None
-    backends = (server, *processes.children(server))
+    backends = (server, *process_table.children(server))
     send(signal.SIGSTOP, backends)
     frozen_at = time()
     try:
-        until(lambda: fleet.told(family) == {*jobs}, what="telling the handlers")
-        told_at = max(each.at for each in fleet.events() if each.event == "told")
-        until(lambda: not alive(family[1:]), what="the children's end")
+        until(
+            lambda: fleet.jobs_with("stop_requested", process_tree) == {*jobs},
+            what="the request to stop in each handler",
+        )
+        stopped_at = max(each.at for each in fleet.events() if each.event == "stop_requested")
+        until(lambda: not alive(process_tree[1:]), what="the children's end")
     finally:
         send(signal.SIGCONT, backends)
     with fleet.connect() as db:
         db.execute("UPDATE fairlead.jobs SET payload = '{\"ms\": 10}'")
     fleet.wait_until_done(20)
 
-    assert told_at - frozen_at < LEASE_SECONDS
-    assert fleet.verdict().clean, fleet.verdict()
+    assert stopped_at - frozen_at < LEASE_SECONDS
+    assert fleet.violations().is_empty, fleet.violations()
     assert worker.process.poll() is None
 
 
@@ -194,6 +197,6 @@ def test_terminated_connections_cost_no_job_an_attempt(
 
     fleet.wait_until_done(30)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     assert {"succeeded"} == {each.outcome for each in fleet.ended()}
     assert [] == fleet.errors("lost") + fleet.errors("crashed")

@@ -1,4 +1,4 @@
-"""How soon the lead goes over at the settings that are shipped, by the recorded take-overs."""
+"""How soon a standby takes over at the default settings, by the recorded take-overs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +19,7 @@ SHIPPED = {
 }
 _STANDS_BY = """
     SELECT count(*) = 2 AND (array_agg(query ORDER BY backend_start DESC))[1]
-        LIKE '%: take_over */%'
+        LIKE '%: acquire */%'
     FROM pg_stat_activity WHERE datname = current_database()
     AND application_name = 'fairlead scheduler lead'
 """
@@ -27,7 +27,7 @@ _STANDS_BY = """
 
 @pytest.fixture
 def shipped(database_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Yield a fleet whose leads last as long as everybody's do."""
+    """Yield a fleet whose leader's lease lasts as long as by default."""
     with fleet(database_url, tmp_path, SHIPPED) as made:
         made.record()
         yield made
@@ -38,8 +38,8 @@ def leads(some: Fleet, scheduler: Program) -> None:
     until(lambda: some.leader_pid() == scheduler.pid, what="a lead", seconds=60)
 
 
-def test_a_lead_goes_over_within_four_seconds_of_a_crash(shipped: Fleet) -> None:
-    """The lease lapses within three, and who stands by looks twice a second."""
+def test_a_standby_takes_over_within_four_seconds_of_a_crash(shipped: Fleet) -> None:
+    """The lease expires within three seconds, and a standby polls twice a second."""
     first = shipped.scheduler("first")
     leads(shipped, first)
     second = shipped.scheduler("second")

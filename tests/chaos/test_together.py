@@ -1,8 +1,8 @@
-"""A worker dies together with what would notice it; its jobs run again soon all the same."""
+"""A worker dies together with the process that detects it; its jobs still run again soon."""
 
 from time import time
 
-from fairlead.dev.postgres import Server
+from fairlead_cli.dev.postgres import Server
 from tests.chaos import records
 from tests.chaos.fleet import RECOVERY_SECONDS, Fleet, Program
 from tests.chaos.history import Resets
@@ -38,7 +38,7 @@ def test_a_worker_that_dies_with_the_leader_is_recovered_from(some_fleet: Fleet)
     pids, died_at = victim.kill(), time()
     fleet.wait_until_done(30)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     assert {"other"} == fleet.finishers(jobs)
     assert 0 < recovery_seconds(fleet, pids, died_at, died_at) <= RECOVERY_SECONDS
 
@@ -57,6 +57,6 @@ def test_a_worker_that_dies_with_the_server_is_recovered_from(
     back_at = time()
     fleet.wait_until_done(30)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     assert {"other"} == fleet.finishers(jobs)
     assert 0 < recovery_seconds(fleet, pids, died_at, back_at) <= RECOVERY_SECONDS

@@ -31,11 +31,11 @@ def begin_a_mixture(fleet: Fleet, chance: random.Random) -> None:
 
 
 def begin_on(fleet: Fleet, worker: Program) -> int:
-    """Insert jobs of a second, more than others have slots for; return who has begun one."""
+    """Insert jobs of a second, more than others have slots for; return a pid with one."""
     long = fleet.insert("nap", 1000, 16)
 
     def begun() -> list[int]:
-        starts = fleet.started(worker.family())
+        starts = fleet.started(worker.process_tree())
         return [each.pid for each in starts if each.job in long]
 
     return until(begun, what=f"a start in {worker.name}", seconds=20)[-1]
@@ -57,7 +57,7 @@ def test_workers_that_are_killed_lose_no_job(some_fleet: Fleet, chance: random.R
 
     fleet.wait_until_done(30)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     slowest = max(fleet.recovery_seconds(pids, at) for pids, at in deaths)
     assert 0 < slowest <= RECOVERY_SECONDS
 
@@ -78,7 +78,7 @@ def test_children_that_are_killed_are_cleaned_up_after_at_once(
 
     fleet.wait_until_done(40)
 
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     assert [] == fleet.errors("lost")
     crashes = fleet.errors("crashed")
     assert crashes
@@ -87,7 +87,7 @@ def test_children_that_are_killed_are_cleaned_up_after_at_once(
 
 
 @pytest.mark.parametrize("whole", [True, False], ids=["all of it", "its parent alone"])
-def test_a_worker_that_was_frozen_past_its_lease_is_told_and_changes_nothing(
+def test_a_worker_that_was_frozen_past_its_lease_stops_its_handlers_and_changes_nothing(
     some_fleet: Fleet, *, whole: bool
 ) -> None:
     """SIGSTOP past the lease, then SIGCONT: the jobs ran elsewhere, its own writes are void."""
@@ -101,17 +101,20 @@ def test_a_worker_that_was_frozen_past_its_lease_is_told_and_changes_nothing(
     workers.sort(key=lambda worker: len(fleet.jobs_of(worker)))
     other, frozen = workers
 
-    family, frozen_at = frozen.family(), time()
-    send(signal.SIGSTOP, family if whole else family[:1])
-    held = {each.job for each in fleet.started(family)}
+    process_tree, frozen_at = frozen.process_tree(), time()
+    send(signal.SIGSTOP, process_tree if whole else process_tree[:1])
+    held = {each.job for each in fleet.started(process_tree)}
     until(lambda: held <= fleet.jobs_of(other), what="the theft", seconds=15)
     frozen.thaw()
-    until(lambda: fleet.told(family) == held, what="telling the handlers")
+    until(
+        lambda: fleet.jobs_with("stop_requested", process_tree) == held,
+        what="the request to stop in each handler",
+    )
     fleet.wait_until_done(20)
 
     assert held
-    assert fleet.verdict().clean, fleet.verdict()
-    assert fleet.recovery_seconds(family, frozen_at) <= RECOVERY_SECONDS
+    assert fleet.violations().is_empty, fleet.violations()
+    assert fleet.recovery_seconds(process_tree, frozen_at) <= RECOVERY_SECONDS
     assert {other.name} == fleet.finishers(held)
 
 
@@ -124,7 +127,7 @@ def test_a_worker_that_is_stopped_releases_what_runs_longer_than_its_grace(
     worker = fleet.worker("stopped", more="--grace-seconds 1.5")
     long = fleet.insert("deaf", 4000, 2) + fleet.insert("nap", 4000, 2)
     short = fleet.insert("nap", 900, 2)
-    until(lambda: len(fleet.started(worker.family())) == 6, what="six starts")
+    until(lambda: len(fleet.started(worker.process_tree())) == 6, what="six starts")
 
     exit_code = worker.stop()
 
@@ -134,7 +137,7 @@ def test_a_worker_that_is_stopped_releases_what_runs_longer_than_its_grace(
     assert {(0, 0, 0)} == {*released.values()}
     fleet.worker("next")
     fleet.wait_until_done(20)
-    assert fleet.verdict().clean, fleet.verdict()
+    assert fleet.violations().is_empty, fleet.violations()
     assert {"stopped"} == fleet.finishers(short)
     assert {"next"} == fleet.finishers(long)
 
@@ -145,7 +148,7 @@ def test_a_second_signal_releases_at_once(some_fleet: Fleet) -> None:
     fleet.scheduler()
     worker = fleet.worker(more="--grace-seconds 60")
     jobs = fleet.insert("deaf", 30_000) + fleet.insert("nap", 30_000)
-    until(lambda: len(fleet.started(worker.family())) == 2, what="two starts")
+    until(lambda: len(fleet.started(worker.process_tree())) == 2, what="two starts")
 
     worker.process.send_signal(signal.SIGINT)
     until(lambda: worker.said("worker.draining"), what="draining")
@@ -164,8 +167,8 @@ def test_children_do_not_outlive_a_killed_parent(some_fleet: Fleet) -> None:
     fleet.scheduler()
     worker = fleet.worker()
     fleet.insert("hog", 0)
-    until(lambda: fleet.started(worker.family()), what="a start")
+    until(lambda: fleet.started(worker.process_tree()), what="a start")
 
-    family = worker.kill()
+    process_tree = worker.kill()
 
-    until(lambda: not alive(family), what="the children's end", seconds=3)
+    until(lambda: not alive(process_tree), what="the children's end", seconds=3)

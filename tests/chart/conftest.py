@@ -10,6 +10,6 @@ from tests.support.real_api import Api
 
 @pytest.fixture(scope="session")
 def api() -> Iterator[Api]:
-    """Run an API server; who wants it belongs into the group `api`, so that there is one."""
+    """Run an API server; tests that use it belong to the group `api`, so that one is shared."""
     with real_api.running() as started:
         yield started

@@ -1,4 +1,4 @@
-"""The autoscaler's objects: its rights are a list's, and what it writes is left alone."""
+"""The autoscaler's objects: its exact rights, and fields that an upgrade leaves alone."""
 
 from typing import cast
 
@@ -24,7 +24,7 @@ NAME = "shop-fairlead-autoscaler"
 POD = ("spec", "template", "spec")
 OFF: Object = {**GIVEN, "autoscaler": {"enabled": False}}
 STORED: Object = {**GIVEN, "policy": {"source": "database"}}
-NOBODY: Object = {**STORED, "autoscaler": {"enabled": False, "replicas": 0}}
+DISABLED: Object = {**STORED, "autoscaler": {"enabled": False, "replicas": 0}}
 
 
 def rights(values: Object) -> set[str]:
@@ -72,7 +72,7 @@ def test_the_role_has_these_rights_and_no_more() -> None:
 
 
 def test_quotas_and_other_autoscalers_are_read_where_that_is_asked_for() -> None:
-    """They are optional, and the program is told that it may."""
+    """They are optional, and a variable says that the program may read them."""
     given = environment(one(render(EVERYTHING), "Deployment", NAME))
 
     assert allowed(optional=True) == rights(EVERYTHING)
@@ -116,7 +116,7 @@ def test_no_pool_renders_replicas_while_the_autoscaler_is_enabled(values: Object
 
 
 def test_pools_have_their_replicas_while_it_is_not() -> None:
-    """The controller runs all the same, for the policy, and is told to scale nothing."""
+    """The controller still runs, to sync the policy, and a variable stops it from scaling."""
     objects = render(OFF)
 
     assert 2 == at(
@@ -127,7 +127,7 @@ def test_pools_have_their_replicas_while_it_is_not() -> None:
     assert allowed(optional=False) == rights(OFF)
 
 
-def test_it_is_told_every_name_so_that_it_need_not_list() -> None:
+def test_its_environment_has_every_name_so_that_it_need_not_list() -> None:
     """The names are those of the objects that the chart renders, and those of the Role."""
     objects = render({**GIVEN, "workerPools": {"big": {}, "gone": None}})
     given = environment(one(objects, "Deployment", NAME))
@@ -161,7 +161,7 @@ def test_what_is_written_in_the_cluster_is_rendered_empty() -> None:
 
 
 def test_a_policy_in_the_database_needs_no_configmap_and_no_right_to_any() -> None:
-    """`fairlead policy apply` has the say then."""
+    """`fairlead policy apply` sets it then."""
     objects = render(STORED)
 
     assert ["shop-fairlead-status"] == [
@@ -175,7 +175,7 @@ def test_a_policy_in_the_database_needs_no_configmap_and_no_right_to_any() -> No
 
 def test_with_nothing_to_do_it_is_left_out_with_its_rights() -> None:
     """No replicas, no pods to scale, no policy to keep: nothing of it is there."""
-    objects = render(NOBODY)
+    objects = render(DISABLED)
 
     assert [] == [
         str(each["kind"])

@@ -1,4 +1,4 @@
-"""What `helm test` runs in its pod: it sees pods' metrics, and a Lease that is renewed."""
+"""The script of `helm test`: it checks pods' metrics, and that the Lease is renewed."""
 
 import json
 import subprocess
@@ -55,7 +55,7 @@ def cluster() -> Iterator[Cluster]:
             self.wfile.write(text.encode())
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as it is called
-            """Say nothing."""
+            """Log nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         made.port = server.server_address[1]
@@ -67,7 +67,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str]:
-    """Run the script as the pod does; return its status and what it said."""
+    """Run the script as the pod does; return its exit status and output."""
     (folder / "token").write_text("secret\n")
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, f"--credentials={folder}", *arguments],
@@ -85,25 +85,25 @@ def asked(cluster: Cluster, *, wait: str = "0s") -> tuple[str, ...]:
     return f"--pods={here}", "--lease=work/shop", f"--api=http://{here}", f"--wait={wait}"
 
 
-def test_a_release_that_is_there_is_said_to_be(cluster: Cluster, tmp_path: Path) -> None:
+def test_a_complete_release_is_reported_as_complete(cluster: Cluster, tmp_path: Path) -> None:
     """Each finding is a line, and the Lease is read with the token that is mounted."""
     found = run(tmp_path, *asked(cluster))
 
-    assert (0, "1 pods show their metrics\npod-1 holds the Lease shop\n") == found
+    assert (0, "1 pods serve their metrics\npod-1 holds the Lease shop\n") == found
     assert {"Bearer secret"} == cluster.tokens
 
 
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ({"metrics": "else 1\n"}, "shows no fairlead_build_info"),
+        ({"metrics": "else 1\n"}, "serves no fairlead_build_info"),
         ({"metrics": ""}, "/metrics answers 404"),
-        ({"holder": ""}, "nobody holds the Lease shop"),
-        ({"step": 0}, "pod-1 holds the Lease shop and does not renew it"),
+        ({"holder": ""}, "no pod holds the Lease shop"),
+        ({"step": 0}, "pod-1 holds the Lease shop but does not renew it"),
     ],
     ids=str,
 )
-def test_what_is_missing_is_said_in_a_sentence(
+def test_what_is_missing_is_reported_in_a_sentence(
     cluster: Cluster, tmp_path: Path, broken: dict[str, str | int], said: str
 ) -> None:
     """The pod fails, and `helm test --logs` shows why."""
@@ -118,13 +118,13 @@ def test_what_is_missing_is_said_in_a_sentence(
     assert "Traceback" not in text
 
 
-def test_a_name_that_nobody_knows_is_waited_for_and_said(tmp_path: Path) -> None:
+def test_a_name_that_does_not_resolve_is_waited_for_and_reported(tmp_path: Path) -> None:
     """A Service without pods has no addresses."""
-    status, text = run(tmp_path, "--pods=nobody.invalid:80", "--wait=1s")
+    status, text = run(tmp_path, "--pods=missing.invalid:80", "--wait=1s")
 
     assert (1, True) == (
         status,
-        text.startswith("fairlead: no pod is known under nobody.invalid"),
+        text.startswith("fairlead: no pod has the name missing.invalid"),
     )
 
 

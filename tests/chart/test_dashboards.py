@@ -1,4 +1,4 @@
-"""The dashboards as the chart installs them: where Grafana looks, and as they were made."""
+"""The dashboards as the chart installs them: where Grafana's sidecar finds them, unchanged."""
 
 import json
 from typing import cast

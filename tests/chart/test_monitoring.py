@@ -9,7 +9,7 @@ import yaml
 
 from docs.generate import alerts
 from docs.generate.alerts import Choice
-from fairlead_worker import series
+from fairlead_worker.metrics import series
 from tests.support.chart import (
     CHART,
     EVERYTHING,
@@ -66,7 +66,7 @@ def test_a_monitor_may_wait_for_a_cluster_that_knows_it(
 
 @needs_helm
 def test_the_alerts_are_installed_with_what_the_values_choose() -> None:
-    """Which, their labels, where runbooks are; the rest is tests/alerts' to judge."""
+    """Which, their labels, where runbooks are; tests/alerts checks the rest."""
     chosen: Object = {
         "enabled": True,
         "disabled": ["FairleadManyLeaders"],
@@ -112,7 +112,7 @@ def test_the_chart_renders_the_rules_that_others_get_from_python(
 
 @needs_helm
 def test_objectives_are_the_values_where_the_policy_has_none() -> None:
-    """As it says nothing of pools whose number of pods is fixed; else it goes before them."""
+    """Pools with a fixed number of pods have none in the policy; elsewhere the policy wins."""
     pools: Object = {
         "quick": {"queues": ["a"], "autoscale": {"objective": "500ms"}},
         "slow": {"queues": ["b"], "autoscale": {"objective": "1.5h"}},

@@ -1,4 +1,4 @@
-"""What a person reads after the install is so, and its commands are for their release."""
+"""The notes after the install are true, and their commands are for this release."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def notes(values: Object) -> str:
     return said
 
 
-def test_helm_is_told_its_own_namespace_and_kubectl_that_of_the_objects() -> None:
+def test_helm_gets_its_own_namespace_and_kubectl_that_of_the_objects() -> None:
     """They are two where the values name another; helm's logs are looked for in its own."""
     same = notes(TRIAL)
     other = notes({**TRIAL, "namespaceOverride": "else"})
@@ -32,11 +32,11 @@ def test_helm_is_told_its_own_namespace_and_kubectl_that_of_the_objects() -> Non
 
 
 @pytest.mark.parametrize(("source", "said"), [("configmap", False), ("database", True)])
-def test_a_policy_that_is_stored_has_first_to_say_how_many_pods(
+def test_the_notes_say_that_a_pool_waits_for_a_stored_policy_with_autoscale(
     source: str, *, said: bool
 ) -> None:
     """Until then a pool stays at the one pod that it began with."""
     found = notes({**GIVEN, "policy": {"source": source}})
 
-    assert said == ("once a policy with `autoscale` for it is stored" in found)
-    assert said != ("as its work needs, and one to begin with" in found)
+    assert said == ("once `fairlead policy apply` has stored a policy" in found)
+    assert said != ("Each pool begins with one pod, and the autoscaler" in found)

@@ -1,4 +1,4 @@
-"""What the chart makes: objects that Kubernetes takes, pods that may do as little as can be."""
+"""The chart's objects: Kubernetes accepts them, and pods have the least rights."""
 
 from importlib import import_module
 from typing import cast
@@ -111,7 +111,9 @@ def test_every_pod_passes_the_level_restricted(values: Object) -> None:
 
 
 @each_values
-def test_no_pod_can_write_to_its_image_and_one_may_speak_to_the_cluster(values: Object) -> None:
+def test_no_pod_can_write_to_its_image_and_only_the_autoscaler_has_a_token(
+    values: Object,
+) -> None:
     """The root is read-only, and the autoscaler's pods alone have a token."""
     objects = render(values)
     specs = dict(pod_specs(objects))

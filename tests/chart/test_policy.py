@@ -1,12 +1,12 @@
-"""The policy that values make is one that the product reads, and says what the values say."""
+"""The policy made from values is accepted by the product, and means what the values mean."""
 
 from typing import cast
 
 import pytest
 
-from fairlead.policy.doubts import doubts
 from fairlead.policy.models import Policy
-from fairlead.policy.reading import parse
+from fairlead.policy.parser import parse
+from fairlead.policy.warnings import find_warnings
 from tests.support.chart import (
     EVERYTHING,
     GIVEN,
@@ -37,10 +37,10 @@ def pools(policy: Policy) -> dict[str, tuple[str, ...]]:
 @pytest.mark.parametrize("values", [GIVEN, EVERYTHING, PRODUCTION])
 def test_the_product_reads_what_the_values_make(values: Object) -> None:
     """Nothing is refused, and nothing in it is without effect."""
-    assert () == doubts(parse(document(values)))
+    assert () == find_warnings(parse(document(values)))
 
 
-def test_a_release_without_a_word_on_pools_has_one_for_every_queue() -> None:
+def test_a_release_without_pools_in_its_values_has_one_for_every_queue() -> None:
     """It waits at most half a minute, with one to ten pods."""
     (pool,) = parse(document(GIVEN)).pools
 
@@ -56,7 +56,7 @@ def test_a_release_without_a_word_on_pools_has_one_for_every_queue() -> None:
 
 
 def test_a_pool_is_asked_before_the_one_that_takes_the_rest() -> None:
-    """Names go first, then patterns, then `*`; without a word a pool serves its own name."""
+    """Names go first, then patterns, then `*`; without queues a pool serves its own name."""
     made = parse(
         document(
             {
@@ -77,7 +77,7 @@ def test_a_pool_is_asked_before_the_one_that_takes_the_rest() -> None:
 
 
 def test_what_a_pod_runs_and_connects_follows_from_its_processes() -> None:
-    """Both hold until a worker has said what it has; given values win."""
+    """Both apply until a worker has reported its own; given values win."""
     sizes = {"concurrency": 7, "processes": 4, "longestTimeoutSeconds": 90}
     made = parse(
         document(
@@ -101,8 +101,8 @@ def test_what_a_pod_runs_and_connects_follows_from_its_processes() -> None:
     assert 90 == a.timeout_max.total_seconds()
 
 
-def test_a_document_of_values_is_laid_over_the_pools() -> None:
-    """What it says beside pools is kept; pools of its own take the place of all."""
+def test_a_document_in_the_values_is_merged_over_the_pools() -> None:
+    """Its other fields are kept; its own pools replace all of them."""
     rest: Object = {"fairness": {"refresh": "2s"}}
     own: Object = {**rest, "pools": [{"name": "default", "queues": ["only"]}]}
 
@@ -166,7 +166,7 @@ def test_an_entry_of_the_document_has_the_rest_from_its_worker_pool() -> None:
 
 
 def test_without_the_autoscaler_no_pool_has_pods_to_ask_for() -> None:
-    """The scheduler then need not say what they need either."""
+    """The scheduler then need not report their demand either."""
     (pool,) = parse(document({**GIVEN, "autoscaler": {"enabled": False}})).pools
 
     assert pool.autoscale is None

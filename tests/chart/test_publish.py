@@ -1,4 +1,4 @@
-"""Publishing prints what it would do, and the chart that it makes says where it comes from."""
+"""Publishing prints its steps, and the published chart names its sources."""
 
 import os
 import re
@@ -20,7 +20,7 @@ ARGUMENTS = (
 
 
 def run(folder: Path, *arguments: str, programs: Path | None = None) -> tuple[int, str]:
-    """Run the command; return its status and what it said."""
+    """Run the command; return its exit status and output."""
     done = subprocess.run(
         [
             sys.executable,
@@ -51,7 +51,7 @@ def programs(tmp_path: Path) -> Path:
     return folder
 
 
-def test_without_a_word_to_do_it_nothing_is_run(tmp_path: Path, programs: Path) -> None:
+def test_without_the_flag_nothing_is_run(tmp_path: Path, programs: Path) -> None:
     """Every step is printed: image, signature, package, push, signature, provenance."""
     status, said = run(tmp_path, programs=programs)
 
@@ -89,7 +89,7 @@ def test_a_step_that_fails_is_the_last(tmp_path: Path, programs: Path) -> None:
     assert not (tmp_path / "called").exists()
 
 
-def test_the_published_chart_says_where_it_comes_from(tmp_path: Path) -> None:
+def test_the_published_chart_names_its_sources(tmp_path: Path) -> None:
     """Home, sources, icon, links, key and the image's digest, which the tree cannot know."""
     run(tmp_path)
     folder = tmp_path / "chart/fairlead"

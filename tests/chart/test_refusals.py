@@ -86,7 +86,7 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
         ),
         (
             {**TRIAL, "database": {"tls": {"existingSecret": "ca"}}},
-            "the trial database has no certificate: leave database.tls.existingSecret out",
+            "the trial database has no certificate: remove database.tls.existingSecret",
         ),
         ({**TRIAL, "migrations": {"mode": "hook"}}, "migrations.mode=hook runs before"),
         (
@@ -120,11 +120,11 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
         ),
         (
             {**GIVEN, "policy": STORED},
-            "policy.document is not read with policy.source=database",
+            "policy.document has no effect with policy.source=database",
         ),
         (
             {**GIVEN, "workerPools": POOLS},
-            "workerPools has 21 pools, and a policy at most 20",
+            "workerPools has 21 pools, but a policy may have at most 20",
         ),
         (
             {**GIVEN, "workerPools": {"a": {"autoscale": {"min": 11}}}},
@@ -132,7 +132,7 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
         ),
         (
             {**GIVEN, "policy": {"document": NO_DEPLOYMENT}},
-            "b has autoscale and no Deployment: add workerPools.b",
+            "b has autoscale but no Deployment: add workerPools.b",
         ),
         (
             {
@@ -152,7 +152,7 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
         ),
         (
             {**GIVEN, "workerPools": {"a": {"graceSeconds": 60}}},
-            "workerPools.a.graceSeconds (60) is under the longest budget of an attempt (3600",
+            "workerPools.a.graceSeconds (60) is shorter than the longest time of an attempt",
         ),
         (
             {
@@ -160,7 +160,7 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
                 "scheduler": {"settings": {"timeoutMaxSeconds": 100}},
                 "workerPools": {"a": {"graceSeconds": 60}},
             },
-            "under the longest budget of an attempt (100 s)",
+            "shorter than the longest time of an attempt (100 s)",
         ),
     ],
     ids=str,
@@ -168,12 +168,12 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
 def test_values_that_do_not_go_together_are_refused_in_one_sentence(
     values: Object, said: str
 ) -> None:
-    """What a schema cannot see is said by the chart, with the fields and what to do."""
+    """The chart refuses what a schema cannot check, and names the fields and the fix."""
     assert said in refused(values)
 
 
 def test_a_budget_beyond_the_grace_is_taken_where_jobs_may_be_cut_short() -> None:
-    """Who says `cutShort` has said it, whichever field the budget stands in."""
+    """With `cutShort` it is accepted, whichever field sets the budget."""
     pool: Object = {"longestTimeoutSeconds": 300, "cutShort": True}
     said: Object = {"policy": {"document": LONGER}, "workerPools": {"default": pool}}
 

@@ -12,10 +12,10 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.dev.account import account, reachable
-from fairlead.dev.binaries import binaries
-from fairlead.dev.ports import free_port
-from fairlead.migrate import migrate
+from fairlead.db.migrate import migrate
+from fairlead_cli.dev.account import account, reachable
+from fairlead_cli.dev.binaries import binaries
+from fairlead_cli.dev.ports import free_port
 from tests.support.chart import CHART
 from tests.support.databases import fast_folder
 from tests.support.waiting import until

@@ -112,9 +112,9 @@ class Release:
         self, method: str, path: str, body: Object, content_type: str = "application/json"
     ) -> int:
         """Write something as the account of the autoscaler; return the status."""
-        who = ACCOUNT.format(self.namespace)
+        account = ACCOUNT.format(self.namespace)
         return self.api.ask(
-            method, self.path(path), body, content_type=content_type, account=who
+            method, self.path(path), body, content_type=content_type, account=account
         )[0]
 
     def scale(self, replicas: int) -> int:
@@ -178,7 +178,7 @@ def test_a_pool_that_was_adopted_keeps_its_pods_when_the_autoscaler_comes(
 ) -> None:
     """Adopting applies the number that is there, so that it is ours when helm lets it go.
 
-    Helm 3 asks nobody whose a field is, and takes away what it renders no longer.
+    Helm 3 ignores who owns a field, and removes what it renders no longer.
     """
     release.upgrade({**OFF, "workerPools": {"default": {"replicas": 6}}})
     assert 6 == release.replicas()
@@ -189,10 +189,10 @@ def test_a_pool_that_was_adopted_keeps_its_pods_when_the_autoscaler_comes(
     assert (1 if helm_3() else 6) == release.replicas()
 
 
-def test_who_switches_the_autoscaler_off_takes_the_number_of_pods_from_it(
+def test_switching_the_autoscaler_off_takes_the_number_of_pods_from_it(
     release: Release,
 ) -> None:
-    """Helm 4 wants to be told so, in an upgrade and in a rollback; Helm 3 asks nobody."""
+    """Helm 4 needs a flag for it, in an upgrade and in a rollback; Helm 3 does not."""
     off: Object = {**OFF, "workerPools": {"default": {"replicas": 6}}}
     release.upgrade(off)
     steps: tuple[Callable[..., None], ...] = (
@@ -223,8 +223,8 @@ def test_the_autoscalers_account_may_do_what_its_work_takes_and_no_more(
 
     assert 200 == release.scale(3)
     pods = release.path("api/v1/pods")
-    who = ACCOUNT.format(release.namespace)
-    assert 200 == release.api.ask("GET", pods, account=who)[0]
+    account = ACCOUNT.format(release.namespace)
+    assert 200 == release.api.ask("GET", pods, account=account)[0]
     assert {403} == {
         release.as_autoscaler("PATCH", POOL, {"metadata": {}}, MERGE),
         release.as_autoscaler("PATCH", POLICY, {"data": {}}, MERGE),
@@ -233,9 +233,9 @@ def test_the_autoscalers_account_may_do_what_its_work_takes_and_no_more(
         ),
         release.as_autoscaler("POST", "api/v1/pods", {}),
         release.as_autoscaler("POST", "api/v1/configmaps", {}),
-        release.api.ask("GET", release.path("api/v1/secrets"), account=who)[0],
-        release.api.ask("GET", release.path("api/v1/configmaps"), account=who)[0],
-        release.api.ask("GET", "/api/v1/pods", account=who)[0],
+        release.api.ask("GET", release.path("api/v1/secrets"), account=account)[0],
+        release.api.ask("GET", release.path("api/v1/configmaps"), account=account)[0],
+        release.api.ask("GET", "/api/v1/pods", account=account)[0],
     }
 
 

@@ -40,7 +40,7 @@ def scheduler(**values: Json) -> Object:
     return one(render({**GIVEN, **values}), "Deployment", "shop-fairlead-scheduler")
 
 
-def test_a_pools_values_are_laid_over_the_defaults() -> None:
+def test_a_pools_values_are_merged_over_the_defaults() -> None:
     """Maps are merged, lists replaced; 0 and false count, and null takes a pool away."""
     objects = render(
         {
@@ -228,8 +228,8 @@ def test_certificates_are_given_to_libpq() -> None:
     assert "/run/fairlead/tls" in {str(each["mountPath"]) for each in mounts}
 
 
-def test_a_pod_waits_for_the_authority_that_it_is_to_check_by() -> None:
-    """Started without, a URL that says `sslmode=require` would be talked to unchecked."""
+def test_a_pod_waits_for_the_certificate_of_its_authority() -> None:
+    """Without it, a connection with `sslmode=require` would not check the server."""
     volumes = {
         name: at(volume, "secret", "optional")
         for name, pod in pod_specs(
@@ -243,7 +243,7 @@ def test_a_pod_waits_for_the_authority_that_it_is_to_check_by() -> None:
     assert {None} == set(volumes.values())
 
 
-def test_without_an_authority_libpq_and_the_url_have_the_say() -> None:
+def test_without_an_authority_libpq_and_the_url_decide() -> None:
     """No variable asks for encryption that a server on the same network may not have."""
     assert [] == [name for name in environment(scheduler()) if name.startswith("PGSSL")]
 
@@ -293,7 +293,7 @@ def test_an_image_is_found_by_registry_tag_or_digest(values: Object, address: st
 
 
 def test_a_pool_may_have_an_image_of_its_own() -> None:
-    """What the pool does not say is the chart's."""
+    """Fields that the pool leaves out are the chart's."""
     made = pool(image={"repository": "shop", "pullPolicy": "Always"})
 
     container = at(made, *POD, "containers", 0)
@@ -336,8 +336,8 @@ def test_what_the_chart_does_not_know_can_be_added() -> None:
     assert one(objects, "Secret", "y")
 
 
-def test_a_health_probe_never_asks_for_the_database() -> None:
-    """Living is that the process answers; ready is looked at each second."""
+def test_a_health_probe_never_queries_the_database() -> None:
+    """Live means that the process answers; readiness is probed each second."""
     container = at(pool(), *POD, "containers", 0)
 
     assert "/livez" == at(container, "livenessProbe", "httpGet", "path")
@@ -360,7 +360,7 @@ def test_the_trial_database_is_marked_and_its_urls_lead_to_it() -> None:
     assert at(pod, "annotations", "checksum/config")
 
 
-def test_passwords_are_by_chance_where_none_is_given() -> None:
+def test_passwords_are_random_where_none_is_given() -> None:
     """Each login of the trial database has one of its own."""
     objects = render({"trialDatabase": {"enabled": True}})
     secret = cast("dict[str, str]", of(objects, "Secret")[0]["stringData"])

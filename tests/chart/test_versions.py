@@ -44,7 +44,7 @@ def test_every_version_that_the_chart_is_for_gets_the_same_objects() -> None:
 
 
 def test_an_older_version_is_refused() -> None:
-    """Helm says which it has to be."""
+    """Helm names the versions that it accepts."""
     with pytest.raises(Refused) as caught:
         text(GIVEN, "--kube-version=1.28.9")
 

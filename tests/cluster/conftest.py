@@ -14,12 +14,12 @@ from psycopg.rows import TupleRow
 from tests.support import cluster, nodes
 from tests.support.chart import Object
 from tests.support.cluster import NAMED, Release
-from tests.support.sightings import Record, recorded
+from tests.support.object_changes import Record, recorded
 
 _DATABASE_POD = f"{NAMED}-trial-database-0"
 _LISTENS = re.compile(r"127\.0\.0\.1:(\d+)")
 
-# `brief` cuts short what runs for longer than two seconds after its pod was told to go.
+# `brief` ends what runs for longer than two seconds after its pod began to terminate.
 VALUES: Object = {
     **cluster.values(
         {
@@ -60,7 +60,7 @@ def pytest_runtest_makereport(
     report = yield
     release = getattr(item, "funcargs", {}).get("release")
     if report.failed and isinstance(release, Release):
-        report.sections.append(("the release", release.told()))
+        report.sections.append(("the release", release.summary()))
     return report
 
 
@@ -142,7 +142,7 @@ def _listening(release: Release, *words: str) -> Generator[int]:
 
 @pytest.fixture
 def figures(record_property: Callable[[str, object], None]) -> Iterator[dict[str, float]]:
-    """Yield a place for measured seconds, which are told at the end of the run."""
+    """Yield a dict for measured seconds, which the end of the run prints."""
     found: dict[str, float] = {}
     yield found
     for name, seconds in found.items():
@@ -150,7 +150,7 @@ def figures(record_property: Callable[[str, object], None]) -> Iterator[dict[str
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Tell what was measured, in whichever process."""
+    """Print what every process has measured."""
     measured = [
         (name, seconds)
         for reports in terminalreporter.stats.values()

@@ -14,8 +14,6 @@ import yaml
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.demo.observe import prometheus
-from fairlead.demo.observe.prometheus import PrometheusError
 from tests.cluster.conftest import VALUES as TRIAL
 from tests.cluster.conftest import autoscale_of
 from tests.support import cluster, jobs, nodes, recovery
@@ -23,8 +21,10 @@ from tests.support.alerting import CALM_SECONDS, alone, await_calm, await_fired
 from tests.support.asking import Asking
 from tests.support.chart import Object, at
 from tests.support.cluster import NAMED, Release
+from tests.support.object_changes import Record
+from tests.support.observed import prometheus
+from tests.support.observed.prometheus import PrometheusError
 from tests.support.scraping import Called, scraped
-from tests.support.sightings import Record
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -74,7 +74,7 @@ def installed(release: Release) -> None:
 
 @pytest.fixture
 def fleet(release: Release, record: Record, tmp_path: Path) -> Iterator[Asking]:
-    """Yield who asks the release's Prometheus, once all is calm."""
+    """Yield a client of the release's Prometheus, once no alert fires."""
     with scraped(release, record, tmp_path) as asking:
         await_calm(asking)
         yield asking
@@ -87,7 +87,7 @@ def operator_url(release: Release) -> str:
 
 
 def called(release: Release, known: dict[str, str], folder: Path) -> Called:
-    """Return somebody whom an alert has called that has these labels."""
+    """Return the responder to an alert with these labels."""
     folder = folder / "called"
     folder.mkdir()
     return Called(release, known, url=operator_url(release), folder=folder)
@@ -101,7 +101,7 @@ def set_floor(release: Release, pods: int) -> None:
     release.edit_policy(yaml.safe_dump(policy))
 
 
-def test_pods_that_find_no_node_are_told_of(
+def test_pods_that_find_no_node_raise_an_alert(
     release: Release, fleet: Asking, figures: dict[str, float], tmp_path: Path
 ) -> None:
     """A pool whose pods may not share a node is to have more of them than there are nodes."""
@@ -122,14 +122,14 @@ def test_pods_that_find_no_node_are_told_of(
     assert "apart" in explained
 
 
-def test_a_pod_that_was_taken_at_work_is_told_of(
+def test_a_busy_pod_that_was_deleted_raises_an_alert(
     release: Release,
     db: Connection[TupleRow],
     fleet: Asking,
     figures: dict[str, float],
     tmp_path: Path,
 ) -> None:
-    """Somebody deletes a pod at work after one has emptied itself, and before it is deleted.
+    """An operator deletes a busy pod after another one is empty, and before that is deleted.
 
     What deletes the empty one stands still for that long, and finds as many pods as are asked
     for when it goes on.

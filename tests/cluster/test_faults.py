@@ -16,7 +16,7 @@ import pytest
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from fairlead.dev.postgres import Server
+from fairlead_cli.dev.postgres import Server
 from tests.support import cluster, jobs, nodes, recovery
 from tests.support.chart import Object, at
 from tests.support.cluster import AUTOSCALER, NAMED, POOL, Release
@@ -28,7 +28,7 @@ from tests.support.leaders import (
     kill,
     processes,
 )
-from tests.support.sightings import Record, is_going, is_ready, uid
+from tests.support.object_changes import Record, is_ready, is_terminating, uid
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -139,7 +139,7 @@ def restarts(pod: Object) -> int:
     return cast("int", at(pod, "status", "containerStatuses", 0, "restartCount"))
 
 
-def test_a_wrong_secret_is_waited_out_and_what_is_waited_for_is_said(
+def test_a_wrong_secret_is_waited_out_and_the_log_says_what_is_awaited(
     release: Release, outside: Server
 ) -> None:
     """A wrong database secret gives a waiting pod that says so, and that recovers."""
@@ -174,7 +174,7 @@ def test_a_leader_that_is_killed_is_followed_within_13_seconds(
     figures["leader killed: to another one"] = monotonic() - killed
     assert figures["leader killed: to another one"] <= TAKEOVER_SECONDS
     assert 24 == load.await_end().succeeded
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 @on_this_node
@@ -197,7 +197,7 @@ def test_a_leader_that_is_frozen_is_followed_and_writes_nothing_when_it_goes_on(
     )
     assert follower == release.leader()
     assert 24 == load.await_end().succeeded
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 @on_this_node
@@ -222,7 +222,7 @@ def test_a_frozen_api_server_takes_no_pod_away(
     ended = load.await_end(seconds=120 + FAULT_SECONDS)
     assert (64, 1) == (ended.succeeded, ended.attempts)
     assert {} == load.cut_short()
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 def test_a_stopped_database_takes_no_pod_away_and_no_job(
@@ -242,7 +242,9 @@ def test_a_stopped_database_takes_no_pod_away_and_no_job(
             what="the length of the outage",
             seconds=FAULT_SECONDS + 5,
         )
-        assert working <= {uid(each) for each in release.pods("worker") if not is_going(each)}
+        assert working <= {
+            uid(each) for each in release.pods("worker") if not is_terminating(each)
+        }
     finally:
         outside.start()
     answers = monotonic()
@@ -259,7 +261,7 @@ def test_a_stopped_database_takes_no_pod_away_and_no_job(
         if now < former and stopped < when < answers
     ]
     assert [] == lowered
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 def test_a_pod_that_is_deleted_by_force_loses_no_job(
@@ -276,14 +278,14 @@ def test_a_pod_that_is_deleted_by_force_loses_no_job(
     until(load.cut_short, what="the end of what ran in the pod", seconds=60)
     figures["pod deleted by force: to the end of its attempts"] = monotonic() - deleted
     assert 6 == load.await_end().succeeded
-    assert [] == [each for each in record.taken_while_ready() if each != pod]
+    assert [] == [each for each in record.terminated_while_ready() if each != pod]
 
 
 @on_this_node
 def test_a_frozen_kubelet_has_no_busy_pod_taken(
     release: Release, db: Connection[TupleRow], record: Record, figures: dict[str, float]
 ) -> None:
-    """While the kubelet hangs nobody reports drained, and so nobody is taken away."""
+    """While the kubelet hangs no pod reports that it has drained, so none is removed."""
     with recovery.undisturbed():
         await_empty(release)
         busy = jobs.inserted(db, 4, seconds=FAULT_SECONDS + 20)
@@ -295,10 +297,10 @@ def test_a_frozen_kubelet_has_no_busy_pod_taken(
             assert 4 == busy.running()
             working = busy.pods()
             here = {uid(each) for each in release.pods("worker")}
-            told = record.told_to_go()
+            terminated = record.before_termination()
             assert working <= here
-            assert set() == working & {each.uid for each in told}
-            assert set() == here & {each.uid for each in told if is_ready(each.object)}
+            assert set() == working & {each.uid for each in terminated}
+            assert set() == here & {each.uid for each in terminated if is_ready(each.object)}
             asked = release.replicas()
         goes_on = monotonic()
         until(lambda: release.replicas() < asked, what="fewer pods", seconds=120)
@@ -308,7 +310,7 @@ def test_a_frozen_kubelet_has_no_busy_pod_taken(
         ended = each.await_end()
         assert (len(each.ids), 1) == (ended.succeeded, ended.attempts)
         assert {} == each.cut_short()
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 def test_a_second_writer_is_reported_and_not_fought(
@@ -329,7 +331,7 @@ def test_a_second_writer_is_reported_and_not_fought(
     assert 80 == jobs.inserted(db, 80, seconds=3).await_end().succeeded
     counts = [count for when, count in record.scales() if when > begun]
     assert [3] == counts[counts.index(3) :]
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 BUSIEST = """

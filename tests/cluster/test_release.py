@@ -16,7 +16,7 @@ from tests.cluster.conftest import VALUES, autoscale_of
 from tests.support import cluster, jobs
 from tests.support.chart import Json, Object, at
 from tests.support.cluster import AUTOSCALER, NAMED, POOL, RELEASE, Release
-from tests.support.sightings import Record, is_going, is_ready, uid
+from tests.support.object_changes import Record, is_ready, is_terminating, uid
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -31,7 +31,7 @@ EDITED_MAX = 5
 """Pods of the pool once the policy was edited; the values say 6."""
 
 WRITES_AS = "fairlead-autoscaler"
-"""The autoscaler's name among those who own fields."""
+"""The autoscaler's name as a field manager."""
 
 INSERT = """
     INSERT INTO fairlead.jobs (kind, tenant) SELECT 'hello', 'psql' FROM generate_series(1, 20)
@@ -74,7 +74,7 @@ def test_what_psql_inserts_runs(release: Release, db: Connection[TupleRow]) -> N
 
 
 def test_helm_test_passes(release: Release) -> None:
-    """`helm test` enqueues a job, asks for metrics, and sees who holds the Lease."""
+    """`helm test` enqueues a job, reads metrics, and checks the holder of the Lease."""
     said = release.helm("test", RELEASE, "--logs")
 
     assert "Succeeded" in said
@@ -153,8 +153,8 @@ def test_without_load_drained_pods_go_until_none_is_left(
 
     at_zero(release)
 
-    assert record.went()
-    assert [] == record.taken_while_ready()
+    assert record.served_before_termination()
+    assert [] == record.terminated_while_ready()
     assert (5, 1) == (long.ended().succeeded, long.ended().attempts)
     assert 0 == record.scales()[-1][1]
     assert [] == db.execute(CUT_SHORT).fetchall()
@@ -203,7 +203,7 @@ def test_scale_in_cuts_no_job_short(
         ended = each.await_end()
         assert (len(each.ids), 1) == (ended.succeeded, ended.attempts)
         assert {} == each.cut_short()
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 def test_a_new_image_by_an_upgrade_cuts_no_job_short(
@@ -217,8 +217,10 @@ def test_a_new_image_by_an_upgrade_cuts_no_job_short(
     release.upgrade({**VALUES, "image": cluster.image(cluster.NEXT_IMAGE)})
 
     until(
-        lambda: {uid(each) for each in pool_pods(release) if is_going(each)} & long.pods(),
-        what="a pod that was told to go and runs a job to its end",
+        lambda: (
+            {uid(each) for each in pool_pods(release) if is_terminating(each)} & long.pods()
+        ),
+        what="a terminating pod that runs a job to its end",
         seconds=cluster.JOB_SECONDS,
     )
     release.await_rollout(f"{NAMED}-scheduler", AUTOSCALER, POOL)
@@ -253,7 +255,7 @@ def test_uninstall_leaves_what_its_notes_say(release: Release, before: set[str])
 
     release.helm("uninstall", RELEASE, "--wait", "--timeout=100s")
 
-    assert "What `helm uninstall` leaves: nothing;" in notes
+    assert "`helm uninstall` leaves nothing:" in notes
     assert f"delete pod {NAMED}-test" in notes
     until(
         lambda: before | {f"pod/{NAMED}-test"} == objects(release),
@@ -314,7 +316,7 @@ def edited_max(release: Release, db: Connection[TupleRow]) -> Json:
 
 
 def scaled_by(release: Release) -> set[str]:
-    """Return who wrote how many pods the pool is to have, as the API server noted it."""
+    """Return the field manager of the pool's `replicas`, as the API server recorded it."""
     shown = release.got("deployment", POOL, "--show-managed-fields")
     fields = cast("list[Object]", at(shown, "metadata", "managedFields"))
     return {

@@ -22,7 +22,7 @@ from tests.support import cluster, jobs, nodes
 from tests.support.chart import Object, at
 from tests.support.cluster import NAMED, Release
 from tests.support.leaders import TAKEOVER_SECONDS, await_holder, await_leader, kill, processes
-from tests.support.sightings import Record, is_going, is_ready
+from tests.support.object_changes import Record, is_ready, is_terminating
 from tests.support.waiting import until
 
 if why := cluster.missing():
@@ -127,7 +127,7 @@ def test_from_zero_the_slowest_of_many_pods_is_asked_for_within_a_second(
         figures[f"from zero, p{100 * of:.0f}: commit to the job's start"] = share(started, of)
     assert share(asked, 0.99) <= 1.0
     assert share(started, 0.9) <= start + 2.0
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 def test_the_slowest_of_many_live_policies_is_in_force_within_two_seconds(
@@ -229,13 +229,13 @@ def test_twenty_leaders_in_a_row_are_followed_and_two_never_write(
     figures["leader frozen, longest of ten: to another one"] = max(freezes)
     assert max(crashes + freezes) <= TAKEOVER_SECONDS
     assert {(8, 1)} == {((end := each.await_end()).succeeded, end.attempts) for each in loads}
-    assert [] == record.taken_while_ready()
+    assert [] == record.terminated_while_ready()
 
 
 def test_ten_leaders_that_are_asked_to_go_hand_over_within_three_seconds(
     release: Release, figures: dict[str, float]
 ) -> None:
-    """A leader that ends in order gives the Lease away, and nobody waits until it lapses."""
+    """A leader that ends in order releases the Lease, so that none waits until it expires."""
     seconds: list[float] = []
     for _ in range(HANDOVERS):
         await_standby(release)
@@ -254,13 +254,13 @@ def await_standby(release: Release) -> None:
 
     def ready() -> int:
         pods = release.pods("autoscaler")
-        return len([each for each in pods if is_ready(each) and not is_going(each)])
+        return len([each for each in pods if is_ready(each) and not is_terminating(each)])
 
     until(lambda: ready() == 2, what="an autoscaler that stands by", seconds=90)
 
 
 def frozen_leader(release: Release) -> float:
-    """Freeze the leader until another one leads; return for how long nobody did.
+    """Freeze the leader until another one leads; return for how long none did.
 
     It writes nothing when it goes on.
     """

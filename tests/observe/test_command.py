@@ -1,4 +1,4 @@
-"""`make observe`: it says where to look, and one Ctrl-C, or its time, ends all of it."""
+"""`make observe`: it prints addresses, and one Ctrl-C, or its time limit, ends all of it."""
 
 import os
 import re
@@ -12,10 +12,10 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
-from fairlead.demo.observe import prometheus
-from fairlead.demo.observe.prometheus import PrometheusError
-from fairlead.dev import processes
+from fairlead_cli.dev import process_table
 from tests.support import tree
+from tests.support.observed import prometheus
+from tests.support.observed.prometheus import PrometheusError
 from tests.support.waiting import until
 
 pytestmark = [
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.xdist_group("observe"),
 ]
 
-_PATIENCE_SECONDS = 200.0
+_TIMEOUT_SECONDS = 200.0
 """For whatever is awaited, on a machine that has much else to do: only a failure takes it."""
 _RULE = """
 groups: [{name: own, rules: [{alert: Watched, expr: "sum(up) > 0"}]}]
@@ -42,7 +42,7 @@ def observing(folder: Path, *words: str, **variables: str) -> Generator[subproce
     """Run the program behind `make observe`, with a rule of the test's own."""
     rules = folder / "rules.yaml"
     rules.write_text(_RULE)
-    program = [sys.executable, "-m", "fairlead.demo.observe", "--rules", str(rules)]
+    program = [sys.executable, "-m", "tests.support.observed", "--rules", str(rules)]
     with subprocess.Popen(
         [*program, *words],
         cwd=tree.ROOT,
@@ -69,7 +69,7 @@ def needs_prometheus() -> None:
 
 
 def lines_until(running: subprocess.Popen[str], last: str) -> list[str]:
-    """Return what it says up to the line that begins so."""
+    """Return its output up to the line that begins so."""
     assert running.stdout is not None
     said: list[str] = []
     for line in running.stdout:
@@ -81,7 +81,7 @@ def lines_until(running: subprocess.Popen[str], last: str) -> list[str]:
 
 def descendants(pid: int) -> set[int]:
     """Return every living process that stems from this one."""
-    living = processes.living().values()
+    living = process_table.living().values()
     found = [pid]
     for parent in found:
         found += [each.pid for each in living if each.parent == parent]
@@ -106,31 +106,31 @@ def silent(urls: Sequence[str]) -> list[str]:
 
 
 @pytest.mark.usefixtures("needs_prometheus")
-def test_it_says_where_to_look_and_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
+def test_it_prints_addresses_and_ctrl_c_ends_all_of_it(tmp_path: Path) -> None:
     """Each address that it prints answers; afterwards no process of it is left."""
     with observing(tmp_path) as running:
         said = lines_until(running, "Ctrl-C stops everything.")
         urls = re.findall(r"http://127\.0\.0\.1:\d+/\S+", "\n".join(said))
         assert 5 <= len(urls), said
-        until(lambda: [] == silent(urls), what="every page", seconds=_PATIENCE_SECONDS)
+        until(lambda: [] == silent(urls), what="every page", seconds=_TIMEOUT_SECONDS)
         family = descendants(running.pid)
-        names = {processes.living()[pid].name for pid in family}
+        names = {process_table.living()[pid].name for pid in family}
         assert {"prometheus", "postgres"} <= names
 
         press_ctrl_c(running)
-        rest, errors = running.communicate(timeout=_PATIENCE_SECONDS)
+        rest, errors = running.communicate(timeout=_TIMEOUT_SECONDS)
 
     assert (0, "stopped", "") == (running.returncode, rest.splitlines()[-1], errors)
-    assert set() == family & processes.living().keys()
+    assert set() == family & process_table.living().keys()
 
 
 @pytest.mark.usefixtures("needs_prometheus")
 def test_ctrl_c_while_it_starts_and_again_and_again_leaves_nothing(tmp_path: Path) -> None:
-    """Whoever presses it until the prompt is back finds no process, and no folder."""
+    """Pressing it until the prompt is back leaves no process, and no folder."""
     with observing(tmp_path) as running:
         lines_until(running, "starting PostgreSQL")
         family = until(
-            lambda: descendants(running.pid), what="its process", seconds=_PATIENCE_SECONDS
+            lambda: descendants(running.pid), what="its process", seconds=_TIMEOUT_SECONDS
         )
         while running.poll() is None:
             press_ctrl_c(running)
@@ -140,8 +140,8 @@ def test_ctrl_c_while_it_starts_and_again_and_again_leaves_nothing(tmp_path: Pat
         said, errors = running.communicate()
 
     assert ("stopped", "") == (said.splitlines()[-1], errors)
-    assert running.returncode in {0, -signal.SIGINT}  # after the last line it heeds no more
-    assert set() == family & processes.living().keys()
+    assert running.returncode in {0, -signal.SIGINT}  # after the last line it ignores signals
+    assert set() == family & process_table.living().keys()
     (folder,) = {
         Path(line.split()[1]).parent for line in said.splitlines() if "/fleet.log" in line
     }
@@ -152,7 +152,7 @@ def test_ctrl_c_while_it_starts_and_again_and_again_leaves_nothing(tmp_path: Pat
 def test_it_ends_by_itself_after_its_time(tmp_path: Path) -> None:
     """And says that without Grafana the dashboards are to be imported."""
     with observing(tmp_path, "--seconds", "1", PATH=without("grafana")) as running:
-        said, errors = running.communicate(timeout=_PATIENCE_SECONDS)
+        said, errors = running.communicate(timeout=_TIMEOUT_SECONDS)
 
     assert (0, "") == (running.returncode, errors)
     assert "It ends after 1 s." in said
@@ -173,10 +173,10 @@ def test_grafana_is_started_where_its_program_is(tmp_path: Path) -> None:
         until(
             lambda: said.exists() and "dashboards" in said.read_text(),
             what="its start",
-            seconds=_PATIENCE_SECONDS,
+            seconds=_TIMEOUT_SECONDS,
         )
         running.send_signal(signal.SIGINT)
-        running.wait(_PATIENCE_SECONDS)
+        running.wait(_TIMEOUT_SECONDS)
 
     assert any(re.match(r"Grafana +http://127\.0\.0\.1:\d+/dashboards", line) for line in lines)
     assert {"fairlead.yaml"} == set(re.findall(r"^fairlead\S+", said.read_text(), re.MULTILINE))
@@ -186,7 +186,7 @@ def test_grafana_is_started_where_its_program_is(tmp_path: Path) -> None:
 def test_without_prometheus_it_says_how_to_get_it(tmp_path: Path) -> None:
     """One sentence, and exit code 2, before anything starts."""
     with observing(tmp_path, PATH="/nowhere") as running:
-        said, errors = running.communicate(timeout=_PATIENCE_SECONDS)
+        said, errors = running.communicate(timeout=_TIMEOUT_SECONDS)
 
     assert (2, "") == (running.returncode, said)
     assert errors.startswith(
@@ -208,7 +208,7 @@ def test_a_wrong_argument_is_one_sentence(
 ) -> None:
     """With exit code 2."""
     with observing(tmp_path, *words) as running:
-        _, errors = running.communicate(timeout=_PATIENCE_SECONDS)
+        _, errors = running.communicate(timeout=_TIMEOUT_SECONDS)
 
     assert 2 == running.returncode
     assert errors.startswith(f"fairlead: {says}")

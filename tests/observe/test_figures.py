@@ -1,4 +1,4 @@
-"""What figures of the dashboards say of series that are given: promtool works them out."""
+"""The values of the dashboards' figures for given series: promtool computes them."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -31,7 +31,7 @@ def figure(board: str, panel: str) -> str:
 
 
 def says(expr: str, at: Mapping[str, float | None], series: Mapping[str, str]) -> Rule:
-    """Return a group that expects values at some times; None: it says nothing."""
+    """Return a group that expects values at some times; None: no value."""
     return {
         "name": expr,
         "interval": "1m",
@@ -156,7 +156,7 @@ def test_an_attempt_that_fails_first_is_counted(tmp_path: Path) -> None:
 
 
 def test_the_wait_that_brought_a_pod_is_late_without_the_rules_too(tmp_path: Path) -> None:
-    """It is among the first that the pod's worker tells of."""
+    """It is among the first that the pod's worker reports."""
     series = {
         f'fairlead_job_wait_seconds_bucket{{{_OF_JOBS}, le="30.0"}}': "_x10 1x40",
         f"fairlead_job_wait_seconds_count{{{_OF_JOBS}}}": "_x10 4x40",
@@ -227,7 +227,7 @@ def test_what_is_late_goes_by_the_objective_of_the_policy(
     allowed = float(objective or "30")
     groups = [
         says(
-            figure("overview", "Oldest wait of its objective"),
+            figure("overview", "Oldest wait / objective"),
             {"40m": round(6 / allowed, 3)},
             {**series, _OLDEST: "6x60"},
         ),
@@ -250,7 +250,7 @@ def test_without_the_rules_what_is_late_goes_by_the_bucket_that_is_chosen(
     series = waits("2")
     groups = [
         says(
-            figure("overview", "Oldest wait of its objective"),
+            figure("overview", "Oldest wait / objective"),
             {"40m": 0.2},
             {**series, _OLDEST: "6x60"},
         ),

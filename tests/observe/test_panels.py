@@ -10,11 +10,11 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from docs.generate.dashboards import promql
-from fairlead.demo.observe import tide
 from fairlead.policy import PolicyRefused
 from tests.support import dashboards, tree
 from tests.support.asking import Series
 from tests.support.dashboards import Query
+from tests.support.observed import schedule
 from tests.support.observing import Watched, watching
 from tests.support.waiting import until
 
@@ -26,7 +26,7 @@ pytestmark = [
 
 RULES = tree.ROOT / "docs/reference/alerts.yaml"
 _SHADOW = "shadow: {version: 1, every: 10s}\n"
-_PATIENCE_SECONDS = 400.0
+_TIMEOUT_SECONDS = 400.0
 """For whatever is awaited, on a machine that has much else to do: only a failure takes it.
 
 The load comes and goes in two minutes and a half, and a leader counts dead jobs once a minute.
@@ -49,11 +49,11 @@ Answers = Mapping[tuple[str, str, str], bool]
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Watched]:
-    """Yield a fleet to which has happened what its dashboards tell of."""
+    """Yield a fleet in which everything has happened that its dashboards show."""
     rules = [RULES] if RULES.exists() else []
     reports = {"FAIRLEAD_REPORT_SECONDS": "1"}
     with watching(rules=rules, workers=(1, 2), environment=reports) as running:
-        running.apply_policy(tide.policy(1, 2) + _SHADOW)
+        running.apply_policy(schedule.policy(1, 2) + _SHADOW)
         with pytest.raises(PolicyRefused):
             running.apply_policy("queues: nonsense")
         await_shadow(running)
@@ -64,7 +64,7 @@ def fleet() -> Iterator[Watched]:
         expect(running, "sum(fairlead_jobs_rescued_total) > 0")
         running.thaw(frozen)
         db.execute("ALTER TABLE fairlead.schedules RENAME TO schedules_gone")
-        expect(running, "sum(fairlead_scheduler_chore_failures_total) > 0")
+        expect(running, "sum(fairlead_scheduler_task_failures_total) > 0")
         db.execute("ALTER TABLE fairlead.schedules_gone RENAME TO schedules")
         running.server.restart()
         running.leader()
@@ -78,7 +78,7 @@ def fleet() -> Iterator[Watched]:
 
 def expect(fleet: Watched, expr: str) -> None:
     """Wait until a query answers."""
-    fleet.wait_for(expr, seconds=_PATIENCE_SECONDS)
+    fleet.wait_for(expr, seconds=_TIMEOUT_SECONDS)
 
 
 def await_shadow(fleet: Watched) -> None:
@@ -91,7 +91,7 @@ def await_shadow(fleet: Watched) -> None:
         fleet.lift()
         return bool(fleet.query("fairlead_policy_shadow_moved_share"))
 
-    until(simulated, what="a simulation of the shadow", seconds=_PATIENCE_SECONDS)
+    until(simulated, what="a simulation of the shadow", seconds=_TIMEOUT_SECONDS)
 
 
 def freeze_at_work(fleet: Watched, db: Connection[TupleRow]) -> str:
@@ -108,7 +108,7 @@ def freeze_at_work(fleet: Watched, db: Connection[TupleRow]) -> str:
         fleet.thaw(name)  # it has ended them meanwhile
         return None
 
-    return until(frozen, what="a worker that holds jobs", seconds=_PATIENCE_SECONDS)
+    return until(frozen, what="a worker that holds jobs", seconds=_TIMEOUT_SECONDS)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def answers(fleet: Watched) -> Answers:
         return not waiting
 
     with suppress(AssertionError):  # the tests say which are silent
-        until(settled, what="data for every query", seconds=_PATIENCE_SECONDS)
+        until(settled, what="data for every query", seconds=_TIMEOUT_SECONDS)
     return found
 
 
@@ -143,7 +143,7 @@ def values(fleet: Watched, path: Path) -> dict[str, str]:
     """Return a value for each variable of a dashboard, as this fleet has them."""
 
     def of_label(selector: str, label: str) -> str:
-        found = fleet.wait_for(f"group by ({label}) ({selector})", _PATIENCE_SECONDS)
+        found = fleet.wait_for(f"group by ({label}) ({selector})", _TIMEOUT_SECONDS)
         return max(each.labels.get(label, "") for each in found)
 
     return dashboards.variables(path, of_label)
@@ -157,7 +157,7 @@ def asked(query: Query) -> tuple[str, ...]:
 
 
 def has_data(series: list[Series]) -> bool:
-    """Tell whether there is a point to draw: what is not a number is none."""
+    """Return whether there is a point to draw: what is not a number is none."""
     return any(not math.isnan(value) for each in series for _, value in each.points)
 
 
@@ -177,7 +177,7 @@ def test_every_query_of_a_dashboard_returns_data(path: Path, answers: Answers) -
 
 @pytest.mark.parametrize("path", dashboards.PATHS, ids=lambda path: path.stem)
 def test_every_annotation_of_a_dashboard_is_a_query(path: Path, fleet: Watched) -> None:
-    """Prometheus takes it; what it tells of may not have happened."""
+    """Prometheus accepts it; what it measures may not have happened."""
     chosen = values(fleet, path)
 
     for expr in dashboards.annotations(path):
@@ -191,7 +191,7 @@ def test_no_rule_fails_beside_a_fleet_at_work(fleet: Watched) -> None:
 
 def test_an_edit_of_the_objective_moves_what_rules_call_late(fleet: Watched) -> None:
     """Without another rule file: many wait for longer than the one, none than the other."""
-    usual = tide.policy(1, 2) + _SHADOW
+    usual = schedule.policy(1, 2) + _SHADOW
     late = "sum(fairlead:starts_late:rate5m)"
     for objective, said in (("100ms", f"{late} > 0"), ("30m", f"{late} == 0")):
         fleet.apply_policy(usual.replace("objective: 2s", f"objective: {objective}"))
@@ -219,7 +219,7 @@ def test_a_zero_in_the_place_of_nothing_is_no_data(fleet: Watched) -> None:
 
 
 def test_the_series_of_a_query_are_those_with_labels_chosen() -> None:
-    """Of each all that is said of it."""
+    """Each selector is returned whole."""
     expr = 'count(max by (a) (x{a=~"$a", b="1"}) > 0 unless on (a) increase(y{c="}"}[5m]) > 0)'
 
     assert ('x{a=~"$a", b="1"}', 'y{c="}"}') == dashboards.selectors(expr)

@@ -1,4 +1,4 @@
-"""Whatever is seen: never lower on a stale word, never beyond a cap, no write twice."""
+"""Invariants: no scale-down on a stale report, no raise beyond a cap, no repeated write."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,24 +7,24 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairlead.policy.autoscale import Autoscale
-from fairlead_autoscaler import fleet
-from fairlead_autoscaler.decide import WINDOW_STARTS, decide
-from fairlead_autoscaler.decision import Decision, State
-from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
-from fairlead_autoscaler.stabilization import Point
-from fairlead_autoscaler.wanted import Situation, wanted
+from fairlead_autoscaler.decision import fleet
+from fairlead_autoscaler.decision.decide import WINDOW_STARTS, decide
+from fairlead_autoscaler.decision.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
+from fairlead_autoscaler.decision.result import Decision, State
+from fairlead_autoscaler.decision.slot_demand import DemandInputs, term_slots
+from fairlead_autoscaler.decision.stabilization import NeedPoint
 from tests.support.autoscaling import NOW, SLOTS, Cluster, demand, look, pool, seconds
 
 PODS_MAX = 4
 LOADED = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
-"""How long drawing takes says something of the machine's load, and nothing of the decision."""
+"""Drawing examples is slow on a loaded machine; that says nothing of the decision."""
 _AMOUNTS = st.one_of(st.just(0.0), st.floats(0, 2000))
 _AGES = st.integers(0, 14)
 
 
 @st.composite
 def demands(draw: st.DrawFn, *, oldest: int = 14) -> Demand:
-    """Draw what a pool needs, as said so many seconds ago at most."""
+    """Draw a pool's demand, reported at most this many seconds ago."""
     work = draw(_AMOUNTS)
     due = sorted(draw(st.tuples(_AMOUNTS, _AMOUNTS, _AMOUNTS, _AMOUNTS)))
     row = demand(
@@ -40,7 +40,7 @@ def demands(draw: st.DrawFn, *, oldest: int = 14) -> Demand:
 
 @st.composite
 def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
-    """Draw any look at a pool, however odd."""
+    """Draw any observation of a pool, however odd."""
     uids = [f"pod-{place}" for place in range(draw(st.integers(0, PODS_MAX)))]
     pods = tuple(
         Pod(
@@ -96,6 +96,8 @@ def deployments(draw: st.DrawFn) -> Deployment:
     """Draw a Deployment, at rest or in the middle of a rollout."""
     pods, replicas = draw(st.integers(0, PODS_MAX)), draw(st.integers(0, PODS_MAX))
     return Deployment(
+        name="release-worker-default",
+        uid="uid-release-worker-default",
         replicas=replicas,
         # One version of it has one number of replicas.
         version=f"{draw(st.integers(1, 3))}-{replicas}",
@@ -109,7 +111,7 @@ def deployments(draw: st.DrawFn) -> Deployment:
 
 @st.composite
 def pools(draw: st.DrawFn) -> Autoscale:
-    """Draw what may be said of a pool."""
+    """Draw a pool's configuration."""
     most = draw(st.integers(1, 20))
     given: dict[str, object] = {
         "min": draw(st.integers(0, most)),
@@ -129,7 +131,7 @@ def pools(draw: st.DrawFn) -> Autoscale:
 
 @st.composite
 def stories(draw: st.DrawFn) -> tuple[State, Inputs, Autoscale]:
-    """Draw a state that some looks have led to, the next look, and a pool."""
+    """Draw a state that some observations have led to, the next observation, and a pool."""
     config, state = draw(pools()), State()
     for tick in range(draw(st.integers(0, 2)), 0, -1):
         inputs = draw(looks())
@@ -138,7 +140,7 @@ def stories(draw: st.DrawFn) -> tuple[State, Inputs, Autoscale]:
 
 
 def lowers(inputs: Inputs, decision: Decision) -> bool:
-    """Tell whether a decision takes capacity away, now or in a moment."""
+    """Return whether a decision reduces capacity, now or in a moment."""
     marked = {each.uid for each in fleet.of(inputs).members if each.is_marked(inputs.now)}
     marked |= decision.state.drains.leaving
     fewer = decision.scale is not None and decision.scale < inputs.deployment.replicas
@@ -155,7 +157,7 @@ def cap(config: Autoscale) -> int:
 def test_the_same_look_twice_makes_one_write(
     story: tuple[State, Inputs, Autoscale],
 ) -> None:
-    """What was asked for is not asked for again, and the same pods are marked."""
+    """A set replica count is not set again, and the same pods stay marked."""
     state, inputs, config = story
     first = decide(state, inputs, config)
     again = decide(first.state, inputs, config)
@@ -185,7 +187,7 @@ def test_a_stale_word_lowers_nothing(
 def test_nothing_is_lowered_while_a_rollout_runs(
     story: tuple[State, Inputs, Autoscale],
 ) -> None:
-    """The Deployment would take from both of its ReplicaSets, whoever was chosen."""
+    """The Deployment would remove pods of both ReplicaSets, whichever pods were chosen."""
     state, inputs, config = story
     deployment = replace(inputs.deployment, updated_replicas=0, status_replicas=1)
 
@@ -217,7 +219,7 @@ def test_replicas_are_lowered_by_the_empty_pods_and_what_never_started(
     inputs: Inputs, config: Autoscale
 ) -> None:
     """So that no pod with a worker goes that has not said it is empty."""
-    state = State(points=(Point(NOW - seconds(3600), 0),))
+    state = State(recent_needs=(NeedPoint(NOW - seconds(3600), 0),))
     decision = decide(state, inputs, config)
     replicas = inputs.deployment.replicas
     if decision.scale is None or decision.scale >= replicas:
@@ -235,7 +237,7 @@ def test_replicas_are_lowered_by_the_empty_pods_and_what_never_started(
 def test_what_is_left_of_replicas_has_room_for_every_pod_at_work(
     story: tuple[State, Inputs, Autoscale],
 ) -> None:
-    """Whatever was written before, and whoever wrote it: only empty pods go."""
+    """Only empty pods are removed, whatever was written before."""
     state, inputs, config = story
     decision = decide(state, inputs, config)
     replicas = inputs.deployment.replicas
@@ -301,9 +303,9 @@ def test_a_slot_that_does_not_come_free_never_asks_for_fewer(
 ) -> None:
     """All else being equal; when none does, what waits has slots beside all of them."""
     found = [
-        wanted(
+        term_slots(
             demand(work=work, waited=waited),
-            Situation(
+            DemandInputs(
                 now=NOW,
                 arrival_rate=rate,
                 due_jobs=0.0,
@@ -341,5 +343,5 @@ def test_no_pod_is_told_to_go_within_the_window_after_a_raise(
         if now - raised_at < seconds(window):
             assert set(decision.drain) <= before
         if decision.scale is not None and decision.replicas > len(before):
-            raised = decision.state.raises and decision.state.raises[-1].at == now
+            raised = decision.state.scale_ups and decision.state.scale_ups[-1].at == now
             raised_at = now if raised else raised_at

@@ -1,4 +1,4 @@
-"""What schedules promise in every zone, around every change of the clocks."""
+"""What schedules guarantee in every time zone, around every change of the clocks."""
 
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo, available_timezones
@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, available_timezones
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from fairlead_scheduler.cron import parse
+from fairlead_scheduler.cron.expression import parse
 
 ZONES = sorted(
     name for name in available_timezones() if not name.startswith(("posix", "right"))
@@ -52,7 +52,7 @@ def between(expression: str, zone: str, after: datetime, until: datetime) -> lis
 def test_a_local_time_fires_once_on_every_day(
     zone: str, somewhen: datetime, hour: int, minute: int
 ) -> None:
-    """A fixed local time fires once on every day that its clock shows, when it gets there."""
+    """A fixed local time fires once on every day on which the local clock shows it."""
     info = ZoneInfo(zone)
     start = change_near(somewhen, info)
     walls = [
@@ -118,7 +118,7 @@ def test_fires_ascend_and_do_not_depend_on_where_the_search_starts(
 
 @given(expressions(), instants)
 def test_in_utc_a_fire_is_a_time_that_matches(expression: str, start: datetime) -> None:
-    """Where the clocks never change both kinds of schedule are the same."""
+    """Where the clocks never change, both kinds of schedule fire alike."""
     fired = between(expression, "UTC", start, start + DAY)
     elsewhere = between(expression, "Etc/GMT+5", start + 5 * HOUR, start + 5 * HOUR + DAY)
 

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.demand import Count, Most, Needed
-from fairlead_scheduler.rates import Rate
-from fairlead_scheduler.terms import Terms
+from fairlead_scheduler.demand.count import CountResult, DemandCount, PoolMaximum
+from fairlead_scheduler.policy.compiled import Terms
+from fairlead_scheduler.policy.gcra import Rate
 from tests.support.fair_bench import Bench
 from tests.support.tables import table
 
@@ -20,16 +20,16 @@ TERMS = st.builds(
         ),
         max_size=1,
     ).map(tuple),
-    held_by=st.sampled_from([None, None, None, "rules[0]"]),
+    blocking_rule=st.sampled_from([None, None, None, "rules[0]"]),
 )
 NAMES = st.sampled_from([("q", None), ("q", "a"), ("q", "b"), ("r", None), ("r", "a")])
 LANES = ("q/a", "q/b", "r/a", "r/c")
 
 
-def counted(bench: Bench, most: Most, *, step_us: int = 1 << 30) -> Needed:
+def counted(bench: Bench, most: PoolMaximum, *, step_us: int = 1 << 30) -> CountResult:
     """Count a pool in steps of about this length."""
-    count = Count(bench.order.ledgers, most, now_us=bench.now_us, begun_us=0)
-    while (needed := count.go_on(step_us)) is None:
+    count = DemandCount(bench.order.ledgers, most, now_us=bench.now_us, begun_us=0)
+    while (needed := count.step(step_us)) is None:
         pass
     return needed
 
@@ -58,14 +58,14 @@ def test_a_pool_never_needs_more_than_the_policy_and_its_maximum_allow(
     planned = bench.plan(slots, slots=slots)
     running = [job.id for job in planned[:claims]]
     bench.order.claimed(running, bench.now_us)
-    size = Most(most, horizon * SECOND_US)
+    size = PoolMaximum(most, horizon * SECOND_US)
 
     needed = counted(bench, size)
 
     assert min(len(running), most) <= needed.slots_useful <= needed.slots_allowed <= most
     assert needed.slots_useful <= len(jobs)
     assert needed.jobs <= len(jobs) - len(running)
-    assert (needed.work_us > 0) == needed.anything == (needed.oldest_us is not None)
+    assert (needed.work_us > 0) == needed.has_work == (needed.oldest_us is not None)
     longest_us = max((cost_ms * 1000 for _, cost_ms in jobs), default=0)
     assert needed.work_us <= needed.jobs * longest_us
     assert needed == counted(bench, size, step_us=1)
@@ -84,6 +84,6 @@ def test_limits_bound_what_could_be_useful(limit: int, counts: list[int], most: 
         bench.add(f"{queue}/{tenant}", *[100] * count)
     bench.plan(0, slots=0)
 
-    needed = counted(bench, Most(most, 30 * SECOND_US))
+    needed = counted(bench, PoolMaximum(most, 30 * SECOND_US))
 
     assert min(most, sum(min(limit, count) for count in counts)) == needed.slots_useful

@@ -1,4 +1,4 @@
-"""Never two who write: whatever is lost, late, frozen, killed or slow, on any clocks."""
+"""Never two writers, with lost or late messages and frozen, killed or slow processes."""
 
 from random import Random
 
@@ -16,59 +16,59 @@ TAKE_OVER_SECONDS_MAX = 12.2
 
 
 class Elections(RuleBasedStateMachine):
-    """Candidates come, go, freeze and are cut off; the world checks after each event."""
+    """Candidates start, stop, freeze and disconnect; the world is checked after each event."""
 
     @initialize(seed=st.integers(0, 2**32), rates=st.lists(RATES, min_size=2, max_size=3))
     def begin(self, seed: int, rates: list[float]) -> None:
-        """Begin with some candidates, each with its own clock."""
+        """Start some candidates, each with its own clock."""
         self.world = World(random=Random(seed))
         for rate in rates:
             self.world.join(rate=rate)
 
     @rule(seconds=SECONDS)
     def time_goes_by(self, seconds: float) -> None:
-        """Let everything happen that happens meanwhile."""
+        """Process everything that happens meanwhile."""
         self.world.advance(seconds)
 
     @rule(lost=SHARES, unanswered=SHARES, late=st.sampled_from([0.0, 2.0, 15.0]))
     def the_network_changes(self, lost: float, unanswered: float, late: float) -> None:
-        """Let requests get lost, answers get lost, and requests arrive late."""
+        """Lose requests, lose answers, and delay requests."""
         self.world.lost, self.world.unanswered = lost, unanswered
         self.world.late_seconds = late
 
     @rule(seconds=SECONDS)
     def the_server_is_down(self, seconds: float) -> None:
-        """Let the server carry nothing out."""
+        """Make the server unavailable."""
         self.world.down_until = self.world.now + seconds
 
     @rule(place=st.integers(0, 2), seconds=SECONDS)
     def one_freezes(self, place: int, seconds: float) -> None:
-        """Stop a process for a while; the leader as soon as any other."""
+        """Stop a process for a while, the leader or another one."""
         if self.world.candidates:
             self.world.candidates[place % len(self.world.candidates)].freeze(seconds)
 
     @rule(rate=RATES)
     def the_leader_dies(self, rate: float) -> None:
-        """Kill whoever leads; another process takes its place."""
+        """Kill the leader; another process takes its place."""
         if leader := self.world.leader():
             leader.kill()
             self.world.join(rate=rate)
 
     @rule(rate=RATES)
     def the_leader_leaves(self, rate: float) -> None:
-        """Let whoever leads stop in order; another process takes its place."""
+        """Stop the leader in order; another process takes its place."""
         if leader := self.world.leader():
             leader.leave()
             self.world.join(rate=rate)
 
     @invariant()
     def one_writes(self) -> None:
-        """At most one trusts the Lease."""
+        """At most one process trusts the Lease."""
         if hasattr(self, "world"):
             self.world.check()
 
     def teardown(self) -> None:
-        """However it went, somebody leads soon after all faults are over."""
+        """Some process leads soon after all faults are over."""
         if not hasattr(self, "world"):
             return
         world = self.world
@@ -85,7 +85,7 @@ TestElections = Elections.TestCase
 
 
 def taken_over(world: World, fault: str) -> float:
-    """Let whoever leads fall, and return how long it took until another one led."""
+    """Remove the leader, and return how long it took until another one led."""
     world.advance_until(lambda: world.leader() is not None, seconds=60)
     world.advance(world.random.uniform(20, 25))
     leader = world.leader()

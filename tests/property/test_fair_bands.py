@@ -6,7 +6,7 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.terms import Bands, Table, Terms
+from fairlead_scheduler.policy.compiled import Bands, CompiledPolicy, Terms
 from tests.support.fleet import Fleet, Job, Key
 from tests.support.loads import Load, arrive, bound, happen, watch
 from tests.support.tables import table
@@ -45,7 +45,7 @@ depths = st.sampled_from((0, 4, 20))
 events = st.lists(st.sampled_from(("", "return", "recall", "fail over", "sweep")), max_size=20)
 
 
-def banded(terms: dict[Owner, Terms] | None = None, bands: Bands = BANDS) -> Table:
+def banded(terms: dict[Owner, Terms] | None = None, bands: Bands = BANDS) -> CompiledPolicy:
     """Return a table with bands by rank."""
     return replace(table(terms or {}), bands=bands)
 
@@ -65,9 +65,9 @@ def test_limits_hold_over_all_bands_and_no_slot_is_idle_beside_work(
     terms: dict[Owner, Terms],
     happens: list[str],
 ) -> None:
-    """Whatever comes between: crashes, recalls, a new leader.
+    """With crashes, recalls and new leaders in between.
 
-    One that has offered a job that had ended finds out, and offers others a look later.
+    A leader that has offered a finished job finds that out, and offers others a tick later.
     """
     fleet = Fleet(slots=slots, depth=depth, table=banded(terms))
     wrong: list[str] = []
@@ -98,7 +98,7 @@ def test_limits_hold_over_all_bands_and_no_slot_is_idle_beside_work(
 def test_a_claim_takes_the_highest_band_that_has_work(
     given_loads: list[Load], slots: int, depth: int
 ) -> None:
-    """Strict: nobody runs from a band while one above it has a job that waited for a look."""
+    """Strict: no job runs from a band while a band above has a job that waited for a tick."""
     forever = replace(BANDS, waits_us=(0, 1 << 60, 1 << 60))
     fleet = Fleet(slots=slots, depth=depth, table=banded(bands=forever))
     wrong: list[tuple[int, int]] = []
@@ -129,7 +129,7 @@ def test_a_claim_takes_the_highest_band_that_has_work(
 def test_no_band_starves(
     slots: int, depth: int, cost_us: int, floods: int, rank: int, dispatched: int
 ) -> None:
-    """Whoever trickles in a low band waits for its bands' waits and some jobs at most."""
+    """A tenant with few jobs in a low band waits at most for the bands' waits and some jobs."""
     fleet = Fleet(slots=slots, depth=depth, table=banded())
     begin_us = 100 * MS if dispatched else 0
     for flood in range(floods):

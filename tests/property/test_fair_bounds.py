@@ -6,9 +6,9 @@ from itertools import combinations
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.rates import Rate
-from fairlead_scheduler.terms import Terms
-from fairlead_scheduler.values import FairSettings, ShortSettings
+from fairlead_scheduler.policy.compiled import Terms
+from fairlead_scheduler.policy.gcra import Rate
+from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
 from tests.support.fleet import Fleet, Job, Key
 from tests.support.loads import Load, arrive, bound, flood, happen, watch
 from tests.support.tables import table
@@ -16,7 +16,7 @@ from tests.support.tables import table
 MS = 1000
 SECOND = 1_000_000
 Owner = tuple[str, str | None]
-"""Whose terms: a tenant's, or with None a queue's."""
+"""The owner of limits: a tenant or, with None, a queue."""
 Policy = dict[Owner, Terms]
 
 QUEUES, TENANTS = ("q", "r"), ("a", "b", "c")
@@ -63,14 +63,14 @@ loads = st.lists(
 
 
 class Watch:
-    """What was dispatched when, beside the terms in force."""
+    """The dispatches, and the policy in force."""
 
     def __init__(self, fleet: Fleet, policy: Policy) -> None:
         self.fleet = fleet
         self.policy = policy
         self.over: list[str] = []
         self._gone: dict[tuple[Owner, Rate], tuple[int, int]] = {}
-        """How many went, and the largest of at_us * limit - place * per_us of any of them."""
+        """Dispatches so far, and the largest at_us * limit - place * per_us of any of them."""
         fleet.observe = self.look
 
     def apply(self, policy: Policy) -> None:
@@ -81,7 +81,7 @@ class Watch:
         self.fleet.order.apply(table(policy), self.fleet.now_us)
 
     def look(self) -> None:
-        """Check what the last plan has dispatched."""
+        """Check the dispatches of the last plan."""
         plan, fleet = self.fleet.plans[-1], self.fleet
         owners = [
             owner
@@ -100,18 +100,18 @@ class Watch:
                     self.over.append(f"{owner} is over {rate}")
 
     def eligible(self) -> bool:
-        """Tell whether a job waits that every limit and every rate would let go."""
+        """Return whether a job waits that every limit and every rate allows."""
         return any(map(self.may_go, self.fleet.pending.values()))
 
     def may_go(self, job: Job) -> bool:
-        """Tell whether every limit and every rate would let a job go."""
+        """Return whether every limit and every rate allows a job."""
         lane = job.lane
         if lane in self.fleet.paused:
             return False
         return self.has_room(lane) and self.has_room((lane[0], None))
 
     def has_room(self, owner: Owner) -> bool:
-        """Tell whether a lane or queue may have one job more."""
+        """Return whether a lane or queue may have one job more."""
         terms = self.policy.get(owner, Terms())
         if terms.limit is not None and self.in_flight(owner) >= terms.limit:
             return False
@@ -145,7 +145,7 @@ class Watch:
 def test_no_limit_and_no_rate_is_ever_exceeded(
     lanes: list[Load], slots: int, depth: int, edited: list[Policy], happens: list[str]
 ) -> None:
-    """Not by arrivals, endings, crashes, refused dispatches, edits or a new leader."""
+    """With arrivals, endings, crashes, refused dispatches, edits and new leaders."""
     fleet = Fleet(slots=slots, depth=depth, table=table(edited[0]))
     watched = Watch(fleet, edited[0])
     arrive(fleet, lanes, until_us=3 * SECOND)
@@ -201,10 +201,10 @@ def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
     40,
     0,
 )
-def test_slots_are_kept_from_long_jobs_and_from_nobody_else(
+def test_slots_are_kept_from_long_jobs_only(
     lanes: list[Load], slots: int, depth: int, policy: Policy, percent: int, lowest: int
 ) -> None:
-    """Long jobs never have the kept slots, and none is idle beside a job that may have it."""
+    """Long jobs never take the reserve, and no slot is idle while a job may use it."""
     kept = min(slots - 1, max(lowest, slots * percent // 100))
     short = ShortSettings(per_10_000=percent * 100, lowest=lowest, shorter_us=300 * MS)
     given = replace(table(policy), settings=FairSettings(short=short))
@@ -249,7 +249,7 @@ def test_virtual_time_goes_back_for_refunds_only_whatever_is_held_back(
     """Becoming eligible again, or another weight, moves no tag below V."""
     fleet = Fleet(slots=slots, depth=depth, table=table(edited[0]))
     times: list[int] = []
-    fleet.observe = lambda: times.append(fleet.order.virtual_time)
+    fleet.observe = lambda: times.append(fleet.pool.orders[0].virtual_time)
     modest = [
         Load(load.lane, load.costs_us[:1], load.batch, load.every_us, load.costs_us[0] // 2)
         for load in lanes
@@ -267,7 +267,7 @@ def test_virtual_time_goes_back_for_refunds_only_whatever_is_held_back(
 def test_tenants_that_nothing_holds_back_differ_by_no_more_than_the_bound(
     lanes: list[Load], slots: int, depth: int, held: Policy, shares: list[float]
 ) -> None:
-    """Lanes that are held back and let go do not disturb the shares of the others."""
+    """Lanes that are blocked and released do not disturb the shares of the others."""
     free: dict[Key, float] = {("free", f"t{n}"): share for n, share in enumerate(shares)}
     terms = held | {lane: Terms(weight=share) for lane, share in free.items()}
     fleet = Fleet(slots=slots, depth=depth, table=table(terms))

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.streams import LaneHeads
-from fairlead_scheduler.tail import Probe, Tail
-from fairlead_scheduler.values import Found, Head, HeadsSettings, TailSettings
+from fairlead_scheduler.pending.cursors import LaneHeads
+from fairlead_scheduler.pending.heads import Heads
+from fairlead_scheduler.pending.tail import Probe, Tail
+from fairlead_scheduler.pending.values import Head, HeadsSettings, PendingJob, TailSettings
 
 TICK_US = 20_000
 steps = st.lists(
@@ -22,7 +22,7 @@ steps = st.lists(
 
 @dataclass
 class Jobs:
-    """The jobs table, as snapshots see it: ids and places are drawn before the commit."""
+    """The jobs table as snapshots see it: ids and places are drawn before the commit."""
 
     heads: Heads
     tail: Tail = field(default_factory=lambda: Tail(0, 0, TailSettings(ranges_max=3)))
@@ -30,18 +30,20 @@ class Jobs:
     next_id: int = 1
     next_seq: int = 1
     next_xid: int = 1
-    open: list[tuple[int, list[Found]]] = field(default_factory=list[tuple[int, list[Found]]])
-    rows: dict[int, Found] = field(default_factory=dict[int, Found])
+    open: list[tuple[int, list[PendingJob]]] = field(
+        default_factory=list[tuple[int, list[PendingJob]]]
+    )
+    rows: dict[int, PendingJob] = field(default_factory=dict[int, PendingJob])
     in_flight: set[int] = field(default_factory=set[int])
     offered: list[int] = field(default_factory=list[int])
     lanes: dict[int, LaneHeads] = field(default_factory=dict[int, LaneHeads])
 
     def insert(self, tenant: int) -> None:
         """Begin a transaction that inserts a few jobs, not always in the order of both."""
-        rows: list[Found] = []
+        rows: list[PendingJob] = []
         for number in range(tenant % 3 + 1):
             seq = self.next_seq + (1 if number % 2 else 0) - (1 if number == 2 else 0)
-            rows.append(Found(self.next_id, seq, "q", f"t{tenant % 2}", 0, None, None))
+            rows.append(PendingJob(self.next_id, seq, "q", f"t{tenant % 2}", 0, None, None))
             self.next_id += 1
             self.next_seq += 1
         self.next_seq += 1
@@ -55,14 +57,14 @@ class Jobs:
             self.rows.update((row.id, row) for row in rows)
 
     def roll_back(self, which: int) -> None:
-        """Roll one of the open transactions back: its ids are burnt."""
+        """Roll one of the open transactions back; its ids are lost."""
         if self.open:
             self.open.pop(which % len(self.open))
 
     def look(self, take: int) -> None:
-        """Let the leader look at the tail, probe, refill, and dispatch a few."""
+        """Let the leader read the tail, probe, refill, and dispatch a few."""
         self.now_us += TICK_US
-        wants, probe = self.heads.wants(10), self.tail.due(self.now_us)
+        wants, probe = self.heads.next_requests(10), self.tail.next_probe(self.now_us)
         new = sorted(row for row in self.rows.values() if row.id > self.tail.last_id)[:4]
         self.tail.read([row.id for row in new], self.next_xid, self.now_us)
         self.heads.discovered(new)
@@ -93,11 +95,11 @@ class Jobs:
 
     def sweep(self) -> None:
         """Scan the lanes for their first pending job."""
-        first: dict[str, Found] = {}
+        first: dict[str, PendingJob] = {}
         for row in sorted(self.rows.values(), key=lambda row: row.seq):
             if row.id not in self.in_flight:
                 first.setdefault(row.tenant, row)
-        self.heads.swept(first.values())
+        self.heads.scanned_first(first.values())
 
     def repend(self, which: int) -> None:
         """End a dispatched job's attempt, and promote it with a place of its own."""
@@ -120,13 +122,13 @@ def _is_in(job_id: int, probe: Probe) -> bool:
 def test_every_committed_job_is_offered_once(
     happens: list[tuple[str, int]], first: int, most: int
 ) -> None:
-    """Tail, probes, refills and sweeps bring each job, whichever comes first, and once."""
+    """Tail, probes, refills and sweeps find each job once, whichever comes first."""
     in_flight: set[int] = set()
     heads = Heads(
         HeadsSettings(first=first, lowest=1, per_stream_max=most), in_flight=in_flight
     )
     jobs = Jobs(heads, in_flight=in_flight)
-    heads.surveyed()
+    heads.record_scan()
     for what, number in happens:
         match what:
             case "insert":

@@ -1,4 +1,4 @@
-"""Properties of rules for single jobs, on an in-memory fleet of slots."""
+"""Properties of job rules, on an in-memory fleet of slots."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from fairlead.policy import parse
 from fairlead.policy.variables import Workers
-from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.rulings import Clocks, Rulings
-from fairlead_scheduler.terms import compiled
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.policy.compiled import compile_policy
+from fairlead_scheduler.rules.evaluator import EvaluationClocks, RuleEvaluator
 from tests.support.fleet import Fleet, Job
 from tests.support.loads import happen, known_heads, refuse_if
 from tests.support.ruled import of_job
@@ -20,9 +20,9 @@ SECOND = 1_000_000
 EDIT_US = 1500 * MS
 END_US = 5 * SECOND
 KNOWN_US = 100 * MS
-"""From a job's insert until it has been seen, read and looked at, whatever comes with it."""
+"""From a job's insert until it has been discovered, read and evaluated."""
 LATE_US = 1100 * MS
-"""A verdict counts for a second, and is by the clock of its slice."""
+"""A rule result is cached for a second, by the clock of its slice."""
 
 QUEUES, TENANTS, KINDS = ("q", "r"), ("a", "b"), ("x", "y", "z")
 
@@ -112,7 +112,7 @@ loads = st.lists(
 
 
 class Watch:
-    """What the plans did, beside the rules in force."""
+    """What the plans did, and the rules in force."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
@@ -120,13 +120,13 @@ class Watch:
         self.wrong: list[str] = []
         self.disturbed_us = 0
         self._free = 0
-        self._clocks = Clocks(lambda: fleet.now_us / SECOND, lambda: 0.0)
+        self._clocks = EvaluationClocks(lambda: fleet.now_us / SECOND, lambda: 0.0)
         fleet.observe = self.look
         self.lead()
 
     def lead(self) -> None:
         """Begin as a leader does that takes over."""
-        self._rulings = Rulings(Metrics().policy.rules, lambda _: None, self._clocks)
+        self._evaluator = RuleEvaluator(Metrics().policy.rules, lambda _: None, self._clocks)
         self._due_us = 0
 
     def apply(self, edited: Sequence[Rule]) -> None:
@@ -135,16 +135,18 @@ class Watch:
         self.disturbed_us, self._due_us = self.fleet.now_us, 0
         listed = ", ".join(rule.written() for rule in edited)
         self.fleet.order.apply(
-            compiled(parse(f"rules: [{listed}]"), stored=1), self.fleet.now_us
+            compile_policy(parse(f"rules: [{listed}]"), stored=1), self.fleet.now_us
         )
 
     def rule(self) -> None:
-        """Look at the rules, as the loop does before each plan."""
+        """Evaluate the rules, as the loop does before each plan."""
         fleet = self.fleet
         free = fleet.slots - len(fleet.running)
         if fleet.now_us >= self._due_us:
             self._free, self._due_us = free, fleet.now_us + SECOND
-        self._rulings.look(fleet.order, lambda _: Workers(fleet.slots, free), fleet.now_us)
+        self._evaluator.evaluate(
+            fleet.order, lambda _: Workers(fleet.slots, free), fleet.now_us
+        )
 
     def look(self) -> None:
         """Check what the last plan has dispatched, and what it has left."""
@@ -177,7 +179,7 @@ class Watch:
         return any(x.meant(job) and x.may_hold(job, self._free, now_us) for x in self.rules)
 
     def _check_order(self, job: Job) -> None:
-        """Check that no job before it in its lane waits for nothing."""
+        """Check that no job before it in its lane was skipped without a reason."""
         planned = {job_id for job_id, *_ in self.fleet.plans[-1].rows}
         for other in self.fleet.pending.values():
             before = other.lane == job.lane and (other.rank, other.seq) < (job.rank, job.seq)
@@ -186,7 +188,7 @@ class Watch:
                 self.wrong.append(f"{job.id} went before {other.id}")
 
     def _eligible(self) -> Iterator[bool]:
-        """Yield which jobs could go, of those that are known and among the first of a lane."""
+        """Yield whether each job may go, of those known and among the first of a lane."""
         known_us = self.fleet.now_us - KNOWN_US
         if self.disturbed_us <= known_us:
             for job in known_heads(self.fleet, known_us):
@@ -194,7 +196,7 @@ class Watch:
 
 
 def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
-    """Let something happen between two ticks."""
+    """Inject an event between two ticks."""
     refuse_if(fleet, what)
     happen(fleet, what)
     if what == "fail over":
@@ -212,10 +214,10 @@ def test_a_held_job_never_goes_and_the_others_flow(
     edited: Sequence[Sequence[Rule]],
     happens: list[str],
 ) -> None:
-    """A held head is never dispatched, what is queued is recalled, the others go in order.
+    """A held head is never dispatched, queued rows are recalled, the others keep their order.
 
-    And no slot is idle beside one that may go; whatever arrives, ends, comes back or is
-    refused, with edits and new leaders.
+    No slot is idle while a job may go; with arrivals, endings, returns, refusals, edits and new
+    leaders.
     """
     fleet = Fleet(slots=slots, depth=depth)
     watch = Watch(fleet)
@@ -231,7 +233,7 @@ def test_a_held_job_never_goes_and_the_others_flow(
             watch.apply(edited[fleet.now_us // EDIT_US % len(edited)])
         misfortune(fleet, watch, happens.pop() if happens else "")
         watch.rule()
-        gone = (i for i in fleet.order.surplus() if i in fleet.work)
+        gone = (i for i in fleet.order.surplus_rows() if i in fleet.work)
         fleet.recall(tuple(i for i in gone if fleet.work[i].claimed_us is None))
         watch.check_recall()
         fleet.run(fleet.now_us + fleet.tick_us)

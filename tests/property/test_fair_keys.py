@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.keys import Demand
-from fairlead_scheduler.terms import Terms
+from fairlead_scheduler.policy.compiled import Terms
+from fairlead_scheduler.policy.settings import KeyLimit
 from tests.support.fleet import Fleet, Job
 from tests.support.loads import happen, known_heads, refuse_if
 from tests.support.tables import table
@@ -17,17 +17,19 @@ MS = 1000
 SECOND = 1_000_000
 EDIT_US = 400 * MS
 ROUNDS = 4
-"""Ticks from a job's insert until it may have to go: it is seen, read, and planned."""
+"""Ticks from a job's insert until it must be able to go: discovery, reading, planning."""
 ACCOUNT, REGION = "payload.account", "headers.region"
-Keys = Mapping[str, tuple[Demand, ...]]
+Keys = Mapping[str, tuple[KeyLimit, ...]]
 Held = tuple[str, str | None, str, str]
 """Queue, tenant where it counts by itself, path and value."""
 
 QUEUES, TENANTS = ("q", "r"), ("a", "b", "c")
-demands = st.builds(
-    Demand, st.sampled_from((ACCOUNT, REGION)), st.integers(1, 3), st.booleans()
+key_limits = st.builds(
+    KeyLimit, st.sampled_from((ACCOUNT, REGION)), st.integers(1, 3), st.booleans()
 )
-key_lists = st.lists(demands, max_size=3, unique_by=lambda each: (each.path, each.per_tenant))
+key_lists = st.lists(
+    key_limits, max_size=3, unique_by=lambda each: (each.path, each.per_tenant)
+)
 policies = st.fixed_dictionaries({queue: key_lists.map(tuple) for queue in QUEUES})
 edits = st.lists(policies, min_size=1, max_size=4)
 fields = st.fixed_dictionaries(
@@ -71,7 +73,7 @@ loads = st.lists(
 
 
 class Watch:
-    """What the plans did, beside the keys in force."""
+    """What the plans did, and the keys in force."""
 
     def __init__(self, fleet: Fleet, keys: Keys) -> None:
         self.fleet = fleet
@@ -94,7 +96,7 @@ class Watch:
         )
 
     def held(self, job: Job) -> Iterator[tuple[Held, int]]:
-        """Yield what a job holds while it is in flight, and how many may."""
+        """Yield the keys that a job occupies while in flight, and their limits."""
         for demand in self.keys.get(job.queue, ()):
             value = job.fields.get(demand.path)
             if value is not None:
@@ -102,7 +104,7 @@ class Watch:
                 yield (job.queue, tenant, demand.path, value), demand.limit
 
     def in_flight(self) -> Counter[Held]:
-        """Count what is held."""
+        """Count the keys in use."""
         rows = self.fleet.work.values()
         return Counter(each for job in rows for each, _ in self.held(job))
 
@@ -123,7 +125,7 @@ class Watch:
             self.unread -= allowed
 
     def _overtaken(self, job: Job) -> None:
-        """Check that no job before it waits for nothing but what it has."""
+        """Check that no job before it was skipped for any reason but its own keys."""
         values = {each for each, _ in self.held(job)}
         planned = {job_id for job_id, *_ in self.fleet.plans[-1].rows}
         for other in self.fleet.pending.values():
@@ -134,7 +136,7 @@ class Watch:
                 self.passed.append(f"{job.id} went before {other.id}")
 
     def _allowed(self, counts: Counter[Held]) -> Iterator[tuple[tuple[str, str], bool]]:
-        """Yield lanes and whether a job could go, for those that are known and looked at."""
+        """Yield lanes and whether a job could go, of those that are known and read."""
         known_us = self.fleet.now_us - ROUNDS * self.fleet.tick_us
         if self.disturbed_us <= known_us:
             for job in known_heads(self.fleet, known_us):
@@ -142,7 +144,7 @@ class Watch:
 
 
 def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
-    """Let something happen between two ticks."""
+    """Inject an event between two ticks."""
     refuse_if(fleet, what)
     happen(fleet, what)
     if what == "fail over":
@@ -156,9 +158,9 @@ def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
 def test_no_more_of_a_key_run_than_may_and_none_that_may_waits(
     lanes: list[Load], slots: int, depth: int, edited: list[Keys], happens: list[str]
 ) -> None:
-    """Never more than n of a key, no idle slot beside an allowed head, order inside a key.
+    """Never more than n of a key, no idle slot while a head may go, order inside a key.
 
-    Whatever arrives, ends, is handed back, recalled or refused, with edits and new leaders.
+    With arrivals, endings, releases, recalls and refusals, edits and new leaders.
     """
     fleet = Fleet(slots=slots, depth=depth, table=table({}, keys=edited[0]))
     watch = Watch(fleet, edited[0])
@@ -174,7 +176,7 @@ def test_no_more_of_a_key_run_than_may_and_none_that_may_waits(
         fleet.recall(
             tuple(
                 job_id
-                for job_id in fleet.order.surplus()
+                for job_id in fleet.order.surplus_rows()
                 if job_id in fleet.work and fleet.work[job_id].claimed_us is None
             )
         )

@@ -8,7 +8,8 @@ from itertools import combinations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.values import FairSettings, Plan
+from fairlead_scheduler.ordering.plan import Plan
+from fairlead_scheduler.policy.settings import FairSettings
 from tests.support.crashing import run_with_crashes
 from tests.support.fleet import Fleet, Job, Key
 from tests.support.loads import Load, arrive, bound, flood, happen, watch
@@ -63,7 +64,7 @@ def test_backlogged_tenants_of_a_queue_differ_by_no_more_than_the_bound(
 def test_the_bound_holds_when_every_attempt_of_a_tenant_crashes_once(
     costs_us: list[int], slots: int, depth: int
 ) -> None:
-    """Who crashes pays for the slots that its crashes held: they are a part of a job's cost."""
+    """A tenant pays for the slots of its crashed attempts: they are part of a job's cost."""
     weights: dict[Key, float] = {("q", f"t{number}"): 1.0 for number in range(len(costs_us))}
     fleet = Fleet(slots=slots, depth=depth)
     for (queue, tenant), cost_us in zip(weights, costs_us, strict=True):
@@ -125,7 +126,7 @@ def test_virtual_time_goes_back_for_refunds_only(
     """V never goes back except for refunds; without over-estimates there are none."""
     fleet = Fleet(slots=slots, depth=depth)
     times: list[int] = []
-    fleet.observe = lambda: times.append(fleet.order.virtual_time)
+    fleet.observe = lambda: times.append(fleet.pool.orders[0].virtual_time)
     for load in lanes:
         cost_us = load.costs_us[0]
         modest = replace(load, costs_us=(cost_us,), hint_us=cost_us // 2)
@@ -163,7 +164,7 @@ def test_a_quiet_lane_waits_for_one_turn_of_each_other_lane_at_most(
 def test_every_job_is_dispatched_once_for_each_time_that_it_is_pending(
     lanes: tuple[Load, ...], slots: int, depth: int, refused: set[int], happens: list[str]
 ) -> None:
-    """What is planned equals what was offered minus refused, whatever comes between."""
+    """Planned jobs are the offered ones minus the refused ones, whatever happens in between."""
     fleet = Fleet(slots=slots, depth=depth)
     undecided = set(refused)
 
@@ -193,7 +194,7 @@ def test_every_job_is_dispatched_once_for_each_time_that_it_is_pending(
 def test_the_floor_is_below_every_unclaimed_row(
     lanes: tuple[Load, ...], slots: int, depth: int
 ) -> None:
-    """The floor is never above a tag that the plan inserts, nor above one that waits."""
+    """The floor is never above a tag that the plan inserts, nor above a waiting one."""
     fleet = Fleet(slots=slots, depth=depth)
     above: list[tuple[int, Plan]] = []
 
@@ -235,14 +236,14 @@ def test_the_same_events_make_the_same_plans(
 def test_the_books_agree_with_a_full_read(
     lanes: tuple[Load, ...], slots: int, depth: int
 ) -> None:
-    """A full read of work_queue corrects drift, and there is none while every event is told."""
+    """A full read of work_queue corrects drift; while every event is delivered none occurs."""
     fleet = Fleet(slots=slots, depth=depth)
     wrong: list[int] = []
 
     def observe() -> None:
         if len(fleet.plans) % 5 == 0:
             fleet.learn()
-            fleet.order.reading()
+            fleet.order.begin_reconcile()
             wrong.append(fleet.order.reconcile(fleet.read(), fleet.now_us, fleet.heads))
 
     fleet.observe = observe
@@ -259,7 +260,7 @@ def in_one_queue(lanes: Iterable[Load]) -> list[Load]:
 
 
 def all_in_one_turn(jobs: list[Job], slots: int) -> bool:
-    """Say whether each lane has one job among these, or several that are short enough."""
+    """Return whether each lane has one job among these, or several that are short enough."""
     expected_us: dict[Key, list[int]] = {}
     for job in sorted(jobs, key=lambda job: (job.vtag, job.id)):
         expected_us.setdefault(job.lane, []).append(job.estimate_us)

@@ -1,4 +1,4 @@
-"""Queues that move between pools: nothing is lost, nothing is out twice, no limit is passed."""
+"""Queues that move between pools: no job is lost or dispatched twice, no limit is exceeded."""
 
 from collections import Counter
 from typing import cast
@@ -23,10 +23,10 @@ _STEPS = st.one_of(
 )
 
 
-def document(homes: tuple[str | None, ...]) -> str:
+def document(pool_by_queue: tuple[str | None, ...]) -> str:
     """Return a policy under which each queue belongs to its pool, or to none."""
     served: dict[str, list[str]] = {}
-    for queue, pool in zip(QUEUES, homes, strict=True):
+    for queue, pool in zip(QUEUES, pool_by_queue, strict=True):
         if pool is not None:
             served.setdefault(pool, []).append(queue)
     pools = [f"{{name: {pool}, queues: {queues}}}" for pool, queues in served.items()]
@@ -63,7 +63,7 @@ def test_jobs_of_queues_that_move_are_dispatched_once_and_all_of_them(
     for kind, first, second in steps:
         play(fleets, kind, first, second)
         for pool, jobs in fleets.plan().items():
-            assert {pool} == {fleets.order.of(fleets.queues[job]) for job in jobs}
+            assert {pool} == {fleets.order.pool_name_of(fleets.queues[job]) for job in jobs}
         in_flight = Counter(fleets.queues[job] for job in fleets.work)
         assert LIMIT >= in_flight["b"]
 

@@ -5,10 +5,10 @@ from math import inf, isclose
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead_scheduler.looks import Look
-from fairlead_scheduler.report import Report
-from fairlead_scheduler.reporter import Reporter
-from fairlead_scheduler.shares import entitled, jain
+from fairlead_scheduler.report.builder import ReportBuilder
+from fairlead_scheduler.report.maxmin import jain_index, max_min_shares
+from fairlead_scheduler.report.snapshot import LedgerSnapshot, take_snapshot
+from fairlead_scheduler.report.values import FairnessReport
 from tests.support.fleet import Fleet, Key
 from tests.support.tables import weighing
 
@@ -18,13 +18,13 @@ wishes = st.lists(st.tuples(st.floats(0, 1e9) | st.just(inf), weights), max_size
 
 
 @given(st.floats(0, 1e9), wishes)
-def test_nobody_gets_more_than_it_wants_and_nothing_that_is_wanted_is_left(
+def test_no_lane_gets_more_than_it_wants_and_no_wanted_slot_is_left(
     amount: float, members: list[tuple[float, float]]
 ) -> None:
     """What is shared adds up to what there is, or to what is wanted."""
     wanted = [want for want, _ in members]
 
-    found = entitled(amount, wanted, [weight for _, weight in members])
+    found = max_min_shares(amount, wanted, [weight for _, weight in members])
 
     assert all(got <= want for got, want in zip(found, wanted, strict=True))
     assert isclose(min(amount, sum(wanted)), sum(found), rel_tol=1e-6, abs_tol=1e-3)
@@ -35,7 +35,9 @@ def test_who_gets_less_than_it_wants_has_no_less_for_its_weight_than_anybody(
     amount: float, members: list[tuple[float, float]]
 ) -> None:
     """Weighted max-min fairness."""
-    found = entitled(amount, [want for want, _ in members], [weight for _, weight in members])
+    found = max_min_shares(
+        amount, [want for want, _ in members], [weight for _, weight in members]
+    )
 
     levels = [got / weight for got, (_, weight) in zip(found, members, strict=True)]
     most = max(levels, default=0.0)
@@ -46,7 +48,7 @@ def test_who_gets_less_than_it_wants_has_no_less_for_its_weight_than_anybody(
 @given(st.lists(st.floats(0, 1e6), max_size=30))
 def test_jains_index_lies_between_one_part_and_one(values: list[float]) -> None:
     """In (0, 1], and 1/n at least."""
-    found = jain(values)
+    found = jain_index(values)
 
     assert found is None or 1 / len(values) - 1e-9 <= found <= 1 + 1e-9
 
@@ -55,21 +57,23 @@ def test_jains_index_lies_between_one_part_and_one(values: list[float]) -> None:
 def test_jains_index_is_one_for_service_in_proportion(
     shares: list[float], amount: float
 ) -> None:
-    """Everybody had its weight's part."""
+    """Every lane had its share by weight."""
     had = [amount * share for share in shares]
-    due = entitled(sum(had), [inf] * len(shares), shares)
+    due = max_min_shares(sum(had), [inf] * len(shares), shares)
 
-    assert isclose(1.0, jain([got / part for got, part in zip(had, due, strict=True)]) or 0.0)
+    assert isclose(
+        1.0, jain_index([got / part for got, part in zip(had, due, strict=True)]) or 0.0
+    )
 
 
-def reported(fleet: Fleet, *, seconds: int) -> Report:
+def reported(fleet: Fleet, *, seconds: int) -> FairnessReport:
     """Let a fleet run for so long, and return the report on all of it."""
-    reporter = Reporter(5 * SECOND)
-    found: list[Report] = []
+    reporter = ReportBuilder(5 * SECOND)
+    found: list[FairnessReport] = []
 
-    def take() -> Look:
+    def take() -> LedgerSnapshot:
         free = fleet.slots - len(fleet.running)
-        return fleet.order.look(fleet.now_us, slots=fleet.slots, free=free)
+        return take_snapshot(fleet.order.ledgers, fleet.now_us, slots=fleet.slots, free=free)
 
     def observe() -> None:
         report = reporter.step(fleet.now_us, take)
@@ -110,7 +114,7 @@ def test_a_report_tells_what_a_fleet_did(
     report = reported(fleet, seconds=21)
 
     span = (report.at_us - report.since_us) / 1e6
-    rows = [each.had for each in report.tenants]
+    rows = [each.received for each in report.tenants]
     assert report.slot_seconds <= (span + 0.05) * slots
     if rows and report.slot_seconds:
         assert isclose(1.0, sum(row.share for row in rows))
@@ -134,4 +138,4 @@ def test_backlogged_tenants_of_the_fair_order_are_even(shares: list[float], slot
     assert len(shares) == report.jain_tenants
     assert (report.jain or 0.0) > 0.99
     for row in report.tenants:
-        assert abs(row.had.share - row.had.entitled_share) < 0.05
+        assert abs(row.received.share - row.received.entitled_share) < 0.05

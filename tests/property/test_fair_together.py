@@ -29,7 +29,7 @@ _DIGESTS = (
 def test_every_promise_is_kept_whatever_happens(random: Random) -> None:
     """Never over a limit, a rate or a key; no idle slot beside work; shares within the bound.
 
-    And nobody starves, nothing is lost, and no band goes before a higher one.
+    And no tenant starves, nothing is lost, and no band goes before a higher one.
     """
     played = Played(drawn(random))
     played.drain()

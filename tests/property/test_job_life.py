@@ -16,8 +16,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from fairlead.sql import integers
-from fairlead.store import SESSION
+from fairlead.db.connect import SESSION
+from fairlead.db.statements import integers
 from tests.conftest import Connect
 from tests.support.race import (
     STALE,
@@ -45,7 +45,7 @@ EMPTY = """
     UPDATE fairlead.claim_floors SET vtag = 0
 """
 STANDS = """
-    WITH told AS (DELETE FROM fairlead.receipts RETURNING claimed, ended, returned)
+    WITH received AS (DELETE FROM fairlead.receipts RETURNING claimed, ended, returned)
     SELECT (
         SELECT coalesce(json_agg(json_build_array(
             coalesce(j.id, q.job_id),
@@ -66,9 +66,9 @@ STANDS = """
         SELECT coalesce(json_agg(json_build_array(
             job_id, token, attempt, ended_as)), '[]') FROM fairlead.attempt_errors
     ),
-    ARRAY(SELECT unnest(claimed) FROM told ORDER BY 1),
-    ARRAY(SELECT unnest(ended) FROM told ORDER BY 1),
-    ARRAY(SELECT unnest(returned) FROM told ORDER BY 1)
+    ARRAY(SELECT unnest(claimed) FROM received ORDER BY 1),
+    ARRAY(SELECT unnest(ended) FROM received ORDER BY 1),
+    ARRAY(SELECT unnest(returned) FROM received ORDER BY 1)
 """
 
 # Small numbers choose among what there is, so that examples shrink to few and early jobs.
@@ -226,7 +226,7 @@ class JobLife(RuleBasedStateMachine):
 
     @rule(second=st.booleans(), count=st.integers(0, 3))
     def serve(self, *, second: bool, count: int) -> None:
-        """Let everybody do what they are there for, so that jobs get far in their lives."""
+        """Run every part once, so that jobs get far in their life."""
         for _ in range(count):
             self.insert(None, 2, None)
         live = range(max(2, len(self.model.live())))

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.policy import Policy, PolicyRefused, canonical, digest, parse
+from fairlead.policy import Policy, PolicyRefused, canonical_json, digest, parse
 from fairlead.policy.schema import json_schema
-from fairlead.policy_store import store
-from fairlead.policy_versions import newest
-from fairlead_scheduler.policies import look
+from fairlead.policy_storage import newest, store
+from fairlead_scheduler.background.policy_watch import read_newer
 from tests.support import tree
 from tests.support.obeyed import jobs_obeying
 
@@ -90,7 +89,7 @@ def test_a_mutated_document_is_refused_with_a_sentence_or_applied_whole(
     @example("{a: &a [1], b: *a}")
     @example("queues: " + "[" * 1000)
     @example("{}")
-    def judge(document: str) -> None:
+    def check(document: str) -> None:
         found = outcome(document)
         if isinstance(found, str):
             assert _SAID.fullmatch(found), found
@@ -98,16 +97,16 @@ def test_a_mutated_document_is_refused_with_a_sentence_or_applied_whole(
             assert all(sign.isprintable() for sign in found), found
             refused.append(document)
         else:
-            again = parse(canonical(found))
+            again = parse(canonical_json(found))
             assert (found, digest(found)) == (again, digest(again))
             assert jobs_obeying(found) > 0
             accepted.append(document)
 
-    judge()
+    check()
 
     for document in accepted:
         stored = store(db, document)
-        table = look(db, stored.version - 1).table
+        table = read_newer(db, stored.version - 1).table
         assert table is not None
         assert (stored.version, stored.digest) == (table.stored, table.digest)
     last = newest(db)
@@ -152,4 +151,4 @@ def test_what_is_in_bounds_is_read_as_it_was_written(
         assert [limit] * len(patterns) == [
             rule.slots and rule.slots.limit for rule in found.queues
         ]
-        assert found == parse(canonical(found))
+        assert found == parse(canonical_json(found))

@@ -1,4 +1,4 @@
-"""Whatever rules come and go, nobody is dispatched whom one holds, nor beyond any limit."""
+"""Whatever rules apply, no job that one holds is dispatched, nor any beyond a limit."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from fairlead.policy import parse
 from fairlead.policy.variables import Workers
-from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.rulings import Clocks, Rulings
-from fairlead_scheduler.terms import compiled
-from fairlead_scheduler.values import Found
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.pending.values import PendingJob
+from fairlead_scheduler.policy.compiled import compile_policy
+from fairlead_scheduler.rules.evaluator import EvaluationClocks, RuleEvaluator
 from tests.support.fair_bench import MS, Bench
 
 LANES = ("q/a", "q/b", "r/a", "r/c")
 LANE_OF = {job: LANES[job % len(LANES)] for job in range(1, 1201)}
 Rule = tuple[str, int, int | None]
-"""Whom it is for, below how many free slots it holds, and its limit; None: a hold."""
+"""Its match, below how many free slots it applies, and its limit; None: a hold."""
 Step = tuple[int, int, int]
 """The free slots, how many jobs to plan, and how many of those in flight end before that."""
 _RULES = st.tuples(
@@ -55,18 +55,20 @@ class Fleet:
     def __init__(self) -> None:
         self._bench = Bench()
         self._seconds = 0.0
-        self._rulings = Rulings(
-            Metrics().policy.rules, lambda _: None, Clocks(lambda: self._seconds, lambda: 0.0)
+        self._evaluator = RuleEvaluator(
+            Metrics().policy.rules,
+            lambda _: None,
+            EvaluationClocks(lambda: self._seconds, lambda: 0.0),
         )
         self._bench.heads.discovered(
-            [Found(job, job, lane[0], lane[2], 0, MS, 0) for job, lane in LANE_OF.items()]
+            [PendingJob(job, job, lane[0], lane[2], 0, MS, 0) for job, lane in LANE_OF.items()]
         )
         self.running: list[int] = []
         self._begun_us: dict[int, int] = {}
 
     def edit(self, rules: Sequence[Rule]) -> None:
         """Put another policy in force."""
-        table = compiled(parse(document(rules)), stored=1)
+        table = compile_policy(parse(document(rules)), stored=1)
         self._bench.order.apply(table, self._bench.now_us)
 
     def step(self, free: int, room: int, ending: int) -> list[int]:
@@ -75,7 +77,7 @@ class Fleet:
         ended, self.running = self.running[:ending], self.running[ending:]
         order.ended(ended, [now_us - self._begun_us[job] for job in ended])
         self._seconds += 1.0
-        self._rulings.look(order, lambda _: Workers(9, free), now_us)
+        self._evaluator.evaluate(order, lambda _: Workers(9, free), now_us)
         planned = [job.id for job in self._bench.plan(room, slots=1000)]
         order.claimed(planned, self._bench.now_us)
         self._begun_us |= dict.fromkeys(planned, self._bench.now_us - MS)

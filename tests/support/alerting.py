@@ -1,4 +1,4 @@
-"""A real fleet whose alerts are provoked, what provokes them, and somebody whom they call.
+"""A real fleet whose alerts are provoked, what provokes them, and the responder that they call.
 
 Every duration of the rules is a fiftieth of the real one; those are tried in tests/alerts. What
 the fleet itself takes, such as a change of the leader, is as long as ever, so no condition has
@@ -36,7 +36,7 @@ SCALE = Decimal("0.02")
 CALM_SECONDS = 180.0
 """Within which every alert is silent again: the longest window, on a machine at work."""
 _LEAST_FOR_SECONDS = 10
-"""For how long a condition has to last at least, unless it tells of something at once."""
+"""For how long a condition has to last at least, unless its alert fires at once."""
 _STEP_SECONDS = 0.5
 _VARIABLE = re.compile(r"\$(\w+)")
 _FOR = re.compile(r"^( *for: )([1-9]\d*)s$", re.MULTILINE)
@@ -50,7 +50,7 @@ Jobs = Callable[[], Sequence[fairlead.NewJob]]
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Somebody whom an alert has called, and who has no more than its page."""
+    """The responder to an alert, who has no more than its page."""
 
     alert: str
     url: str
@@ -171,9 +171,9 @@ def alone(fleet: Asking, *names: str) -> Generator[None]:
     found = fleet.query(f"group by (alertname) ({firing})")
 
     fired = {each.labels["alertname"] for each in found}
-    told = [line for name in fired - set(names) for line in _history(fleet, name, since)]
+    lines = [line for name in fired - set(names) for line in _history(fleet, name, since)]
     wrong = f"{sorted(fired)} fired, and {sorted(names)} are to"
-    assert set(names) == fired, "\n".join([wrong, *told])
+    assert set(names) == fired, "\n".join([wrong, *lines])
 
 
 def _history(fleet: Asking, name: str, since: int) -> Iterator[str]:
@@ -188,7 +188,7 @@ def _history(fleet: Asking, name: str, since: int) -> Iterator[str]:
 
 
 def called(fleet: Watched, name: str, folder: Path, *, seconds: float) -> Reader:
-    """Return whom an alert calls that fires within so many seconds; it prints how many."""
+    """Return the responder to an alert that fires within so many seconds; print how many."""
     return Reader(name, fleet.url, folder, await_fired(fleet, name, seconds=seconds))
 
 
@@ -202,7 +202,7 @@ def await_fired(fleet: Asking, name: str, *, seconds: float) -> dict[str, str]:
 
 @contextmanager
 def pausing(fleet: Watched, queue: str, tenant: str | None = None) -> Generator[None]:
-    """Pause a queue or a tenant; at the end it is resumed, if nobody has done so."""
+    """Pause a queue or a tenant; at the end it is resumed, if it is still paused."""
     with fleet.connect() as db:
         db.execute("SELECT fairlead.pause(%s, %s)", [queue, tenant])
         try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import cast
 
-from fairlead.demo.observe.prometheus import Prometheus
+from tests.support.observed.prometheus import Prometheus
 from tests.support.waiting import until
 
 Answer = Mapping[str, object]
@@ -39,7 +39,7 @@ class Alert:
 
 @dataclass(slots=True)
 class Asking:
-    """Somebody who asks a Prometheus."""
+    """A client that queries a Prometheus."""
 
     prometheus: Prometheus
 

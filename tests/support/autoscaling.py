@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
 from fairlead.policy.autoscale import Autoscale
-from fairlead_autoscaler import fleet
-from fairlead_autoscaler.decide import decide
-from fairlead_autoscaler.decision import Decision, State
-from fairlead_autoscaler.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
+from fairlead_autoscaler.decision import fleet
+from fairlead_autoscaler.decision.decide import decide
+from fairlead_autoscaler.decision.inputs import Demand, Deployment, Inputs, Pod, PodLoad, Worker
+from fairlead_autoscaler.decision.result import Decision, State
 
 NOW = datetime(2026, 3, 2, 12, tzinfo=UTC)
 SLOTS = 4
@@ -58,6 +58,8 @@ def demand(
 def deployment(replicas: int, version: str = "1") -> Deployment:
     """Return a Deployment at rest."""
     return Deployment(
+        name="release-worker-default",
+        uid="uid-release-worker-default",
         replicas=replicas,
         version=version,
         generation=1,
@@ -116,7 +118,7 @@ def look(count: int, of: Demand | None = None, *, jobs: tuple[PodLoad, ...] = ()
 
 @dataclass(slots=True)
 class Cluster:
-    """A cluster that does at once what it is told, tick by tick; nobody in it takes jobs."""
+    """A cluster that carries out every write at once, tick by tick; no pod in it takes jobs."""
 
     config: Autoscale
     inputs: Inputs

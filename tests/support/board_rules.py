@@ -1,8 +1,8 @@
 """The rules that a dashboard keeps: those of Grafana's dashboard-linter, and some of our own.
 
 Each takes a dashboard and returns what offends. The linter asks for a matcher of `instance` in
-every query, too: here it tells apart only what a process says of itself, so the variable is on
-one dashboard, and `uses_its_variables` sees that it is asked for there.
+every query, too: here it distinguishes only what a process says of itself, so the variable is
+on one dashboard, and `uses_its_variables` sees that it is asked for there.
 """
 
 import re
@@ -280,18 +280,18 @@ def has_ordered_steps(board: Object) -> list[str]:
     return wrong
 
 
-def begins_with_verdicts(board: Object) -> list[str]:
-    """The first row is numbers, most of them with colours that tell good from bad."""
+def begins_with_coloured_numbers(board: Object) -> list[str]:
+    """The first row is numbers, most of them with colours for good and bad."""
     first = min(cast("int", at(each, "gridPos", "y")) for each in panels(board))
     row = [each for each in panels(board) if at(each, "gridPos", "y") == first]
-    judged = [
+    coloured = [
         each
         for each in row
         if len(listed(each, "fieldConfig", "defaults", "thresholds", "steps")) > 1
         and at(each, "options", "colorMode") == "background"
     ]
     others = [str(each["title"]) for each in row if each["type"] != "stat"]
-    return others + ([] if 2 * len(judged) > len(row) else ["few are judged"])
+    return others + ([] if 2 * len(coloured) > len(row) else ["few have colours"])
 
 
 RULES: tuple[Rule, ...] = (
@@ -315,5 +315,5 @@ RULES: tuple[Rule, ...] = (
     leads_on,
     fits_the_grid,
     has_ordered_steps,
-    begins_with_verdicts,
+    begins_with_coloured_numbers,
 )

@@ -70,7 +70,7 @@ def helm(*arguments: str, values: Mapping[str, Json] | None = None) -> str:
 
 
 def helm_3() -> bool:
-    """Tell whether this is Helm 3, which writes over what others have written."""
+    """Return whether this is Helm 3, which writes over what others have written."""
     return helm("version", "--short").startswith("v3.")
 
 

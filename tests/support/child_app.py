@@ -121,11 +121,11 @@ async def short(_job: Job) -> None:
 
 @tasks.handler("asks")
 def asks(job: Job) -> None:
-    """Look whether to stop, in a thread."""
+    """Poll whether to stop, in a thread."""
     rest = threading.Event()
     while not job.cancelled:
         rest.wait(0.01)
-    _see("told to stop")
+    _see("asked to stop")
     job.raise_if_cancelled()
 
 
@@ -144,7 +144,7 @@ def misplaces(job: Job[str]) -> str:
 
 @tasks.handler("asks_apart", process=True)
 def asks_apart(job: Job) -> None:
-    """Look whether to stop, in a process."""
+    """Poll whether to stop, in a process."""
     job.progress(0.5, "asking")
     rest = threading.Event()
     while not job.cancelled:
@@ -154,14 +154,14 @@ def asks_apart(job: Job) -> None:
 
 @tasks.handler("deaf_apart", process=True, timeout=0.2)
 def deaf_apart(_job: Job) -> None:
-    """Never look whether to stop, in a process."""
+    """Never poll whether to stop, in a process."""
     while True:
         threading.Event().wait(60)
 
 
 @tasks.handler("waits")
 def waits(_job: Job) -> Json:
-    """Wait, in a thread, until the test gives up its lock; heed nothing."""
+    """Wait, in a thread, until the test gives up its lock; never check whether to stop."""
     with _connection() as connection:
         connection.execute(WAIT)
     return "waited"
@@ -234,7 +234,7 @@ async def reports(job: Job) -> None:
 
 @tasks.handler("extends_late")
 def extends_late(job: Job) -> None:
-    """Wait for the test, then ask for more time, and heed the answer."""
+    """Wait for the test, then ask for more time, and obey the answer."""
     waits(job)
     job.extend(60)
     asks(job)

@@ -1,7 +1,7 @@
 """A worker's child on its own: the test is its parent.
 
 The child is a real process. The test registers the worker, speaks with the child over the
-control socket and reads its ledger, as a parent does.
+control socket and reads its attempt table, as a parent does.
 """
 
 import os
@@ -17,8 +17,8 @@ from typing import TypeVar
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead_worker import wire
-from fairlead_worker.ledger import Entry, Ledger, new_ledger
+from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.attempt_table import AttemptEntry, AttemptTable, new_attempt_table
 from tests.support import tree
 from tests.support.waiting import until
 
@@ -56,18 +56,18 @@ class RunningChild:
         *,
         concurrency: int = 4,
         app: str = APP,
-        alone: bool = False,
+        quarantine: bool = False,
         environment: dict[str, str] | None = None,
     ) -> None:
         """Start the process."""
         ours, theirs = socket.socketpair()
-        descriptor = new_ledger(concurrency)
-        self._ledger = Ledger(descriptor, concurrency)
-        command = [sys.executable, "-m", "fairlead_worker.child", "--app", app]
+        descriptor = new_attempt_table(concurrency)
+        self._table = AttemptTable(descriptor, concurrency)
+        command = [sys.executable, "-m", "fairlead_worker.child.child_main", "--app", app]
         command += ["--pool", "default", "--concurrency", str(concurrency)]
         command += ["--log-format", "json"]
-        command += ["--control-fd", str(theirs.fileno()), "--ledger-fd", str(descriptor)]
-        command += ["--alone"] if alone else []
+        command += ["--control-fd", str(theirs.fileno()), "--table-fd", str(descriptor)]
+        command += ["--quarantine"] if quarantine else []
         with theirs:
             self.process = subprocess.Popen(
                 command,
@@ -85,7 +85,7 @@ class RunningChild:
             )
         os.close(descriptor)
         self.socket = ours
-        self.heard: list[wire.ToParent] = []
+        self.received: list[messages.ToParent] = []
         self.log: list[str] = []
         self._threads = [
             threading.Thread(target=self._listen, daemon=True),
@@ -94,25 +94,27 @@ class RunningChild:
         for thread in self._threads:
             thread.start()
 
-    def say(self, message: wire.ToChild) -> None:
-        """Say something to the child."""
-        self.socket.sendall(wire.to_child(message))
+    def send(self, message: messages.ToChild) -> None:
+        """Send a message to the child."""
+        self.socket.sendall(messages.to_child(message))
 
-    def hears(self, kind: type[Message], *, count: int = 1, seconds: float = 10.0) -> Message:
-        """Wait until the child has said something of this kind so often; return the last."""
+    def receives(
+        self, kind: type[Message], *, count: int = 1, seconds: float = 10.0
+    ) -> Message:
+        """Wait until the child has sent so many messages of this kind; return the last."""
 
-        def said() -> Message | None:
-            found = [each for each in self.heard if isinstance(each, kind)]
+        def find() -> Message | None:
+            found = [each for each in self.received if isinstance(each, kind)]
             return found[count - 1] if len(found) >= count else None
 
         what = f"{kind.__name__} from the child; its log: {self.log[-5:]}"
-        return until(said, what=what, seconds=seconds)
+        return until(find, what=what, seconds=seconds)
 
-    def running(self) -> tuple[Entry, ...]:
-        """Return what the ledger says that runs."""
-        return self._ledger.read()
+    def running(self) -> tuple[AttemptEntry, ...]:
+        """Return what runs, by the attempt table."""
+        return self._table.read()
 
-    def runs(self, count: int = 1) -> tuple[Entry, ...]:
+    def runs(self, count: int = 1) -> tuple[AttemptEntry, ...]:
         """Wait until so many attempts run at once, and return them."""
         return until(
             lambda: self.running() if len(self.running()) == count else None,
@@ -123,8 +125,8 @@ class RunningChild:
         """Return how far a counter has grown, over all series that begin with these labels."""
         return sum(
             each.by
-            for growth in self.heard
-            if isinstance(growth, wire.Growth)
+            for growth in self.received
+            if isinstance(growth, messages.MetricsGrowth)
             for each in growth.counters
             if each.series == series and each.labels[: len(labels)] == labels
         )
@@ -148,7 +150,7 @@ class RunningChild:
     def _listen(self) -> None:
         with suppress(OSError), self.socket.makefile("rb") as lines:
             for line in lines:
-                self.heard.append(wire.from_child(line))
+                self.received.append(messages.from_child(line))
 
     def _read_log(self) -> None:
         assert self.process.stderr is not None
@@ -184,19 +186,19 @@ def child(
         database_url, app=app, concurrency=concurrency, environment=environment
     )
     try:
-        running.hears(wire.Ready, seconds=_START_SECONDS)
-        running.say(wire.Go(worker_id))
+        running.receives(messages.Ready, seconds=_START_SECONDS)
+        running.send(messages.StartClaiming(worker_id))
         yield running
     finally:
         running.end()
 
 
 @contextmanager
-def lone_child(database_url: str) -> Generator[RunningChild]:
-    """Run a child that runs what it is given, alone; end it in any case."""
-    running = RunningChild(database_url, concurrency=1, alone=True)
+def quarantine_child(database_url: str) -> Generator[RunningChild]:
+    """Run a quarantine process; end it in any case."""
+    running = RunningChild(database_url, concurrency=1, quarantine=True)
     try:
-        running.hears(wire.Ready, seconds=_START_SECONDS)
+        running.receives(messages.Ready, seconds=_START_SECONDS)
         yield running
     finally:
         running.end()

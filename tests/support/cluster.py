@@ -162,11 +162,11 @@ class Release:
         return cast("Object", self.got("lease", AUTOSCALER)["spec"])
 
     def holder(self) -> str:
-        """Return the autoscaler's process that holds the Lease; empty: nobody does."""
+        """Return the autoscaler's process that holds the Lease; empty: none does."""
         return str(self.lease().get("holderIdentity") or "")
 
     def leader(self) -> str:
-        """Return the autoscaler's pod that holds the Lease; empty: nobody does."""
+        """Return the autoscaler's pod that holds the Lease; empty: none does."""
         return self.holder().partition("_")[0]
 
     def status(self) -> Object:
@@ -197,7 +197,7 @@ class Release:
             for each in fields
         )
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return what there is to know when a test failed: objects, events and logs."""
         found = [
             self._said("get", "all", "--ignore-not-found", "--output=wide"),

@@ -64,7 +64,7 @@ class Collector:
         self.mood: Mood = "takes"
         self.spans: list[Span] = []
         self.asked = threading.Event()
-        """Somebody wanted to send something."""
+        """A client sent something."""
         self.over = threading.Event()
         """What hangs, hangs until then."""
 

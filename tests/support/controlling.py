@@ -8,12 +8,12 @@ import yaml
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead import policy_store
+from fairlead import policy_storage
 from fairlead.settings import DatabaseSettings
-from fairlead_autoscaler.controller import Controller
-from fairlead_autoscaler.database import Database
-from fairlead_autoscaler.metrics import Metrics
-from fairlead_autoscaler.options import Options
+from fairlead_autoscaler.controller.controller import Controller
+from fairlead_autoscaler.controller.database import Database
+from fairlead_autoscaler.controller.options import Options
+from fairlead_autoscaler.metrics.registry import Metrics
 from tests.support.kubernetes.fake import FakeKube
 from tests.support.logins import LogIn, as_login
 
@@ -28,14 +28,14 @@ pools:
 
 
 @dataclass
-class Lead:
+class FakeLeadership:
     """A Lease that is ours while the test says so."""
 
     ours: bool = True
     term: int = 1
 
-    def leads(self) -> bool:
-        """Tell whether it is."""
+    def is_leader(self) -> bool:
+        """Return whether it is."""
         return self.ours
 
 
@@ -46,7 +46,7 @@ class Scene:
     db: Connection[TupleRow]
     database: Database
     kube: FakeKube
-    lead: Lead
+    leadership: FakeLeadership
     now: list[float]
     metrics: Metrics = field(default_factory=Metrics)
     options: Options = field(
@@ -62,7 +62,7 @@ class Scene:
         return Controller(
             self.kube,
             self.database,
-            self.lead,
+            self.leadership,
             self.options,
             metrics=self.metrics,
             clock=lambda: self.now[0],
@@ -146,13 +146,13 @@ class Scene:
 @contextmanager
 def staged(db: Connection[TupleRow], database_url: str, log_in: LogIn) -> Generator[Scene]:
     """Set a scene with a policy and a Deployment without pods, until the block ends."""
-    policy_store.store(db, POLICY)
+    policy_storage.store(db, POLICY)
     user = str(log_in("fairlead_autoscaler").info.user)
     now = [1000.0]
     database = Database(DatabaseSettings(database_url=as_login(database_url, user)))
     kube = FakeKube(clock=lambda: now[0])
     kube.add_pool(POOL, name=DEPLOYMENT)
     try:
-        yield Scene(db, database, kube, Lead(), now)
+        yield Scene(db, database, kube, FakeLeadership(), now)
     finally:
         database.close()

@@ -17,9 +17,9 @@ import psycopg
 from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
-from fairlead.dev.binaries import binaries
-from fairlead.dev.postgres import Server
-from fairlead.migrate import migrate
+from fairlead.db.migrate import migrate
+from fairlead_cli.dev.binaries import binaries
+from fairlead_cli.dev.postgres import Server
 
 # Nothing survives a test run, so nothing needs to reach the disk. Autovacuum is off so that
 # statistics change when a test says so. A deadlock shows after 100 ms.
@@ -51,7 +51,7 @@ def running_server(
     """
     version = os.environ.get("FAIRLEAD_TEST_POSTGRES")
     folder = Path(tempfile.mkdtemp(prefix="fairlead-test-", dir=within))
-    folder.chmod(0o755)  # as root, the server runs as nobody, who must get in
+    folder.chmod(0o755)  # as root, the server runs as the user `nobody`, which must get in
     bin_dir = binaries(int(version) if version else None)
     wanted = {**_EVERY_SERVER, **settings}
     try:
@@ -71,7 +71,7 @@ def make_template(server: Server) -> None:
 
 @contextmanager
 def cloned_database(server: Server) -> Generator[str]:
-    """Clone the template and drop the clone at the end, whoever is connected; yield its URL."""
+    """Clone the template, yield the clone's URL, and drop it, even while sessions use it."""
     name = f"test_{next(_numbers)}"
     called = sql.Identifier(name)
     copied = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(

@@ -1,4 +1,4 @@
-"""How late a busy machine answers: what a bound on time allows beside the time itself."""
+"""How late a busy machine answers: the slack of a time bound."""
 
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -13,10 +13,10 @@ _EVERY_SECONDS = 0.05
 
 @contextmanager
 def delays(connection: Connection[TupleRow]) -> Generator[Callable[[], float]]:
-    """Ask for next to nothing again and again; yield what says the slowest answer in seconds.
+    """Send a trivial query again and again; yield a function for the slowest answer in seconds.
 
-    An answer counts from when it was to be asked for, so that a machine without time for who
-    asks is late as well.
+    An answer counts from when its query was due, so that a machine that delays the client
+    counts as late, too.
     """
     stop, slowest = Event(), 0.0
 

@@ -49,14 +49,14 @@ def running_dev(*words: str, workers: str | None = "1") -> Generator[Dev]:
         with (
             said.open("wb") as output,
             subprocess.Popen(
-                [sys.executable, "-m", "fairlead.cli", "dev", *fixed, *words],
+                [sys.executable, "-m", "fairlead_cli", "dev", *fixed, *words],
                 cwd=folder,
                 stderr=output,
                 env=_environment(folder),
             ) as dev,
         ):
             try:
-                url = until(lambda: _told_url(said), what="a URL", seconds=40)
+                url = until(lambda: _printed_url(said), what="a URL", seconds=40)
                 yield Dev(dev.pid, url, data, said)
             finally:
                 dev.send_signal(signal.SIGINT)
@@ -71,7 +71,7 @@ def _environment(folder: Path) -> dict[str, str]:
     return {**given, "PYTHONPATH": paths}
 
 
-def _told_url(said: Path) -> str | None:
-    """Return the URL that `fairlead dev` has told its user, if it has."""
+def _printed_url(said: Path) -> str | None:
+    """Return the URL that `fairlead dev` has printed, if it has."""
     _, _, rest = said.read_text().partition("export FAIRLEAD_DATABASE_URL=")
     return rest.split("\n")[0] if "\n" in rest else None

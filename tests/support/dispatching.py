@@ -5,7 +5,7 @@ import json
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.sql import integers, load
+from fairlead.db.statements import integers, load
 
 
 def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tuple[int, ...]:
@@ -28,7 +28,7 @@ def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tupl
         "seen_us": integers(0 for _ in ids),
         "used": None,
     }
-    moved = connection.execute(load("fairlead_scheduler", "dispatch"), values).fetchall()
+    moved = connection.execute(load("fairlead_scheduler.loop", "dispatch"), values).fetchall()
     if wake:
         connection.execute("NOTIFY fairlead_work")
     return tuple(int(row[0]) for row in moved)

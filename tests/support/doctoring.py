@@ -9,14 +9,14 @@ from typing import cast
 import psycopg
 import pytest
 
-from fairlead.cli.program import run
+from fairlead_cli.main import run
 
 Found = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What one call said."""
+class DoctorReport:
+    """What one call of the doctor reported."""
 
     code: int
     findings: tuple[Found, ...]
@@ -43,7 +43,7 @@ class Examine:
     monkeypatch: pytest.MonkeyPatch
     capsys: pytest.CaptureFixture[str]
 
-    def __call__(self, url: str, *words: str) -> Told:
+    def __call__(self, url: str, *words: str) -> DoctorReport:
         """Return what the doctor says of a database."""
         self.monkeypatch.setenv("FAIRLEAD_DATABASE_URL", url)
         self.capsys.readouterr()
@@ -52,8 +52,8 @@ class Examine:
         assert code in (0, 1), said
         assert "" == said.err
         # A scheduler in a thread of the test's logs to the same stream.
-        told, _ = json.JSONDecoder().raw_decode(said.out, said.out.index("{\n"))
-        return Told(code, tuple(told["findings"]), tuple(told["unseen"]))
+        report, _ = json.JSONDecoder().raw_decode(said.out, said.out.index("{\n"))
+        return DoctorReport(code, tuple(report["findings"]), tuple(report["unseen"]))
 
 
 def steps(found: Found) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from fairlead.sql import load
+from fairlead.db.statements import load
 from tests.support.race import Database, rows
 
 POD = "2f1c9f5e-0000-4000-8000-000000000001"
@@ -47,7 +47,7 @@ def register(db: Database, pod: str = POD, *, slots: int = 10) -> int:
         "pod_name": pod,
         "version": "",
     }
-    (row,) = rows(db, "fairlead_worker", "register", values)
+    (row,) = rows(db, "fairlead_worker.parent", "register", values)
     return int(row["id"])
 
 
@@ -55,22 +55,24 @@ def renew(db: Database, worker: int) -> tuple[bool, bool, bool]:
     """Renew a worker's lease; return whether it is draining, marked and drained."""
     held: dict[str, object] = {"ids": "{}", "tokens": "{}"}
     values = {"worker": worker, "lease_seconds": 3600, "slots": 10, "beside": 0, **held}
-    (row,) = rows(db, "fairlead_worker", "renew", values)
+    (row,) = rows(db, "fairlead_worker.parent", "renew", values)
     return row["draining"], row["marked"], row["drained"]
 
 
 def say_drained(db: Database, worker: int) -> bool:
-    """Have it written that a worker is empty, if it is; tell whether it is."""
-    return bool(rows(db, "fairlead_worker", "drained", {"worker": worker}))
+    """Have it written that a worker is empty, if it is; return whether it is."""
+    return bool(rows(db, "fairlead_worker.parent", "drained", {"worker": worker}))
 
 
 def undrain(db: Database, worker: int) -> bool:
-    """Let a worker claim again unless its pod is marked; tell whether it may."""
-    statement = load("fairlead_worker", "undrain")
+    """Let a worker claim again unless its pod is marked; return whether it may."""
+    statement = load("fairlead_worker.parent", "undrain")
     return db.execute(statement, {"worker": worker}).fetchone() is not None
 
 
 def slots(db: Database, worker: int) -> int:
     """Return the slots of a worker as the scheduler counts them."""
-    found = {row["id"]: row["slots"] for row in rows(db, "fairlead_scheduler", "workers", {})}
+    found = {
+        row["id"]: row["slots"] for row in rows(db, "fairlead_scheduler.loop", "workers", {})
+    }
     return int(found[worker])

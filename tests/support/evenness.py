@@ -24,37 +24,37 @@ together. Without a tenant it is a queue in one band."""
 
 @dataclass(slots=True)
 class _Swing:
-    """The gap between two of whom both wait, over their weights."""
+    """The gap between two nodes that both wait, over their weights."""
 
     lowest: float
     highest: float
     most: tuple[int, int]
-    """The most that each has had in flight."""
+    """The most jobs that each has had in flight."""
 
 
 class Evenness:
-    """Follows who is served in a world; `checked` is how many pairs were compared."""
+    """Follows the service of every node in a world; `checked` counts the compared pairs."""
 
     def __init__(self, world: World) -> None:
         self.checked = 0
         self._world = world
         self._nodes: dict[int, Node] = {}
-        """Whose the jobs are that were dispatched."""
+        """The node of each dispatched job."""
         self._ended_us: Counter[Node] = Counter()
         self._held_us: Counter[int] = Counter()
         self._cost_us: dict[tuple[str, str | None], int] = {}
-        """The largest cost of a job of a tenant or a queue, or charge for one."""
+        """The largest cost, or charge for one, of a job of a tenant or a queue."""
         self._swings: dict[tuple[Node, Node], _Swing] = {}
 
     def begin(self) -> None:
-        """Let the order owe anew: by another law, or with another leader."""
+        """Start afresh: under another law, or with another leader."""
         self._swings.clear()
         for job in self._world.work.values():
             pool, queue, tenant, _, band = self._nodes[job.id]
             self._nodes[job.id] = (pool, queue, tenant, band, band)
 
     def look(self, law: Law, lines: Mapping[Line, Sequence[Job]]) -> list[str]:
-        """Return by whom the bound is exceeded, in words."""
+        """Return the nodes that exceed the bound, in words."""
         for job, run_us in self._world.served:
             self._held_us[job.id] += run_us
             self._cost(job, self._held_us[job.id])
@@ -72,7 +72,7 @@ class Evenness:
         return self._swung(groups)
 
     def _swung(self, groups: Mapping[tuple[object, ...], Mapping[Node, float]]) -> list[str]:
-        """Go on with the gaps of all pairs that wait, and forget the others'."""
+        """Update the gaps of all pairs that wait, and forget the others'."""
         served_us, in_flight = self._served()
         former, self._swings = self._swings, {}
         wrong: list[str] = []
@@ -93,7 +93,7 @@ class Evenness:
     def _bound(
         self, one: Node, other: Node, weights: Mapping[Node, float], swing: _Swing
     ) -> float:
-        """Return how far two may be apart, in slot-microseconds per weight."""
+        """Return how far two nodes may be apart, in slot-microseconds per weight."""
         share = self._world.slots[one[0]] / (weights[one] + weights[other])
         return max(1.0, _CAP * share) * _REFRESH_US + sum(
             (1 + most) * self._cost_us.get(node[1:3], 0) / weights[node]
@@ -101,7 +101,7 @@ class Evenness:
         )
 
     def _served(self) -> tuple[Counter[Node], Counter[Node]]:
-        """Return what all were served until now, and how many jobs of them are in flight."""
+        """Return each node's service until now, and its number of jobs in flight."""
         served_us, in_flight = self._ended_us.copy(), Counter[Node]()
         for job in self._world.work.values():
             for node in _nodes(self._nodes[job.id]):
@@ -111,7 +111,7 @@ class Evenness:
         return served_us, in_flight
 
     def _waiting(self, law: Law, lines: Mapping[Line, Sequence[Job]]) -> list[Node]:
-        """Return who waits and is held back by nothing that a law says."""
+        """Return the nodes that wait and that no law blocks."""
         found: dict[Node, None] = {}
         for (queue, tenant, band), jobs in lines.items():
             pool = law.home(queue)
@@ -135,6 +135,6 @@ class Evenness:
 
 
 def _nodes(node: Node) -> tuple[Node, Node]:
-    """Return what a tenant's job is charged to: the tenant and its queue."""
+    """Return the nodes that a tenant's job is charged to: the tenant and its queue."""
     pool, queue, _, _, band = node
     return node, (pool, queue, None, band, band)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from fairlead.cli.doctor.facts import (
+from fairlead_cli.doctor.facts import (
     Clocks,
     Facts,
     Holder,
@@ -10,8 +10,9 @@ from fairlead.cli.doctor.facts import (
     Lead,
     Queued,
     Run,
-    Server,
+    ServerFacts,
     Sessions,
+    SetupFacts,
     Table,
     Wanted,
     Worker,
@@ -21,8 +22,16 @@ NOW = datetime(2026, 11, 22, 9, 30, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 MIB = 1024 * 1024
 
-SERVER = Server(
+SERVER = ServerFacts(
     now=NOW,
+    version=180_004,
+    version_name="18.4",
+    read_only=False,
+    encoding="UTF8",
+    timezone="UTC",
+    isolation="read committed",
+    synchronous_commit="on",
+    fsync=True,
     autovacuum=True,
     track_counts=True,
     connections_max=97,
@@ -56,6 +65,14 @@ SLOT = Holder(
 )
 WORKER = Worker(id=7, name="worker-1", pool="default", slots=8, lapsed=-10 * SECOND, jobs=2)
 QUEUED = Queued("default", 3, SECOND)
+
+SETUP = SetupFacts(
+    history_owner="fairlead_scheduler",
+    missing_roles=(),
+    broken_schedules=(),
+    over_backlog=(),
+    timezones=("Europe/Berlin", "UTC"),
+)
 
 
 def runs(

@@ -1,17 +1,23 @@
 """A fair order with its heads, for tests that follow it decision by decision."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.pool import PoolOrder
-from fairlead_scheduler.terms import Table
-from fairlead_scheduler.values import FairSettings, Found, Paused
+from fairlead_scheduler.ordering.plan import Plan, QueueRow
+from fairlead_scheduler.ordering.pool_orders import PoolOrders
+from fairlead_scheduler.ordering.router import PoolSize, Router
+from fairlead_scheduler.pending.heads import Heads
+from fairlead_scheduler.pending.values import NOTHING_PAUSED, Paused, PendingJob
+from fairlead_scheduler.policy.compiled import CompiledPolicy
+from fairlead_scheduler.policy.gcra import WindowUsage
+from fairlead_scheduler.policy.settings import FairSettings
 from tests.support.planned import Planned, planned
 from tests.support.tables import Weights, weighing
 
 MS = 1000
 EVERYTHING = 1_000_000
+POOL = "default"
+"""The only pool."""
 
 
 class Bench:
@@ -21,13 +27,17 @@ class Bench:
     """
 
     def __init__(
-        self, table: Table | None = None, *, weights: Weights | None = None, turn_us: int = 0
+        self,
+        table: CompiledPolicy | None = None,
+        *,
+        weights: Weights | None = None,
+        turn_us: int = 0,
     ) -> None:
         table = table or weighing(weights or {})
         settings = FairSettings(turn_us=turn_us)
-        self.order = PoolOrder("default", replace(table, settings=settings))
+        self.order = Router(POOL, replace(table, settings=settings))
         self.heads = Heads(in_flight=self.order.in_flight)
-        self.heads.surveyed()
+        self.heads.record_scan()
         self.names: dict[int, str] = {}
         self.fields: dict[int, Mapping[str, str]] = {}
         """What keys may find in a job, by its path."""
@@ -43,7 +53,7 @@ class Bench:
     ) -> None:
         """Add jobs to the lane `queue/tenant`; they are `tenant1`, `tenant2`, and so on."""
         queue, tenant = lane.split("/")
-        found: list[Found] = []
+        found: list[PendingJob] = []
         for cost_ms in costs_ms:
             job_id = len(self.names) + 1
             number = 1 + sum(
@@ -52,7 +62,7 @@ class Bench:
             self.names[job_id] = f"{tenant}{number}"
             self.fields[job_id] = fields or {}
             hint_us = None if cost_ms is None else cost_ms * MS
-            found.append(Found(job_id, job_id, queue, tenant, rank, hint_us, self.now_us))
+            found.append(PendingJob(job_id, job_id, queue, tenant, rank, hint_us, self.now_us))
         self.heads.discovered(found)
 
     def plan(
@@ -60,14 +70,44 @@ class Bench:
     ) -> tuple[Planned, ...]:
         """Plan up to so many jobs more than wait already."""
         self.now_us += MS
-        asked = self.order.traits()
+        asked = self.order.attribute_requests()
         self.order.learn([self.fields[x.job_id].get(f"{x.root}.{x.path}") for x in asked])
         queue, _, tenant = paused.partition("/")
         names: Paused = frozenset({(queue, tenant or None)} if paused else ())
-        depth = self.order.unclaimed + room
-        plan = self.order.plan(self.now_us, slots, depth, self.heads, names)
+        depth = self.pool.unclaimed + room
+        plan = self.decide(self.now_us, slots, depth, names)
         self.bands |= {row[0]: band for band, rows, _ in plan.parts for row in rows}
         return planned(plan)
+
+    def decide(
+        self, now_us: int, slots: int, depth: int, paused: Paused = NOTHING_PAUSED
+    ) -> Plan:
+        """Return one plan, counted as dispatched."""
+        return decide(self.order, PoolSize(slots, depth), self.heads, now_us, paused)
+
+    @property
+    def pool(self) -> PoolOrders:
+        """The only pool."""
+        return self.order.served[0]
+
+    @property
+    def floor(self) -> int:
+        """The smallest unclaimed tag of the first band."""
+        return self.pool.floors[0]
+
+    def adopt(
+        self,
+        rows: Iterable[QueueRow],
+        now_us: int,
+        floors: Sequence[int] = (),
+        used: Iterable[WindowUsage] = (),
+    ) -> None:
+        """Start from these rows, all of the only pool."""
+        self.order.adopt(of_pool(rows), now_us, {POOL: floors}, used)
+
+    def reconcile(self, rows: Iterable[QueueRow], now_us: int) -> int:
+        """Correct the ledgers by these rows, all of the only pool."""
+        return self.order.reconcile(of_pool(rows), now_us, self.heads)
 
     def claim_order(self, jobs: Sequence[Planned]) -> str:
         """Return the names in the order in which workers will claim them."""
@@ -85,3 +125,16 @@ class Bench:
         self.order.claimed(ids, self.now_us)
         self.now_us += run_ms * MS
         self.order.ended(ids, [run_ms * MS] * len(ids))
+
+
+def decide(
+    order: Router, size: PoolSize, heads: Heads, now_us: int, paused: Paused = NOTHING_PAUSED
+) -> Plan:
+    """Return the plan of the only pool, counted as dispatched."""
+    (plan,) = order.plan(now_us, {POOL: size}, heads, paused)
+    return plan
+
+
+def of_pool(rows: Iterable[QueueRow]) -> list[QueueRow]:
+    """Return rows as those of the only pool."""
+    return [row._replace(pool=POOL) for row in rows]

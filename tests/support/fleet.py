@@ -11,19 +11,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 
-from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.pool import PoolOrder
-from fairlead_scheduler.rates import Used
-from fairlead_scheduler.terms import Table
-from fairlead_scheduler.values import (
-    Found,
-    Head,
-    HeadsSettings,
-    Paused,
-    Plan,
-    QueueRow,
-    Stream,
-)
+from fairlead_scheduler.ordering.plan import Plan, QueueRow
+from fairlead_scheduler.ordering.pool_orders import PoolOrders
+from fairlead_scheduler.ordering.router import PoolSize, Router
+from fairlead_scheduler.pending.heads import Heads
+from fairlead_scheduler.pending.values import Head, HeadsSettings, Paused, PendingJob, Stream
+from fairlead_scheduler.policy.compiled import CompiledPolicy
+from fairlead_scheduler.policy.gcra import WindowUsage
+from tests.support.fair_bench import POOL, decide
 from tests.support.planned import planned
 
 Key = tuple[str, str]
@@ -54,7 +49,7 @@ class Job:
 
     @property
     def lane(self) -> Key:
-        """Whom it is charged to."""
+        """What it is charged to."""
         return (self.queue, self.tenant)
 
     @property
@@ -78,16 +73,16 @@ class Fleet:
         slots: int,
         depth: int,
         tick_us: int = 20_000,
-        table: Table | None = None,
+        table: CompiledPolicy | None = None,
         heads: HeadsSettings | None = None,
     ) -> None:
         self.slots = slots
         self.depth = depth
         self.tick_us = tick_us
         self.heads_settings = heads
-        self.order = PoolOrder("default", table)
+        self.order = Router(POOL, table)
         self.heads = Heads(heads, in_flight=self.order.in_flight)
-        self.heads.surveyed()
+        self.heads.record_scan()
         self.now_us = 0
         self.jobs: dict[int, Job] = {}
         self.pending: dict[int, Job] = {}
@@ -101,7 +96,7 @@ class Fleet:
         self.paused: Paused = frozenset()
         self.full = False
         """Whether the last plan left no room even for a job that overtakes."""
-        self.used: dict[tuple[str, str | None, int], Used] = {}
+        self.used: dict[tuple[str, str | None, int], WindowUsage] = {}
         """What rates have used, as the database keeps it."""
         self.refuse: Callable[[int], bool] = lambda _: False
         self.in_flight_max: dict[Key, int] = {}
@@ -120,6 +115,11 @@ class Fleet:
         """and what was handed back."""
         self._ids = 0
         self._seqs = 0
+
+    @property
+    def pool(self) -> PoolOrders:
+        """The only pool."""
+        return self.order.served[0]
 
     def arrive(
         self,
@@ -145,7 +145,7 @@ class Fleet:
 
     def tick(self) -> Plan:
         """Let the leader learn what happened, read heads, plan and dispatch."""
-        asked = self.order.traits()
+        asked = self.order.attribute_requests()
         self._insert()
         self.learn()
         self.heads.discovered([_found(job) for job in self._new])
@@ -154,16 +154,18 @@ class Fleet:
         self.order.learn([self.jobs[x.job_id].fields.get(f"{x.root}.{x.path}") for x in asked])
         depth = self.slots - len(self.running) + self.depth
         if len(self.plans) % _RECALL_TICKS == 0:
-            self.recall(self.order.overdue(self.now_us))
-        plan = self.order.plan(self.now_us, self.slots, depth, self.heads, self.paused)
-        self.full = self.order.unclaimed >= self.slots + depth
+            self.recall(self.order.overdue_rows(self.now_us))
+        plan = decide(
+            self.order, PoolSize(self.slots, depth), self.heads, self.now_us, self.paused
+        )
+        self.full = self.pool.unclaimed >= self.slots + depth
         self._dispatch(plan)
         self._claim()
         self.observe()
         return plan
 
     def learn(self) -> None:
-        """Tell the leader of claims, endings and rows handed back."""
+        """Report claims, endings and rows handed back to the leader."""
         for at_us, ids in self._claimed.items():
             self.order.claimed(ids, at_us)
         self.order.ended([i for i, _ in self._ended], [run for _, run in self._ended])
@@ -173,7 +175,7 @@ class Fleet:
 
     def refill(self) -> None:
         """Read what the heads ask for."""
-        for want in self.heads.wants(1000):
+        for want in self.heads.next_requests(1000):
             lane = self._lanes.get(want.stream, [])
             place = bisect_right(lane, (want.after_seq, 1 << 62))
             jobs = [self.jobs[i] for _, i in lane[place : place + want.limit]]
@@ -200,7 +202,7 @@ class Fleet:
         assert job.claimed_us is not None
         self._serve(job, self.now_us)
         job.claimed_us = None
-        job.vtag = max(job.vtag, self.order.floor)
+        job.vtag = max(job.vtag, self.pool.floors[0])
         self.running = [entry for entry in self.running if entry[1] != job_id]
         heapify(self.running)
         heappush(self._queued, (job.band, job.vtag, job_id))
@@ -219,20 +221,20 @@ class Fleet:
 
     def fail_over(self) -> None:
         """Lose the leader and all that it knew."""
-        floors = self.order.floors
-        self.order = PoolOrder("default", self.order.table)
-        self.order.adopt(self.read(), self.now_us, floors, self.used.values())
+        floors = self.pool.floors
+        self.order = Router(POOL, self.order.table)
+        self.order.adopt(self.read(), self.now_us, {POOL: floors}, self.used.values())
         self.heads = Heads(self.heads_settings, in_flight=self.order.in_flight)
         self._claimed, self._ended, self._returned, self._new = {}, [], {}, []
         self.sweep()
-        self.heads.surveyed()
+        self.heads.record_scan()
 
     def sweep(self) -> None:
         """Show the leader the first job of each stream that is pending."""
         first: dict[Stream, Job] = {}
         for job in sorted(self.pending.values(), key=_seq_of):
             first.setdefault(job.stream, job)
-        self.heads.swept([_found(job) for job in first.values()])
+        self.heads.scanned_first([_found(job) for job in first.values()])
 
     def read(self) -> list[QueueRow]:
         """Read all of `work_queue`."""
@@ -271,7 +273,7 @@ class Fleet:
         self.used |= {(each.queue, each.tenant, each.per_us): each for each in plan.used}
         gone = [job_id for job_id in ids if job_id not in self.pending]
         refused = [i for i in ids if i in self.pending and self.refuse(i)]
-        self.order.refused([*gone, *refused])
+        self.order.refused([*gone, *refused], POOL)
         bands = {row[0]: band for band, part, _ in plan.parts for row in part}
         for row in rows:
             if row.id in gone or row.id in refused:
@@ -316,5 +318,7 @@ def _seq_of(job: Job) -> int:
     return job.seq
 
 
-def _found(job: Job) -> Found:
-    return Found(job.id, job.seq, job.queue, job.tenant, job.rank, job.hint_us, job.arrived_us)
+def _found(job: Job) -> PendingJob:
+    return PendingJob(
+        job.id, job.seq, job.queue, job.tenant, job.rank, job.hint_us, job.arrived_us
+    )

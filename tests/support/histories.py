@@ -1,11 +1,11 @@
-"""Histories of a world that random numbers determine, and what a referee says of them."""
+"""Random histories of a world, played under a referee."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from random import Random
 
-from fairlead_scheduler.values import Stream
+from fairlead_scheduler.pending.values import Stream
 from tests.support.law import MS, Given, Key, Law, Owner, Window
 from tests.support.referee import Referee
 from tests.support.world import TICK_US, World
@@ -21,7 +21,7 @@ EVENTS = (*OFTEN, *OFTEN, "fail", "slots", "pause", "cancel", "refuse", "sweep",
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Jobs that are alike: how many come at once, how often, how long they take."""
+    """Jobs that are alike: how many at once, how often, how long they take."""
 
     stream: Stream
     costs_us: tuple[int, ...]
@@ -34,7 +34,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happens, with what it happens to."""
+    """An event, and its subject."""
 
     what: str
     pool: str
@@ -44,20 +44,20 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What is put into a world."""
+    """The input of a world."""
 
     slots: dict[str, int]
     depth: int
     laws: tuple[Law, ...]
     loads: tuple[Load, ...]
     events: dict[int, tuple[Event, ...]]
-    """By ticks; laws are applied one after the other, evenly spread."""
+    """By tick; laws are applied one after the other, evenly spread."""
 
 
 def drawn(draw: Random) -> History:
-    """Return a history by these random numbers."""
+    """Return a history drawn from this random source."""
     even = draw.random() < 0.4
-    """Whether nobody is held back and nearly all have work, so that they are to be even."""
+    """Whether no job is blocked and nearly all have work, so that service must be even."""
     first = _law(draw, even=even)
     laws = [first, *(_edit(draw, first, even=even) for _ in range(draw.randint(0, 3)))]
     events: dict[int, tuple[Event, ...]] = {}
@@ -81,14 +81,14 @@ def _law(draw: Random, *, even: bool) -> Law:
         keys={} if even else {q: _keys(draw) for q in QUEUES if draw.random() < 0.3},
         waits_us=(0, 300 * MS, 400 * MS) if banded else (),
         bands={q: draw.randrange(3) for q in QUEUES if draw.random() < 0.2},
-        homes=_homes(draw) if draw.random() < (0.2 if even else 0.5) else None,
+        pool_by_queue=_pool_by_queue(draw) if draw.random() < (0.2 if even else 0.5) else None,
         kept=draw.randint(1, 3) if not even and draw.random() < 0.15 else None,
         longer_us=100 * MS,
     )
 
 
 def _edit(draw: Random, law: Law, *, even: bool) -> Law:
-    """Return another policy, in which often much of a first one stays, most of all windows."""
+    """Return another policy that keeps much of the first one, most often its windows."""
     other = _law(draw, even=even)
     if draw.random() < 0.5:
         other = replace(law, given=other.given)
@@ -126,10 +126,10 @@ def _keys(draw: Random) -> tuple[Key, ...]:
     return tuple(Key(path, draw.randint(1, 3), draw.random() < 0.5) for path in paths)
 
 
-def _homes(draw: Random) -> dict[str, str]:
-    """Return pools of queues, one of which nobody serves now and then."""
-    homes = {queue: draw.choice(POOLS) for queue in QUEUES if draw.random() < 0.85}
-    return homes or {QUEUES[0]: POOLS[0]}
+def _pool_by_queue(draw: Random) -> dict[str, str]:
+    """Return the pools of queues; occasionally one has no pool."""
+    pool_by_queue = {queue: draw.choice(POOLS) for queue in QUEUES if draw.random() < 0.85}
+    return pool_by_queue or {QUEUES[0]: POOLS[0]}
 
 
 def _load(draw: Random, *, even: bool) -> Load:
@@ -179,7 +179,7 @@ class Played:
             self.world.advance()
 
     def drain(self) -> None:
-        """Let everything end that is left, with nothing in its way."""
+        """End everything that is left, without further limits."""
         world = self.world
         world.paused = frozenset()
         world.refuse = lambda _: False
@@ -192,7 +192,7 @@ class Played:
 
     @property
     def digest(self) -> str:
-        """What was planned, all of it."""
+        """A digest of all plans."""
         return sha256(repr(self.world.plans).encode()).hexdigest()
 
     def _arrive(self, load: Load) -> None:

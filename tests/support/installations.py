@@ -7,12 +7,12 @@ from pathlib import Path
 
 import psycopg
 
-from fairlead.demo.observe import tide
-from fairlead.demo.observe.targets import JOB, NAMESPACE
-from fairlead.dev.command import install
-from fairlead.dev.fleet import Fleet, Program
-from fairlead.dev.ports import free_port
-from fairlead.policy_store import store
+from fairlead.policy_storage import store
+from fairlead_cli.dev.command import install
+from fairlead_cli.dev.fleet import Fleet, Program
+from fairlead_cli.dev.ports import free_port
+from tests.support.observed import schedule
+from tests.support.observed.targets import JOB, NAMESPACE
 from tests.support.observing import Watched
 from tests.support.tree import SOURCES
 
@@ -32,7 +32,7 @@ def second_installation(fleet: Watched, folder: Path) -> Generator[Callable[[str
     url = fleet.server.url_of(_DATABASE)
     install(url)
     with psycopg.connect(url, autocommit=True) as db:
-        store(db, tide.policy(0, 1, ""), author="test")
+        store(db, schedule.policy(0, 1, ""), author="test")
     ports = {"scheduler": free_port(), "autoscaler": free_port()}
     path = fleet.observed.pages / f"{_DATABASE}.json"
 
@@ -66,7 +66,7 @@ def _programs(ports: dict[str, int], folder: Path) -> list[Program]:
     flags = ("--targets", str(folder / "workers.json"), "--replicas", "0")
     return [
         Program("second-scheduler", "fairlead_scheduler.main", (), pages["scheduler"]),
-        Program("second-autoscaler", "fairlead.demo.observe.pods", flags, pages["autoscaler"]),
+        Program("second-autoscaler", "tests.support.observed.pods", flags, pages["autoscaler"]),
     ]
 
 

@@ -1,4 +1,4 @@
-"""A policy in plain values: what a referee holds the fair order to, and the document of it.
+"""A policy in plain values: the referee's view of it, and its document for the fair order.
 
 The referee reads these values, the order reads the document: they share no code.
 """
@@ -16,7 +16,7 @@ Line = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """At most `burst + t * limit / per_us` dispatches in any stretch of t microseconds."""
+    """At most `burst + t * limit / per_us` dispatches in any interval of t microseconds."""
 
     limit: int
     per_us: int
@@ -34,28 +34,28 @@ class Key:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a policy says of one owner."""
+    """The policy of one owner."""
 
     weight: float = 1.0
     limit: int | None = None
     percent: int | None = None
-    """The limit as a part of the slots of the pool."""
+    """The limit as a percentage of the pool's slots."""
     reserve: int | None = None
     windows: tuple[Window, ...] = ()
 
     def limit_of(self, slots: int) -> int | None:
-        """Return how many jobs may be in flight beside so many slots; None: any number."""
+        """Return how many jobs may be in flight with this many slots; None: any number."""
         if self.percent is not None:
             return max(1, -(-slots * self.percent // 100))
         return self.limit
 
     @property
     def free(self) -> bool:
-        """Whether it says nothing but a weight."""
+        """Whether it has nothing but a weight."""
         return self == Given(weight=self.weight)
 
     def document(self) -> dict[str, object]:
-        """Return it as a policy has it."""
+        """Return it as a policy document has it."""
         limit = self.limit if self.percent is None else f"{self.percent}%"
         slots = {"limit": limit, "reserve": self.reserve}
         said = {name: value for name, value in slots.items() if value is not None}
@@ -80,19 +80,19 @@ class Law:
     its band."""
     bands: Mapping[str, int] = field(default_factory=dict[str, int])
     """Queues all of whose jobs are in one band."""
-    homes: Mapping[str, str] | None = None
-    """The pools of queues, of which one that is not named has none; None: `default` has all."""
+    pool_by_queue: Mapping[str, str] | None = None
+    """The pool of each queue; a queue that is not named has none. None: `default` has all."""
     kept: int | None = None
-    """How many slots long jobs leave free, but one; None: there is no such reserve."""
+    """How many slots long jobs leave free, but one; None: no reserve."""
     longer_us: int = 0
 
     def of(self, owner: Owner) -> Given:
-        """Return what is said of an owner."""
+        """Return the policy of an owner."""
         return self.given.get(owner, _NOTHING)
 
     def home(self, queue: str) -> str | None:
         """Return the pool that serves a queue."""
-        return "default" if self.homes is None else self.homes.get(queue)
+        return "default" if self.pool_by_queue is None else self.pool_by_queue.get(queue)
 
     def band(self, queue: str, rank: int) -> int:
         """Return the band of a queue's jobs of this rank."""
@@ -104,9 +104,12 @@ class Law:
         found: dict[str, object] = {"queues": [self._queue(queue) for queue in names]}
         if self.waits_us:
             found["bands"] = [_band(*each) for each in enumerate(self.waits_us)]
-        if self.homes is not None:
-            pools = dict.fromkeys(self.homes.values())
-            served = {pool: [q for q, at in self.homes.items() if at == pool] for pool in pools}
+        if self.pool_by_queue is not None:
+            pools = dict.fromkeys(self.pool_by_queue.values())
+            served = {
+                pool: [q for q, at in self.pool_by_queue.items() if at == pool]
+                for pool in pools
+            }
             found["pools"] = [{"name": n, "queues": q} for n, q in served.items()]
         if self.kept is not None:
             kept = {"percent": 0, "min": self.kept, "shorterThan": f"{self.longer_us // MS}ms"}

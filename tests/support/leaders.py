@@ -4,7 +4,7 @@ from time import monotonic
 
 from tests.support import nodes
 from tests.support.cluster import Release
-from tests.support.sightings import uid
+from tests.support.object_changes import uid
 from tests.support.waiting import until
 
 TAKEOVER_SECONDS = 13.0

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from fairlead_scheduler.streams import SKIPPED_MAX
-from fairlead_scheduler.values import FairSettings
+from fairlead_scheduler.pending.cursors import SKIPPED_MAX
+from fairlead_scheduler.policy.settings import FairSettings
 from tests.support.fleet import Fleet, Job, Key
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import structlog
 
-from fairlead import log
+from fairlead.runtime import log
 
 Line = dict[str, object]
 

@@ -6,7 +6,7 @@ from math import isnan
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from fairlead.series import Series
+from fairlead.metrics.series import Series
 from tests.support.waiting import until
 
 Samples = Mapping[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -16,8 +16,8 @@ def of_page(text: str) -> Samples:
     """Return the samples of a page, by their names and labels."""
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for family in text_string_to_metric_families(text)
-        for sample in family.samples
+        for process_tree in text_string_to_metric_families(text)
+        for sample in process_tree.samples
     }
 
 

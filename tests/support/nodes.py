@@ -57,7 +57,7 @@ def shared() -> Generator[None]:
 def alone() -> Generator[None]:
     """Wait until no other test process runs a test, and let none begin; within `shared`.
 
-    Whoever waits here holds the gate, so that others cannot go on passing it; and it lets go of
+    A caller that waits here holds the gate, so that others cannot go on passing it. It releases
     the node before, since another one may wait at the gate for just that.
     """
     node, gate = _locks()

@@ -17,15 +17,15 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.demo.observe import prometheus
-from fairlead.demo.observe.prometheus import PrometheusError
-from fairlead.demo.observe.scene import LOAD, Observed, Shape
-from fairlead.demo.observe.targets import NAMESPACE
-from fairlead.dev import processes
-from fairlead.dev.postgres import Server
-from fairlead.policy_store import store
+from fairlead.policy_storage import store
+from fairlead_cli.dev import process_table
+from fairlead_cli.dev.postgres import Server
 from tests.support.asking import Asking, Sample
 from tests.support.databases import fast_folder
+from tests.support.observed import prometheus
+from tests.support.observed.fleet import LOAD, Observed, Shape
+from tests.support.observed.prometheus import PrometheusError
+from tests.support.observed.targets import NAMESPACE
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
@@ -77,7 +77,7 @@ class Watched(Asking):
 
     def names(self) -> list[str]:
         """Return the programs that are alive, workers too."""
-        living = processes.living()
+        living = process_table.living()
         fixed = [each for each in self.observed.fleet.names() if self.pid(each) in living]
         return [*fixed, *(name for name, pid in self._workers().items() if pid in living)]
 
@@ -87,7 +87,7 @@ class Watched(Asking):
         return workers[name] if name in workers else self.observed.fleet.pid(name)
 
     def kill(self, name: str) -> None:
-        """End a program with SIGKILL. The autoscaler starts a worker again, nobody others."""
+        """End a program with SIGKILL. The autoscaler restarts workers, and nothing else."""
         if name in self._workers():
             os.kill(self.pid(name), signal.SIGKILL)
         else:
@@ -170,7 +170,7 @@ class Watched(Asking):
 
     def _family(self, name: str) -> list[int]:
         """Return a program and its descendants, the oldest first."""
-        living = processes.living().values()
+        living = process_table.living().values()
         found = [self.pid(name)]
         for pid in found:
             found += [each.pid for each in living if each.parent == pid]
@@ -188,7 +188,7 @@ def watching(
     server_settings: Mapping[str, str] = MappingProxyType({}),
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> Generator[Watched]:
-    """Run a fleet under Prometheus, every page scraped and somebody leading; then stop it all.
+    """Run a fleet under Prometheus, every page scraped and a leader present; then stop it all.
 
     Args:
         rules: Complete files of rules, used as they are.

@@ -29,4 +29,6 @@ _WORKLOAD = Workload.model_validate(
 def outcome(*, simulated: float, real: float) -> Outcome:
     """Return what was found of it, simulated and on PostgreSQL."""
     found = {FAIRLEAD: {_FIGURE: simulated}, REAL: {_FIGURE: real}}
-    return Outcome(name="X", workload=_WORKLOAD, seed=1, jobs=1, measured=found, judged=found)
+    return Outcome(
+        name="X", workload=_WORKLOAD, seed=1, jobs=1, measured=found, evaluated=found
+    )

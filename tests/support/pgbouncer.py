@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from fairlead.dev.account import account
+from fairlead_cli.dev.account import account
 from tests.support.waiting import until
 
 _CONFIG = """
@@ -39,7 +39,7 @@ def program() -> str | None:
 def pooled(url: str) -> Generator[str]:
     """Run PgBouncer on a free port and yield the same URL by way of it.
 
-    Two server connections serve whoever comes, so that sessions are shared as they are in life.
+    Two server connections serve all clients, so that sessions are shared as in production.
     """
     found, who = program(), account()
     assert found is not None
@@ -49,7 +49,7 @@ def pooled(url: str) -> Generator[str]:
         port = int(free.getsockname()[1])
         free.close()
         folder = Path(name)
-        folder.chmod(0o755)  # as root, it runs as nobody, who must get in
+        folder.chmod(0o755)  # as root, it runs as the user `nobody`, which must get in
         (folder / "users").write_text(f'"{server["user"]}" ""\n')
         (folder / "config").write_text(
             _CONFIG.format(
@@ -68,7 +68,7 @@ def pooled(url: str) -> Generator[str]:
 
 
 def answers(url: str, process: subprocess.Popen[bytes]) -> bool:
-    """Tell whether the pooler takes connections."""
+    """Return whether the pooler takes connections."""
     assert process.poll() is None, "PgBouncer stopped"
     try:
         psycopg.connect(url, connect_timeout=2).close()

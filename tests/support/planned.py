@@ -3,7 +3,7 @@
 from itertools import starmap
 from typing import NamedTuple
 
-from fairlead_scheduler.values import Plan
+from fairlead_scheduler.ordering.plan import Plan
 
 
 class Planned(NamedTuple):

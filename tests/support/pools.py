@@ -4,23 +4,24 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from fairlead.policy import parse
-from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.pools import Pools, Size
-from fairlead_scheduler.rates import Used
-from fairlead_scheduler.terms import Table, compiled
-from fairlead_scheduler.values import Found, Head, QueueRow
+from fairlead_scheduler.ordering.plan import QueueRow
+from fairlead_scheduler.ordering.router import PoolSize, Router
+from fairlead_scheduler.pending.heads import Heads
+from fairlead_scheduler.pending.values import Head, PendingJob
+from fairlead_scheduler.policy.compiled import CompiledPolicy, compile_policy
+from fairlead_scheduler.policy.gcra import WindowUsage
 
 MS = 1000
 TICK_US = 10 * MS
 
 
-def table(document: str) -> Table:
+def table(document: str) -> CompiledPolicy:
     """Return the table of a policy's document."""
-    return compiled(parse(document), stored=1)
+    return compile_policy(parse(document), stored=1)
 
 
 class Fleets:
-    """A leader over pools whose workers claim and end jobs when they are told to.
+    """A leader over pools whose workers claim and end jobs when the test says so.
 
     Args:
         document: The policy.
@@ -39,18 +40,18 @@ class Fleets:
         self.running: list[int] = []
         self.ended: list[int] = []
         self.dispatched = Counter[str]()
-        self.used: dict[tuple[str, str | None, int], Used] = {}
+        self.used: dict[tuple[str, str | None, int], WindowUsage] = {}
         self._lead(table(document))
 
-    def _lead(self, terms: Table) -> None:
-        self.order = Pools("default", terms)
+    def _lead(self, terms: CompiledPolicy) -> None:
+        self.order = Router("default", terms)
         rows = [
             row._replace(claimed_us=self.now_us if job in self.running else None)
             for job, row in self.rows.items()
         ]
         self.order.adopt(rows, self.now_us, {}, self.used.values())
         self.heads = Heads(in_flight=self.order.in_flight)
-        self.heads.surveyed()
+        self.heads.record_scan()
         pending = self.queues.keys() - self.work.keys() - set(self.ended)
         self.heads.discovered([self._found(job) for job in sorted(pending)])
 
@@ -58,8 +59,8 @@ class Fleets:
         """Let another leader take over."""
         self._lead(self.order.table)
 
-    def _found(self, job: int) -> Found:
-        return Found(job, job, self.queues[job], "t", 0, 100 * MS, self.now_us)
+    def _found(self, job: int) -> PendingJob:
+        return PendingJob(job, job, self.queues[job], "t", 0, 100 * MS, self.now_us)
 
     def add(self, queue: str, count: int) -> list[int]:
         """Insert jobs, and return their ids."""
@@ -75,12 +76,12 @@ class Fleets:
         What is in `work_queue` already, or gone, is refused, as the database does.
         """
         self.now_us += TICK_US
-        for want in self.heads.wants(1000):
+        for want in self.heads.next_requests(1000):
             jobs = [job for job, queue in self.queues.items() if queue == want.stream[0]]
             left = [job for job in jobs if job not in self.ended and job > want.after_seq]
             heads = [Head(job, job, 100 * MS, self.now_us) for job in left[: want.limit]]
             self.heads.filled(want.stream, heads, want.limit)
-        sizes = {pool: Size(slots, self.depth) for pool, slots in self.slots.items()}
+        sizes = {pool: PoolSize(slots, self.depth) for pool, slots in self.slots.items()}
         found: dict[str, list[int]] = {}
         for plan in self.order.plan(self.now_us, sizes, self.heads):
             for job, vtag, estimate_us, _ in plan.rows:
@@ -101,7 +102,7 @@ class Fleets:
 
     def recall(self) -> list[int]:
         """Take back the rows that may not wait any more; return them."""
-        ids = [job for job in self.order.surplus() if job not in self.running]
+        ids = [job for job in self.order.surplus_rows() if job not in self.running]
         self._leave(ids)
         unknown = self.order.recalled(ids, self.heads)
         self.heads.missed(self._found(job) for job in unknown)

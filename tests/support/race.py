@@ -13,7 +13,7 @@ import psycopg
 from psycopg import Connection
 from psycopg.rows import DictRow, TupleRow, dict_row
 
-from fairlead.sql import integers, load
+from fairlead.db.statements import integers, load
 from tests.support import children
 from tests.support.waiting import until
 
@@ -141,7 +141,7 @@ def dispatch(
     """Dispatch the jobs, all with one tag; return those that were moved."""
     ids = sorted(jobs)
     rows = db.execute(
-        load("fairlead_scheduler", "dispatch"),
+        load("fairlead_scheduler.loop", "dispatch"),
         {
             "epoch": epoch,
             "floor": floor,
@@ -162,14 +162,14 @@ def dispatch(
 def promote(db: Database, *, epoch: int = 0) -> tuple[int, ...]:
     """Make what fell due pending; return those jobs."""
     values = {"epoch": epoch, "from_us": 0, "limit": 100}
-    (row,) = rows(db, "fairlead_scheduler", "promote", values)
+    (row,) = rows(db, "fairlead_scheduler.background", "promote", values)
     return tuple(sorted(row["ids"] or ()))
 
 
 def mark_dead(db: Database, *, epoch: int = 0) -> tuple[int, ...]:
     """Mark the workers dead whose lease has lapsed; return those."""
     rows = db.execute(
-        load("fairlead_scheduler", "mark_dead"),
+        load("fairlead_scheduler.background", "mark_dead"),
         {"epoch": epoch, "worker_lease_seconds": 0, "limit": 100},
     )
     return tuple(row[0] for row in rows.fetchall())
@@ -186,7 +186,7 @@ def steal(
         "overdue_seconds": overdue_seconds,
         "limit": limit,
     }
-    (row,) = rows(db, "fairlead_scheduler", "steal", values)
+    (row,) = rows(db, "fairlead_scheduler.background", "steal", values)
     return tuple(sorted(row["stolen"]))
 
 
@@ -202,7 +202,7 @@ def claim(
     values = {"worker": worker, "pool": pool, "limit": limit, "below_floor": below_floor}
     return tuple(
         Lease(row["job_id"], row["token"], row["attempt"], row["alone"], row["doomed"])
-        for row in rows(db, "fairlead_worker", "claim", values)
+        for row in rows(db, "fairlead_worker.attempts", "claim", values)
     )
 
 
@@ -231,17 +231,17 @@ def finish(
     leases: Sequence[Lease],
     *,
     outcome: str = "succeeded",
-    patience: str = "10s",
+    lock_timeout: str = "10s",
 ) -> tuple[int, ...]:
     """End attempts for good in one batch; return the jobs whose token held.
 
-    It waits for whoever holds a row, as long as a test does; with a patience of 0 as long as
+    It waits for a locked row as long as a test does; with a lock timeout of 0 as long as
     the statement itself says.
     """
-    db.execute("SELECT set_config('lock_timeout', %s, false)", [patience])
+    db.execute("SELECT set_config('lock_timeout', %s, false)", [lock_timeout])
     batch = sorted(leases, key=lambda lease: lease.job)
     rows = db.execute(
-        load("fairlead_worker", "finish"),
+        load("fairlead_worker.attempts", "finish"),
         {
             **_keys(batch),
             "outcomes": [outcome] * len(batch),
@@ -257,12 +257,12 @@ def finish(
 def finish_free(
     db: Database, leases: Sequence[Lease]
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """End those attempts that nobody else holds; return their jobs, and those to ask for again.
+    """End those attempts that are not locked; return their jobs, and those to ask for again.
 
     Both statements are one transaction, as in a worker.
     """
     with db.transaction():
-        found = rows(db, "fairlead_worker", "finish_free", _keys(leases))
+        found = rows(db, "fairlead_worker.attempts", "finish_free", _keys(leases))
         free = {row["token"] for row in found if row["free"]}
         locked = {row["token"] for row in found} - free
         ended = finish(db, [lease for lease in leases if lease.token in free])
@@ -300,7 +300,7 @@ def end(
 
 
 def cancel(db: Database, job: int) -> object:
-    """Cancel a job; return the verdict."""
+    """Cancel a job; return the answer."""
     return answer(db, "cancel(%s)", job)
 
 
@@ -311,11 +311,11 @@ def answer(db: Database, call: str, *values: object) -> object:
 
 
 def rows(
-    db: Database, room: str, statement: str, values: Mapping[str, object]
+    db: Database, package: str, statement: str, values: Mapping[str, object]
 ) -> list[DictRow]:
-    """Return what a room's statement answers, by the columns' names."""
+    """Return what a package's statement answers, by the columns' names."""
     with db.cursor(row_factory=dict_row) as cursor:
-        return cursor.execute(load(room, statement), values).fetchall()
+        return cursor.execute(load(package, statement), values).fetchall()
 
 
 def places(db: Database, job: int) -> tuple[str, ...]:
@@ -324,7 +324,7 @@ def places(db: Database, job: int) -> tuple[str, ...]:
 
 
 def halted(observer: Database, other: Database, call: Future[T]) -> bool:
-    """Tell whether the other connection's call waits for a lock, once it waits or has ended."""
+    """Return whether the other connection's call waits for a lock, or has ended."""
     pid = other.info.backend_pid
     return until(
         lambda: _waits_or_ended(observer, pid, call), what="the other side's end or its wait"

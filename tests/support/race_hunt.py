@@ -1,4 +1,4 @@
-"""Everybody at once on a few jobs: what each thread does, from a seed, until time is up."""
+"""All kinds of calls at once on a few jobs: what each thread does, from a seed, for a time."""
 
 import random
 from collections.abc import Callable
@@ -31,7 +31,7 @@ ENDINGS = ("failed", "snoozed", "returned", "released", "crashed", "lost")
 
 @dataclass(slots=True)
 class Account:
-    """What one thread was told; threads share nothing but the database."""
+    """What one thread was answered; threads share nothing but the database."""
 
     inserted: list[int] = field(default_factory=list[int])
     claimed: list[Lease] = field(default_factory=list[Lease])
@@ -73,7 +73,7 @@ class Player:
         return [row[0] for row in rows.fetchall()]
 
     def held(self, most: int) -> list[Lease]:
-        """Return a few leases: own ones, most of them stale by now, or anybody's live ones."""
+        """Return a few leases: own ones, most of them stale by now, or live ones of any."""
         if self.dice.random() < 0.5:
             return self.dice.sample(self.leases, min(most, len(self.leases)))
         rows = self.db.execute(

@@ -79,7 +79,7 @@ class Job:
 
 @dataclass(slots=True)
 class Model:
-    """Every job ever inserted, what failed, and what the leader has not been told yet."""
+    """Every job ever inserted, what failed, and what the leader does not know yet."""
 
     jobs: dict[int, Job] = field(default_factory=dict[int, Job])
     failures: list[Failure] = field(default_factory=list[Failure])
@@ -107,9 +107,9 @@ class Model:
 
     def take_receipts(self) -> tuple[list[int], list[int], list[int]]:
         """Return the jobs claimed, ended and returned that the leader has to learn of, once."""
-        told = (sorted(self.claimed), sorted(self.ended), sorted(self.returned))
+        report = (sorted(self.claimed), sorted(self.ended), sorted(self.returned))
         self.claimed, self.ended, self.returned = [], [], []
-        return told
+        return report
 
     def dispatch(self, ids: Iterable[int], *, vtag: int) -> tuple[int, ...]:
         """Move the pending ones of these jobs."""
@@ -141,7 +141,7 @@ class Model:
             self.newest_token = max(self.newest_token, lease.token)
 
     def holds(self, lease: Lease) -> bool:
-        """Tell whether the lease is the job's live one."""
+        """Return whether the lease is the job's live one."""
         return self.jobs[lease.job].token == lease.token
 
     def finish(self, job: Job, outcome: str) -> None:
@@ -189,7 +189,7 @@ class Model:
         return "queued"
 
     def cancel(self, job: Job) -> str:
-        """Cancel a job; return what the caller is told."""
+        """Cancel a job; return the answer to the caller."""
         if job.ending is not None:
             return "finished"
         if job.state == "running":
@@ -206,7 +206,7 @@ class Model:
         return tuple(job.id for job in taken)
 
     def redrivable(self) -> list[Job]:
-        """Return the failed jobs that nobody has repeated and whose key is free."""
+        """Return the failed jobs that were not redriven and whose key is free."""
         return [
             job
             for job in self.jobs.values()

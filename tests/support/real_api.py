@@ -55,7 +55,7 @@ class Api:
         content_type: str = "application/json",
         account: str = "",
     ) -> tuple[int, Object]:
-        """Return the status and the answer; `account` is whom the administrator acts as."""
+        """Return the status and the answer; the administrator impersonates `account`."""
         trust = ssl.create_default_context(cafile=str(self.authority))
         server = HTTPSConnection("127.0.0.1", self.port, timeout=30, context=trust)
         headers = {"Authorization": f"Bearer {self.token}", "Content-Type": content_type}

@@ -9,11 +9,11 @@ from typing import cast
 from tests.support import nodes
 from tests.support.chart import Json, Object, at
 from tests.support.cluster import CommandFailed, Release, run
-from tests.support.sightings import is_going, is_ready
+from tests.support.object_changes import is_ready, is_terminating
 from tests.support.waiting import until
 
 _HEARD_TWICE = timedelta(seconds=12)
-"""A node renews its Lease every 10 s; between two renewals everybody who judges it looks."""
+"""A node renews its Lease every 10 s; each checker looks at it between two renewals."""
 
 _EVERYBODYS = ("kube-system",)
 _DATABASE = {"app.kubernetes.io/component": "trial-database"}
@@ -32,14 +32,14 @@ def undisturbed() -> Generator[None]:
 def await_whole(*, since: datetime) -> None:
     """Wait until every node has been heard from for a while, and all that tests share is ready.
 
-    What is ready right after a fault may only be what was last said of it: whoever judges the
-    nodes finds them silent, and takes that back.
+    What is ready right after a fault may only be what was last said of it: the node
+    controller then finds the nodes silent, and reports them as not ready.
     """
     until(lambda: _is_whole(since + _HEARD_TWICE), what="a whole node", seconds=180)
 
 
 def await_renewed(release: Release, *, since: datetime) -> str:
-    """Wait until the Lease was renewed after a time of this machine's clock; return by whom."""
+    """Wait until the Lease is renewed after a time of our own clock; return its holder."""
 
     def renewed() -> str | None:
         try:
@@ -83,7 +83,7 @@ def _is_shared(pod: Object) -> bool:
     labels = cast("Object", at(pod, "metadata", "labels") or {})
     ours = labels.items() >= _DATABASE.items()
     everybodys = at(pod, "metadata", "namespace") in _EVERYBODYS
-    return (ours or everybodys) and not is_going(pod)
+    return (ours or everybodys) and not is_terminating(pod)
 
 
 def _renewed_at(lease: Json) -> datetime:

@@ -1,4 +1,4 @@
-"""Holds a fair order to its promises, at every tick, by what a world shows and a law says.
+"""Checks a fair order's promises at every tick, against a world and a law.
 
 It shares no code with the order: limits, keys and rates are counted anew from the rows and from
 the times of all dispatches.
@@ -13,35 +13,35 @@ from tests.support.law import Law, Line, Owner, Window
 from tests.support.world import World
 
 LANE_HEADS = 64
-"""How many jobs of a lane are looked at for one that keys let go."""
+"""How many jobs of a lane are searched for one that keys allow."""
 ROUNDS = 5
-"""Ticks until a job of a queue with keys must go: it is seen, asked for, read and planned."""
+"""Ticks until a job of a queue with keys must go: discovery, request, reading, planning."""
 Held = tuple[str, str | None, str, str]
 """Queue, tenant where each counts by itself, path and value."""
 
 
 class Referee:
-    """Watches a world; `faults` is what went wrong, in words."""
+    """Watches a world; `faults` are the violations, in words."""
 
     def __init__(self, world: World, law: Law) -> None:
         self.faults: list[str] = []
         self.checked = Counter[str]()
-        """How often each promise was put to the test."""
+        """How often each promise was checked."""
         self._world = world
         self._law = law
         self._evenness = Evenness(world)
         self._gone: dict[Owner, list[int]] = {}
-        """When jobs of an owner went, since its windows were last changed."""
+        """Dispatch times of an owner since its windows were last changed."""
         self._unsure: set[Owner] = set()
-        """Whose windows hold more than the dispatches show: they were others once."""
+        """Owners whose windows count more than the dispatches since their last change."""
         self._taken: set[Owner] = set()
-        """Whose jobs were refused: they took of their windows, as a new leader will find."""
+        """Owners with refused jobs, which count in their windows for a new leader."""
         self._waits = Counter[Line]()
-        """For how many ticks a slot is idle beside a line that may go."""
+        """For how many ticks a slot was idle while a line could go."""
         self._newest: dict[Line, int] = {}
 
     def edited(self, law: Law) -> None:
-        """Hold the order to another law from now on."""
+        """Check the order against another law from now on."""
         for owner in {*self._law.given, *law.given}:
             if self._law.of(owner).windows != law.of(owner).windows:
                 self._gone.pop(owner, None)
@@ -50,7 +50,7 @@ class Referee:
         self._begin()
 
     def led(self) -> None:
-        """Let what the order owes begin anew: another leader has lost who was ahead."""
+        """Reset what the order owes: a new leader does not know who was ahead."""
         self._unsure |= self._taken
         self._begin()
 
@@ -74,7 +74,7 @@ class Referee:
         self.checked["share"] = self._evenness.checked
 
     def _check_bounds(self) -> None:
-        """Check limits, rates and pauses of those whose jobs went."""
+        """Check limits, rates and pauses of the owners of dispatched jobs."""
         owners = Counter(owner for job in self._world.went for owner in _owners(job))
         for owner, count in owners.items():
             limit, windows = self._limit(owner), self._law.of(owner).windows
@@ -101,9 +101,9 @@ class Referee:
                     self._fault(f"{held[each]} of {most} have {each}")
 
     def _check_places(self) -> None:
-        """Check that all went to their pools, and to other bands than theirs only when aged.
+        """Check that all jobs went to their pools, and to other bands only when aged.
 
-        An aged job that turns out to be in flight may leave its turn to the one behind it.
+        An aged job that turns out to be in flight may leave its turn to the next one.
         """
         disturbed = self._disturbed()
         for job in self._world.went:
@@ -114,7 +114,7 @@ class Referee:
                 self._fault(f"{job.id} of {job.lane} went in band {job.band} too early")
 
     def _check_bands(self, lines: Mapping[Line, Sequence[Job]]) -> None:
-        """Check that nobody went before whom a higher band lets go."""
+        """Check that no job went while a higher band had one that could go."""
         lowest: dict[str | None, int] = {}
         for job in self._world.went:
             lowest[job.pool] = max(lowest.get(job.pool, 0), job.band)
@@ -132,7 +132,7 @@ class Referee:
     def _check_idle(
         self, lines: Mapping[Line, Sequence[Job]], held: Mapping[Held, int]
     ) -> None:
-        """Check that no slot is idle beside a line that may go, but those kept for short."""
+        """Check that no slot is idle while a line could go, apart from the reserve."""
         idle = {pool for pool in self._world.slots if self._is_idle(pool)}
         disturbed = self._disturbed()
         for line, jobs in lines.items():
@@ -148,7 +148,7 @@ class Referee:
                 self._fault(f"a slot is idle beside {line}")
 
     def _disturbed(self) -> set[str | None]:
-        """Return the pools where something was offered that could not go, others not yet."""
+        """Return the pools where an offered job was refused and others were not offered yet."""
         refused = {job.id for job in self._world.refused}
         return {
             plan.pool
@@ -162,7 +162,7 @@ class Referee:
         return len(self._world.running[pool]) < slots - kept
 
     def _lines(self) -> dict[Line, list[Job]]:
-        """Return what waits, line by line, in its order."""
+        """Return the waiting jobs, line by line, in order."""
         found: dict[Line, list[Job]] = {}
         for stream in sorted(self._world.waiting):
             queue, tenant, rank = stream
@@ -172,7 +172,7 @@ class Referee:
         return found
 
     def _holds(self, job: Job) -> Iterator[tuple[Held, int]]:
-        """Yield what a job holds while it is in flight, and how many may."""
+        """Yield the keys that a job occupies while in flight, and their limits."""
         for key in self._law.keys.get(job.queue, ()):
             value = job.fields.get(key.path)
             if value is not None:
@@ -190,7 +190,7 @@ class Referee:
         return self._law.of(owner).limit_of(slots)
 
     def _may_go(self, queue: str, tenant: str) -> bool:
-        """Tell whether pauses, limits and rates surely let one job more go."""
+        """Return whether pauses, limits and rates surely allow one job more."""
         return self._has_room((queue, tenant)) and self._has_room((queue, None))
 
     def _has_room(self, owner: Owner) -> bool:
@@ -212,7 +212,7 @@ def _owners(job: Job) -> tuple[Owner, Owner]:
 
 
 def _is_over(gone: Sequence[int], window: Window) -> bool:
-    """Tell whether more than a window allows went in any stretch that ends with the last."""
+    """Return whether an interval that ends with the last dispatch exceeds a window."""
     last_us, count = gone[-1], len(gone)
     return any(
         (count - place - window.burst) * window.per_us > (last_us - at_us) * window.limit

@@ -1,20 +1,27 @@
 """Fairness reports for tests, without a scheduler."""
 
-from fairlead_scheduler.report import Group, Had, Others, QueueShare, Report, TenantShare
+from fairlead_scheduler.report.values import (
+    FairnessReport,
+    Group,
+    Others,
+    QueueShare,
+    ServiceReceived,
+    TenantShare,
+)
 
 
 def share(
     tenant: str, slot_seconds: float, *, waits: float | None = None, lag: float = 1.0
 ) -> TenantShare:
     """Return a tenant of the queue `q` that had so much of 1,000 slot-seconds."""
-    had = Had(slot_seconds / 1000, 0.5, slot_seconds, lag)
+    had = ServiceReceived(slot_seconds / 1000, 0.5, slot_seconds, lag)
     return TenantShare("q", tenant, 1.0, had, 2, 0, waits, None, None, None)
 
 
-def report(*tenants: TenantShare) -> Report:
+def report(*tenants: TenantShare) -> FairnessReport:
     """Return a report on these and seven others, who waited for 4 s."""
-    had = Had(1.0, 1.0, 1000.0, 0.0)
-    return Report(
+    had = ServiceReceived(1.0, 1.0, 1000.0, 0.0)
+    return FairnessReport(
         since_us=0,
         at_us=5_000_000,
         slots=4,
@@ -25,5 +32,5 @@ def report(*tenants: TenantShare) -> Report:
         quiet=Group(2, 1.0),
         queues=(QueueShare("q", 1.0, had, 0.5),),
         tenants=tenants,
-        other=Others(7, Had(0.0, 0.0, 0.0, 7.0), 1, 1, 4.0),
+        other=Others(7, ServiceReceived(0.0, 0.0, 0.0, 7.0), 1, 1, 4.0),
     )

@@ -5,11 +5,12 @@ from time import thread_time
 
 from fairlead.policy import parse
 from fairlead.policy.variables import Workers
-from fairlead_scheduler.explain import Question, Scene, answer, told
-from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.rulings import Clocks, Rulings
-from fairlead_scheduler.terms import compiled
-from fairlead_scheduler.views import Disabled
+from fairlead_scheduler.explain.answer import LaneSnapshot, Question, answer, as_json
+from fairlead_scheduler.explain.snapshot import lane_snapshot
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.policy.compiled import compile_policy
+from fairlead_scheduler.rules.circuit_breaker import DisabledRule
+from fairlead_scheduler.rules.evaluator import EvaluationClocks, RuleEvaluator
 from tests.support.fair_bench import Bench
 
 HOUR = 3_600_000_000
@@ -32,19 +33,19 @@ class Ruled:
     """A fair order under a policy's rules, and a clock that its looks go by."""
 
     def __init__(self, document: str, *, used: Callable[[], float] = thread_time) -> None:
-        self.bench = Bench(compiled(parse(document), stored=3))
+        self.bench = Bench(compile_policy(parse(document), stored=3))
         self.metrics = Metrics()
-        self.told: list[Disabled] = []
+        self.disabled: list[DisabledRule] = []
         self.seconds = 100.0
         self.workers = Workers(8, 8)
-        clocks = Clocks(lambda: self.seconds, used)
-        self.rulings = Rulings(self.metrics.policy.rules, self.told.append, clocks)
+        clocks = EvaluationClocks(lambda: self.seconds, used)
+        self.evaluator = RuleEvaluator(self.metrics.policy.rules, self.disabled.append, clocks)
 
     def look(self, *, seconds: float = 1.0, hour: int | None = None) -> None:
         """Look at the rules after so long, at this hour."""
         self.seconds += seconds
         self.bench.now_us = self.bench.now_us if hour is None else hour * HOUR
-        self.rulings.look(self.bench.order, lambda _: self.workers, self.bench.now_us)
+        self.evaluator.evaluate(self.bench.order, lambda _: self.workers, self.bench.now_us)
 
     def plan(
         self,
@@ -66,26 +67,28 @@ class Ruled:
 
     def edit(self, document: str) -> None:
         """Put another policy in force."""
-        table = compiled(parse(document), stored=4)
+        table = compile_policy(parse(document), stored=4)
         self.bench.order.apply(table, self.bench.now_us)
 
     def counted(self, series: str, rule: str) -> float | None:
         """Return what the metrics say of a rule."""
         return self.metrics.registry.get_sample_value(series, {"rule": rule})
 
-    def scene(self, queue: str, tenant: str, *, job_id: int) -> Scene | None:
+    def snapshot(self, queue: str, tenant: str, *, job_id: int) -> LaneSnapshot | None:
         """Return where a job stands."""
         now_us = self.bench.now_us
-        return self.bench.order.scene(
-            queue, tenant, job_id=job_id, now_us=now_us, slots=8, free=8
+        return lane_snapshot(
+            self.bench.order, queue, tenant, job_id=job_id, now_us=now_us, slots=8, free=8
         )
 
     def explained(
         self, queue: str, tenant: str, *, job_id: int
     ) -> tuple[str, str | None, str | None, float | None, str]:
         """Return what blocks a job, whose that is, which rule, for how long, and a sentence."""
-        scene = self.scene(queue, tenant, job_id=job_id)
-        assert scene is not None
-        found = answer(Question(1, queue, tenant, job_id, job_id), scene)
-        said = told(found, self.bench.order.table).rpartition('"said": "')[2].rstrip('"}')
+        snapshot = self.snapshot(queue, tenant, job_id=job_id)
+        assert snapshot is not None
+        found = answer(Question(1, queue, tenant, job_id, job_id), snapshot)
+        said = (
+            as_json(found, self.bench.order.table).rpartition('"sentence": "')[2].rstrip('"}')
+        )
         return found.blocked_by, found.by, found.rule, found.starts_in_seconds, said

@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlead.dev.binaries import binaries
+from fairlead_cli.dev.binaries import binaries
 from tests.support import tree
 
 RUNBOOKS = Path("docs/runbooks")
-JUDGING = ("fairlead doctor",)
+EXITS_1_WITH_FINDINGS = ("fairlead doctor",)
 """Commands whose exit code says that they found something."""
 _FENCE = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
@@ -27,8 +27,8 @@ class Said:
     err: str
 
     def served(self, command: str) -> bool:
-        """Tell whether the command did what its reader wants of it."""
-        allowed = {0, 1} if command.startswith(JUDGING) else {0}
+        """Return whether the command did what its reader wants of it."""
+        allowed = {0, 1} if command.startswith(EXITS_1_WITH_FINDINGS) else {0}
         return self.code in allowed and bool(self.out.strip()) and "Traceback" not in self.err
 
 
@@ -62,7 +62,7 @@ def run(command: str, *, url: str, folder: Path, given: Mapping[str, str]) -> Sa
         given: The variables that the page names.
     """
     program = folder / "fairlead"
-    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fairlead.cli "$@"\n')
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m fairlead_cli "$@"\n')
     program.chmod(0o755)
     path = os.pathsep.join([str(folder), str(binaries()), os.environ["PATH"]])
     env = {

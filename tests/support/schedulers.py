@@ -11,14 +11,14 @@ from contextlib import contextmanager
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead.bell import Bell
-from fairlead_scheduler.metrics import Metrics
-from fairlead_scheduler.service import Scheduler
+from fairlead.runtime.wakeup import Wakeup
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.replica import Scheduler
 from fairlead_scheduler.settings import SchedulerSettings
 from tests.support.waiting import until
 
-QUICK = {"worker_lease_seconds": 1.0, "survey_seconds": 1.0, "audit_seconds": 1.0}
-"""Settings with which deaths, surveys and audits come within a test's patience."""
+QUICK = {"worker_lease_seconds": 1.0, "scan_seconds": 1.0, "audit_seconds": 1.0}
+"""Settings with which deaths, scans and audits come within a test's timeout."""
 
 
 class Replica:
@@ -27,11 +27,11 @@ class Replica:
     def __init__(self, url: str, settings: dict[str, object]) -> None:
         self.metrics = Metrics()
         self._stop = threading.Event()
-        self._bell = Bell()
+        self._wakeup = Wakeup()
         self.scheduler = Scheduler(
             SchedulerSettings.model_validate({"database_url": url, **QUICK, **settings}),
             stop=self._stop,
-            bell=self._bell,
+            wakeup=self._wakeup,
             metrics=self.metrics,
         )
         self._thread = threading.Thread(target=self.scheduler.serve, name="replica")
@@ -41,9 +41,9 @@ class Replica:
         """Ask it to release the lead and return, and wait until it has."""
         if self._thread.is_alive():
             self._stop.set()
-            self._bell.ring()
+            self._wakeup.wake()
             self._thread.join()
-            self._bell.close()
+            self._wakeup.close()
 
 
 @contextmanager
@@ -93,7 +93,7 @@ def led(db: Connection[TupleRow], *, after: int = 0) -> int:
 
 
 def depose(db: Connection[TupleRow]) -> None:
-    """Take the lead from whoever has it, as if its lease had lapsed."""
+    """Take the lease from its holder, as if it had expired."""
     db.execute(
         "UPDATE fairlead.leaders SET epoch = epoch + 1, lease_until = '-infinity'"
         " WHERE role = 'scheduler'"

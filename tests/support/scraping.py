@@ -1,4 +1,4 @@
-"""A real Prometheus over a release on a cluster, its alerts, and somebody whom they call.
+"""A real Prometheus over a release on a cluster, its alerts, and the responder that they call.
 
 It finds the pods by the labels and the port that the chart's PodMonitor names. The node is this
 machine, so that it reaches them.
@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import cast
 
 from docs.generate.alerts import Choice
-from fairlead.demo.observe.prometheus import Prometheus
 from tests.support import cluster, runbooks, tree
 from tests.support.alerting import write_rules
 from tests.support.asking import Asking
 from tests.support.beside import beside
 from tests.support.chart import Object, at
 from tests.support.cluster import NAMED, Release
-from tests.support.sightings import Record
+from tests.support.object_changes import Record
+from tests.support.observed.prometheus import Prometheus
 from tests.support.waiting import until
 
 SCALE = Decimal("0.04")
@@ -63,7 +63,7 @@ def scraped(release: Release, record: Record, folder: Path) -> Generator[Asking]
 
 def _write(path: Path, release: Release, record: Record) -> None:
     """Write where the pages of the pods are that are there now, whole or not at all."""
-    newest = {each.uid: each for each in tuple(record.sights) if each.kind == "Pod"}
+    newest = {each.uid: each for each in tuple(record.changes) if each.kind == "Pod"}
     pods = [each.object for each in newest.values() if not each.gone]
     found = [target for pod in pods if (target := _target(release, pod)) is not None]
     partial = path.with_suffix(".partial")
@@ -89,7 +89,7 @@ def _target(release: Release, pod: Object) -> Object | None:
 
 
 class Called:
-    """Somebody whom an alert has called, and who has its page and that of all runbooks.
+    """The responder to an alert, who has its page and that of all runbooks.
 
     Args:
         release: Whose alert it is.
@@ -122,7 +122,7 @@ class Called:
         assert enter.startswith("kubectl exec -it ")
         variables = [f"{name}={value}" for name, value in self._known.items()]
         inside = "\n".join((*first, *variables, command))
-        enter = _named(enter).replace(" -it ", " -i ")  # nobody sits at a terminal
+        enter = _named(enter).replace(" -it ", " -i ")  # there is no terminal
         return self._type(f'{enter} -c "$INSIDE"', given=f"{self._url}\n", INSIDE=inside)
 
     def _type(self, command: str, *, given: str = "", **more: str) -> str:

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
-from fairlead_scheduler.simulation.fair import ONLY, Waiting
-from fairlead_scheduler.simulation.moves import Concerned
-from fairlead_scheduler.simulation.situation import Came, Ended, Situation
-from fairlead_scheduler.simulation.told import Read, Told, Wanted
-from fairlead_scheduler.values import QueueRow, Stream
+from fairlead_scheduler.ordering.plan import QueueRow
+from fairlead_scheduler.pending.values import Stream
+from fairlead_scheduler.simulation.fair_leader import ONLY, WaitingJobs
+from fairlead_scheduler.simulation.fleet_state import ArrivedJob, FinishedJob, FleetState
+from fairlead_scheduler.simulation.job_samples import (
+    AttributesRead,
+    AttributesWanted,
+    JobAttributes,
+)
+from fairlead_scheduler.simulation.moved_queues import AffectedPools
 
 MS, SECOND = 1000, 1_000_000
 NOW_US = 1_700_000_000 * SECOND
@@ -14,31 +19,33 @@ SLOTS = 8
 STREAM: Stream = ("q", "a", 0)
 
 
-def situation(
-    first: Sequence[Told] = (),
+def backlog_state(
+    first: Sequence[JobAttributes] = (),
     *,
-    wanted: Wanted,
-    ended: Sequence[Ended],
+    wanted: AttributesWanted,
+    finished: Sequence[FinishedJob],
     jobs: int | None = None,
     rows: Sequence[QueueRow] = (),
-    in_flight: Mapping[int, Told] | None = None,
-    came: Sequence[Came] = (),
-) -> Situation:
+    in_flight: Mapping[int, JobAttributes] | None = None,
+    arrived: Sequence[ArrivedJob] = (),
+) -> FleetState:
     """Return a backlog of tenant a in queue q: of so many jobs, or of those that were read."""
     many = len(first) if jobs is None else jobs
-    return Situation(
+    return FleetState(
         now_us=NOW_US,
         slots=SLOTS,
-        concerned=Concerned(pools=(ONLY,), queues=frozenset({"q"})),
+        affected=AffectedPools(pools=(ONLY,), queues=frozenset({"q"})),
         rows=rows,
-        waiting={STREAM: Waiting(many, more=False, oldest_us=NOW_US)} if many else {},
-        ended=ended,
-        came=came,
+        waiting={STREAM: WaitingJobs(many, more=False, oldest_us=NOW_US)} if many else {},
+        finished=finished,
+        arrived=arrived,
         known_us=SECOND,
-        read=Read(
+        read=AttributesRead(
             wanted=wanted,
             in_flight=in_flight or {},
             first={STREAM: tuple(first)},
-            ended=[(each.lane, each.told) for each in ended if each.told is not None],
+            finished=[
+                (each.lane, each.attributes) for each in finished if each.attributes is not None
+            ],
         ),
     )

@@ -1,6 +1,6 @@
 """An application that takes as long to load as the test wants: until SLOW_APP_GATE is there.
 
-That it waits is told by another file, of the same name with `.awaited` behind it.
+It shows that it waits by another file, of the same name with `.awaited` behind it.
 """
 
 import os

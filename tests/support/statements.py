@@ -11,12 +11,13 @@ from typing import cast
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead import sql
+from fairlead.db.statements import load
 from tests.support import tree
 
 _PARAMETER = re.compile(r"(?<!%)%(?:\((\w+)\))?s")
 _INDEX_LINES = re.compile(r"^-- index:((?:.*\n--        )*.*)$", re.MULTILINE)
 _numbers = count(1)
+_SIMULATION = "fairlead_scheduler.simulation"
 
 Plan = dict[str, object]
 
@@ -59,10 +60,14 @@ class Statement:
         lines = _INDEX_LINES.search(tree.text(self.path))
         return frozenset(re.findall(r"\w+", lines[1] if lines else ""))
 
+    @property
+    def package(self) -> str:
+        """The package that runs it."""
+        return ".".join(self.path.parts[1:-2])
+
     def text(self) -> str:
         """Return what is sent, with psycopg's parameters."""
-        package = ".".join(self.path.parts[1:-2])
-        return sql.load(package, self.name).decode()
+        return load(self.package, self.name).decode()
 
     def numbered(self) -> tuple[str, tuple[str, ...]]:
         """Return the statement with $1, $2, … as PREPARE wants it, and the names in order."""
@@ -74,13 +79,25 @@ class Statement:
         return text.replace("%%", "%"), tuple(names)
 
 
-def statements(*packages: str) -> tuple[Statement, ...]:
-    """Return every statement of the sql folders of these packages, named by their folders."""
+def statements(*packages: str, but: str | None = None) -> tuple[Statement, ...]:
+    """Return every statement of these packages and of those inside them, but for one."""
+    found = (Statement(path) for path in tree.of_rooms(".sql") if path.parent.name == "sql")
     return tuple(
-        Statement(path)
-        for path in tree.of_rooms(".sql")
-        if path.parent.name == "sql" and path.parts[-3] in packages
+        each
+        for each in found
+        if any(f"{each.package}.".startswith(f"{package}.") for package in packages)
+        and each.package != but
     )
+
+
+def service_statements() -> tuple[Statement, ...]:
+    """Return what the scheduler and the worker run again and again, without simulations."""
+    return statements("fairlead_worker", "fairlead_scheduler", but=_SIMULATION)
+
+
+def command_statements() -> tuple[Statement, ...]:
+    """Return what people's commands and simulations run."""
+    return statements("fairlead", "fairlead_cli", _SIMULATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,12 +205,12 @@ def scans(plan: Plan, *, limited: bool = False) -> Iterator[tuple[Plan, bool]]:
 
 
 def is_write(node: Plan) -> bool:
-    """Tell whether a node writes."""
+    """Return whether a node writes."""
     return node["Node Type"] == "ModifyTable"
 
 
 def sorts(node: Plan) -> bool:
-    """Tell whether a node sorts."""
+    """Return whether a node sorts."""
     return node["Node Type"] in ("Sort", "Incremental Sort")
 
 

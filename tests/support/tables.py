@@ -2,24 +2,24 @@
 
 from collections.abc import Mapping
 
-from fairlead_scheduler.keys import Demand
-from fairlead_scheduler.matches import FirstMatch
-from fairlead_scheduler.terms import QueueTerms, Table, Terms
+from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
+from fairlead_scheduler.policy.first_match import FirstMatch
+from fairlead_scheduler.policy.settings import KeyLimit
 
 Weights = Mapping[tuple[str, str | None], float]
-"""Weights of queues, as (queue, None), and of tenants of queues; whoever is not named has 1."""
+"""Weights of queues, as (queue, None), and of tenants of queues; others have 1."""
 
 
 def table(
     terms: Mapping[tuple[str, str | None], Terms],
     *,
-    keys: Mapping[str, tuple[Demand, ...]] | None = None,
+    keys: Mapping[str, tuple[KeyLimit, ...]] | None = None,
     stored: int = 1,
-) -> Table:
+) -> CompiledPolicy:
     """Return the table of these terms of queues, as (queue, None), and tenants, with keys."""
     keys = keys or {}
     queues = dict.fromkeys((*(queue for queue, _ in terms), *keys))
-    return Table(
+    return CompiledPolicy(
         queues=FirstMatch(
             (
                 frozenset({queue}),
@@ -39,6 +39,6 @@ def table(
     )
 
 
-def weighing(weights: Weights) -> Table:
+def weighing(weights: Weights) -> CompiledPolicy:
     """Return the table of these weights."""
     return table({key: Terms(weight=weight) for key, weight in weights.items()}, stored=0)

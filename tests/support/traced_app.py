@@ -23,7 +23,7 @@ def _see(what: str) -> None:
 def report(job: Job, error: BaseException, *, will_retry: bool) -> None:
     """Leave in a table what failed; or fail, too, if the payload says so."""
     if job.payload == "and so does the hook":
-        raise LookupError("nobody listens")
+        raise LookupError("no listener")
     cause = "" if error.__cause__ is None else f" from {type(error.__cause__).__name__}"
     traced = "with" if error.__traceback__ is not None else "without"
     _see(
@@ -116,7 +116,7 @@ def deaf(_job: Job) -> None:
 
 @tasks.handler("forever")
 async def forever(_job: Job) -> None:
-    """Wait until told to stop."""
+    """Wait until asked to stop."""
     await asyncio.Event().wait()
 
 

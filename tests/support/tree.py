@@ -13,6 +13,7 @@ ROOMS = {
     "worker": "fairlead_worker",
     "scheduler": "fairlead_scheduler",
     "autoscaler": "fairlead_autoscaler",
+    "cli": "fairlead_cli",
 }
 SOURCES = os.pathsep.join(str(ROOT / each) for each in ("", *ROOMS))
 """What programs import from: a checkout runs its own code, whichever one is installed."""

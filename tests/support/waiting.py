@@ -36,17 +36,17 @@ def until(condition: Callable[[], T | None], *, what: str, seconds: float = 10.0
         pause = min(2 * pause, _LAST_POLL_SECONDS)
 
 
-def told(
-    listener: Connection[TupleRow], teller: Connection[TupleRow], channel: str
+def notified(
+    listener: Connection[TupleRow], notifier: Connection[TupleRow], channel: str
 ) -> list[str]:
-    """Return what was told on a channel up to now, without waiting for more."""
-    teller.execute("SELECT pg_notify(%s, 'last')", [channel])
+    """Return the payloads notified on a channel until now, without waiting for more."""
+    notifier.execute("SELECT pg_notify(%s, 'last')", [channel])
     payloads: list[str] = []
     for notice in listener.notifies(timeout=10):
         if (notice.channel, notice.payload) == (channel, "last"):
             return payloads
         payloads.append(notice.payload)
-    raise AssertionError(f"what was told last on {channel} was not heard")
+    raise AssertionError(f"the last notification on {channel} was not received")
 
 
 def blocked(observer: Connection[TupleRow], pid: int, *, seconds: float = 10.0) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Mapping
 from heapq import heapify, heappop, heappush
 
 from fairlead.policy import parse
-from fairlead_scheduler.lanes import Heads
-from fairlead_scheduler.pools import Pools, Size
-from fairlead_scheduler.rates import Used
-from fairlead_scheduler.terms import compiled
-from fairlead_scheduler.values import Found, Head, Paused, Plan, Stream
+from fairlead_scheduler.ordering.plan import Plan
+from fairlead_scheduler.ordering.router import PoolSize, Router
+from fairlead_scheduler.pending.heads import Heads
+from fairlead_scheduler.pending.values import Head, Paused, PendingJob, Stream
+from fairlead_scheduler.policy.compiled import compile_policy
+from fairlead_scheduler.policy.gcra import WindowUsage
 from tests.support.fleet import Job
 from tests.support.law import Law
 
@@ -60,12 +61,12 @@ class World:
         self._arrivals: list[tuple[int, int]] = []
         self._promotions: list[tuple[int, int]] = []
         self._floors: dict[str, dict[int, int]] = {pool: {} for pool in slots}
-        self._used: dict[tuple[str, str | None, int], Used] = {}
+        self._used: dict[tuple[str, str | None, int], WindowUsage] = {}
         self._served: list[tuple[Job, int]] = []
         self._seqs = 0
-        self._table = compiled(parse(document), stored=1)
+        self._table = compile_policy(parse(document), stored=1)
         self._lead()
-        self.heads.surveyed()
+        self.heads.record_scan()
 
     def arrive(
         self,
@@ -87,16 +88,16 @@ class World:
     def tick(self) -> None:
         """Let the leader look, plan and dispatch, and workers claim."""
         self.served, self._served = self._served, []
-        asked = self.order.traits()
+        asked = self.order.attribute_requests()
         self._insert()
         self._refill()
         self.order.learn([self.jobs[x.job_id].fields.get(f"{x.root}.{x.path}") for x in asked])
         if len(self.plans) % _RECALL_TICKS == 0:
             paused = self.order.unclaimed_of(self.paused)
-            late = self.order.overdue(self.now_us)
-            self.recall({*paused, *self.order.surplus(), *late})
+            late = self.order.overdue_rows(self.now_us)
+            self.recall({*paused, *self.order.surplus_rows(), *late})
         sizes = {
-            pool: Size(slots, max(0, slots - len(self.running[pool])) + self.depth)
+            pool: PoolSize(slots, max(0, slots - len(self.running[pool])) + self.depth)
             for pool, slots in self.slots.items()
         }
         plans = self.order.plan(self.now_us, sizes, self.heads, self.paused)
@@ -123,7 +124,7 @@ class World:
 
     def apply(self, document: str) -> None:
         """Put another policy in force."""
-        self._table = compiled(parse(document), stored=len(self.plans) + 2)
+        self._table = compile_policy(parse(document), stored=len(self.plans) + 2)
         self.order.apply(self._table, self.now_us)
 
     def fail_over(self) -> None:
@@ -131,12 +132,12 @@ class World:
         self.begun_us = self.now_us
         self._lead()
         self.sweep()
-        self.heads.surveyed()
+        self.heads.record_scan()
 
     def sweep(self) -> None:
         """Show the leader the first job of each stream that waits."""
         first = [line[0][1] for line in self.waiting.values() if line]
-        self.heads.swept([self._found(job_id) for job_id in sorted(first)])
+        self.heads.scanned_first([self._found(job_id) for job_id in sorted(first)])
 
     def crash(self, most: int) -> None:
         """Let a worker of each pool die that has up to so many jobs: they wait for another."""
@@ -162,7 +163,7 @@ class World:
             heappush(self._promotions, (self.now_us + _PROMOTE_US, job_id))
 
     def cancel(self, stream: Stream) -> None:
-        """Let the first waiting job of a stream be cancelled: nobody tells the leader."""
+        """Cancel the first waiting job of a stream without a report to the leader."""
         if self.waiting.get(stream):
             place = self.waiting[stream].pop(0)
             self._index[stream].remove(place)
@@ -189,7 +190,7 @@ class World:
         return seen_us + sum(law.waits_us[band + 1 : own + 1]) if band < own else 0
 
     def _lead(self) -> None:
-        self.order = Pools("default", self._table)
+        self.order = Router("default", self._table)
         rows = [job.row for job in self.work.values()]
         self.order.adopt(rows, self.now_us, self._floors_read(), self._used.values())
         self.heads = Heads(in_flight=self.order.in_flight)
@@ -215,7 +216,7 @@ class World:
             lines.setdefault(job.stream, []).append((job.seq, job_id))
 
     def _refill(self) -> None:
-        for want in self.heads.wants(1000):
+        for want in self.heads.next_requests(1000):
             line = self._index.get(want.stream, [])
             place = bisect_right(line, (want.after_seq, 1 << 62))
             found = [self._found(i) for _, i in line[place : place + want.limit]]
@@ -275,7 +276,9 @@ class World:
             for pool, floors in self._floors.items()
         }
 
-    def _found(self, job_id: int) -> Found:
+    def _found(self, job_id: int) -> PendingJob:
         job = self.jobs[job_id]
         seen_us = None if job.arrived_us < self.begun_us else job.arrived_us
-        return Found(job.id, job.seq, job.queue, job.tenant, job.rank, job.hint_us, seen_us)
+        return PendingJob(
+            job.id, job.seq, job.queue, job.tenant, job.rank, job.hint_us, seen_us
+        )

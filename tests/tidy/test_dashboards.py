@@ -74,7 +74,7 @@ HARMS: dict[rules.Rule, tuple[Harm, ...]] = {
     ),
     rules.says_what_it_shows: (
         put(("title",), ""),
-        put(("title",), "Oldest wait of its objective"),
+        put(("title",), "Oldest wait / objective"),
         put(("description",), "What it shows and no more."),
     ),
     rules.has_units: (put(("fieldConfig", "defaults", "unit"), "jobs"),),
@@ -120,7 +120,7 @@ HARMS: dict[rules.Rule, tuple[Harm, ...]] = {
             [{"value": None}, {"value": 2}, {"value": 1}],
         ),
     ),
-    rules.begins_with_verdicts: (put(("type",), "timeseries"),),
+    rules.begins_with_coloured_numbers: (put(("type",), "timeseries"),),
 }
 
 

@@ -11,34 +11,9 @@ import fairlead
 from tests.support import tree
 
 PUBLIC_NAMES_MAX = 15
-MIGRATIONS = Path("core/fairlead/migrations")
+MIGRATIONS = Path("core/fairlead/db/migrations")
 MIGRATION = re.compile(r"(?P<number>\d{4})_(?:expand|contract)_[a-z][a-z_]*\.sql")
 LINK = re.compile(r"\]\((?!\w+:)([^)#\s]*)(?:#([^)\s]+))?\)")
-
-# Where decisions live. Each joins the contract in pyproject.toml when its module appears.
-DECISIONS = (
-    "core/fairlead/job",
-    "core/fairlead/policy",
-    *(
-        f"scheduler/fairlead_scheduler/{name}"
-        for name in (
-            *("books", "calm", "capacity", "cron", "depth", "estimate", "knowledge", "lanes"),
-            *("ledger", "marks", "order", "picks", "policy", "recovery", "streams", "tail"),
-            *("values", "views"),
-            *("simulation/comparison", "simulation/fair", "simulation/fleet"),
-            *("simulation/order", "simulation/prefetch", "simulation/situation"),
-            *("choice", "crowding", "keyed", "keys", "scenes", "stints", "throughput"),
-            *("traits",),
-            *("simulation/report", "simulation/scene", "simulation/waits"),
-        )
-    ),
-    "worker/fairlead_worker/drain",
-    "worker/fairlead_worker/outcome",
-    "worker/fairlead_worker/pace",
-    "worker/fairlead_worker/turns",
-    "autoscaler/fairlead_autoscaler/decide",
-    "autoscaler/fairlead_autoscaler/elector",
-)
 
 
 def misnumbered(names: list[str]) -> tuple[str, ...]:
@@ -112,7 +87,7 @@ def test_decisions_are_numbered_once_and_listed() -> None:
 
 def test_every_unnumbered_migration_file_is_run_by_name() -> None:
     """What is beside the numbered migrations is named by the code that runs it."""
-    tool = tree.text(Path("core/fairlead/migrate.py"))
+    tool = tree.text(Path("core/fairlead/db/migrate.py"))
     beside = [
         path.name
         for path in tree.of_rooms(".sql")
@@ -122,37 +97,18 @@ def test_every_unnumbered_migration_file_is_run_by_name() -> None:
     assert [] == [name for name in beside if f'"{name}"' not in tool]
 
 
-def test_every_decision_is_under_the_contract_that_keeps_it_pure() -> None:
-    """A module that decides imports no clock, no random and no I/O: lint-imports holds it."""
-    contracts = tomllib.loads(tree.text(Path("pyproject.toml")))["tool"]["importlinter"]
-    pure = {
+def test_every_room_has_layers_and_every_module_one() -> None:
+    """Each import package is the container of layers that `lint-imports` holds exhaustive."""
+    tools = tomllib.loads(tree.text(Path("pyproject.toml")))["tool"]["importlinter"]
+    exhaustive = {
         name
-        for contract in contracts["contracts"]
-        if contract["name"] == "decisions are pure"
-        for name in contract["source_modules"]
-    }
-    here = [
-        name.split("/", 1)[1].replace("/", ".")
-        for name in DECISIONS
-        if (tree.ROOT / f"{name}.py").exists() or (tree.ROOT / name).is_dir()
-    ]
-
-    assert [] == [name for name in here if name not in pure]
-
-
-def test_every_module_of_the_core_has_a_layer() -> None:
-    """The layers say of each whether it stands above or below the services."""
-    contracts = tomllib.loads(tree.text(Path("pyproject.toml")))["tool"]["importlinter"]
-    layers = next(each["layers"] for each in contracts["contracts"] if "layers" in each)
-    placed = {name for layer in layers for name in layer.split(" | ")}
-    here = {
-        f"fairlead.{path.parts[2].removesuffix('.py')}"
-        for path in tree.files(".py")
-        if path.is_relative_to("core/fairlead")
+        for contract in tools["contracts"]
+        if contract.get("exhaustive")
+        for name in contract["containers"]
     }
 
-    # The package itself and the one that holds SQL import nothing that has a layer above.
-    assert here - {"fairlead.__init__", "fairlead.migrations"} <= placed
+    assert set(tools["root_packages"]) == set(tree.ROOMS.values())
+    assert exhaustive == set(tree.ROOMS.values())
 
 
 def test_every_folder_with_python_is_type_checked() -> None:

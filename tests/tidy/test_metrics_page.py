@@ -10,16 +10,16 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from docs.generate.metrics import ROOMS
+from fairlead.metrics.series import RELOAD_SUCCESSFUL, Series, histogram
 from fairlead.policy import parse
-from fairlead.series import RELOAD_SUCCESSFUL, Series, histogram
-from fairlead_autoscaler import metrics as autoscaling
-from fairlead_autoscaler.decide import decide
-from fairlead_autoscaler.decision import State
-from fairlead_autoscaler.reasons import Reason
-from fairlead_scheduler.database_metrics import Crew, Held, TableSize
-from fairlead_scheduler.metrics import STATES, Measured, Metrics
-from fairlead_worker import series as worker
-from fairlead_worker import tally
+from fairlead_autoscaler.decision.decide import decide
+from fairlead_autoscaler.decision.reasons import Reason
+from fairlead_autoscaler.decision.result import State
+from fairlead_autoscaler.metrics import registry as autoscaling
+from fairlead_scheduler.metrics.database import SnapshotAge, TableSize, WorkerStates
+from fairlead_scheduler.metrics.registry import STATES, Metrics, QueueMeasurement
+from fairlead_worker.metrics import counters
+from fairlead_worker.metrics import series as worker
 from tests.support import autoscaling as looks
 from tests.support.pages import worker_page
 from tests.support.reports import report, share
@@ -33,7 +33,7 @@ BOUNDED = {
     **dict.fromkeys(("queue", "kind", "pool", "tenant"), "the first or the largest ones"),
     **dict.fromkeys(("outcome", "ended_as", "state", "result", "type"), "words of the code"),
     **dict.fromkeys(("reason", "stage", "term", "param", "limit"), "words of the code"),
-    **dict.fromkeys(("direction", "within", "group", "chore"), "words of the code"),
+    **dict.fromkeys(("direction", "within", "group", "task"), "words of the code"),
     **dict.fromkeys(("holder", "table", "program"), "words of the code"),
     **dict.fromkeys(("rule", "policy", "digest", "version"), "of the policy in force"),
 }
@@ -82,33 +82,33 @@ def busy_scheduler() -> CollectorRegistry:
     """Return a registry with a sample of every series."""
     metrics = Metrics()
     metrics.begin()
-    metrics.queues.runnable(["default"])
+    metrics.queues.count_runnable(["default"])
     jobs: dict[str, int] = dict.fromkeys(STATES, 1)
-    metrics.queues.means("default", {"default": 1.0})
-    metrics.queues.show([Measured("default", jobs, 1.0, (1, 1, 1))])
+    metrics.queues.show_means("default", {"default": 1.0})
+    metrics.queues.show([QueueMeasurement("default", jobs, 1.0, (1, 1, 1))])
     pools = parse(_SCALED).pools
-    metrics.policy.in_force("0123456789ab", "1", pools or ())
-    metrics.policy.looked(good=True, taken=1)
-    metrics.policy.rules.true("night", 1)
-    metrics.policy.rules.overruns("night")
-    metrics.policy.rules.errors("night")
-    metrics.policy.held({"limit": 1})
+    metrics.policy.show_policy("0123456789ab", "1", pools or ())
+    metrics.policy.record_read(good=True, taken=1)
+    metrics.policy.rules.show_true("night", 1)
+    metrics.policy.rules.count_overrun("night")
+    metrics.policy.rules.count_error("night")
+    metrics.policy.show_blocked({"limit": 1})
     metrics.shadow.show("default", "0123456789ab", moved_share=0.1, waits={"shadow": 1.0})
     metrics.overflow.labels("default").inc()
-    metrics.chore_failures.labels("steal").inc()
-    metrics.queues.dead({"default": 1})
+    metrics.task_failures.labels("steal").inc()
+    metrics.queues.show_dead({"default": 1})
     metrics.fairness.show("default", report(share("acme", 1.0)))
-    metrics.endings.stolen(["default"], ["mail"], ["failed"])
-    metrics.database.crews([Crew("default", 1, 0, 0)], pools=())
-    metrics.database.sessions({"worker": 3}, most=97)
-    metrics.database.held({"transaction": Held(3.0, 5)})
-    metrics.database.tables([TableSize("jobs", 1, 1, 8192, 8192)])
+    metrics.endings.count_stolen(["default"], ["mail"], ["failed"])
+    metrics.database.show_workers([WorkerStates("default", 1, 0, 0)], pools=())
+    metrics.database.show_sessions({"worker": 3}, most=97)
+    metrics.database.show_holders({"transaction": SnapshotAge(3.0, 5)})
+    metrics.database.show_tables([TableSize("jobs", 1, 1, 8192, 8192)])
     return metrics.registry
 
 
 def busy_worker() -> CollectorRegistry:
     """Return a registry with a sample of every series."""
-    counted = tally.Tally()
+    counted = counters.Counters()
     with counted.lock:
         kind = counted.kind("default", "mail")
         kind.started = kind.ended["failed"] = kind.finished["failed"] = 1
@@ -131,8 +131,8 @@ def busy_autoscaler() -> CollectorRegistry:
     decision = decide(State(), look, config)
     assert Reason.AT_MAX in decision.limited
     metrics.leadership.begin()
-    metrics.policy.followed(good=True)
-    metrics.policy.goes_by(1)
+    metrics.policy.show_synced(good=True)
+    metrics.policy.show_version(1)
     metrics.pools.show("default", decision, look, config)
     metrics.actions.scaled.labels("default", "up", "AtMax").inc()
     metrics.actions.replicas.labels("default", "up").inc()
@@ -166,7 +166,7 @@ def test_every_series_keeps_the_rules() -> None:
 
 
 def test_a_name_means_the_same_in_every_program() -> None:
-    """Whoever sums over programs sums what has one type and the same labels."""
+    """A sum over programs adds what has one type and the same labels."""
     meanings: dict[str, set[tuple[str, tuple[str, ...]]]] = {}
     for table in ROOMS.values():
         assert len(table) == len({each.name for each in table})

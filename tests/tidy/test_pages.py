@@ -1,4 +1,4 @@
-"""What a page has its reader type exists: commands, flags, make's targets, Python names."""
+"""What a page names exists: commands, flags, make's targets, Python names, paths."""
 
 import io
 import re
@@ -14,7 +14,7 @@ from unittest.mock import patch
 import pytest
 
 import fairlead
-from fairlead.cli.program import run
+from fairlead_cli.main import run
 from fairlead_worker.settings import parser
 from tests.support import tree
 
@@ -22,6 +22,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(
     r"`((?:fairlead|fairlead-worker|fairlead-scheduler|fairlead-autoscaler|make) [^`\n]+)`"
 )
+PATH = re.compile(r"`((?:tests|core|scheduler|worker|autoscaler|cli)/[\w…./-]+)`")
 GROUPS = {"jobs", "policy", "schedules", "trace", "workers"}
 
 
@@ -118,6 +119,18 @@ def test_the_name_rule_sees_a_name_that_is_gone() -> None:
     page = "```python\nfairlead.testing.run\nfairlead.Tasks()\nfairlead.Queue()\n```\n"
 
     assert {"Queue"} == strangers(page)
+
+
+def test_every_path_on_the_pages_for_contributors_exists() -> None:
+    """`scheduler/…/loop` stands for a folder of the room's package."""
+    named = {
+        path
+        for page in ("ARCHITECTURE.md", "CONTRIBUTING.md")
+        for path in PATH.findall(tree.text(Path(page)))
+    }
+
+    assert len(named) > 20
+    assert set() == {path for path in named if not any(tree.ROOT.glob(path.replace("…", "*")))}
 
 
 def test_what_follows_a_table_does_not_run_into_it() -> None:

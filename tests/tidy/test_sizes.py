@@ -6,8 +6,10 @@ from pathlib import Path
 from tests.support import tree
 
 FILE_LINES_MAX = 400
+FILE_LINES_MAX_IN_A_PACKAGE = 500
+"""A cohesive module is not cut by count where its package already cuts by concern."""
 FUNCTION_LINES_MAX = 50
-GENERATED = {Path("core/fairlead/schema.sql")}
+GENERATED = {Path("core/fairlead/db/schema.sql")}
 
 
 def long_functions(module: ast.Module) -> tuple[str, ...]:
@@ -24,13 +26,19 @@ def undocumented(module: ast.Module) -> bool:
     return ast.get_docstring(module) is None
 
 
-def test_no_file_is_longer_than_400_lines() -> None:
-    """Files that people write have at most 400 lines."""
+def lines_max(path: Path) -> int:
+    """Return how long a file may be."""
+    packaged = path.parts[0] in tree.ROOMS and len(path.parts) > len(("room", "root", "module"))
+    return FILE_LINES_MAX_IN_A_PACKAGE if packaged else FILE_LINES_MAX
+
+
+def test_no_file_is_longer_than_400_lines_or_500_in_a_package() -> None:
+    """Files that people write have at most 400 lines, those of a room's packages 500."""
     too_long = [
         f"{path}: {lines}"
         for path in tree.files(".py", ".sql", ".sh")
         if path not in GENERATED
-        and (lines := len(tree.text(path).splitlines())) > FILE_LINES_MAX
+        and (lines := len(tree.text(path).splitlines())) > lines_max(path)
     ]
 
     assert [] == too_long

@@ -11,11 +11,11 @@ from tests.support import tree
 
 # Tools that make or look at a server or its schema, and never touch a job.
 MAY_HOLD_SQL = {
-    Path("core/fairlead/migrate.py"),
-    Path("core/fairlead/dev/postgres.py"),
+    Path("core/fairlead/db/migrate.py"),
+    Path("cli/fairlead_cli/dev/postgres.py"),
     # What the doctor prints for people to run; it runs none of it.
-    Path("core/fairlead/cli/doctor/server.py"),
-    Path("core/fairlead/cli/doctor/tables.py"),
+    Path("cli/fairlead_cli/doctor/server.py"),
+    Path("cli/fairlead_cli/doctor/storage.py"),
 }
 
 STATEMENT = re.compile(
@@ -97,7 +97,7 @@ def test_every_statement_says_its_purpose_its_locks_and_its_index() -> None:
 
 
 def test_every_statement_has_a_caller_in_its_room() -> None:
-    """A statement that nobody names is dead."""
+    """A statement that no code names is dead."""
     named = {
         (path.parts[0], string)
         for path in tree.of_rooms(".py")
@@ -152,7 +152,7 @@ def test_the_sql_rule_lets_prose_and_session_commands_pass(source: str) -> None:
 
 
 def test_the_header_rule_names_what_is_missing() -> None:
-    """A header without an index line, and one for another name, are told apart."""
+    """A header without an index line, and one for another name, are distinguished."""
     whole = "-- claim: take jobs.\n-- locks: jobs.\n-- index: jobs_pkey.\nselect 1\n"
 
     assert () == header_faults("claim", whole)

@@ -1,4 +1,4 @@
-"""Tests wait for what they want to see, and never for a time that somebody guessed."""
+"""Tests wait for what they want to see, and never for a guessed time."""
 
 import ast
 

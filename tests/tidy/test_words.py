@@ -152,7 +152,7 @@ def test_the_suppression_rule_accepts_one_with_a_reason(comment: str) -> None:
 
 
 def test_the_machine_rule_sees_paths_and_hosts_and_lets_links_pass() -> None:
-    """An absolute path of a person's machine and a registry's host are told from a link."""
+    """An absolute path of a person's machine and a registry's host differ from a link."""
     assert revealing("see /" + "work/main")
     assert revealing("https://files.python" + "hosted.org/x")
     assert revealing("fixes issue " + "#12")

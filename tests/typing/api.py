@@ -9,7 +9,7 @@ from psycopg.rows import DictRow, TupleRow
 
 import fairlead
 from fairlead import Job, Json, NewJob
-from fairlead.testing import Drained, Enqueued, Rehearsal, drain, enqueued, run
+from fairlead.testing import AttemptRecorder, Drained, Enqueued, drain, enqueued, run
 
 tasks = fairlead.Tasks()
 
@@ -51,7 +51,7 @@ def apart(job: fairlead.Job) -> Json:
 
 
 def report(job: Job, error: BaseException, *, will_retry: bool) -> None:
-    """What is told of failures."""
+    """What is reported of failures."""
     assert_type(job, Job)
     assert_type(error, BaseException)
     assert_type(will_retry, bool)
@@ -97,7 +97,7 @@ async def completing_async(job: Job, connection: psycopg.AsyncConnection) -> Non
 def tested(url: str) -> None:
     """An application's tests."""
     assert_type(run(tasks, "send_email", {"to": "a"}), Json)
-    assert_type(run(tasks, "typed", rehearsal=Rehearsal(cancelled=True)), Json)
+    assert_type(run(tasks, "typed", recorder=AttemptRecorder(cancelled=True)), Json)
     drained = drain(tasks, url, queues=["mail"], now=datetime.now(UTC), jobs_max=5)
     assert_type(drained, Drained)
     assert_type(drained.counts["succeeded"], int)

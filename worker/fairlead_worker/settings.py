@@ -1,7 +1,7 @@
 """The worker's settings and its command line, checked before anything starts.
 
 Flags win over `FAIRLEAD_*` variables. Run as a program with a descriptor's number and the
-worker's arguments, it writes the checked values there: see `fairlead_worker.orders`.
+worker's arguments, it writes the checked values there: see `fairlead_worker.config`.
 """
 
 import os
@@ -14,25 +14,25 @@ from datetime import timedelta
 from pydantic import AliasChoices, Field, ValidationError, field_validator, model_validator
 
 from fairlead import durations
-from fairlead.arguments import Parser
+from fairlead.runtime.arguments import Parser
 from fairlead.settings import ServiceSettings, explain
-from fairlead_worker.orders import Orders
-from fairlead_worker.series import WAIT_BOUNDS_MAX
+from fairlead_worker.config import WorkerConfig
+from fairlead_worker.metrics.series import WAIT_BOUNDS_MAX
 
 _WAIT_LOWEST, _WAIT_HIGHEST = timedelta(milliseconds=10), timedelta(hours=24)
 _APP = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 
 class WorkerSettings(ServiceSettings):
-    """What a worker is told by its environment and its command line."""
+    """What the environment and the command line set."""
 
     app: str = Field(
         default="",
         validate_default=True,
-        description="Where the handlers are: module:attribute of a fairlead.Tasks.",
+        description="The application: module:attribute of a fairlead.Tasks with the handlers.",
     )
     pool: str = Field(
-        default="default", min_length=1, description="Which pool's queues it serves."
+        default="default", min_length=1, description="The pool whose queues it serves."
     )
     concurrency: int = Field(
         default=50, ge=1, le=1000, description="Jobs that one child process runs at a time."
@@ -44,46 +44,45 @@ class WorkerSettings(ServiceSettings):
         description="Child processes that run handlers. The worker's slots are this many times "
         "`concurrency`.",
     )
-    lone_processes: int = Field(
+    quarantine_processes: int = Field(
         default=4,
         ge=1,
         le=128,
-        description="Processes beside these that run jobs alone, one at a time each, because a "
-        "process that ran them has died; as many as are needed, and never more than slots. A "
-        "job that runs alone takes a slot, and one that waits for such a process does not.",
+        description="Quarantine processes: further processes for suspect jobs, whose process "
+        "died under them; each runs one job at a time. As many as are needed are started, and "
+        "never more than slots. A job that runs in one takes a slot; one that waits does not.",
     )
     until_empty: bool = Field(
         default=False,
-        description="Whether to stop when everything is done: nothing of the queues that it "
+        description="Whether to stop when everything is done: no job of the queues that it "
         "serves is pending, queued, running, or waiting to be tried again after an error, a "
-        "crash or a snooze, on whichever worker. Jobs of a paused queue are waited for, and "
-        "the log says twice a minute which queues it waits for; what the application scheduled "
-        "for later and has not fallen due is not.",
+        "crash or a snooze, on any worker. It waits for jobs of a paused queue, and logs twice "
+        "a minute which queues it waits for; it does not wait for jobs that the application "
+        "scheduled for later and that are not due.",
     )
     worker_name: str = Field(
         default="",
         max_length=200,
-        description="Its name. Given, it means that a former worker of this name and pod is "
-        "dead, and its jobs are taken back at once; so give one only where no two workers "
-        "share it. Empty: host, process and chance.",
+        description="Its name. If set, a former worker of this name and pod counts as dead, "
+        "and its jobs are taken back at once; so set one only where no two workers share it. "
+        "Empty: made of host, process and a random part.",
     )
     pod_uid: str | None = Field(
         default=None,
         validation_alias=AliasChoices("FAIRLEAD_POD_UID", "POD_UID"),
-        description="The pod's UID, from the downward API. Given, it means that a former "
-        "worker of this pod and name is dead.",
+        description="The pod's UID, from the downward API. If set, a former worker of this pod "
+        "and name counts as dead.",
     )
     pod_name: str | None = Field(
         default=None,
         validation_alias=AliasChoices("FAIRLEAD_POD_NAME", "POD_NAME"),
-        description="The pod's name, from the downward API. The worker's name "
-        "if none is given.",
+        description="The pod's name, from the downward API. The worker's name if none is set.",
     )
     worker_lease_seconds: float = Field(
         default=15.0,
         ge=1,
         le=600,
-        description="Seconds until a worker that is not heard of counts as dead. The "
+        description="Seconds after its last renewal until a worker counts as dead. The "
         "scheduler reads this variable too: give both the same value.",
     )
     worker_renew_seconds: float = Field(
@@ -93,21 +92,21 @@ class WorkerSettings(ServiceSettings):
         default=2.0,
         gt=0,
         description="Seconds before the end of a lease that was not renewed at which the "
-        "worker ends its own handlers, so that none runs when another worker may start.",
+        "worker ends its own handlers, so that none runs when another worker may start them.",
     )
     worker_call_seconds: float = Field(
         default=4.0,
         gt=0,
         description="Seconds until the parent cuts off a call that the database does not "
-        "answer. With `worker_renew_seconds` under the lease less its margin, so that one "
-        "renewal may fail.",
+        "answer. Together with `worker_renew_seconds` under the lease less its margin, so that "
+        "one renewal may fail.",
     )
     grace_seconds: float = Field(
         default=30.0,
         ge=0,
         le=86400,
-        description="Seconds that running handlers get at SIGTERM; what runs longer is "
-        "released without using up an attempt.",
+        description="Seconds that running handlers have to end after SIGTERM; a job that runs "
+        "longer is released without using up an attempt.",
     )
     overrun_grace_seconds: float = Field(
         default=5.0,
@@ -117,14 +116,14 @@ class WorkerSettings(ServiceSettings):
     )
     metrics_kind_allowlist: str = Field(
         default="",
-        description="Kinds that the metrics tell apart, separated by commas; all others are "
-        "`other`. Empty: the first 200 that are seen.",
+        description="Kinds that are labels of metrics, separated by commas; all others are "
+        "`other`. Empty: the first 200 that occur.",
     )
     metrics_wait_bounds: str = Field(
         default="",
         description="Durations such as 30s, at most 8 and separated by commas, from 10ms to "
-        "24h: bounds that the histogram of waits has beside its own. Give the pool's "
-        "objective, so that how many jobs met it is counted and not guessed.",
+        "24h: further bounds of the histogram of waits. Give the pool's objective, so that the "
+        "number of jobs that met it is counted and not estimated.",
     )
 
     @field_validator("metrics_wait_bounds")
@@ -165,19 +164,19 @@ class WorkerSettings(ServiceSettings):
             )
         return self
 
-    def orders(self) -> Orders:
-        """Return the values alone."""
+    def config(self) -> WorkerConfig:
+        """Return the plain values."""
         values = self.model_dump(exclude={"metrics_wait_bounds"})
-        return Orders(**values, metrics_wait_bounds=_seconds(self.metrics_wait_bounds))
+        return WorkerConfig(**values, metrics_wait_bounds=_seconds(self.metrics_wait_bounds))
 
 
-def _seconds(written: str) -> tuple[float, ...]:
+def _seconds(setting: str) -> tuple[float, ...]:
     """Read bounds of waits, in ascending order.
 
     Raises:
-        ValueError: one is none, or they are too many; the message is one sentence.
+        ValueError: one is not a bound, or they are too many; the message is one sentence.
     """
-    texts = [each.strip() for each in written.split(",") if each.strip()]
+    texts = [each.strip() for each in setting.split(",") if each.strip()]
     if len(texts) > WAIT_BOUNDS_MAX:
         raise ValueError(
             f"metrics_wait_bounds has {len(texts)} bounds, and may have at most "
@@ -196,7 +195,7 @@ def _seconds(written: str) -> tuple[float, ...]:
 
 
 def parser() -> Parser:
-    """Return the command line; a flag that is not given leaves the setting to its variable."""
+    """Return the parser; a flag that is not given leaves the setting to its variable."""
     made = Parser(
         prog="fairlead-worker",
         description="Claim jobs of one pool and run their handlers.",
@@ -226,26 +225,26 @@ def _about(field: str) -> str:
     return (WorkerSettings.model_fields[field].description or "").replace("%", "%%")
 
 
-def read(arguments: Sequence[str]) -> Orders:
+def read(arguments: Sequence[str]) -> WorkerConfig:
     """Read flags and environment.
 
     Raises:
-        SystemExit: 0 after --help; 2 with one sentence for a flag that there is not.
+        SystemExit: 0 after --help; 2 with one sentence for an unknown flag.
         pydantic.ValidationError: a value or a relation is wrong.
     """
     flags = vars(parser().parse_args(arguments))
-    return WorkerSettings(**flags).orders()
+    return WorkerSettings(**flags).config()
 
 
 def main(arguments: Sequence[str]) -> int:
     """Write the checked values to the descriptor that the first argument names."""
     try:
-        orders = read(arguments[1:])
+        config = read(arguments[1:])
     except ValidationError as error:
         sys.stderr.write(f"fairlead: {explain(error)}\n")
         return 2
     with os.fdopen(int(arguments[0]), "wb") as pipe:
-        pipe.write(orders.line())
+        pipe.write(config.line())
     return 0
 
 

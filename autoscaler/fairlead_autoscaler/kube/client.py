@@ -1,9 +1,9 @@
-"""One way to the API server: JSON over the client library's connections, each call in time.
+"""The HTTP client of the API server: JSON over the library's connections, with time limits.
 
-The library finds the server, its certificate and a token that is read again as it rotates, and
-keeps the connections. Its two majors answer with models of different kinds, which neither is
-needed nor fits into the memory that the controller may take: here bytes come back, and `wire`
-reads from them what is wanted.
+The library finds the server, its certificate and a token that is re-read as it rotates, and
+pools the connections. Its two majors return models of different types, which we do not need and
+which exceed the controller's memory: here bytes come back, and `models` reads the fields that
+are used.
 """
 
 import json
@@ -43,25 +43,25 @@ MERGE = "application/merge-patch+json"
 
 CONNECT_SECONDS = 3.0
 CALL_SECONDS = 10.0
-"""How long an answer may take in all, unless the caller says less."""
+"""Time limit of a whole answer, unless the caller gives less."""
 WRITE_SECONDS = 4.0
-"""The same of what only a leader may write: as much as a Lease outlives the trust in it."""
+"""The same for leader-only writes: as long as a Lease outlives the trust in it."""
 
 _CHUNK_BYTES = 65536
 _ANSWER_BYTES_MAX = 64 * 2**20
 _SENTENCE_MAX = 300
 _CONNECTIONS = 64
-"""Kept open between calls; each watch holds one."""
+"""Kept open between calls; each watch occupies one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An API server and how to be let in; any thread may call it."""
+    """An API server and its credentials; any thread may call it."""
 
     pool: PoolManager
     host: str
     authorization: Callable[[], str | None]
-    """What to say of ourselves, asked anew before each call; None: a certificate says it."""
+    """Returns the header, read anew before each call; None: a certificate authenticates."""
 
     def call(
         self,
@@ -76,15 +76,15 @@ class Client:
         """Return the answer's body.
 
         Args:
-            method: Of HTTP.
+            method: The HTTP method.
             path: From the server's root.
-            query: What stands behind it.
+            query: The query parameters.
             body: What is sent, as JSON; None: nothing.
-            content_type: Which kind of patch it is, if it is one.
-            seconds: For all of it. A server that answers a byte at a time gets no more.
+            content_type: The kind of patch, if it is one.
+            seconds: Time limit of the whole answer, also one that trickles in.
 
         Raises:
-            KubeError: As `port` says; nothing is tried twice here.
+            KubeError: As `port` says; nothing is retried here.
         """
         until = monotonic() + seconds
         timeout = Timeout(total=seconds, connect=min(CONNECT_SECONDS, seconds))
@@ -97,12 +97,12 @@ class Client:
     def stream(
         self, path: str, query: Mapping[str, str], *, silence_seconds: float
     ) -> "Stream":
-        """Begin an answer without an end, such as a watch's.
+        """Begin an endless answer, such as a watch's.
 
         Args:
             path: From the server's root.
-            query: What stands behind it.
-            silence_seconds: After how long without a byte the connection counts as dead.
+            query: The query parameters.
+            silence_seconds: After this long without a byte the connection counts as dead.
 
         Raises:
             KubeError: The server does not begin to answer.
@@ -122,7 +122,7 @@ class Client:
         headers = {"Accept": "application/json", "User-Agent": "fairlead-autoscaler"}
         if body is not None:
             headers["Content-Type"] = content_type
-        said = f"{method} {path}"
+        request = f"{method} {path}"
         try:
             if authorization := self.authorization():
                 headers["Authorization"] = authorization
@@ -137,23 +137,23 @@ class Client:
                 redirect=False,
             )
         except (HTTPError, HTTPException, OSError) as error:
-            raise UnreachableError(f"{said}: {_in_short(str(error))}") from error
+            raise UnreachableError(f"{request}: {_in_short(str(error))}") from error
         if response.status >= 300:
-            raise _refusal(response, said)
+            raise _error_of(response, request)
         return response
 
 
 class Stream:
-    """The lines of an answer that goes on.
+    """The lines of an endless answer.
 
-    Whoever reads it closes it; `interrupt` wakes the reader from any other thread.
+    The reader closes it; `interrupt` wakes the reader from any other thread.
     """
 
     def __init__(self, response: "BaseHTTPResponse") -> None:
         self._response = response
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield each line; the end is one that the server meant.
+        """Yield each line, until the server ends the stream in order.
 
         Raises:
             UnreachableError: The connection broke, or was silent for too long.
@@ -169,30 +169,30 @@ class Stream:
             raise UnreachableError("the watch broke in the middle of a line")
 
     def interrupt(self) -> None:
-        """Let whoever waits for a line get an error instead; again and afterwards: nothing."""
+        """Make a waiting reader raise an error; a repeat or a late call does nothing."""
         with suppress(HTTPError, OSError, RuntimeError, ValueError):
             self._response.shutdown()
 
     def close(self) -> None:
-        """Let go of the connection, which is not used again."""
+        """Close the connection, which is not used again."""
         self._response.close()
 
 
-def loaded(kubeconfig: str | None = None) -> tuple[Client, str]:
-    """Return the way to the cluster that this process belongs to, and its namespace.
+def load(kubeconfig: str | None = None) -> tuple[Client, str]:
+    """Return the client of the cluster that this process belongs to, and its namespace.
 
     Args:
-        kubeconfig: A file's path, or several with colons between; None: the pod's own account.
+        kubeconfig: A file's path, or several separated by colons; None: the pod's own account.
 
     Raises:
-        KubeError: The process is in no pod, or the file says no cluster; the sentence says it.
+        KubeError: The process is in no pod, or the file names no cluster; the text says which.
     """
     configuration, namespace = config.load(kubeconfig)
-    return of(configuration), namespace
+    return from_configuration(configuration), namespace
 
 
-def of(configuration: Configuration) -> Client:
-    """Return the way to the server that a configuration of the library says."""
+def from_configuration(configuration: Configuration) -> Client:
+    """Return the client of the server in a configuration of the library."""
     configuration.connection_pool_maxsize = _CONNECTIONS
     pool = ApiClient(configuration).rest_client.pool_manager
 
@@ -203,31 +203,33 @@ def of(configuration: Configuration) -> Client:
     return Client(pool=pool, host=str(configuration.host), authorization=authorization)
 
 
-def _chunks(response: "BaseHTTPResponse", until: float, said: str) -> Iterator[bytes]:
+def _chunks(response: "BaseHTTPResponse", until: float, request: str) -> Iterator[bytes]:
     size = 0
     try:
         while chunk := response.read1(_CHUNK_BYTES):
             size += len(chunk)
             if monotonic() > until or size > _ANSWER_BYTES_MAX:
                 response.close()
-                raise UnreachableError(f"{said}: the answer was too slow or too long")
+                raise UnreachableError(f"{request}: the answer was too slow or too long")
             yield chunk
     except (HTTPError, HTTPException, OSError, ValueError) as error:
-        raise UnreachableError(f"{said}: {_in_short(str(error))}") from error
+        raise UnreachableError(f"{request}: {_in_short(str(error))}") from error
 
 
-def _refusal(response: "BaseHTTPResponse", said: str) -> KubeError:
-    """Return the error that a status above 299 means."""
+def _error_of(response: "BaseHTTPResponse", request: str) -> KubeError:
+    """Return the error for a status above 299."""
     try:
-        text = _message(b"".join(_chunks(response, monotonic() + CONNECT_SECONDS, said)))
+        text = _message(b"".join(_chunks(response, monotonic() + CONNECT_SECONDS, request)))
     except UnreachableError:
         text = ""
     finally:
         response.release_conn()
-    sentence = f"{said}: {response.status} {_in_short(text) or response.reason or ''}".strip()
+    sentence = (
+        f"{request}: {response.status} {_in_short(text) or response.reason or ''}".strip()
+    )
     if response.status == 429:
         after = response.headers.get("Retry-After", "")
-        return BusyError(sentence, after_seconds=float(after) if after.isdigit() else 0.0)
+        return BusyError(sentence, retry_after_seconds=float(after) if after.isdigit() else 0.0)
     if response.status >= 500 or response.status == 408:
         return UnreachableError(sentence)
     known = {401: ForbiddenError, 403: ForbiddenError, 404: NotFoundError, 409: ConflictError}
@@ -239,8 +241,8 @@ def _message(body: bytes) -> str:
         answer = cast("Json", json.loads(body))
     except ValueError:
         return body.decode(errors="replace")
-    said = answer.get("message") if isinstance(answer, dict) else None
-    return said if isinstance(said, str) else ""
+    request = answer.get("message") if isinstance(answer, dict) else None
+    return request if isinstance(request, str) else ""
 
 
 def _in_short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Where the API server is and who we are to it, as the client library finds both."""
+"""The API server and our credentials, as the client library finds them."""
 
 import socket
 from pathlib import Path
@@ -18,11 +18,11 @@ _OPTIONS = (
     ("TCP_KEEPINTVL", socket.IPPROTO_TCP, 5),
     ("TCP_KEEPCNT", socket.IPPROTO_TCP, 3),
 )
-"""A peer that is gone without a word is known to be after half a minute."""
+"""A peer that vanished silently is detected after half a minute."""
 
 
 class _Library(Protocol):
-    """The part of `kubernetes.config` that is used; neither major says its types."""
+    """The part of `kubernetes.config` that is used; neither major has type hints."""
 
     def load_incluster_config(self, client_configuration: Configuration) -> None: ...
 
@@ -39,10 +39,10 @@ def load(kubeconfig: str | None = None) -> tuple[Configuration, str]:
     """Return what the library found, and the namespace that goes with it.
 
     Args:
-        kubeconfig: A file's path, or several with colons between; None: the pod's own account.
+        kubeconfig: A file's path, or several separated by colons; None: the pod's own account.
 
     Raises:
-        KubeError: The process is in no pod, or the file says no cluster; the sentence says it.
+        KubeError: The process is in no pod, or the file names no cluster; the text says which.
     """
     finder = cast("_Library", library)
     configuration = blank()
@@ -61,7 +61,7 @@ def load(kubeconfig: str | None = None) -> tuple[Configuration, str]:
 
 
 def blank() -> Configuration:
-    """Return a configuration whose connections notice a peer that is gone."""
+    """Return a configuration whose connections detect a peer that is gone."""
     configuration = Configuration()
     configuration.socket_options = [
         (level, number, value)

@@ -1,16 +1,16 @@
-"""The Lease on the wire: read whole, replaced whole, but for what we do not know of it.
+"""The Lease over HTTP: read whole, replaced whole, its unknown metadata preserved.
 
-The right is to `update`, which replaces the object. The labels and annotations that the chart
-gave it are therefore sent back as they were read.
+The right is to `update`, which replaces the object. The chart's labels and annotations are
+therefore sent back as they were read.
 """
 
 import json
 from typing import TYPE_CHECKING, cast
 
-from fairlead_autoscaler.elector import Lease, Timing
-from fairlead_autoscaler.kube import values, wire
+from fairlead_autoscaler.election.elector import Lease, Timing
+from fairlead_autoscaler.kube import convert, models
 from fairlead_autoscaler.kube.client import Client
-from fairlead_autoscaler.kube.events import moment
+from fairlead_autoscaler.kube.events import micro_time
 from fairlead_autoscaler.kube.port import ConflictError
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _CALL_SECONDS = Timing().call_seconds
 
 
 class Leases:
-    """One Lease, and its metadata as it was last read."""
+    """One Lease, and its metadata as last read."""
 
     def __init__(self, client: Client, *, namespace: str, name: str) -> None:
         self._client = client
@@ -30,14 +30,14 @@ class Leases:
         self._version = ""
 
     def read(self) -> Lease:
-        """Ask for it."""
+        """Request it."""
         return self._known(self._client.call("GET", self._path, seconds=_CALL_SECONDS))
 
     def write(self, lease: Lease) -> Lease:
-        """Replace it, if it is of that version still; the same twice is refused.
+        """Replace it, if it still has that version; the same twice is refused.
 
         Raises:
-            ConflictError: It is not, or it is not what was read last.
+            ConflictError: It has not, or it is not the version that was read last.
         """
         if lease.version != self._version:
             raise ConflictError("the Lease was not read at the version that is to be replaced")
@@ -48,9 +48,9 @@ class Leases:
         if lease.holder:
             spec["holderIdentity"] = lease.holder
         if lease.acquired_at is not None:
-            spec["acquireTime"] = moment(lease.acquired_at)
+            spec["acquireTime"] = micro_time(lease.acquired_at)
         if lease.renewed_at is not None:
-            spec["renewTime"] = moment(lease.renewed_at)
+            spec["renewTime"] = micro_time(lease.renewed_at)
         body: Json = {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
@@ -62,7 +62,7 @@ class Leases:
         )
 
     def _known(self, body: bytes) -> Lease:
-        read = values.lease(wire.read(wire.LEASE, body))
+        read = convert.lease(models.read(models.LEASE, body))
         whole = cast("dict[str, dict[str, Json]]", json.loads(body))
         self._metadata = {key: each for key, each in whole["metadata"].items() if key in _KEPT}
         self._version = read.version

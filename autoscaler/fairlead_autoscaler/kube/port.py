@@ -1,12 +1,11 @@
-"""What the controller may ask of Kubernetes and may do there: one protocol, plain values.
+"""What the controller may read and write on Kubernetes: one protocol, plain values.
 
-A dozen questions and acts, no more than there are rights. `look` and `documents` ask nobody:
-watches keep their answers at hand. Everything else is one request with a time limit. Where a
-name is asked for, it is that of a Deployment; pools are found by the names that the port was
-made with.
+There are no more methods than rights. `snapshot` and `documents` send no request: watches keep
+their answers at hand. Every other method is one request with a time limit. Names are those of
+Deployments; pools are found by the names that the port was created with.
 
-Every request raises a `KubeError` when it does not succeed; which one says whether it may have
-taken effect. Nothing is tried again here: the next tick looks again.
+A request that does not succeed raises a `KubeError`, whose class says whether it may have taken
+effect. Nothing is retried here: the next tick observes again.
 """
 
 from collections.abc import Mapping
@@ -14,12 +13,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, Protocol
 
-from fairlead_autoscaler.elector import Lease
+from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.election.elector import Lease
 
 POOL_LABEL = "fairlead/pool"
 """The label of a worker's pod that names its pool."""
 FIELD_OWNER = "fairlead-autoscaler"
-"""Under what name the fields that we write are ours."""
+"""The field manager of everything that we write."""
 DOCUMENT_KEY = "policy.yaml"
 """The key of both ConfigMaps that hold a policy."""
 
@@ -29,15 +29,15 @@ class KubeError(Exception):
 
 
 class NotSyncedError(KubeError):
-    """The watches have not yet shown everything once: there is nothing to go by."""
+    """The watches have not completed their first list: nothing is known."""
 
 
 class ConflictError(KubeError):
-    """409: the object is newer than the version that was named. Nothing was changed."""
+    """409: the object is newer than the given version. Nothing was changed."""
 
 
 class NotFoundError(KubeError):
-    """404: there is no such object, and creating it is not for us."""
+    """404: there is no such object, and we are not to create it."""
 
 
 class ForbiddenError(KubeError):
@@ -49,23 +49,23 @@ class RefusedError(KubeError):
 
 
 class BusyError(KubeError):
-    """429: the server takes no more now. Nothing was changed.
+    """429: the server is overloaded. Nothing was changed.
 
-    `after_seconds` is how long it wants to be left alone; 0 if it does not say.
+    `retry_after_seconds` is how long it asks to wait; 0 if it does not say.
     """
 
-    def __init__(self, sentence: str, *, after_seconds: float = 0.0) -> None:
+    def __init__(self, sentence: str, *, retry_after_seconds: float = 0.0) -> None:
         super().__init__(sentence)
-        self.after_seconds = after_seconds
+        self.retry_after_seconds = retry_after_seconds
 
 
 class UnreachableError(KubeError):
-    """No answer in time, a broken connection, or 5xx: nobody knows whether it took effect."""
+    """No answer in time, a broken connection, or 5xx: the outcome is unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pod:
-    """A worker's pod that has not ended, from seven fields of the object and what was seen."""
+class WatchedPod:
+    """A worker's pod that has not ended, its `seen_at` on the port's clock."""
 
     uid: str
     name: str
@@ -73,47 +73,21 @@ class Pod:
     created_at: datetime
     """By the API server's clock, in whole seconds."""
     seen_at: float | None
-    """When a watch first showed it, by the port's clock; None: it was there at our start."""
+    """When a watch first showed it, by the port's clock; None: it existed at our start."""
     ready: bool
     was_ready: bool
-    """Whether it is or was ready at any time."""
+    """Whether it has ever been ready."""
     terminating: bool
     unschedulable: bool
     """Whether it waits for a node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
-    """A pool's Deployment."""
-
-    name: str
-    uid: str
-    replicas: int
-    """What is asked for."""
-    version: str
-    """The resource version; it is that of the Deployment's scale too."""
-    generation: int
-    observed_generation: int
-    status_replicas: int
-    """Pods of all its ReplicaSets, without those that terminate."""
-    updated_replicas: int
-    terminating_replicas: int
-    """0 too where the server does not count them."""
-    past_deadline: bool
-    """Whether a rollout made no progress for as long as it may."""
-    owner: str | None
-    """Who but us wrote `replicas` last, as its managed fields say; None: we did, or nobody.
-
-    Whoever made the Deployment with a number in it is not an owner until we have written one.
-    """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class ClusterSnapshot:
     """The cluster as the watches know it."""
 
-    pods: tuple[Pod, ...]
-    """Of all pools that the port knows, by name."""
+    pods: tuple[WatchedPod, ...]
+    """Of all pools that the port knows, sorted by name."""
     deployments: Mapping[str, Deployment]
     """By pool."""
     missing: tuple[str, ...]
@@ -127,7 +101,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What a ConfigMap holds of the policy."""
+    """A ConfigMap's policy."""
 
     name: str
     uid: str
@@ -141,14 +115,14 @@ class Documents:
     """Both ConfigMaps of the policy; None: there is no such ConfigMap."""
 
     live: Document | None
-    """What people edit; not empty, it replaces the other whole."""
+    """What people edit; if not empty, it replaces the other as a whole."""
     values: Document | None
     """What the chart rendered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """What is asked of a Deployment."""
+    """A Deployment's requested replicas."""
 
     replicas: int
     version: str
@@ -157,7 +131,7 @@ class Scale:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something to say of an object of ours."""
+    """An event on one of our objects."""
 
     kind: Literal["Deployment", "ConfigMap"]
     name: str
@@ -172,13 +146,13 @@ class Event:
 
 
 class KubePort(Protocol):
-    """The cluster. One thread calls it; a Lease's keeper may call `lease` from another."""
+    """The cluster. One thread calls it; the lease thread may call `lease` and `write_lease`."""
 
-    def look(self) -> Look:
+    def snapshot(self) -> ClusterSnapshot:
         """Return what the watches know; no request.
 
         Raises:
-            NotSyncedError: They have not shown everything once.
+            NotSyncedError: They have not completed their first list.
         """
         ...
 
@@ -186,43 +160,43 @@ class KubePort(Protocol):
         """Return the policy's ConfigMaps as the watches know them; no request.
 
         Raises:
-            NotSyncedError: They have not shown everything once.
+            NotSyncedError: They have not completed their first list.
         """
         ...
 
     def read_documents(self) -> Documents:
-        """Ask for both ConfigMaps: a new leader does so before it stores what a watch says."""
+        """Request both ConfigMaps, as a new leader does before it stores a document."""
         ...
 
     def scale(self, name: str) -> Scale:
-        """Ask what a Deployment is asked for."""
+        """Request a Deployment's scale."""
         ...
 
     def apply_scale(self, name: str, *, replicas: int, version: str) -> Scale:
-        """Ask for so many pods, unless the Deployment is newer than `version`.
+        """Request this number of pods, unless the Deployment is newer than `version`.
 
-        Server-side apply with force: `replicas` is ours from then on. The same twice is
-        refused the second time, as the first has made a new version.
+        Server-side apply with force: `replicas` is ours from then on. The same twice is refused
+        the second time, as the first created a new version.
 
         Raises:
             ConflictError: It is newer; the watch will show it.
         """
         ...
 
-    def say(self, event: Event) -> None:
-        """Record an event; the same again within six minutes counts up the first."""
+    def record_event(self, event: Event) -> None:
+        """Record an event; the same again within six minutes increments its count."""
         ...
 
     def write_status(self, data: Mapping[str, str]) -> None:
-        """Replace all that we wrote to the status ConfigMap; the same twice is once."""
+        """Replace all that we wrote to the status ConfigMap; idempotent."""
         ...
 
     def lease(self) -> Lease:
-        """Ask for the Lease."""
+        """Request the Lease."""
         ...
 
     def write_lease(self, lease: Lease) -> Lease:
-        """Replace the Lease of that version, and return it as it then is.
+        """Replace the Lease of that version, and return it as stored.
 
         Raises:
             ConflictError: It is newer.
@@ -230,7 +204,7 @@ class KubePort(Protocol):
         ...
 
     def autoscalers(self) -> Mapping[str, tuple[str, ...]]:
-        """Ask for the HorizontalPodAutoscalers, by the Deployment that they target.
+        """Request the HorizontalPodAutoscalers, by the Deployment that they target.
 
         Raises:
             ForbiddenError: The right to it is optional, and not given.
@@ -238,7 +212,7 @@ class KubePort(Protocol):
         ...
 
     def quota_pods(self) -> int | None:
-        """Ask how many pods the namespace's quotas would let be added; None: they do not say.
+        """Request how many more pods the namespace's quotas allow; None: none counts pods.
 
         Raises:
             ForbiddenError: The right to it is optional, and not given.

@@ -1,11 +1,11 @@
-"""A list and the changes after it, kept at hand by a thread of its own.
+"""A list and the changes after it, mirrored by a thread of its own.
 
-A watch that goes silent says nothing about being dead, so each has an end that the server keeps
-to, and a silence after which we do not believe in it. What a mirror shows is as of the last
-line, bookmark or end that the server meant; a watch of pods ends every few seconds for that.
+A silent watch does not reveal that it is dead, so each has an end that the server keeps, and a
+silence after which the connection is given up. A mirror is complete as of the last line,
+bookmark or orderly end; a watch of pods ends every few seconds for that reason.
 
-A version that the server has forgotten (410) makes a new list. Anything else that goes wrong
-goes on from where it was, after a rest that doubles.
+A version that the server no longer has (410) makes a new list. After any other error the watch
+resumes where it was, after a rest that doubles.
 """
 
 from collections.abc import Callable, Iterable
@@ -16,21 +16,21 @@ from typing import Generic, Protocol, TypeVar
 
 from pydantic import TypeAdapter
 
-from fairlead_autoscaler.kube import wire
+from fairlead_autoscaler.kube import models
 from fairlead_autoscaler.kube.client import Client, Stream
 from fairlead_autoscaler.kube.port import BusyError, KubeError, UnreachableError
 
-W = TypeVar("W", bound=wire.Part)
+W = TypeVar("W", bound=models.Part)
 V = TypeVar("V")
 
 _PAGE = 250
 _REST_SECONDS = 0.5
 _REST_SECONDS_MAX = 10.0
-_AFTER_SECONDS_MAX = 30.0
-"""A server may ask to be left alone for so long and no longer."""
+_RETRY_AFTER_SECONDS_MAX = 30.0
+"""The longest wait that a server may ask for."""
 _FAILURES_UNTIL_LIST = 4
 _STORM_SECONDS = 1.0
-"""A watch that ends sooner than this is not begun again at once."""
+"""A watch that ends sooner than this is not reopened at once."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,22 +39,22 @@ class Source(Generic[W]):
 
     path: str
     selector: tuple[str, str]
-    """Which of them: a parameter of the query and its value."""
-    page: TypeAdapter[wire.Listed[W]]
-    line: TypeAdapter[wire.Watched[W]]
+    """Which objects: a query parameter and its value."""
+    page: TypeAdapter[models.ObjectList[W]]
+    line: TypeAdapter[models.WatchEvent[W]]
     uid: Callable[[W], str]
     window_seconds: int
-    """After how long the server ends the watch, and we begin the next."""
+    """After how long the server ends the watch, and we open the next."""
     silence_seconds: float
-    """After how long without a word the connection is given up."""
+    """After how long without data the connection is given up."""
 
 
 @dataclass(slots=True)
 class Mirror(Generic[W, V]):
-    """What a watch has shown, or somebody has asked for meanwhile; for any thread."""
+    """What a watch has shown or a request has answered; for any thread."""
 
-    read: Callable[[W, V | None, float | None], V | None]
-    """Makes a value of an object, what it was before and when it was first seen."""
+    convert: Callable[[W, V | None, float | None], V | None]
+    """Makes a value of an object, its former value and the time it was first seen."""
     changed: Callable[[], None] = lambda: None
     as_of: float | None = None
     """Until when it is known to be complete; None: nothing was shown yet."""
@@ -62,25 +62,25 @@ class Mirror(Generic[W, V]):
     _lock: Lock = field(default_factory=Lock)
 
     def values(self) -> tuple[V, ...]:
-        """Return all that is there."""
+        """Return all objects."""
         with self._lock:
             return tuple(self._items.values())
 
     def replace(self, objects: Iterable[tuple[str, W]], *, as_of: float) -> None:
-        """Take a new list for all that there is; what it has no more is gone."""
+        """Adopt a new list as a whole; objects that it lacks are gone."""
         with self._lock:
             seen_at = None if self.as_of is None else as_of
             items = {
-                uid: self.read(each, self._items.get(uid), seen_at) for uid, each in objects
+                uid: self.convert(each, self._items.get(uid), seen_at) for uid, each in objects
             }
             self._items = {uid: each for uid, each in items.items() if each is not None}
             self.as_of = as_of
         self.changed()
 
     def put(self, uid: str, each: W, *, as_of: float) -> None:
-        """Take one object as it is now."""
+        """Adopt the present state of one object."""
         with self._lock:
-            value = self.read(each, self._items.get(uid), as_of)
+            value = self.convert(each, self._items.get(uid), as_of)
             if value is None:
                 self._items.pop(uid, None)
             else:
@@ -89,15 +89,15 @@ class Mirror(Generic[W, V]):
         self.changed()
 
     def remove(self, uid: str, *, as_of: float) -> None:
-        """Take it that an object is gone."""
+        """Note that an object is gone."""
         with self._lock:
             self._items.pop(uid, None)
             self.as_of = as_of
         self.changed()
 
 
-class Running(Protocol):
-    """A watch of whatever kind."""
+class AnyWatch(Protocol):
+    """A watch of any kind."""
 
     @property
     def name(self) -> str:
@@ -114,7 +114,7 @@ class Running(Protocol):
 
 
 class Watch(Generic[W, V]):
-    """Keeps one mirror: `run` in a thread until `stop` is set and `close` was called."""
+    """Maintains one mirror: `run` in a thread until `stop` is set and `close` was called."""
 
     def __init__(
         self,
@@ -124,14 +124,14 @@ class Watch(Generic[W, V]):
         *,
         clock: Callable[[], float],
         stop: Event,
-        troubled: Callable[[str, KubeError], None],
+        on_error: Callable[[str, KubeError], None],
     ) -> None:
         self.mirror = mirror
         self._client = client
         self._source = source
         self._clock = clock
         self._stop = stop
-        self._troubled = troubled
+        self._on_error = on_error
         self._version: str | None = None
         self._failures = 0
         self._stream: Stream | None = None
@@ -147,7 +147,7 @@ class Watch(Generic[W, V]):
             self._stop.wait(self.step())
 
     def close(self) -> None:
-        """Wake whoever waits for the next line; `stop` is set before."""
+        """Wake the reader; `stop` is set before."""
         if self._stream is not None:
             self._stream.interrupt()
 
@@ -166,23 +166,23 @@ class Watch(Generic[W, V]):
     def _failed(self, error: KubeError) -> float:
         if self._stop.is_set():
             return 0.0
-        self._troubled(self._source.path, error)
+        self._on_error(self._source.path, error)
         passing = isinstance(error, (UnreachableError, BusyError))
         if not passing or self._failures + 1 >= _FAILURES_UNTIL_LIST:
             self._version = None
         rest = min(_REST_SECONDS * (1 << self._failures), _REST_SECONDS_MAX)
         self._failures = min(self._failures + 1, 8)
-        asked = error.after_seconds if isinstance(error, BusyError) else 0.0
-        return max(min(asked, _AFTER_SECONDS_MAX), rest) * (1 + 0.2 * random())
+        asked = error.retry_after_seconds if isinstance(error, BusyError) else 0.0
+        return max(min(asked, _RETRY_AFTER_SECONDS_MAX), rest) * (1 + 0.2 * random())
 
     def _list(self) -> str:
-        """Read the whole list, page by page, and return the version that it is of."""
+        """Read the whole list, page by page, and return its version."""
         begun = self._clock()
         source = self._source
         query = dict([source.selector], limit=str(_PAGE))
         objects: list[tuple[str, W]] = []
         while True:
-            page = wire.read(source.page, self._client.call("GET", source.path, query=query))
+            page = models.read(source.page, self._client.call("GET", source.path, query=query))
             objects += ((source.uid(each), each) for each in page.items)
             if not page.metadata.continue_:
                 break
@@ -191,7 +191,7 @@ class Watch(Generic[W, V]):
         return page.metadata.resource_version
 
     def _follow(self, version: str) -> str | None:
-        """Follow a watch to its end; return the last version, None: it is forgotten."""
+        """Follow a watch to its end; return the last version, None: it has expired."""
         source = self._source
         query = dict(
             [source.selector],
@@ -219,19 +219,19 @@ class Watch(Generic[W, V]):
         return version
 
     def _take(self, line: bytes) -> str | None:
-        """Take a line of the watch, and return the version it leads to; None: forgotten."""
+        """Apply a line of the watch, and return its version; None: it has expired."""
         now = self._clock()
-        kind = wire.read(wire.KIND, line).type
+        kind = models.read(models.KIND, line).type
         if kind == "ERROR":
-            trouble = wire.read(wire.ERROR, line).object
-            if trouble.code == 410:
+            failure = models.read(models.ERROR, line).object
+            if failure.code == 410:
                 return None
-            raise UnreachableError(f"the watch ended: {trouble.code} {trouble.message}")
-        version = wire.read(wire.BOOKMARK, line).object.metadata.resource_version
+            raise UnreachableError(f"the watch ended: {failure.code} {failure.message}")
+        version = models.read(models.BOOKMARK, line).object.metadata.resource_version
         if kind == "BOOKMARK":
             self.mirror.as_of = now
             return version
-        each = wire.read(self._source.line, line).object
+        each = models.read(self._source.line, line).object
         if kind == "DELETED":
             self.mirror.remove(self._source.uid(each), as_of=now)
         else:

@@ -1,8 +1,8 @@
 # ruff: noqa: INP001 - helm reads this file into a pod, and nothing imports it
-"""What `helm test` asks of a release: pods show their metrics, somebody renews the Lease.
+"""The checks of `helm test`: all pods serve their metrics, and an autoscaler renews the Lease.
 
-Run with `python3 -c` in the image, so it needs the standard library alone. It says what it
-found, or in one sentence what it waited for in vain, and then exits with 1.
+It runs with `python3 -c` in the image, so it needs only the standard library. It prints what it
+found, or one sentence about what it waited for in vain, and then exits with 1.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from typing import cast
 
 SECONDS = {"s": 1, "m": 60, "h": 3600}
 PAUSE_SECONDS = 0.5
-# Twice the time after which a holder renews.
+# Twice the time between two renewals.
 RENEWAL_SECONDS = 2.0
 TIMEOUT_SECONDS = 5.0
 
@@ -26,14 +26,14 @@ Json = dict[str, dict[str, str]]
 
 
 class NotYetError(Exception):
-    """What is still missing, in a sentence."""
+    """A check does not hold yet; the text is a sentence about what is missing."""
 
 
 def arguments() -> argparse.Namespace:
-    """Return what the pod's arguments say."""
+    """Return the parsed arguments."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--wait", default="60s", help="for how long: 90s, 5m, 2h")
-    parser.add_argument("--pods", default="", help="HOST:PORT behind which all pods are")
+    parser.add_argument("--wait", default="60s", help="how long to wait: 90s, 5m, 2h")
+    parser.add_argument("--pods", default="", help="HOST:PORT of the Service of all pods")
     parser.add_argument("--lease", default="", help="NAMESPACE/NAME of the Lease")
     parser.add_argument("--api", default="https://kubernetes.default.svc")
     parser.add_argument("--credentials", type=Path, default=Path("/run/fairlead/api"))
@@ -41,37 +41,37 @@ def arguments() -> argparse.Namespace:
 
 
 def pods_answer(where: str) -> str:
-    """Ask every pod behind a name for its metrics."""
+    """Request the metrics of every pod behind a name."""
     host, _, port = where.rpartition(":")
     try:
         found = socket.getaddrinfo(host, int(port), type=socket.SOCK_STREAM)
     except OSError as error:
-        raise NotYetError(f"no pod is known under {host}: {error}") from None
+        raise NotYetError(f"no pod has the name {host}: {error}") from None
     addresses = sorted({str(each[4][0]) for each in found})
     for address in addresses:
         pod = HTTPConnection(address, int(port), timeout=TIMEOUT_SECONDS)
         if "\nfairlead_build_info{" not in "\n" + fetched(pod, "/metrics"):
-            raise NotYetError(f"{address}:{port} shows no fairlead_build_info")
-    return f"{len(addresses)} pods show their metrics"
+            raise NotYetError(f"{address}:{port} serves no fairlead_build_info")
+    return f"{len(addresses)} pods serve their metrics"
 
 
 def lease_is_renewed(given: argparse.Namespace) -> str:
-    """See a Lease that somebody holds change, so that no clocks are compared."""
+    """Check that a held Lease changes, without comparing clocks."""
     namespace, _, name = given.lease.partition("/")
     path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
     before = lease(given, path)
     holder = before.get("spec", {}).get("holderIdentity")
     if not holder:
-        raise NotYetError(f"nobody holds the Lease {name}")
+        raise NotYetError(f"no pod holds the Lease {name}")
     time.sleep(RENEWAL_SECONDS)
     after = lease(given, path)
     if after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
-        raise NotYetError(f"{holder} holds the Lease {name} and does not renew it")
+        raise NotYetError(f"{holder} holds the Lease {name} but does not renew it")
     return f"{holder} holds the Lease {name}"
 
 
 def lease(given: argparse.Namespace, path: str) -> Json:
-    """Read the Lease as the API server has it."""
+    """Read the Lease from the API server."""
     token = (given.credentials / "token").read_text("utf-8").strip()
     scheme, _, host = given.api.partition("://")
     server = HTTPConnection(host, timeout=TIMEOUT_SECONDS)
@@ -82,7 +82,7 @@ def lease(given: argparse.Namespace, path: str) -> Json:
 
 
 def fetched(server: HTTPConnection, path: str, headers: dict[str, str] | None = None) -> str:
-    """Return what a server has under a path."""
+    """Return the text that a server has under a path."""
     try:
         server.request("GET", path, headers=headers or {})
         answer = server.getresponse()
@@ -97,7 +97,7 @@ def fetched(server: HTTPConnection, path: str, headers: dict[str, str] | None = 
 
 
 def checked(check: Callable[[], str], *, until: float) -> str:
-    """Repeat a check until it holds or time is up."""
+    """Repeat a check until it holds or the time is up."""
     while True:
         try:
             return check()
@@ -108,7 +108,7 @@ def checked(check: Callable[[], str], *, until: float) -> str:
 
 
 def main() -> None:
-    """Check what the arguments name."""
+    """Run the checks that the arguments name."""
     given = arguments()
     until = time.monotonic() + float(given.wait[:-1]) * SECONDS[given.wait[-1]]
     try:

@@ -1,8 +1,8 @@
-# Start the trial database: make the cluster once, set the logins' passwords, serve.
+# Start the trial database: create the cluster once, set the logins' passwords, serve.
 # Reads PGDATA and the folder PASSWORDS, one file for each login. FOR TRIALS ONLY.
 set -eu
 
-# Made beside its place and moved there whole, so that a start that was cut short leaves nothing.
+# Created under another name and then renamed, so that an interrupted start leaves no half cluster.
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   rm -rf "$PGDATA.new"
   initdb --pgdata="$PGDATA.new" --username=postgres --encoding=UTF8 --locale=C \

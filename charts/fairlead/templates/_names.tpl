@@ -16,7 +16,7 @@
 {{- default .Release.Namespace .Values.namespaceOverride -}}
 {{- end -}}
 
-{{/* A name of ours: (list context suffix). The suffix is kept whole. */}}
+{{/* The name of one of our objects: (list context suffix). The suffix is never truncated. */}}
 {{- define "fairlead.named" -}}
 {{- $suffix := last . -}}
 {{- $room := sub 62 (len $suffix) | int -}}
@@ -28,14 +28,14 @@
 {{- include "fairlead.named" (list (first .) (printf "worker-%s" (last .))) -}}
 {{- end -}}
 
-{{/* What selects pods, and so never changes: (list context component). */}}
+{{/* The labels that select pods, which must never change: (list context component). */}}
 {{- define "fairlead.selector" -}}
 app.kubernetes.io/name: {{ include "fairlead.name" (first .) }}
 app.kubernetes.io/instance: {{ (first .).Release.Name }}
 app.kubernetes.io/component: {{ last . }}
 {{- end -}}
 
-{{/* The labels of a pod: (list context component). Not the chart's version: it rolls nothing. */}}
+{{/* The labels of a pod: (list context component). Without the chart's version, so that a new one restarts no pod. */}}
 {{- define "fairlead.podLabels" -}}
 {{- $ := first . -}}
 {{ include "fairlead.selector" . }}
@@ -67,7 +67,7 @@ annotations:
 {{- end }}
 {{- end -}}
 
-{{/* An image's address: (list context image). A digest wins over a tag. */}}
+{{/* An image's address: (list context image). A digest replaces a tag. */}}
 {{- define "fairlead.address" -}}
 {{- $ := first . -}}
 {{- $image := last . -}}

@@ -1,4 +1,4 @@
-{{/* What every pod of ours has. Whether it mounts a token, each says itself. */}}
+{{/* The fields that all of our pods share. Each decides by itself whether it mounts a token. */}}
 {{- define "fairlead.pod" -}}
 enableServiceLinks: false
 {{- if not .Values.hostUsers }}
@@ -12,7 +12,7 @@ securityContext:
   {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- end -}}
 
-{{/* What says where a pod may run: (list context component settings pool). */}}
+{{/* The fields that place a pod on nodes: (list context component settings pool). */}}
 {{- define "fairlead.placement" -}}
 {{- $ := first . -}}
 {{- $component := index . 1 -}}
@@ -55,7 +55,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* How a program finds its database; nothing of it is a secret. */}}
+{{/* The environment by which a program finds its database; it contains no secret. */}}
 {{- define "fairlead.databaseEnv" -}}
 - name: FAIRLEAD_DATABASE_URL_FILE
   value: /run/fairlead/database/url
@@ -64,7 +64,7 @@ topologySpreadConstraints:
   value: "false"
 {{- end }}
 {{- if .Values.database.tls.existingSecret }}
-{{- /* Without it libpq would talk in plain to a server, or to somebody between, that offers no TLS. */}}
+{{- /* Otherwise libpq would connect unencrypted to a server, or a man in the middle, that offers no TLS. */}}
 - name: PGSSLMODE
   value: verify-full
 - name: PGSSLROOTCERT
@@ -92,9 +92,9 @@ topologySpreadConstraints:
 {{- end -}}
 
 {{/*
-The volumes behind these mounts: (list context role size-of-tmp). A Secret of URLs that is not there
-yet does not keep a pod from starting: the program says what it waits for, and sees it when it comes.
-That of certificates does, since a URL with `sslmode=require` checks nothing where it finds none.
+The volumes of these mounts: (list context role size-of-tmp). A pod starts without its Secret of URLs:
+the program logs that it waits for it, and reads it once it exists. A pod does not start without its
+Secret of certificates, because a URL with `sslmode=require` checks nothing if there is none.
 */}}
 {{- define "fairlead.databaseVolumes" -}}
 {{- $ := first . -}}
@@ -128,7 +128,7 @@ That of certificates does, since a URL with `sslmode=require` checks nothing whe
     {{- end }}
 {{- end -}}
 
-{{/* A ServiceAccount that mounts no token by itself: (list context component name values). */}}
+{{/* A ServiceAccount whose token is not mounted by default: (list context component name values). */}}
 {{- define "fairlead.serviceAccount" -}}
 {{- $ := first . -}}
 {{- $it := last . -}}
@@ -151,7 +151,7 @@ automountServiceAccountToken: false
 {{- (last .).name | default (ternary (first .) "default" (last .).create) -}}
 {{- end -}}
 
-{{/* A budget over what these labels select: (list context component name labels values). */}}
+{{/* A PodDisruptionBudget for the pods with these labels: (list context component name labels values). */}}
 {{- define "fairlead.budget" -}}
 {{- $ := first . -}}
 apiVersion: policy/v1
@@ -177,8 +177,8 @@ spec:
 {{- end -}}
 
 {{/*
-The health port and who asks it. Ready means started, schema checked and not leaving; living means
-that the process answers. Neither looks at the database, so an outage restarts nothing.
+The health port and its probes. Ready means started, schema checked and not shutting down; live means
+that the process answers. Neither probe queries the database, so an outage restarts nothing.
 */}}
 {{- define "fairlead.health" -}}
 ports:

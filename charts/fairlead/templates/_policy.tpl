@@ -1,4 +1,4 @@
-{{/* Every pool that is not null with its defaults, by name, as JSON. */}}
+{{/* Every pool that is not null, with its defaults, by name, as JSON. */}}
 {{- define "fairlead.pools" -}}
 {{- $pools := dict -}}
 {{- range $name, $over := .Values.workerPools -}}
@@ -10,8 +10,8 @@
 {{- end -}}
 
 {{/*
-A pool as the policy has it: (list context name pool). What a pod runs and connects at once is known
-here, so that the decision need not wait for a first worker to say it.
+A pool as an entry of the policy: (list context name pool). The chart knows a pod's slots and
+connections, so the autoscaler need not wait for a first worker to report them.
 */}}
 {{- define "fairlead.policyPool" -}}
 {{- $it := last . -}}
@@ -29,8 +29,8 @@ here, so that the decision need not wait for a first worker to say it.
 {{- end -}}
 
 {{/*
-An entry of the policy's own pools; what it leaves out, but for the queues, is that of the worker pool
-of its name: (list context entry).
+An entry of the policy's own pools: (list context entry). Fields that it leaves out, except the queues,
+come from the worker pool of its name.
 */}}
 {{- define "fairlead.policyEntry" -}}
 {{- $entry := deepCopy (last .) -}}
@@ -47,8 +47,8 @@ of its name: (list context entry).
 {{- end -}}
 
 {{/*
-The policy that these values make. A queue belongs to the first pool that names it, and a map has no
-order: so names go first, patterns next, and the pool of all the rest last.
+The policy made from these values. A queue belongs to the first pool that matches it, and a map has no
+order: so pools with names come first, those with patterns next, and those with `*` last.
 */}}
 {{- define "fairlead.policy" -}}
 {{- $named := list -}}{{- $patterns := list -}}{{- $rest := list -}}

@@ -1,5 +1,5 @@
 {{/*
-The Deployment of a program of which one leads and others stand by:
+The Deployment of a program with one leader and standbys:
 (list context component values whether-it-mounts-a-token variables).
 */}}
 {{- define "fairlead.service" -}}

@@ -1,14 +1,20 @@
 """The policy: how queues and tenants share the workers, as one YAML document.
 
-`parse` reads a document and refuses a bad one with a sentence; `digest` names what it says. All
-of it is pure: no file, no database.
+In goes the text of a document; out comes a frozen `Policy`, or `PolicyRefused` with one
+sentence that names the field, its value and the fix. `digest` identifies a policy by its
+content, and `find_warnings` lists what a valid policy sets without effect.
+
+The package is pure: it opens no file and no connection, reads no clock and starts no thread.
+It imports pydantic, PyYAML, the CEL package and, of core, only `durations` and `jsontext`.
+
+Begin with `models` (the fields of a document) and `parser` (how one is read). `value_types`
+defines numbers, durations and names; `rules`, `variables` and `cel` define conditions.
 """
 
 from fairlead.policy.backlog import Backlog
 from fairlead.policy.bands import Band
-from fairlead.policy.canon import canonical, digest, hash_of
+from fairlead.policy.canonical import canonical_json, digest, hash_of
 from fairlead.policy.concurrency import Concurrency
-from fairlead.policy.doubts import doubts
 from fairlead.policy.globs import Glob, glob
 from fairlead.policy.models import (
     Estimator,
@@ -22,12 +28,13 @@ from fairlead.policy.models import (
     Tenants,
     TenantTerms,
 )
+from fairlead.policy.parser import DOCUMENT_BYTES_MAX, parse
 from fairlead.policy.pools import Pool
-from fairlead.policy.reading import DOCUMENT_BYTES_MAX, parse
 from fairlead.policy.refusal import PolicyRefused
 from fairlead.policy.rules import Rule, RuleMatch, name_of
 from fairlead.policy.shadow import Shadow
 from fairlead.policy.slots import ShortReserve, Slots
+from fairlead.policy.warnings import find_warnings
 
 __all__ = [
     "DOCUMENT_BYTES_MAX",
@@ -52,9 +59,9 @@ __all__ = [
     "TenantRule",
     "TenantTerms",
     "Tenants",
-    "canonical",
+    "canonical_json",
     "digest",
-    "doubts",
+    "find_warnings",
     "glob",
     "hash_of",
     "name_of",

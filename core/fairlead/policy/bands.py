@@ -1,4 +1,4 @@
-"""Strict bands: what a policy may say of them."""
+"""Bands: strict priority classes."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,23 +6,24 @@ from typing import Annotated
 
 from pydantic import AfterValidator, FailFast, Field, model_validator
 
-from fairlead.policy import kinds
-from fairlead.policy.part import Part, misfit
+from fairlead.policy import value_types
+from fairlead.policy.mapping import MappingModel, entry_error
+from fairlead.policy.value_types import shortened
 
 BANDS_MAX = 8
 PRIORITY_LOWEST, PRIORITY_HIGHEST = -100, 100
 
 
-class Priorities(Part):
-    """Which priorities belong to a band."""
+class Priorities(MappingModel):
+    """The priorities that belong to a band."""
 
-    lowest: Annotated[int, kinds.whole(PRIORITY_LOWEST, PRIORITY_HIGHEST)] = Field(
-        default=PRIORITY_LOWEST, alias="from", description="The lowest priority of the band."
+    lowest: Annotated[int, value_types.integer(PRIORITY_LOWEST, PRIORITY_HIGHEST)] = Field(
+        default=PRIORITY_LOWEST, alias="from", description="Lowest priority of the band."
     )
-    highest: Annotated[int, kinds.whole(PRIORITY_LOWEST, PRIORITY_HIGHEST)] = Field(
+    highest: Annotated[int, value_types.integer(PRIORITY_LOWEST, PRIORITY_HIGHEST)] = Field(
         default=PRIORITY_HIGHEST,
         alias="to",
-        description="The highest priority of the band; it belongs to it.",
+        description="Highest priority of the band, inclusive.",
     )
 
     @model_validator(mode="after")
@@ -32,21 +33,21 @@ class Priorities(Part):
         return self
 
 
-class Band(Part):
-    """A band: its jobs go before those of the bands below it, whatever is fair."""
+class Band(MappingModel):
+    """A strict priority class: its jobs go before those of all bands below it."""
 
-    name: Annotated[str, kinds.name(what="a band's name")] = Field(
-        description="What queues and metrics call it."
+    name: Annotated[str, value_types.name(what="a band's name")] = Field(
+        description="Name of the band in `queues` and in metrics."
     )
-    max_wait: Annotated[timedelta, kinds.duration("10ms", "720h")] | None = Field(
+    max_wait: Annotated[timedelta, value_types.duration("10ms", "720h")] | None = Field(
         default=None,
-        description="How long the first job of a tenant may wait here before it goes to the "
-        "band above; required but for the first band, which has none above.",
+        description="How long a tenant's first job may wait in this band before it moves to "
+        "the band above; required for every band but the first.",
     )
     priorities: Priorities | None = Field(
         default=None,
-        description="Which jobs of queues that name no band belong here; null: none by their "
-        "priority.",
+        description="Jobs of these priorities belong to this band, if their queue names no "
+        "band; null: no job belongs to it by priority.",
     )
 
 
@@ -56,14 +57,16 @@ def _fit(bands: tuple[Band, ...]) -> tuple[Band, ...]:
         raise ValueError("must have two bands or more, or be left out")
     for place, band in enumerate(bands):
         if band.name in {each.name for each in bands[:place]}:
-            said = f"'{kinds.cut(band.name)}' is the name of an earlier band: rename one"
-            raise misfit(said, place, "name")
+            message = f"'{shortened(band.name)}' is the name of an earlier band: rename one"
+            raise entry_error(message, place, "name")
         if place and band.max_wait is None:
-            said = f"is missing: give it, or jobs of '{kinds.cut(band.name)}' may starve"
-            raise misfit(said, place, "maxWait")
+            message = f"is missing: give it, or jobs of '{shortened(band.name)}' may starve"
+            raise entry_error(message, place, "maxWait")
         if not place and band.max_wait is not None:
-            said = f"there is no band above '{kinds.cut(band.name)}': leave it out"
-            raise misfit(said, place, "maxWait")
+            message = (
+                f"there is no band above '{value_types.shortened(band.name)}': leave it out"
+            )
+            raise entry_error(message, place, "maxWait")
         _refuse_overlap(place, bands)
     return bands
 
@@ -76,11 +79,13 @@ def _refuse_overlap(place: int, bands: Sequence[Band]) -> None:
             continue
         if mine.lowest <= theirs.highest and theirs.lowest <= mine.highest:
             lowest = max(mine.lowest, theirs.lowest)
-            said = f"{lowest} is one of '{kinds.cut(other.name)}' as well: let them end apart"
-            raise misfit(said, place, "priorities")
+            message = (
+                f"{lowest} is one of '{shortened(other.name)}' as well: let them end apart"
+            )
+            raise entry_error(message, place, "priorities")
 
 
 Bands = Annotated[
     tuple[Band, ...], FailFast(), Field(max_length=BANDS_MAX), AfterValidator(_fit)
 ]
-"""From the one that goes first to the one that goes last."""
+"""The first band goes first."""

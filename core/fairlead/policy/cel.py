@@ -1,8 +1,8 @@
-"""CEL, the Common Expression Language: conditions whose time is bounded by their length.
+"""CEL, the Common Expression Language: conditions whose run time is bounded by their length.
 
-The C++ implementation reads and runs them. Of its functions only those here are offered: macros
-that loop and regular expressions are not, so each part of a condition is run once at most. The
-package has 14 MB of native code, so it is loaded for the first condition and not before.
+The package cel_expr_python, a C++ implementation, compiles and runs them. Only the functions
+below are enabled: no macros that loop and no regular expressions, so each part of a condition
+runs at most once. The package has 14 MB of native code and is loaded for the first condition.
 """
 
 import json
@@ -12,8 +12,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Protocol, TypeAlias, cast
 
-from fairlead.policy.comparisons import compared
-from fairlead.policy.unfit import Unfit, unfit
+from fairlead.policy.cel_errors import InvalidCondition, translate_error
+from fairlead.policy.cel_fast_path import compile_comparison
 
 BYTES_MAX = 1024
 BOOL, INT, DOUBLE, STRING, TEXTS = "bool", "int", "double", "string", "map(string, string)"
@@ -24,29 +24,30 @@ _OPERATORS = (
 )
 _RELATIONS = {"_<_": "less", "_<=_": "less_equals", "_>_": "greater", "_>=_": "greater_equals"}
 _COMPARED = ((INT, INT), (DOUBLE, DOUBLE), (INT, DOUBLE), (DOUBLE, INT), (STRING, STRING))
-"""What has an order: numbers of both kinds too, which the package runs but does not declare."""
+"""Pairs of types that can be compared by order. The package can compare int with double, but
+does not declare it."""
 _TEXTS = {"type_name": "map", "params": [{"type_name": "string"}, {"type_name": "string"}]}
 _ERRORS = (RuntimeError, ValueError, LookupError)
-"""What the package raises."""
+"""Exceptions that the package raises."""
 
 Scope: TypeAlias = Sequence[object]
-"""The values of all variables, in their order."""
+"""The values of all variables, in the order of their declaration."""
 Run: TypeAlias = Callable[[Scope], bool]
 
 
-class Fault(Exception):
-    """A condition has no value for these values of its variables."""
+class EvaluationError(Exception):
+    """A condition has no result for the given values of its variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A condition that is ready to be run."""
+    """A compiled condition."""
 
     text: str
     reads: frozenset[str]
-    """The variables that it names."""
+    """Names of the variables that it uses."""
     run: Run
-    """Tells whether it is true, given the values of all variables; raises `Fault`."""
+    """Return whether it is true for the values of all variables, or raise `EvaluationError`."""
 
 
 class _Value(Protocol):
@@ -75,42 +76,42 @@ class _Package(Protocol):
     def NewEnv(self, *, config: object) -> _Environment: ...  # noqa: N802 - so the package names it
 
 
-def compiled(
+def compile_condition(
     text: str, variables: Mapping[str, str], *, by_package: bool = False
 ) -> Expression:
-    """Read a condition over these variables, which are given with their types.
+    """Compile a condition.
 
     Args:
         text: The condition.
-        variables: The variables in the order of their values.
-        by_package: Have the package run it even where it only compares, which takes longer.
+        variables: Name and type of each variable, in the order of their values.
+        by_package: Run it with the package even if the fast path could run it.
 
     Raises:
-        Unfit: it is none, it is too long, or its types do not fit.
+        InvalidCondition: the text is not a condition, is too long, or its types do not match.
     """
     size = len(text.encode())
     if size > BYTES_MAX:
-        said = f"it has {size:,} bytes, more than {BYTES_MAX:,}: leave some out"
-        raise Unfit(said, column=1, text=text)
+        message = f"it has {size:,} bytes, more than {BYTES_MAX:,}: leave some out"
+        raise InvalidCondition(message, column=1, text=text)
     try:
         program = _environment(tuple(variables.items())).compile(text)
     except _ERRORS as error:
-        raise unfit(str(error), text, variables, _FUNCTIONS) from None
+        raise translate_error(str(error), text, variables, _FUNCTIONS) from None
     kind = program.return_type().name().lower()
     if kind != BOOL:
-        said = f"must be true or false, and is {kind}: compare it, as in hour >= 9"
-        raise Unfit(said, column=1, text=text)
+        message = f"must be true or false, and is {kind}: compare it, as in hour >= 9"
+        raise InvalidCondition(message, column=1, text=text)
     checked = program.serialize()
     read = _read(checked, tuple(variables))
     places = {name: place for name, place in read.items() if variables[name] != TEXTS}
-    plain = None if by_package else compared(checked, places)
+    plain = None if by_package else compile_comparison(checked, places)
     run = _run(program, read) if plain is None else cast("Run", plain)
     return Expression(text, frozenset(read), run)
 
 
 @lru_cache(maxsize=4)
 def _environment(variables: tuple[tuple[str, str], ...]) -> _Environment:
-    """Return the language with these variables; JSON is YAML."""
+    """Return an environment with these variables; JSON is YAML."""
     package = cast("_Package", import_module("cel_expr_python.cel"))
     offered = [{"name": name} for name in (*_OPERATORS, *_FUNCTIONS)]
     declared = [
@@ -138,11 +139,11 @@ def _relation(name: str, word: str) -> dict[str, object]:
 
 
 def _read(serialized: bytes, variables: Sequence[str]) -> dict[str, int]:
-    """Return the variables that a checked expression names, each with its place.
+    """Return the variables that a checked expression uses, each with its place.
 
-    It is a message of Protocol Buffers, in which each reference has its name as field 1: a tag,
-    the length, the text. A constant that looks like this has a variable taken for read that is
-    not, which does no harm.
+    The expression is a Protocol Buffers message in which each reference has its name as field
+    1: a tag, the length, the text. A constant with the same bytes makes a variable appear to be
+    used that is not, which is harmless.
     """
     return {
         name: place
@@ -152,16 +153,16 @@ def _read(serialized: bytes, variables: Sequence[str]) -> dict[str, int]:
 
 
 def _run(program: _Program, read: Mapping[str, int]) -> Run:
-    """Return what runs a condition with the variables that it reads."""
+    """Return a function that evaluates a condition with the variables that it uses."""
     evaluate, names = program.eval, tuple(read.items())
 
     def run(scope: Scope) -> bool:
         try:
             found = evaluate(data={name: scope[place] for name, place in names}).value()
         except _ERRORS as error:
-            raise Fault(str(error)) from None
+            raise EvaluationError(str(error)) from None
         if isinstance(found, bool):
             return found
-        raise Fault(str(found).partition(": ")[2])
+        raise EvaluationError(str(found).partition(": ")[2])
 
     return run

@@ -1,9 +1,9 @@
-"""Read YAML as plain values, with the line of each, and nothing that surprises.
+"""Read YAML as plain values, with the line of each.
 
-Read from the parser's events, because the usual loader takes what a policy must not have: a key
-that is there twice (the last one wins), `no` for false and `1:30` for ninety, tags, and
-aliases, which let a few lines expand without end. Plain words are read by the core schema of
-YAML 1.2, and a key is always text.
+It reads the parser's events, because the usual loader accepts what a policy must not contain:
+duplicate keys (the last one wins), `no` for false, `1:30` for ninety, tags, and aliases, which
+let a few lines expand without bound. Plain scalars follow the core schema of YAML 1.2, and a
+key is always text.
 """
 
 import re
@@ -31,23 +31,23 @@ _FLOAT = re.compile(
 
 
 class Unreadable(Exception):
-    """The text is not what a document may be."""
+    """The text is not an acceptable YAML document."""
 
-    def __init__(self, said: str, *, path: Path = (), line: int | None = None) -> None:
-        super().__init__(said)
+    def __init__(self, message: str, *, path: Path = (), line: int | None = None) -> None:
+        super().__init__(message)
         self.path = path
         self.line = line
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document's value and where in the text each part of it begins, in lines from 1."""
+    """A document's value and the line, counted from 1, on which each part of it begins."""
 
     value: Value
     lines: Mapping[Path, int]
 
     def known(self, path: Path) -> Path:
-        """Return the path as the document has it: where it has one entry, it has no list."""
+        """Return the path without the indexes of lists that the document gives as one entry."""
         found: list[str | int] = []
         value: object = self.value
         for part in path:
@@ -64,7 +64,7 @@ class Document:
         return tuple(found)
 
     def at(self, path: Path) -> str:
-        """Say on which line a part is, or the nearest one around it."""
+        """Return the line of a part, or of the nearest part around it, as " (line N)"."""
         while path and path not in self.lines:
             path = path[:-1]
         return f" (line {self.lines[path]})" if path else ""
@@ -74,7 +74,7 @@ def read(text: str) -> Document:
     """Read the one document of a text.
 
     Raises:
-        Unreadable: it is no YAML, or more than plain mappings, lists and values.
+        Unreadable: it is not YAML, or has more than plain mappings, lists and values.
     """
     lines: dict[Path, int] = {}
     try:
@@ -83,8 +83,8 @@ def read(text: str) -> Document:
         _end(events)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
-        said = f"cannot be read as YAML: {error.problem or error.context or 'it breaks off'}"
-        raise Unreadable(said, line=None if mark is None else mark.line + 1) from None
+        message = f"cannot be read as YAML: {error.problem or error.context or 'it breaks off'}"
+        raise Unreadable(message, line=None if mark is None else mark.line + 1) from None
     except yaml.YAMLError as error:
         raise Unreadable(f"cannot be read as YAML: {' '.join(str(error).split())}") from None
     return Document(value, lines)
@@ -104,7 +104,7 @@ def _events(text: str) -> Iterator[yaml.Event]:
 
 
 def _end(events: Iterator[yaml.Event]) -> None:
-    """Refuse whatever comes behind the document."""
+    """Refuse anything after the document."""
     for event in events:
         if not isinstance(event, yaml.DocumentEndEvent | yaml.StreamEndEvent):
             raise Unreadable("has a second document: keep one", line=_line(event))
@@ -146,8 +146,8 @@ def _mapping(
         key = _text(event)
         if key in found:
             first = lines[*path, key]
-            said = f"is there twice, first on line {first}: keep one"
-            raise Unreadable(said, path=(*path, key), line=_line(event))
+            message = f"is there twice, first on line {first}: keep one"
+            raise Unreadable(message, path=(*path, key), line=_line(event))
         lines[*path, key] = _line(event)
         found[key] = _value(next(events), events, (*path, key), lines)
     return found

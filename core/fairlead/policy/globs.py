@@ -1,6 +1,6 @@
-"""Patterns of queue and tenant names: `*` is any text, also none, `?` is one character.
+"""Patterns of queue and tenant names: `*` is any text, even none, `?` is one character.
 
-Everything else stands for itself, brackets too, and case counts.
+Every other character stands for itself, brackets included, and case matters.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 @dataclass(frozen=True, slots=True)
 class Glob:
-    """A pattern that is ready to be asked; whole names match, never parts of them."""
+    """A compiled pattern; it matches whole names."""
 
     pattern: str
     _compiled: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
@@ -23,25 +23,25 @@ class Glob:
         object.__setattr__(self, "_compiled", compiled)
 
     def matches(self, name: str) -> bool:
-        """Tell whether the pattern matches this name."""
+        """Return whether the pattern matches this name."""
         if self._compiled is None:
             return name == self.pattern
         return self._compiled.fullmatch(name) is not None
 
     @property
     def head(self) -> str:
-        """What every name that matches begins with."""
+        """The text with which every matching name begins."""
         return re.split(r"[*?]", self.pattern, maxsplit=1)[0]
 
 
 @lru_cache(maxsize=8192)
 def glob(pattern: str) -> Glob:
-    """Return a pattern, which is made ready once."""
+    """Return a pattern, which is compiled once."""
     return Glob(pattern)
 
 
 class Covered(NamedTuple):
-    """A pattern of a list that an earlier one leaves nothing, by their places."""
+    """A pattern that can never be the first match, and the earlier one that covers it."""
 
     pattern: str
     place: int
@@ -49,10 +49,10 @@ class Covered(NamedTuple):
 
 
 def covered(patterns: Iterable[str | None]) -> Covered | None:
-    """Return the first pattern that an earlier one covers for certain; None is passed over.
+    """Return the first pattern that an earlier one certainly covers; None entries are skipped.
 
-    A pattern is covered by its like, and by one that ends in its only star and with which it
-    begins.
+    A pattern is covered by an equal one, and by a prefix of it whose only wildcard is a star at
+    the end.
     """
     places: dict[str, int] = {}
     beginnings: dict[str, int] = {}
@@ -73,10 +73,10 @@ def covered(patterns: Iterable[str | None]) -> Covered | None:
 
 
 def _regex(pattern: str) -> str:
-    """Return the regular expression, whose time is bounded by pattern times name.
+    """Return the regular expression; matching takes time proportional to pattern times name.
 
-    Each part between two stars is taken where it first fits, which is never worse than later,
-    and atomic groups keep the engine from trying the other places.
+    Each part between two stars matches at its first place, which is never worse than a later
+    one, and atomic groups keep the engine from trying the other places.
     """
     parts = [_fixed(part) for part in re.split(r"\*+", pattern)]
     if len(parts) == 1:
@@ -86,5 +86,5 @@ def _regex(pattern: str) -> str:
 
 
 def _fixed(part: str) -> str:
-    """Return the regular expression of a part without a star."""
+    """Return the regular expression for a part without a star."""
     return "".join("." if sign == "?" else re.escape(sign) for sign in part)

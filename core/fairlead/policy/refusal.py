@@ -1,4 +1,4 @@
-"""Why a document is no policy: one sentence with the field, its value and the fix."""
+"""Why a document is refused: one sentence with the field, its value and the fix."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,35 +9,35 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from fairlead.policy.document import Document, Path
-from fairlead.policy.kinds import cut, shown
+from fairlead.policy.value_types import display, shortened
 
 _NAME = re.compile(r"[\w-]{1,40}")
 _MANIFEST = frozenset({"apiVersion", "kind", "metadata", "data"})
-"""What a ConfigMap has around a policy."""
+"""Fields of a ConfigMap, which may be around a policy."""
 _KEY = "[key]"
-"""What pydantic puts behind a mapping's key when the key itself is wrong."""
+"""Pydantic appends this to the path when a mapping's key itself is wrong."""
 
 
 class PolicyRefused(Exception):
-    """A document is no policy; the sentence says where, why and what to do."""
+    """A document is not a valid policy; the sentence says where, why and what to do."""
 
 
 def refusal(error: ValidationError, document: Document) -> PolicyRefused:
     """Return what is said of the first field that is wrong."""
     first = error.errors(include_url=False)[0]
-    return refused(document.known(_path(first)), _said(first), document)
+    return refused(document.known(_path(first)), _message(first), document)
 
 
-def refused(path: Path, said: str, document: Document) -> PolicyRefused:
-    """Return the sentence on one field, with its line."""
+def refused(path: Path, message: str, document: Document) -> PolicyRefused:
+    """Return the refusal for one field, with its line."""
     where = field(path)
     return PolicyRefused(
-        f"{where}{': ' if where else 'the document '}{said}{document.at(path)}"
+        f"{where}{': ' if where else 'the document '}{message}{document.at(path)}"
     )
 
 
 def field(path: Path) -> str:
-    """Write a path as people do: queues[0].tenants.default.weight."""
+    """Return a path as text: queues[0].tenants.default.weight."""
     written = ""
     for part in path:
         if isinstance(part, int):
@@ -45,7 +45,7 @@ def field(path: Path) -> str:
         elif _NAME.fullmatch(part):
             written += f".{part}" if written else part
         else:
-            written += f"['{cut(part)}']"
+            written += f"['{shortened(part)}']"
     return written
 
 
@@ -56,11 +56,11 @@ def _path(error: ErrorDetails) -> Path:
     return (*path, str(context["field"])) if error["type"] == "unknown" else path
 
 
-def _said(error: ErrorDetails) -> str:
+def _message(error: ErrorDetails) -> str:
     context = error.get("ctx", {})
-    given = shown(error["input"])
-    said: Mapping[str, str] = {
-        "refused": str(context.get("said")),
+    given = display(error["input"])
+    message: Mapping[str, str] = {
+        "refused": str(context.get("message")),
         "value_error": str(context.get("error")),
         "missing": "is missing: give it",
         "too_short": "is empty: name one at least, or leave the whole entry out",
@@ -71,7 +71,7 @@ def _said(error: ErrorDetails) -> str:
     }
     if error["type"] == "unknown":
         return _unknown(str(context["field"]), context["known"])
-    return said.get(error["type"]) or f"{error['msg']}, not {given}"
+    return message.get(error["type"]) or f"{error['msg']}, not {given}"
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:

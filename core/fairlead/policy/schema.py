@@ -5,8 +5,8 @@ from datetime import timedelta
 from pydantic import TypeAdapter
 from pydantic.json_schema import JsonSchemaValue
 
-from fairlead.policy.kinds import written
 from fairlead.policy.models import Policy, TenantRule
+from fairlead.policy.value_types import format_duration
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _DURATION = TypeAdapter(timedelta)
@@ -21,10 +21,10 @@ def json_schema() -> JsonSchemaValue:
         for field in part["properties"].values():
             field.pop("title", None)
             if isinstance(field.get("default"), dict):
-                del field["default"]  # what is in it says its own
+                del field["default"]  # its own fields have their defaults
             elif "x-lowest" in field and "default" in field:  # a duration
-                field["default"] = written(_DURATION.validate_python(field["default"]))
-    # An override has no defaults of its own: what it does not give is as in `default`.
+                field["default"] = format_duration(_DURATION.validate_python(field["default"]))
+    # An override has no defaults of its own: fields that it does not give are as in `default`.
     for field in parts[TenantRule.__name__]["properties"].values():
         field.pop("default", None)
     return {"$schema": DIALECT, "title": "Fairlead policy", **schema}

@@ -1,23 +1,23 @@
-"""What a policy may say of another one that is simulated beside it."""
+"""The shadow: another policy that the leader simulates beside the one in force."""
 
 from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
 
-from fairlead.policy import kinds
-from fairlead.policy.part import Part
+from fairlead.policy import value_types
+from fairlead.policy.mapping import MappingModel
 
 
-class Shadow(Part):
-    """A stored policy that the leader simulates again and again, and never obeys."""
+class Shadow(MappingModel):
+    """A stored policy that the leader simulates periodically and never applies."""
 
-    version: Annotated[int | str, kinds.stored()] = Field(
-        description="Which one: its number in `fairlead policy history`, or its digest. Where "
-        "there is none, `fairlead policy shadow` says so, and everything else goes on."
+    version: Annotated[int | str, value_types.version_reference()] = Field(
+        description="Its number in `fairlead policy history`, or its digest. If no such policy "
+        "is stored, `fairlead policy shadow` reports it, and nothing else changes."
     )
-    every: Annotated[timedelta, kinds.duration("10s", "24h")] = Field(
+    every: Annotated[timedelta, value_types.duration("10s", "24h")] = Field(
         default=timedelta(seconds=60),
-        description="How often. Each time costs a few seconds of one core at the lowest "
-        "priority, and reads of the database that have bounds.",
+        description="How often it is simulated. Each simulation takes a few seconds of one "
+        "core at the lowest priority, and bounded reads of the database.",
     )

@@ -1,7 +1,6 @@
-"""What the conditions of a policy's rules may ask for: each variable with its type and meaning.
+"""Variables of the conditions of a policy's rules, each with its type and meaning.
 
-The values are given in this order: those that are the same for all of a pool, those of a
-lane, and those of a job.
+Values are given in this order: those common to a pool, those of a lane, and those of a job.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +9,11 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
-from fairlead.policy.cel import BOOL, DOUBLE, INT, STRING, TEXTS, Expression, compiled
+from fairlead.policy.cel import BOOL, DOUBLE, INT, STRING, TEXTS, Expression, compile_condition
 
 
 class Variable(NamedTuple):
-    """One that an expression may name."""
+    """A variable of conditions."""
 
     type: str
     about: str
@@ -28,13 +27,13 @@ class Workers(NamedTuple):
 
 
 LaneFacts: TypeAlias = tuple[str, str, Mapping[str, str], int, float, float, bool]
-"""What the leader knows of a tenant in a queue, in the order of `LANE`."""
+"""The values of a lane, in the order of `LANE`."""
 
 JobValues: TypeAlias = tuple[str, int, int, float, float]
-"""What the leader has read of a job, in the order of `JOB`."""
+"""The values of a job, in the order of `JOB`."""
 
 NO_DEADLINE_S = 1e9
-"""What is left of a deadline that there is not, and the most that is said to be left of one."""
+"""`job.deadline_in_s` of a job without a deadline, and its highest value."""
 
 
 CLOCK: Mapping[str, Variable] = {
@@ -48,9 +47,9 @@ WORKERS: Mapping[str, Variable] = {
     "workers.slots": Variable(
         INT, "All slots of live workers of the queue's pool; 0 where no pool serves the queue."
     ),
-    "workers.free": Variable(INT, "Those of these slots that hold no job."),
+    "workers.free": Variable(INT, "How many of these slots hold no job."),
     "workers.free_ratio": Variable(
-        DOUBLE, "The free slots' share of all slots, 0.0 to 1.0; 0.0 without workers."
+        DOUBLE, "Free slots as a fraction of all slots, 0.0 to 1.0; 0.0 without workers."
     ),
 }
 LANE: Mapping[str, Variable] = {
@@ -58,35 +57,34 @@ LANE: Mapping[str, Variable] = {
     "lane.tenant": Variable(STRING, "The tenant's name."),
     "lane.labels": Variable(
         TEXTS,
-        'The tenant\'s labels: `has(lane.labels.tier) && lane.labels.tier == "free"`. One that '
-        "the tenant has not is an error, so ask `has` first.",
+        'The tenant\'s labels: `has(lane.labels.tier) && lane.labels.tier == "free"`. Reading '
+        "a label that the tenant lacks is an error, so test it with `has` first.",
     ),
-    "lane.in_flight": Variable(INT, "The tenant's jobs in this queue that run or are queued."),
+    "lane.in_flight": Variable(INT, "The tenant's jobs in this queue, running or queued."),
     "lane.oldest_wait_s": Variable(
         DOUBLE,
-        "For how many seconds the tenant's next job in this queue has waited, since the leader "
-        "first saw it runnable; 0.0 when none waits. It starts anew when another leader takes "
+        "Seconds that the tenant's next job in this queue has waited since the leader first "
+        "saw it runnable; 0.0 if none waits. It starts again at 0.0 when another leader takes "
         "over.",
     ),
-    "lane.weight": Variable(DOUBLE, "The tenant's weight in this queue, without any rule's."),
-    "lane.waiting": Variable(BOOL, "Whether jobs of the tenant wait in this queue."),
+    "lane.weight": Variable(DOUBLE, "The tenant's weight in this queue, without rules."),
+    "lane.waiting": Variable(BOOL, "Whether any job of the tenant waits in this queue."),
 }
 JOB: Mapping[str, Variable] = {
     "job.kind": Variable(STRING, "The job's kind: the name of its handler."),
     "job.priority": Variable(INT, "The job's priority, -100 to 100."),
     "job.attempt": Variable(
         INT,
-        "Which attempt it would be: 1 for a new job, and one more for each that has failed.",
+        "Number of the next attempt: 1 for a new job, and one more for each failed attempt.",
     ),
     "job.age_s": Variable(
         DOUBLE,
-        "For how many seconds the job could have run: since its INSERT, or since it fell due "
-        "if it was delayed or is retried.",
+        "Seconds since the job's INSERT, or since it fell due if it was scheduled or retried.",
     ),
     "job.deadline_in_s": Variable(
         DOUBLE,
-        "How many seconds are left until its `expires_at`; below zero when that is over, and "
-        "1000000000.0 for a job without one.",
+        "Seconds until the job's `expires_at`; negative once that has passed, 1000000000.0 for "
+        "a job without one.",
     ),
 }
 VARIABLES: Mapping[str, Variable] = {**CLOCK, **WORKERS, **LANE, **JOB}
@@ -95,12 +93,12 @@ _TYPES: Mapping[str, str] = {name: each.type for name, each in VARIABLES.items()
 
 @lru_cache(maxsize=1024)
 def expression(text: str) -> Expression:
-    """Return an expression over the variables, which is read once.
+    """Return a condition over these variables, which is compiled once.
 
     Raises:
-        Unfit: it is none.
+        InvalidCondition: the text is not a valid condition.
     """
-    return compiled(text, _TYPES)
+    return compile_condition(text, _TYPES)
 
 
 def clock(zone: str, now_us: int) -> tuple[int, int, int]:
@@ -109,17 +107,17 @@ def clock(zone: str, now_us: int) -> tuple[int, int, int]:
     return at.hour, at.minute, at.isoweekday()
 
 
-def everywhere(clock: tuple[int, int, int], workers: Workers) -> tuple[object, ...]:
-    """Return the values of what is the same for all lanes of a pool."""
+def pool_values(clock: tuple[int, int, int], workers: Workers) -> tuple[object, ...]:
+    """Return the values of the variables common to all lanes of a pool."""
     ratio = workers.free / workers.slots if workers.slots else 0.0
     return (*clock, workers.slots, workers.free, ratio)
 
 
-def samples() -> Sequence[tuple[object, ...]]:
-    """Return values on which an expression is tried before it is accepted.
+def sample_values() -> Sequence[tuple[object, ...]]:
+    """Return values with which a condition is tested before it is accepted.
 
-    One thing after another is unusual: each hour, minute and weekday, no workers, none free,
-    a tenant that has nothing, no label either, and a job that is late, or has no deadline.
+    They cover each hour, minute and weekday, no workers, no free slots, a tenant without jobs
+    or labels, and a job that is late or has no deadline.
     """
     busy: LaneFacts = ("default", "", {}, 3, 1.5, 1.0, True)
     idle: LaneFacts = ("default", "", {}, 0, 0.0, 1.0, False)
@@ -135,11 +133,11 @@ def samples() -> Sequence[tuple[object, ...]]:
     )
     fleets = (Workers(0, 0), Workers(8, 0), Workers(8, 3), Workers(8, 8))
     return [
-        *(everywhere(each, Workers(8, 3)) + busy + new for each in clocks),
+        *(pool_values(each, Workers(8, 3)) + busy + new for each in clocks),
         *(
-            everywhere((12, 0, 1), fleet) + lane + new
+            pool_values((12, 0, 1), fleet) + lane + new
             for fleet in fleets
             for lane in (busy, idle)
         ),
-        *(everywhere((12, 0, 1), Workers(8, 3)) + busy + job for job in others),
+        *(pool_values((12, 0, 1), Workers(8, 3)) + busy + job for job in others),
     ]

@@ -1,4 +1,4 @@
-"""Run what a database holds, in this process: the door, and what may come through it."""
+"""Run the due jobs of a database in this process: `drain` and the checks of its arguments."""
 
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -7,8 +7,8 @@ from datetime import datetime
 import psycopg
 
 from fairlead.tasks import Tasks
-from fairlead.testing.calling import Caller
-from fairlead.testing.drained import Drained
+from fairlead.testing.caller import Caller
+from fairlead.testing.drain_result import Drained
 
 
 def drain(
@@ -22,12 +22,12 @@ def drain(
     """Run the jobs that are due in a migrated database, and those that they enqueue in turn.
 
     It acts as a worker of pool `default` and, for the moment, as its scheduler: higher priority
-    first, then in the order they came, one at a time. What it puts off itself waits for another
-    drain, except for a delay of 0: a back-off takes a random time. Handlers run in this process
-    and thread, also with `process=True`; `concurrency` does not matter, and nothing happens at
-    a deadline. The application's `on_error` is told of failures. Coroutines share one event
-    loop, in another thread if the test is a coroutine itself. A repeat finds no more than what
-    has fallen due meanwhile.
+    first, then in the order they came, one at a time. Jobs that it retries or snoozes itself
+    wait for another drain, unless the delay is 0: a backoff takes a random time. Handlers run
+    in this process and thread, also with `process=True`; `concurrency` has no effect, and
+    nothing happens at a deadline. Failures are passed to the application's `on_error`.
+    Coroutines share one event loop, in another thread if the test is a coroutine itself. A
+    repeat runs only the jobs that have fallen due meanwhile.
 
     Args:
         tasks: the application.
@@ -36,8 +36,8 @@ def drain(
             every step is committed.
         queues: a name or several; None is every queue.
         now: drain as if it were this instant (with a time zone): scheduled jobs, retries and
-            snoozed jobs run in the order of time, and what they put off counts from there. The
-            clocks of the database and of the handlers are not moved, and schedules do not fire.
+            snoozed jobs run in the order of time, and their delays count from there. The clocks
+            of the database and of the handlers are not moved, and schedules do not fire.
         jobs_max: stop after so many attempts; None is when nothing is due any more, which never
             comes where a job snoozes for 0 seconds each time.
 
@@ -51,13 +51,13 @@ def drain(
             unpunished. If the process dies in the middle, one job stays claimed.
     """
     _check(now, jobs_max)
-    from fairlead.testing.store import Store
-    from fairlead.testing.turns import Turns
+    from fairlead.testing.drain_loop import DrainLoop
+    from fairlead.testing.drain_store import Store
 
     names = [queues] if isinstance(queues, str) else None if queues is None else list(queues)
     with _opened(connection) as opened, Caller() as caller:
         store = Store(opened, queues=names, now=now)
-        return Turns(tasks, store, caller).run(jobs_max)
+        return DrainLoop(tasks, store, caller).run(jobs_max)
 
 
 def _check(now: datetime | None, jobs_max: int | None) -> None:
@@ -71,8 +71,8 @@ def _check(now: datetime | None, jobs_max: int | None) -> None:
 def _opened(
     connection: str | psycopg.Connection[object],
 ) -> Generator[psycopg.Connection[object]]:
-    """Yield the connection, or one of our own that is closed in the end."""
-    given: object = connection  # whatever its caller thinks that it is
+    """Yield the given connection, or a new one that is closed at the end."""
+    given: object = connection  # callers without a type checker may pass anything
     if isinstance(connection, str):
         with psycopg.connect(connection, autocommit=True) as own:
             yield own

@@ -12,8 +12,9 @@ from typing import cast, overload
 import psycopg
 from psycopg.rows import scalar_row
 
-from fairlead import jsontext, sql
+from fairlead import jsontext
 from fairlead.client import AsyncPsycopg, Psycopg
+from fairlead.db import statements
 from fairlead.job import DbApiCursor
 from fairlead.jsontext import Json
 
@@ -104,7 +105,7 @@ async def _read_async(connection: AsyncPsycopg, text: str) -> tuple[Enqueued, ..
 
 def _statement() -> str:
     """Return the statement as text: some drivers take no bytes."""
-    return sql.load("fairlead", "testing_enqueued").decode()
+    return statements.load("fairlead.testing", "enqueued").decode()
 
 
 def _only(row: object) -> object:

@@ -1,4 +1,4 @@
-"""What is generated for the chart: its values' schema, its page, and its dashboards."""
+"""Generate the chart's files: its values' schema, its README and its dashboards."""
 
 from pathlib import Path
 

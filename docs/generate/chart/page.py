@@ -1,4 +1,4 @@
-"""The chart's page: what people wrote, then a table of every value."""
+"""Write the chart's README: the hand-written part, then a table of all values."""
 
 import json
 from pathlib import Path
@@ -9,16 +9,16 @@ PATH = Path("charts/fairlead/README.md")
 
 _MARK = "## Values\n"
 _HEAD = """
-Written by `python -m docs.generate` from [values.yaml](values.yaml), like
-[values.schema.json](values.schema.json), which helm checks every value against.
+Helm checks every value against [values.schema.json](values.schema.json). That file and this
+table are written by `python -m docs.generate` from [values.yaml](values.yaml).
 
-| value | default | what it is |
+| value | default | meaning |
 | --- | --- | --- |
 """
 
 
 def render(page: str, fields: tuple[Field, ...]) -> str:
-    """Return the page with its table written anew; what stands above it is kept."""
+    """Return the page with a new table; the part above it is kept."""
     table = "".join(
         f"| `{path}` | {_default(field)} | {_cell(field.about)} |\n"
         for path, field in rows(fields)

@@ -1,7 +1,7 @@
-"""The schema of the chart's values, from their file, the settings and the policy's models.
+"""Write the schema of the chart's values, from values.yaml, the settings and the policy.
 
-Draft 7, which helm 3 and 4 both read. Maps whose keys are known refuse others, so that a field
-that is spelt wrong is named instead of passed over.
+It is draft 7, which helm 3 and 4 both read. Maps with known keys refuse others, so that helm
+names a misspelt field instead of ignoring it.
 """
 
 import json
@@ -22,7 +22,7 @@ PATH = Path("charts/fairlead/values.schema.json")
 
 _TYPES = {bool: "boolean", int: "integer", float: "number", str: "string"}
 
-# What the chart itself gives, or has a value of its own for.
+# Settings that the chart sets itself, or has a separate value for.
 _OWN = {
     *("database_url", "database_url_file", "database_direct", "health_port", "health_host"),
     *("app", "pool", "concurrency", "processes", "grace_seconds", "until_empty"),
@@ -31,7 +31,7 @@ _OWN = {
     *("policy_source", "autoscaler_enabled", "read_autoscalers", "read_quotas"),
     "metrics_wait_bounds",
 }
-# Both programs read them, so that they are given once for both.
+# Settings that several programs read, so that they are set once for all.
 _SHARED = ("worker_lease_seconds", "metrics_kind_allowlist", "log_format", "log_level")
 
 
@@ -48,18 +48,18 @@ def render(fields: tuple[Field, ...]) -> str:
 
 
 def _policy() -> dict[str, Json]:
-    """Return the schemas of policy documents, of their parts, and of what pools are given."""
+    """Return the schemas of policy documents, of their parts, and of a pool's `autoscale`."""
     found = cast("dict[str, Json]", _moved(cast("Json", json_schema())))
     parts = cast("dict[str, dict[str, Json]]", found.pop("$defs"))
     own = {key: rule for key, rule in found.items() if key not in {"$schema", "title"}}
-    # Pools are laid over the defaults, so that none has to say everything itself.
+    # Pools are merged with the defaults, so no field is required in a pool.
     scale = {key: rule for key, rule in parts["Autoscale"].items() if key != "required"}
     named: dict[str, Json] = {f"policy{name}": part for name, part in parts.items()}
     return {"policy": own, "autoscale": scale, **named}
 
 
 def _moved(found: Json) -> Json:
-    """Return a part of a schema whose references lead to where this schema has the parts."""
+    """Return a part of a schema, with its references changed to this schema's definitions."""
     if isinstance(found, list):
         return [_moved(each) for each in found]
     if not isinstance(found, dict):
@@ -102,7 +102,7 @@ def _kind(field: Field) -> dict[str, Json]:
 
 
 def _settings(whose: str) -> Iterator[tuple[str, Json]]:
-    """Yield the settings of a program that are not shared, or those that all share."""
+    """Yield the settings of one program that are not shared, or the shared ones."""
     classes: Mapping[str, type[BaseSettings]] = {
         "shared": SchedulerSettings,
         "scheduler": SchedulerSettings,

@@ -1,8 +1,8 @@
-"""The chart's values as their file has them: each field with its default and its comment.
+"""Read the chart's values from their file: each field with its default and its comment.
 
-A comment above a field says `# -- what it is`, over as many lines as it needs; `# @schema: {…}`
-has parts of its JSON Schema that its default does not tell; `# @settings: worker` says whose
-settings it holds.
+The comment above a field is `# -- its description`, over any number of lines. `# @schema: {…}`
+adds to the JSON Schema what the default does not imply. `# @settings: worker` names the program
+whose settings the field holds.
 """
 
 import re
@@ -21,7 +21,7 @@ _COMMENT = re.compile(r"^\s*# ?(.*)$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Field:
-    """One key of a map; `fields` are those of a map whose keys are given."""
+    """One key of a map; `fields` are those of its value, if that is a map with known keys."""
 
     name: str
     about: str
@@ -55,7 +55,7 @@ def _fields(node: yaml.MappingNode, defaults: Json, lines: list[str]) -> Iterato
 
 
 def _comment(lines: list[str], line: int) -> tuple[str, dict[str, Json], str]:
-    """Return what stands above a line: the description, parts of the schema, whose settings."""
+    """Return the comment above a line: description, parts of the schema, settings' program."""
     above: list[str] = []
     while line > 0 and (match := _COMMENT.match(lines[line - 1])):
         above.insert(0, match[1])
@@ -76,7 +76,7 @@ def _comment(lines: list[str], line: int) -> tuple[str, dict[str, Json], str]:
 
 
 def rows(fields: tuple[Field, ...], path: str = "") -> Iterator[tuple[str, Field]]:
-    """Yield every field that is described, by its path."""
+    """Yield every field with a description, by its path."""
     for field in fields:
         place = f"{path}{field.name}"
         if field.about:

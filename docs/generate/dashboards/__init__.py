@@ -1,4 +1,4 @@
-"""The dashboards that the chart installs, for any Grafana over any Prometheus."""
+"""The dashboards that the chart installs, for any Grafana with any Prometheus."""
 
 from pathlib import Path
 

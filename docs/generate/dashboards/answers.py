@@ -1,4 +1,4 @@
-"""What a Prometheus answers to a panel's queries."""
+"""Query a Prometheus for the series of a panel."""
 
 import json
 import math
@@ -33,11 +33,11 @@ class _Series(TypedDict):
 
 
 class Refused(Exception):
-    """Prometheus's own words for a query that it does not take."""
+    """Prometheus refused a query; the text is its error."""
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a query with its variables' values.
+    """Return a query with its variables filled in.
 
     Raises:
         KeyError: a variable has none.
@@ -46,25 +46,25 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def legend(template: str, labels: Mapping[str, str]) -> str:
-    """Return what a series is called; a label that it lacks is nothing."""
+    """Return the legend of a series; a missing label is empty."""
     return _LABEL.sub(lambda found: labels.get(found[1], ""), template).strip()
 
 
 def over(
     url: str, expr: str, template: str, *, start: float, end: float, step: float
 ) -> tuple[Line, ...]:
-    """Return what a query gives over a time, without points that are no numbers.
+    """Return the series of a query over a time, without points that are not numbers.
 
     Args:
         url: Where Prometheus is, such as `http://127.0.0.1:9090`.
         expr: The query, its variables filled.
-        template: What its series are called.
+        template: The legend of its series.
         start: Since when, in seconds since 1970.
         end: Until when.
         step: Seconds between two points.
 
     Raises:
-        Refused: Prometheus does not take the query.
+        Refused: Prometheus refuses the query.
     """
     asked = {"query": expr, "start": f"{start}", "end": f"{end}", "step": f"{step}"}
     answer = urllib3.request("POST", f"{url}/api/v1/query_range", fields=asked, timeout=30)
@@ -87,9 +87,9 @@ def over(
 def torn(
     points: tuple[tuple[float, float], ...], step: float
 ) -> tuple[tuple[float, float], ...]:
-    """Return points with one that is no number wherever one or more of them are missing.
+    """Return points with a NaN wherever one or more of them are missing.
 
-    Nobody knows what was there, so no line may lead across it.
+    The values there are unknown, so no line may cross the gap.
 
     Args:
         points: At least one, the oldest first.

@@ -1,7 +1,7 @@
 """Autoscaler: why each pool has the pods that it has."""
 
 from docs.generate.dashboards import common
-from docs.generate.dashboards.autoscaler_verdicts import VERDICTS
+from docs.generate.dashboards.autoscaler_summary import SUMMARY
 from docs.generate.dashboards.parts import (
     Board,
     Event,
@@ -25,7 +25,7 @@ _BY_ACTION = "pool, direction, reason"
 
 
 def _scaled(direction: str, colour: str) -> Event:
-    """Return the mark of each write of replicas; a reason's first one makes its series."""
+    """Return the annotation of each write of replicas, the first of each reason included."""
     found = series(_ACTIONS, POOL, f'direction="{direction}"')
     before = f"sum by ({_BY_ACTION}) ({found} offset $__rate_interval)"
     return Event(
@@ -41,29 +41,30 @@ _DECISION = Row(
     "How many pods, and why?",
     (
         Panel(
-            title="Slots that the terms ask for, and slots there are",
-            about="The highest term decides: `steady` is what arrives, `drain` what waits "
-            "already, `scheduled` what falls due, `running` what runs and is kept warm. "
-            "*There are* and *in use* are the workers' own figures.",
-            act="The highest term stays above *there are*: a limit holds the pool back, or "
-            "pods do not start; see the reasons below.",
+            title="Slots wanted, by term, and available",
+            about="The highest term decides: `steady` covers arrivals, `drain` the "
+            "backlog, `scheduled` what falls due, `running` what runs and the "
+            "warm slots. *available* and *in use* are the workers' own figures.",
+            act="The highest term stays above *available*: a limit holds the pool "
+            "back, or pods do not start; see the reasons below.",
             unit="short",
             queries=(
                 Query(
                     highest("fairlead_autoscaler_recommendation_slots", "pool, term", POOL),
                     "{{pool}} {{term}}",
                 ),
-                Query(total("fairlead_worker_slots", "pool", POOL), "{{pool}} there are"),
+                Query(total("fairlead_worker_slots", "pool", POOL), "{{pool}} available"),
                 Query(total("fairlead_worker_slots_busy", "pool", POOL), "{{pool}} in use"),
             ),
             empty="No pool is scaled.",
         ),
         Panel(
-            title="Pods against their limits",
-            about="Pods asked for (`current`), that there are to be (`desired`), by the terms "
-            "alone (`recommended`), and `ready`; with the pool's `min` and `max`.",
-            act="`recommended` above `max`: the limit is too low for the objective. `desired` "
-            "above `ready`: pods do not start.",
+            title="Pods and their limits",
+            about="Pods asked for (`current`), decided on (`desired`), wanted before "
+            "limits (`recommended`), and `ready`; with the pool's `min` and "
+            "`max`.",
+            act="`recommended` above `max`: the limit is too low for the objective. "
+            "`desired` above `ready`: pods do not start.",
             unit="short",
             queries=(
                 Query(
@@ -83,10 +84,10 @@ _DECISION = Row(
             empty="No pool is scaled.",
         ),
         Panel(
-            title="Pods that come and go",
-            about="Pods that start, finish what they run before they go, are being ended, or "
-            "have no node.",
-            act="`draining` for long: a long job holds it, which is as it should be. "
+            title="Pods starting and stopping",
+            about="Pods that start, finish their jobs before they leave, are being "
+            "terminated, or have no node.",
+            act="`draining` for long: a long job holds the pod, which is normal. "
             "`unschedulable`: the cluster has no room.",
             unit="short",
             queries=(
@@ -107,15 +108,16 @@ _DECISION = Row(
 )
 
 _REASONS = Row(
-    "What holds it back, and what did it do?",
+    "What limits it, and what did it do?",
     (
         Panel(
-            title="What limits or forbids",
-            about="When each reason held: `At…` reasons keep the pods below what was asked "
-            "for, the others forbid to add or to take away. docs/reference/reasons.md has "
-            "them all.",
-            act="`AtMax`, `AtCostMax`: raise the limit. `AtConnections`: the database has "
-            "none left. `Foreign…`: another writes the replicas. `…Stale`: see the ages.",
+            title="What limits scaling",
+            about="When each reason applied. `At…` reasons keep the pods below what "
+            "was wanted; the others forbid adding or removing pods. "
+            "docs/reference/reasons.md lists them all.",
+            act="`AtMax`, `AtCostMax`: raise the limit. `AtConnections`: the database "
+            "has none left. `Foreign…`: another program writes the replicas. "
+            "`…Stale`: see the ages.",
             unit="short",
             queries=(
                 Query(
@@ -127,10 +129,11 @@ _REASONS = Row(
             empty="Nothing limits any pool.",
         ),
         Panel(
-            title="Pods added and taken away",
-            about="Pods a minute that were added and taken away, by pool.",
-            act="Up and down within minutes, again and again: the load does so, or pods fail "
-            "to start. See the events with `kubectl get events`.",
+            title="Pods added and removed",
+            about="Pods added and removed per minute, by pool.",
+            act="Up and down within minutes, again and again: the load varies like "
+            "that, or pods fail to start. See the events with `kubectl get "
+            "events`.",
             unit="cpm",
             queries=(
                 Query(
@@ -142,11 +145,12 @@ _REASONS = Row(
             empty="Nothing was scaled.",
         ),
         Panel(
-            title="Pods chosen to go",
-            about="Pods a minute that were chosen to go, while idle or busy. Busy ones finish "
-            "their jobs first.",
-            act="Many busy ones: slots are more than jobs that run, but spread. Fewer slots "
-            "for each pod help, or a longer `stabilization`.",
+            title="Pods chosen for removal",
+            about="Pods per minute that were chosen for removal, idle or busy. Busy "
+            "ones finish their jobs first.",
+            act="Many busy ones: there are more slots than running jobs, but the jobs "
+            "are spread over all pods. Fewer slots per pod help, or a longer "
+            "`stabilization`.",
             unit="cpm",
             queries=(
                 Query(
@@ -154,14 +158,14 @@ _REASONS = Row(
                     "{{pool}} {{state}}",
                 ),
             ),
-            empty="None was chosen.",
+            empty="No pod was chosen.",
         ),
     ),
 )
 
 
 def _learned(title: str, about: str, act: str, unit: str, param: str) -> Panel:
-    """Return the panel of one figure that was learned."""
+    """Return the panel of one estimate."""
     found = highest("fairlead_autoscaler_estimate", "pool", POOL, f'param="{param}"')
     return Panel(
         title=title,
@@ -169,38 +173,40 @@ def _learned(title: str, about: str, act: str, unit: str, param: str) -> Panel:
         act=act,
         unit=unit,
         queries=(Query(found, "{{pool}}"),),
-        empty="Nothing is known yet.",
+        empty="No estimate yet.",
     )
 
 
 _LEARNED = Row(
-    "What did it learn?",
+    "What does it estimate?",
     (
         _learned(
             "Arrivals",
-            "Jobs a second that become runnable, as the autoscaler believes.",
-            "Far from what comes on the overview: the scheduler's word is old.",
+            "Jobs per second that become runnable, as the autoscaler estimates.",
+            "Far from the arrivals on the overview: the scheduler's figures are old.",
             "ops",
             "arrival_rate",
         ),
         _learned(
             "Run time",
             "How long a job takes, on average.",
-            "A step up asks for as many more pods: see which kind of job got slower.",
+            "A step up needs proportionally more pods: check which kind of job got slower.",
             "s",
             "service_seconds",
         ),
         _learned(
             "Start delay",
-            "From asking for a pod until its worker is there, as the decision takes it.",
-            "Long starts cost pods: smaller images, nodes that are there, `warmSlots`.",
+            "From asking for a pod until its worker is registered, as the decision assumes.",
+            "Long starts cost pods: use smaller images, spare nodes, or `warmSlots`.",
             "s",
             "start_seconds",
         ),
         Panel(
-            title="Pod starts",
-            about="From asking for a pod until its worker was there: half and 95 in 100.",
-            act="95 in 100 far above half: some pods wait for a node or an image.",
+            title="Time to start a pod",
+            about="From asking for a pod until its worker is registered: median and "
+            "95th percentile.",
+            act="A 95th percentile far above the median: some pods wait for a node or "
+            "an image.",
             unit="s",
             queries=tuple(
                 Query(
@@ -215,12 +221,13 @@ _LEARNED = Row(
 )
 
 _HEALTH = Row(
-    "Is it well itself?",
+    "Is the autoscaler healthy?",
     (
         Panel(
-            title="Age of the scheduler's word",
-            about="How old what the scheduler said of each pool is. It speaks once a second.",
-            act="Above 15 s nothing is taken away any more: see whether a scheduler leads.",
+            title="Age of the demand figures, by pool",
+            about="How old the scheduler's figures for each pool are. It writes them "
+            "once a second.",
+            act="Above 15 s no pod is removed: check whether a scheduler leads.",
             unit="s",
             queries=(
                 Query(
@@ -232,8 +239,8 @@ _HEALTH = Row(
         ),
         Panel(
             title="Step time",
-            about="How long one step takes, for all pools: half and 95 in 100 stay below.",
-            act="Seconds: the cluster's API or the database is slow.",
+            about="How long one step takes, for all pools: median and 95th percentile.",
+            act="Seconds: the Kubernetes API or the database is slow.",
             unit="s",
             queries=tuple(
                 Query(quantile(part, "fairlead_autoscaler_reconcile_seconds", ""), name)
@@ -242,10 +249,11 @@ _HEALTH = Row(
             empty="No autoscaler runs.",
         ),
         Panel(
-            title="Steps that fail, by stage",
-            about="Failed steps a minute; each is tried again.",
-            act="`observe`: the database or the cluster's API does not answer. `scale`: see "
-            "the Role. `policy`: a document was refused. The log has the error.",
+            title="Failed steps, by stage",
+            about="Failed steps per minute; each is tried again.",
+            act="`observe`: the database or the Kubernetes API does not answer. "
+            "`scale`: check the Role. `policy`: a document was refused. The log "
+            "has the error.",
             unit="cpm",
             queries=(
                 Query("60 * " + rate("fairlead_autoscaler_errors", "stage"), "{{stage}}"),
@@ -253,18 +261,18 @@ _HEALTH = Row(
             empty="No step failed.",
         ),
         Panel(
-            title="Writes that were refused",
-            about="Writes of replicas, a minute, that were refused because the Deployment had "
-            "changed. The next step tries again.",
-            act="Now and then is usual. Steadily: another writer; see who manages the field "
-            "with `kubectl get --show-managed-fields`.",
+            title="Refused writes",
+            about="Writes of replicas per minute that were refused because the "
+            "Deployment had changed. The next step tries again.",
+            act="A few are normal. A steady rate means another writer: see who manages "
+            "the field with `kubectl get --show-managed-fields`.",
             unit="cpm",
             queries=(
                 Query(
                     "60 * " + rate("fairlead_autoscaler_conflicts", "pool", POOL), "{{pool}}"
                 ),
             ),
-            empty="None was refused.",
+            empty="No write was refused.",
         ),
     ),
 )
@@ -272,7 +280,7 @@ _HEALTH = Row(
 BOARD = Board(
     uid=common.AUTOSCALER,
     title="Fairlead: autoscaler",
-    about="Why each pool has the pods that it has, and what holds it back.",
+    about="Why each pool has the pods that it has, and what limits it.",
     choices=(common.ONE, common.JOBS, common.POOLS),
     events=(
         _scaled("up", "green"),
@@ -280,5 +288,5 @@ BOARD = Board(
         common.LEAD_CHANGED,
         common.POLICY_CHANGED,
     ),
-    rows=(VERDICTS, _DECISION, _REASONS, _LEARNED, _HEALTH),
+    rows=(SUMMARY, _DECISION, _REASONS, _LEARNED, _HEALTH),
 )

@@ -1,4 +1,4 @@
-"""What several dashboards have: their uids, variables and marks."""
+"""What several dashboards share: their uids, variables and annotations."""
 
 from docs.generate.dashboards.parts import Choice, Event
 from docs.generate.dashboards.promql import series
@@ -8,38 +8,38 @@ AUTOSCALER, WORKERS = "fairlead-autoscaler", "fairlead-workers"
 
 SCHEDULER, CONTROLLER = 'program="scheduler"', 'program="autoscaler"'
 PARTS = ((0.5, "p50"), (0.95, "p95"), (0.99, "p99"))
-"""Quantiles, and what they are called."""
+"""Quantiles and their names."""
 
 ONE = Choice(
     name="namespace",
     label="Namespace",
-    about="Which installation; figures of two are never added up.",
+    about="Selects the installation; figures of two installations are never added up.",
     series="fairlead_build_info",
     many=False,
 )
 JOBS = Choice(
     name="job",
     label="Job",
-    about="Prometheus's scrape job.",
+    about="Selects the Prometheus scrape job.",
     series="fairlead_build_info",
 )
 QUEUES = Choice(
     name="queue",
     label="Queue",
-    about="Narrows what is said of queues; the fleet's figures stay as they are.",
+    about="Limits the panels about queues; figures of the whole fleet do not change.",
     series="fairlead_queue_depth",
 )
 POOLS = Choice(
     name="pool",
     label="Pool",
-    about="Narrows what is said of pools.",
+    about="Limits the panels about pools.",
     series="fairlead_worker_slots",
 )
 OBJECTIVE = Choice(
     name="objective",
     label="Objective without rules, s",
-    about="How long a job may wait, where no rule records what is late by the objectives of "
-    "the policy: a bucket of fairlead_job_wait_seconds.",
+    about="How long a job may wait, if no recording rule counts late jobs by the "
+    "policy's objectives: a bucket of fairlead_job_wait_seconds.",
     series="fairlead_job_wait_seconds_bucket",
     label_name="le",
     many=False,
@@ -47,8 +47,9 @@ OBJECTIVE = Choice(
 )
 TARGET = Choice(
     name="target",
-    label="Part in time",
-    about="Which part of the jobs is to start within the objective; the rest is the budget.",
+    label="Target",
+    about="Share of the jobs that should start within the objective; the rest is the "
+    "error budget.",
     values=("0.99", "0.9", "0.95", "0.995", "0.999"),
     many=False,
 )
@@ -70,6 +71,6 @@ POLICY_CHANGED = Event(
 INSTANCES = Choice(
     name="instance",
     label="Process",
-    about="Narrows what each process says of itself; what a leader says stays as it is.",
+    about="Limits the panels about single processes; figures of a leader do not change.",
     series="fairlead_build_info",
 )

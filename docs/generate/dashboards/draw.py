@@ -1,4 +1,4 @@
-"""Draw every dashboard from what a Prometheus answers now, for people without a Grafana.
+"""Draw every dashboard from the data of a Prometheus, for people without a Grafana.
 
     python -m docs.generate.dashboards.draw http://127.0.0.1:9090
 
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
     from matplotlib.gridspec import GridSpec
 
 FOLDER = Path(__file__).parents[3] / "docs/images"
-TOLD = "panels"
-"""What a picture's file says of it is called so."""
+PANELS_KEY = "panels"
+"""The key under which a picture's file lists its panels."""
 _COLUMNS, _POINTS = 24, 60
 _LINES_MAX = 8
 _WIDTH_INCHES, _TITLE_INCHES, _NUMBER_INCHES, _GRAPH_INCHES = 17.0, 0.35, 0.95, 2.5
 _SPACE = {"left": 0.04, "right": 0.99, "top": 0.99, "bottom": 0.03, "wspace": 2, "hspace": 0.3}
-"""Parts of the figure, and of a column's width and of a row's height."""
+"""Fractions of the figure, of a column's width and of a row's height."""
 _SMALL = 6
 _LEGEND_ROOM = 0.4
-"""Of the axis, above what is drawn."""
+"""Fraction of the axis above the drawn values."""
 _TICKS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Which Prometheus is asked, and about which time."""
+    """A Prometheus, a time range and the variables' values."""
 
     url: str
     start: float
@@ -53,7 +53,7 @@ class Window:
     variables: dict[str, str]
 
     def ask(self, panel: Panel) -> tuple[Line, ...]:
-        """Return the answers to all queries of a panel."""
+        """Return the series of all queries of a panel."""
         return tuple(
             line
             for query in panel.queries
@@ -73,12 +73,12 @@ class Window:
         return max(1.0, (self.end - self.start) / _POINTS)
 
     def minutes(self, at: float) -> float:
-        """Return how long after the start an instant is."""
+        """Return the minutes from the start to an instant."""
         return (at - self.start) / 60
 
 
 def draw(path: Path, board: Board, window: Window) -> None:
-    """Draw one dashboard into a PNG; the same answers give the same file."""
+    """Draw one dashboard into a PNG; the same data gives the same file."""
     heights = [height for row in board.rows for height in (_TITLE_INCHES, _height(row.panels))]
     figure = Figure(figsize=(_WIDTH_INCHES, 1.3 * sum(heights)))
     grid: GridSpec = figure.add_gridspec(
@@ -97,13 +97,13 @@ def draw(path: Path, board: Board, window: Window) -> None:
             method=Image.Quantize.FASTOCTREE,  # it alone keeps the colour of a thin line
             dither=Image.Dither.NONE,
         )
-    told = PngInfo()
-    told.add_text(TOLD, of_panels(board))
-    few.save(path, optimize=True, pnginfo=told)
+    info = PngInfo()
+    info.add_text(PANELS_KEY, of_panels(board))
+    few.save(path, optimize=True, pnginfo=info)
 
 
 def of_panels(board: Board) -> str:
-    """Return which panels a picture is of, for whoever asks whether it is an old one."""
+    """Return the panels of a picture, so that a test can find an outdated one."""
     panels = (panel for row in board.rows for panel in row.panels)
     return "\n".join(f"{panel.title}: {panel.look.name}, {panel.unit}" for panel in panels)
 
@@ -204,7 +204,7 @@ def _graph(axes: "Axes", panel: Panel, lines: tuple[Line, ...], window: Window) 
 
 
 def _stack(axes: "Axes", shown: list[Line], window: Window) -> None:
-    """Draw areas upon each other; where a series says nothing, it adds nothing."""
+    """Draw stacked areas; a missing point adds nothing."""
     times = [window.start + place * window.step for place in range(_POINTS + 1)]
     found = [
         {round((at - window.start) / window.step): value for at, value in line.points}
@@ -219,7 +219,7 @@ def _stack(axes: "Axes", shown: list[Line], window: Window) -> None:
 
 
 def _measured(axes: "Axes", unit: str, bottom: float, top: float) -> None:
-    """Name round figures of the unit at the axis, and none where the legend is."""
+    """Label round figures on the axis, but none behind the legend."""
     size = measure(max(abs(bottom), abs(top)), unit)
     found = MaxNLocator(_TICKS, steps=[1, 2, 5, 10]).tick_values(bottom / size, top / size)
     ticks = [value * size for value in found if bottom <= value * size <= top * 1.001]
@@ -254,11 +254,13 @@ def main() -> None:
     """Draw every dashboard over the last minutes."""
     parser = argparse.ArgumentParser(description=__doc__, prog="docs.generate.dashboards.draw")
     parser.add_argument("url", help="where Prometheus is, such as http://127.0.0.1:9090")
-    parser.add_argument("--minutes", type=float, default=5, help="how much of the past")
+    parser.add_argument("--minutes", type=float, default=5, help="how many minutes to draw")
     parser.add_argument("--rate-interval", default="15s", help="four times its scrape interval")
-    parser.add_argument("--objective", default="30.0", help="a bucket of the waits, as text")
-    parser.add_argument("--end", type=float, help="until when, in seconds since 1970; now")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where to write")
+    parser.add_argument("--objective", default="30.0", help="a bucket of the wait histogram")
+    parser.add_argument(
+        "--end", type=float, help="the last instant, in seconds since 1970; default: now"
+    )
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="folder to write to")
     given = parser.parse_args()
     draw_all(
         given.folder,

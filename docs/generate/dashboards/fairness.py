@@ -1,4 +1,4 @@
-"""Fairness: who gets what, against what they are entitled to, and what holds them back."""
+"""Fairness: what each tenant gets and is entitled to, and what blocks tenants."""
 
 from docs.generate.dashboards import common
 from docs.generate.dashboards.parts import (
@@ -26,14 +26,16 @@ _TENANT = "queue, tenant"
 _NAMED = 'tenant!="other"'
 
 _VERDICTS = Row(
-    "Is it fair? Green: yes.",
+    "Is it fair? Green means yes.",
     (
         Panel(
             title="Jain's index",
-            about="How evenly tenants that wanted more all the last minute got what they are "
-            "entitled to: 1 is even, 1/n is all for one. The worst pool is shown.",
-            act="Below 0.9 for minutes: see who is behind below. Long jobs need a while until "
-            "it evens out; a limit or a rate that holds somebody shows as unfair, too.",
+            about="How evenly the tenants that wanted more throughout the last minute "
+            "got what they are entitled to: 1 is even, 1/n means that one has "
+            "all. Shows the worst pool.",
+            act="Below 0.9 for minutes: see below who is behind. Long jobs take a "
+            "while to even out; a tenant that a limit or a rate blocks counts as "
+            "unfair too.",
             unit="none",
             queries=(Query(f"min({series('fairlead_fairness_jain', POOL)} > 0)", "Jain"),),
             look=Look.NUMBER,
@@ -43,12 +45,13 @@ _VERDICTS = Row(
             decimals=3,
         ),
         Panel(
-            title="Quiet tenants' wait of objective",
-            about="For how long the oldest job of a tenant has waited that had no work all the "
-            "time, as part of its pool's objective; the worst pool that has one. A fair order "
-            "keeps this short beside any flood.",
-            act="See what holds them back below. If nothing does, all slots are taken by long "
-            "jobs: keep a reserve, or add slots.",
+            title="Quiet tenants' wait / objective",
+            about="How long the oldest job of a quiet tenant (one that did not have "
+            "work all the time) has waited, divided by its pool's objective; the "
+            "worst pool that has one. A fair order keeps this low during any "
+            "flood.",
+            act="See below what blocks them. If nothing does, long jobs hold all "
+            "slots: keep a reserve, or add slots.",
             unit="percentunit",
             queries=(
                 Query(
@@ -67,10 +70,11 @@ _VERDICTS = Row(
         ),
         Panel(
             title="Noisy tenants' oldest wait",
-            about="For how long the oldest job of a tenant has waited that wanted more than it "
-            "got all the last minute. It waits for its own jobs, mostly.",
-            act="This may be long: it is their own backlog. Too long for them: give them "
-            "weight, or the pool more slots.",
+            about="How long the oldest job of a noisy tenant (one that wanted more "
+            "than it got throughout the last minute) has waited. It waits mostly "
+            "for the tenant's own jobs.",
+            act="This may be long: it is their own backlog. If it is too long for "
+            "them, give them weight, or the pool more slots.",
             unit="s",
             queries=(
                 Query(
@@ -85,8 +89,8 @@ _VERDICTS = Row(
             title="Farthest behind",
             about="Slot-seconds of the last minute that the tenant farthest behind was "
             "entitled to and did not get.",
-            act="See below who it is. Compare it with the longest job: one job's length "
-            "behind is the order's granularity, and no fault.",
+            act="See below which tenant it is. Compare it with the longest job: being "
+            "behind by one job is the order's granularity, and no fault.",
             unit="s",
             queries=(
                 Query(
@@ -100,20 +104,20 @@ _VERDICTS = Row(
             empty="none has work",
         ),
         Panel(
-            title="Held back",
+            title="Blocked lanes",
             about="Tenants of queues that have work and may not start any of it.",
-            act="See below by what. `pool` means that no pool serves their queue.",
+            act="See below what blocks them. `pool` means that no pool serves their queue.",
             unit="short",
             queries=(Query(f"sum({highest('fairlead_lanes_blocked', 'reason')})", "lanes"),),
             look=Look.NUMBER,
             empty="none",
         ),
         Panel(
-            title="Refuse more jobs",
-            about="Tenants of queues, and queues, whose backlog is at its limit, so that an "
+            title="At the backlog limit",
+            about="Tenants of queues, and queues, at their backlog limit, so that an "
             "INSERT for them fails.",
-            act="Applications get errors now. Raise `backlog` of the policy, or find out why "
-            "the tenant floods.",
+            act="Applications get errors now. Raise `backlog` in the policy, or find "
+            "out why the tenant floods.",
             unit="short",
             queries=(Query(f"max({series('fairlead_lanes_over_backlog')})", "lanes"),),
             look=Look.NUMBER,
@@ -121,9 +125,10 @@ _VERDICTS = Row(
         ),
         Panel(
             title="Rules that fail",
-            about="Looks at rules of the policy, in the time shown, that found no value or "
-            "took too long. Three disable a rule until the next policy.",
-            act="See below which one. Mend its condition and apply the policy again.",
+            about="Evaluations of the policy's rules, in the time shown, that produced "
+            "no value or took too long. Three of them disable a rule until the "
+            "next policy.",
+            act="See below which rule it is. Correct its condition and apply the policy again.",
             unit="short",
             queries=(
                 Query(
@@ -133,7 +138,7 @@ _VERDICTS = Row(
                         )
                         for each in ("errors", "overruns")
                     ),
-                    "looks",
+                    "evaluations",
                 ),
             ),
             look=Look.NUMBER,
@@ -142,9 +147,9 @@ _VERDICTS = Row(
         ),
         Panel(
             title="Policy",
-            about="Whether the newest policy that was stored can be read, and is in force.",
-            act="A red one means that the last good policy stays in force: `fairlead policy "
-            "history` and the leader's log name the fault.",
+            about="Whether the newest stored policy can be read and is in force.",
+            act="If red, the last good policy stays in force: `fairlead policy "
+            "history` and the leader's log name the error.",
             unit="none",
             runbook="FairleadConfigReloadFailed",
             queries=(
@@ -165,11 +170,11 @@ _SHARES = Row(
     "Who gets what?",
     (
         Panel(
-            title="Share that tenants had",
-            about="Which part of all slot-seconds of the last minute each of twenty tenants "
-            "had: the ten with most, and ten that wait longest or are farthest behind. The "
-            "others together are `other`.",
-            act="Compare it with the picture beside it: they should look alike.",
+            title="Share that tenants got",
+            about="Share of all slot-seconds of the last minute that each of twenty "
+            "tenants got: the ten with most, and ten that wait longest or are "
+            "farthest behind. All others together are `other`.",
+            act="Compare it with the next panel: the two should look alike.",
             unit="percentunit",
             queries=(
                 Query(
@@ -178,14 +183,14 @@ _SHARES = Row(
             ),
             look=Look.STACK,
             highest=1,
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
         Panel(
             title="Share that they are entitled to",
-            about="What it would have been under an ideal fair order, with the weights, limits "
-            "and rates of the policy.",
-            act="Not what you want: change weights in the policy; `fairlead policy simulate` "
-            "shows what would come of it.",
+            about="The share under an ideal fair order, with the weights, limits and "
+            "rates of the policy.",
+            act="If this is not what you want, change weights in the policy; `fairlead "
+            "policy simulate` shows the effect.",
             unit="percentunit",
             queries=(
                 Query(
@@ -195,14 +200,15 @@ _SHARES = Row(
             ),
             look=Look.STACK,
             highest=1,
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
         Panel(
             title="Ahead or behind",
-            about="Slot-seconds of the last minute that each tenant had beyond what it was "
-            "entitled to; below zero it is behind.",
-            act="Lines that swing around zero are jobs being indivisible. One that stays below "
-            "for minutes is somebody who is held back: see what blocks.",
+            about="Slot-seconds of the last minute that each tenant got beyond what it "
+            "was entitled to; below zero it is behind.",
+            act="Lines swing around zero because jobs are indivisible. A line that "
+            "stays below zero for minutes is a tenant that is blocked: see what "
+            "blocks it.",
             unit="s",
             queries=(
                 Query(
@@ -211,7 +217,7 @@ _SHARES = Row(
                 ),
             ),
             lowest=None,
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
     ),
 )
@@ -221,10 +227,11 @@ _TENANTS = Row(
     (
         Panel(
             title="Tenants that wait longest",
-            about="The ten longest waits of tenants; `other` is the longest of all that have "
-            "no name here. Five that wait longest have one, beside those with most slots; who "
-            "has one gives way only to a wait that is a quarter longer.",
-            act="`fairlead explain` of one of the tenant's jobs says why it waits.",
+            about="The ten longest waits. Only the tenants with most slots and five "
+            "that wait longest have a name; `other` is the longest wait of the "
+            "rest. A named tenant is replaced only by one whose wait is a "
+            "quarter longer.",
+            act="`fairlead explain` of one of the tenant's jobs tells why it waits.",
             unit="s",
             queries=(
                 Query(
@@ -235,14 +242,15 @@ _TENANTS = Row(
                 ),
             ),
             look=Look.BARS,
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
         Panel(
             title="Oldest wait, noisy and quiet",
-            about="For how long the oldest job of each group has waited: noisy tenants wanted "
-            "more than they got all the last minute, quiet ones did not.",
-            act="The quiet ones' line should stay low while the noisy ones' climbs. If they "
-            "climb together, slots are short for everybody.",
+            about="How long the oldest job of each group has waited. Noisy tenants "
+            "wanted more than they got throughout the last minute; quiet ones "
+            "did not.",
+            act="The quiet line should stay low while the noisy one climbs. If both "
+            "climb, the pool is short of slots for all.",
             unit="s",
             queries=(
                 Query(
@@ -250,25 +258,26 @@ _TENANTS = Row(
                     "{{group}} in {{pool}}",
                 ),
             ),
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
         Panel(
             title="Noisy and quiet tenants",
-            about="How many tenants are in each group.",
-            act="Many noisy ones: most want more than there is, so the pool is too small for "
-            "what it is asked for.",
+            about="The number of tenants in each group.",
+            act="Many noisy ones: most tenants want more than there is, so the pool is "
+            "too small for the load.",
             unit="short",
             queries=(
                 Query(
                     highest("fairlead_tenants", "pool, group", POOL), "{{group}} in {{pool}}"
                 ),
             ),
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
         Panel(
-            title="Jobs that tenants run",
+            title="Running jobs, by tenant",
             about="Jobs of each tenant that workers hold.",
-            act="One tenant has nearly all while others wait: see whether they are held back.",
+            act="One tenant has nearly all while others wait: check whether the others "
+            "are blocked.",
             unit="short",
             queries=(
                 Query(
@@ -277,54 +286,55 @@ _TENANTS = Row(
                 ),
             ),
             look=Look.STACK,
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
     ),
 )
 
 _BLOCKS = Row(
-    "What holds tenants back?",
+    "What blocks tenants?",
     (
         Panel(
-            title="Held back, by what",
-            about="Tenants of queues that have work and may not start it: a limit, a rate, a "
-            "pause, a rule (`hold`), no pool for the queue, slots kept for short jobs "
-            "(`reserve`), a key.",
-            act="`pool`: `fairlead check` names the queue that none serves. `pause`: "
-            "`fairlead resume`. The others stand in the policy.",
+            title="Blocked lanes, by reason",
+            about="Tenants of queues that have work but may not start it: because of a "
+            "limit, a rate, a pause, a rule (`hold`), no pool for the queue, "
+            "slots kept for short jobs (`reserve`), a key.",
+            act="`pool`: `fairlead doctor` names the queue that no pool serves. "
+            "`pause`: `fairlead resume`. All others are in the policy.",
             unit="short",
             queries=(Query(highest("fairlead_lanes_blocked", "reason"), "{{reason}}"),),
             look=Look.STACK,
-            empty="Nobody is held back.",
+            empty="No lane is blocked.",
         ),
         Panel(
             title="Ahead or behind, by queue",
-            about="Slot-seconds of the last minute that the tenants of each queue had beyond "
-            "what they were entitled to.",
-            act="A queue that stays behind is held by a limit of its own, or its jobs are "
-            "long and the others' short.",
+            about="Slot-seconds of the last minute that the tenants of each queue got "
+            "beyond what they were entitled to.",
+            act="A queue that stays behind has a limit of its own, or its jobs are "
+            "long and those of the others short.",
             unit="s",
             queries=(
                 Query(highest("fairlead_queue_lag_slot_seconds", "queue", QUEUE), "{{queue}}"),
             ),
             lowest=None,
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
         Panel(
-            title="Rules that hold",
-            about="For how many each rule of the policy is true: 1 or 0 for one about the "
-            "fleet, else the number of tenants of queues, or of jobs in the last second.",
-            act="A rule that should be true at this hour and is not, or the reverse: try its "
-            "condition with `fairlead policy simulate`.",
+            title="Rules that are true",
+            about="For how many lanes, or jobs in the last second, each rule of the "
+            "policy is true; for a rule about the fleet 1 or 0.",
+            act="A rule is true that should not be at this hour, or the reverse: try "
+            "its condition with `fairlead policy simulate`.",
             unit="short",
             queries=(Query(highest("fairlead_policy_rule_true", "rule"), "{{rule}}"),),
             empty="The policy has no rule.",
         ),
         Panel(
-            title="Jobs that go before the depth",
-            about="Jobs a second that were queued beyond the usual depth, because they go "
-            "before what is queued or belong to a reserve: quiet tenants' beside a flood.",
-            act="A rise is a flood being kept from others; nothing is to be done.",
+            title="Jobs queued beyond the depth",
+            about="Jobs per second that were queued beyond the usual depth, because "
+            "they go before the queued ones or belong to a reserve: those of "
+            "quiet tenants during a flood.",
+            act="A rise means that a flood is kept from the others; there is nothing to do.",
             unit="ops",
             queries=(Query(rate("fairlead_scheduler_overflow", "pool", POOL), "{{pool}}"),),
             empty="There is no flood.",
@@ -337,10 +347,10 @@ _SHADOW = Row(
     (
         Panel(
             title="Slots that would go to others",
-            about="Which part of a pool's slots in use other tenants would have under the "
-            "shadow policy.",
-            act="More than you meant to move: look at its weights and limits again before it "
-            "is applied.",
+            about="Share of a pool's busy slots that other tenants would have under "
+            "the shadow policy.",
+            act="More than you meant to move: check its weights and limits again "
+            "before you apply it.",
             unit="percentunit",
             queries=(
                 Query(
@@ -352,11 +362,11 @@ _SHADOW = Row(
             empty="There is no shadow policy: `fairlead policy shadow` names one.",
         ),
         Panel(
-            title="Waits in force and under the shadow",
-            about="What 99 in 100 jobs would wait less than, simulated under the policy in "
-            "force and under the shadow.",
-            act="The shadow's line is above: it makes somebody wait longer. `fairlead policy "
-            "simulate` names whom.",
+            title="p99 wait, current and shadow policy",
+            about="The 99th percentile of waits, simulated under the policy in force "
+            "and under the shadow policy.",
+            act="The shadow's line is higher: it makes some tenant wait longer. "
+            "`fairlead policy simulate` names it.",
             unit="s",
             queries=(
                 Query(
@@ -372,7 +382,7 @@ _SHADOW = Row(
 BOARD = Board(
     uid=common.FAIRNESS,
     title="Fairlead: fairness",
-    about="Who gets which share of the slots, who waits, and what holds tenants back.",
+    about="Which share of the slots each tenant gets, who waits, and what blocks tenants.",
     choices=(common.ONE, common.JOBS, common.POOLS, common.QUEUES),
     events=(common.LEAD_CHANGED, common.POLICY_CHANGED),
     rows=(_VERDICTS, _SHARES, _TENANTS, _BLOCKS, _SHADOW),

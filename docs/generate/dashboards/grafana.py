@@ -1,4 +1,4 @@
-"""A dashboard as Grafana keeps it, made by its own SDK from our values."""
+"""Render a dashboard as Grafana's JSON, with Grafana's own SDK."""
 
 import json
 from collections.abc import Iterable
@@ -39,7 +39,7 @@ _ALL = ".+"
 
 
 def render(board: Board) -> str:
-    """Return the dashboard's JSON, the same for the same values."""
+    """Return the dashboard's JSON; the same values give the same text."""
     made = (
         dashboard.Dashboard(board.title)
         .uid(board.uid)
@@ -71,7 +71,7 @@ def render(board: Board) -> str:
 
 
 def _text(built: models.Dashboard, events: Iterable[Event]) -> str:
-    """Return the JSON with what the SDK has no words for: what annotations say."""
+    """Return the JSON, with the titles of annotations, which the SDK does not support."""
     found = cast("dict[str, Json]", json.loads(JSONEncoder().encode(built)))
     listed = cast(
         "list[dict[str, Json]]", cast("dict[str, Json]", found["annotations"])["list"]
@@ -162,7 +162,7 @@ def _panel(panel: Panel, number: int, width: int) -> Made:
 
 
 def _description(panel: Panel) -> str:
-    """Return what a person reads under the panel's (i)."""
+    """Return the text under the panel's (i)."""
     parts = [panel.about, f"**When it looks bad:** {panel.act}"]
     if panel.runbook:
         parts.append(f"Runbook: [{panel.runbook}](${{runbooks}}/{panel.runbook}.md)")
@@ -179,7 +179,7 @@ def _links(panel: Panel) -> Iterable[dashboard.DashboardLink]:
         )
     if panel.see:
         url = f"/d/{panel.see}?${{__url_time_range}}&${{__all_variables}}"
-        yield dashboard.DashboardLink("Look closer").url(url)
+        yield dashboard.DashboardLink("Details").url(url)
 
 
 def _target(query: Query, name: str, look: Look) -> prometheus.Dataquery:
@@ -190,8 +190,8 @@ def _target(query: Query, name: str, look: Look) -> prometheus.Dataquery:
         .expr(query.expr)
         .legend_format(query.legend)
     )
-    # A bar is what is so now. A number has the way that led to it behind it, but for one over
-    # all the time shown, which would cost as many whole times as there are points.
+    # A bar shows the current value. A number has its graph in the background, except one over
+    # all the time shown, whose graph would query that whole time for every point.
     now = look is Look.BARS or "$__range]" in query.expr
     return made.instant() if now else made.range()
 

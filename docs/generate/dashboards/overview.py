@@ -1,7 +1,7 @@
-"""Overview: is something wrong, whom does it hurt, and what is to be done."""
+"""Overview: is something wrong, who is affected, and what to do about it."""
 
 from docs.generate.dashboards import common
-from docs.generate.dashboards.overview_verdicts import VERDICTS
+from docs.generate.dashboards.overview_summary import SUMMARY
 from docs.generate.dashboards.parts import (
     Board,
     Look,
@@ -23,18 +23,19 @@ from docs.generate.dashboards.promql import (
     total,
 )
 
-_MAY_WAIT = Query(highest("fairlead_pool_objective_seconds", "pool"), "may in {{pool}}")
+_MAY_WAIT = Query(highest("fairlead_pool_objective_seconds", "pool"), "objective of {{pool}}")
 
 _VICTIMS = Row(
-    "Whom does it hurt, and why?",
+    "Who waits, and why?",
     (
         Panel(
             title="Tenants that wait longest",
-            about="The ten longest waits of tenants; `other` is the longest of all that have "
-            "no name here. Five that wait longest have one, beside those with most slots; who "
-            "has one gives way only to a wait that is a quarter longer.",
-            act="One tenant: look at its limits and its share on the Fairness dashboard. All "
-            "of them: the pool has too few slots.",
+            about="The ten longest waits. Only the tenants with most slots and five "
+            "that wait longest have a name; `other` is the longest wait of the "
+            "rest. A named tenant is replaced only by one whose wait is a "
+            "quarter longer.",
+            act="One tenant: check its limits and its share on the Fairness dashboard. "
+            "All of them: the pool has too few slots.",
             unit="s",
             queries=(
                 Query(
@@ -46,14 +47,14 @@ _VICTIMS = Row(
             ),
             look=Look.BARS,
             see=common.FAIRNESS,
-            empty="Nobody has work.",
+            empty="No tenant has work.",
         ),
         Panel(
-            title="Oldest wait of each queue",
-            about="For how long the oldest job that may run has waited, and how long jobs may "
-            "wait in each pool.",
-            act="A line that climbs steadily is a queue in which nothing starts; a saw tooth "
-            "is one that is short of slots.",
+            title="Oldest wait, by queue",
+            about="How long the oldest runnable job of each queue has waited, and each "
+            "pool's objective.",
+            act="A line that climbs steadily is a queue in which nothing starts; a saw "
+            "tooth is a queue that is short of slots.",
             unit="s",
             queries=(
                 Query(
@@ -65,29 +66,30 @@ _VICTIMS = Row(
             runbook="FairleadOldestJobWaits",
         ),
         Panel(
-            title="What holds tenants back",
-            about="Tenants of queues that have work and may not start it, by what forbids it: "
-            "a limit, a rate, a pause, a rule (`hold`), no pool for the queue, slots kept for "
-            "short jobs (`reserve`), a key.",
-            act="`pool` is a mistake in the policy: `fairlead check` names the queue. The "
-            "others are the policy at work: change it if it is not what you want.",
+            title="Blocked tenants, by reason",
+            about="Tenants of queues that have work but may not start it, by what "
+            "blocks them: a limit, a rate, a pause, a rule (`hold`), no pool for "
+            "the queue, slots kept for short jobs (`reserve`), a key.",
+            act="`pool` is a mistake in the policy: `fairlead doctor` names the queue. "
+            "The other reasons are the policy at work: change it if that is not "
+            "what you want.",
             unit="short",
             queries=(Query(highest("fairlead_lanes_blocked", "reason"), "{{reason}}"),),
             look=Look.STACK,
             see=common.FAIRNESS,
-            empty="Nobody is held back.",
+            empty="No tenant is blocked.",
         ),
     ),
 )
 
 _FLOW = Row(
-    "How much waits, and does it get less?",
+    "How large is the backlog, and does it shrink?",
     (
         Panel(
             title="Backlog",
-            about="Jobs that may run and wait, by queue; counting stops at 20,000 of one.",
-            act="Compare what comes with what starts, on the right: while more comes, only "
-            "more slots or fewer jobs help.",
+            about="Runnable jobs that wait, by queue; counting stops at 20,000 per queue.",
+            act="Compare arrivals with starts, on the right: as long as more arrive, "
+            "only more slots or fewer jobs help.",
             unit="short",
             queries=(
                 Query(
@@ -99,24 +101,25 @@ _FLOW = Row(
             look=Look.STACK,
         ),
         Panel(
-            title="What comes, starts and ends",
-            about="Jobs a second that became runnable, attempts that started, and jobs that "
-            "ended for good. Retries start more often than they come.",
-            act="*Comes* above *starts*: the backlog grows. *Starts* above *ends*: attempts "
-            "are repeated, so see what fails.",
+            title="Arrivals, starts and finishes",
+            about="Per second: jobs that became runnable, attempts that started, and "
+            "jobs that finished. A retry starts again without arriving again.",
+            act="More arrivals than starts: the backlog grows. More starts than "
+            "finishes: attempts are repeated, so check what fails.",
             unit="ops",
             queries=(
-                Query(rate("fairlead_jobs_runnable", "", QUEUE), "comes"),
+                Query(rate("fairlead_jobs_runnable", "", QUEUE), "arrivals"),
                 Query(rate("fairlead_jobs_started", "", QUEUE), "starts"),
-                Query(rate("fairlead_jobs_finished", "", QUEUE), "ends"),
+                Query(rate("fairlead_jobs_finished", "", QUEUE), "finishes"),
             ),
         ),
         Panel(
-            title="Time to empty",
-            about="How long all slots that there are would take for what waits, if no more "
-            "came: the jobs that wait times their queue's mean run time, over the slots.",
-            act="More than the objective: jobs that come now will be late, unless the "
-            "autoscaler adds pods.",
+            title="Time to empty the backlog",
+            about="How long all slots would take to run the backlog if nothing more "
+            "arrived: waiting jobs times their queue's mean run time, divided by "
+            "the slots.",
+            act="Longer than the objective: jobs that arrive now will be late, unless "
+            "the autoscaler adds pods.",
             unit="s",
             runbook="FairleadBacklogGrowsAtMax",
             queries=(
@@ -127,13 +130,13 @@ _FLOW = Row(
                 ),
             ),
             see=common.AUTOSCALER,
-            empty="No run has ended, or no worker is there.",
+            empty="No run has ended, or there is no worker.",
         ),
         Panel(
-            title="Falls due soon",
+            title="Due soon",
             about="Scheduled jobs that fall due within a minute, ten minutes and an hour.",
-            act="A step up is load that is sure to come: see whether the pool's maximum "
-            "allows for it.",
+            act="A step up is load that will certainly arrive: check that the pool's "
+            "maximum allows for it.",
             unit="short",
             queries=(
                 Query(
@@ -147,15 +150,15 @@ _FLOW = Row(
 )
 
 _WAITS = Row(
-    "Is the objective kept?",
+    "Is the objective met?",
     (
         Panel(
             title="Error budget burn rate",
-            about="How many times faster than allowed late jobs come, within four windows. At "
-            "1 the budget lasts exactly as long as it is meant to. Late is what *Started in "
-            "time* calls so.",
-            act="Above 14.4 for an hour: act now. Above 6 for six hours: act today. Else find "
-            "the queue on the right.",
+            about="How many times faster than allowed the error budget is used up, "
+            "over four windows. At 1 it lasts exactly as long as planned. "
+            "*Started in time* defines which jobs are late.",
+            act="Above 14.4 for an hour: act now. Above 6 for six hours: act today. "
+            "Otherwise find the queue on the right.",
             unit="short",
             runbook="FairleadWaitBudgetBurns",
             queries=tuple(Query(burnt(within), within) for within in ("5m", "30m", "1h", "6h")),
@@ -164,12 +167,12 @@ _WAITS = Row(
             empty="No job started.",
         ),
         Panel(
-            title="Wait before the start",
-            about="From falling due to the handler's start: what half, 95 and 99 in 100 jobs "
-            "stayed below, and how long they may wait in each pool. A delay that was asked for "
-            "is not in it.",
-            act="Only 99 in 100 is high: a few tenants are held back. Half is high: there are "
-            "too few slots.",
+            title="Wait before start",
+            about="From the moment when a job is due until its handler starts: the "
+            "median, 95th and 99th percentile, and each pool's objective. A "
+            "delay that the job asked for is not included.",
+            act="Only the 99th percentile is high: a few tenants are blocked. The "
+            "median is high: there are too few slots.",
             unit="s",
             queries=(
                 *(
@@ -185,9 +188,10 @@ _WAITS = Row(
         ),
         Panel(
             title="Late jobs by queue",
-            about="Jobs a second that started later than their pool's objective or, without "
-            "the alerts' rules or an objective in the policy, than the one chosen above.",
-            act="Choose the queue above, and see its tenants and what holds them back.",
+            about="Jobs per second that started later than their pool's objective. "
+            "Without the alerts' recording rules, or without an objective in the "
+            "policy, the one selected above applies.",
+            act="Select the queue above, and see its tenants and what blocks them.",
             unit="ops",
             queries=(Query(late(), "{{queue}}"),),
             look=Look.STACK,
@@ -200,11 +204,13 @@ _ERRORS = Row(
     "What fails?",
     (
         Panel(
-            title="Attempts that did not succeed",
-            about="In the last five minutes, by how they ended. `returned` and `released` are "
-            "no faults: the job was handed back, as when a worker stops.",
-            act="`failed`: the handler raised, so read its error with `fairlead jobs show`. "
-            "`crashed`: its process died, often of memory. `lost`: its worker did.",
+            title="Unsuccessful attempts, by outcome",
+            about="Attempts that ended in the last five minutes, by outcome. "
+            "`returned` and `released` are no failures: the job was handed back, "
+            "for example because its worker stopped.",
+            act="`failed`: the handler raised, so read the error with `fairlead jobs "
+            "show`. `crashed`: its process died, often for lack of memory. `lost`: "
+            "its worker died.",
             unit="short",
             runbook="FairleadAttemptsFail",
             queries=(
@@ -224,10 +230,10 @@ _ERRORS = Row(
         ),
         Panel(
             title="Kinds that fail most",
-            about="The five kinds of job with most attempts that failed, crashed or were lost "
-            "in the last five minutes.",
-            act="`fairlead jobs list --state failed` shows them with their errors; "
-            "`fairlead jobs retry` runs them again once it is mended.",
+            about="The five kinds of job with most attempts that failed, crashed or "
+            "were lost in the last five minutes.",
+            act="`fairlead jobs list --state failed` shows these jobs with their "
+            "errors; `fairlead jobs retry` runs them again after the repair.",
             unit="short",
             queries=(
                 Query(
@@ -242,22 +248,22 @@ _ERRORS = Row(
         ),
         Panel(
             title="Dead jobs",
-            about="Jobs that failed for good and were not repeated, as long as history is "
-            "kept; counted once a minute, up to 10,000.",
-            act="Retry those that are mended. A line that climbs is a fault that lasts.",
+            about="Jobs that failed for good and were not repeated, within the time "
+            "that history is kept; counted once a minute, up to 10,000.",
+            act="Retry those whose cause is repaired. A line that climbs is a lasting fault.",
             unit="short",
             queries=(Query(highest("fairlead_dead_jobs", "queue", QUEUE), "{{queue}}"),),
             runbook="FairleadDeadJobsGrow",
-            empty="No job is dead.",
+            empty="There are no dead jobs.",
         ),
         Panel(
-            title="Jobs that ended for good",
-            about="By outcome: succeeded, failed, cancelled, or expired before they started.",
-            act="`expired` jobs waited too long for their own deadline: see the waits above.",
+            title="Finished jobs, by outcome",
+            about="Succeeded, failed, cancelled, or expired before they started.",
+            act="`expired` jobs waited beyond their own deadline: see the waits above.",
             unit="ops",
             queries=(Query(rate("fairlead_jobs_finished", "outcome", QUEUE), "{{outcome}}"),),
             look=Look.STACK,
-            empty="No job ended.",
+            empty="No job finished.",
         ),
     ),
 )
@@ -265,8 +271,8 @@ _ERRORS = Row(
 BOARD = Board(
     uid=common.OVERVIEW,
     title="Fairlead: overview",
-    about="Whether jobs start in time, whom it hurts if not, and what fails.",
+    about="Whether jobs start in time, which tenants are affected if not, and what fails.",
     choices=(common.ONE, common.JOBS, common.QUEUES, common.OBJECTIVE, common.TARGET),
     events=(common.LEAD_CHANGED, common.POLICY_CHANGED),
-    rows=(VERDICTS, _VICTIMS, _FLOW, _WAITS, _ERRORS),
+    rows=(SUMMARY, _VICTIMS, _FLOW, _WAITS, _ERRORS),
 )

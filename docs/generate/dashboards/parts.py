@@ -1,34 +1,34 @@
-"""What a dashboard is made of, as values: Grafana's own words are in `grafana` alone."""
+"""The parts of a dashboard as values; only the module `grafana` knows Grafana's JSON."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
 
 TAG = "fairlead"
-"""Every dashboard has it, and so each links to all others."""
+"""The tag of every dashboard, by which each links to all others."""
 RUNBOOKS = "docs/runbooks"
-"""Where runbooks are; the chart puts the address there that its values name."""
+"""Where runbooks are; the chart replaces it by the address in its values."""
 
 Steps = tuple[tuple[float | None, str], ...]
-"""From which value on a colour holds; the first one holds below all others."""
+"""The value from which each colour applies; the first colour applies below all others."""
 
 
 class Look(Enum):
-    """How a panel shows its answers."""
+    """How a panel shows its series."""
 
     NUMBER = auto()
-    """The last value, large, before a background that tells good from bad."""
+    """The last value, large, on a background whose colour tells good from bad."""
     LINES = auto()
     STACK = auto()
-    """Areas upon each other: what they make together is what counts."""
+    """Stacked areas, where the total matters."""
     BARS = auto()
     """The last value of each series, the longest bar first."""
     SPANS = auto()
-    """When something was the case: a bar of time for each series."""
+    """A bar of time for each series, for as long as it exists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One question to Prometheus; its answers are called by their labels."""
+    """One query to Prometheus; `legend` names its series by their labels."""
 
     expr: str
     legend: str
@@ -36,21 +36,21 @@ class Query:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """One picture.
+    """One panel.
 
     Args:
         title: What it shows, in a few words; no two of a dashboard share it.
         about: What it shows, in a sentence or two.
-        act: What a person does when it looks bad.
+        act: What to do when it looks bad.
         unit: Grafana's name of the unit.
         queries: At least one.
-        steps: What is green, orange and red; a graph shows them as lines.
-        runbook: The alert's name whose page says more; empty: none does.
-        see: The dashboard, by its uid, that shows the parts; empty: none does.
-        words: What is said in the place of a value.
-        empty: What is said when there is no data, where that is no fault.
-        lowest, highest: Where the axis begins and ends; none: where the data does.
-        step: The shortest time between two points, where more of them cost too much.
+        steps: The values from which it is green, orange or red; a graph shows them as lines.
+        runbook: The alert whose page says more; empty: none.
+        see: The uid of the dashboard with the details; empty: none.
+        words: Texts to show instead of certain values.
+        empty: The text to show without data, if that is no fault.
+        lowest, highest: Where the axis begins and ends; None: where the data does.
+        step: The shortest time between two points, if more points cost too much.
     """
 
     title: str
@@ -72,7 +72,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """Panels side by side, all of one width: 1, 2, 3, 4, 6 or 8 of them."""
+    """Panels next to each other, of equal width: 1, 2, 3, 4, 6 or 8 of them."""
 
     title: str
     panels: tuple[Panel, ...]
@@ -80,17 +80,17 @@ class Row:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A variable: what its values are asked for with, or the values themselves.
+    """A variable, with the query for its values or the values themselves.
 
     Args:
-        name: What queries call it.
-        label: What people read.
-        about: What choosing does.
-        series: The series that has the label; empty: `values` are all there are.
+        name: Its name in queries.
+        label: Its label in Grafana.
+        about: What selecting a value does.
+        series: The series that has the label; empty: use `values`.
         label_name: The label; empty: the variable's name.
-        values: The values when they are not asked for; the first one is chosen.
-        many: Whether several, or all, may be chosen.
-        chosen: What is chosen at first; empty: all, or the first.
+        values: The values if they are not queried; the first one is the default.
+        many: Whether several, or all, may be selected.
+        chosen: The default; empty: all, or the first.
     """
 
     name: str
@@ -105,7 +105,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """What is marked in every graph at the moment that it happened."""
+    """An event that is annotated in every graph."""
 
     name: str
     expr: str
@@ -115,7 +115,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
-    """One dashboard. Its first row tells at a glance whether something is wrong."""
+    """One dashboard. Its first row shows whether something is wrong."""
 
     uid: str
     title: str
@@ -131,15 +131,15 @@ def bad_above(orange: float, red: float) -> Steps:
 
 
 def bad_below(orange: float, red: float) -> Steps:
-    """Return steps in which what is below `red` is red, and what is below `orange` orange."""
+    """Return steps that are red below `red` and orange below `orange`."""
     return ((None, "red"), (red, "orange"), (orange, "green"))
 
 
 def bad_from(red: float) -> Steps:
-    """Return steps without a grey zone: green, and red from there on."""
+    """Return steps that are green below `red`, and red from there on."""
     return ((None, "green"), (red, "red"))
 
 
 def odd_from(orange: float) -> Steps:
-    """Return steps for what is worth a look and no fault: green, and orange from there on."""
+    """Return steps for a notice that is no fault: green, and orange from `orange` on."""
     return ((None, "green"), (orange, "orange"))

@@ -1,9 +1,9 @@
-"""Draw the pictures of the docs anew, from a fleet that is run and hurt for them.
+"""Redraw the pictures of the docs, from a fleet that this runs and disturbs for them.
 
     python -m docs.generate.dashboards.pictures
 
-takes seven minutes and wants Prometheus on this machine (Debian: `prometheus`). What happens
-in the fleet, and when, is what docs/how-to/watch-in-grafana.md says of the pictures.
+takes seven minutes and needs Prometheus on this machine (Debian: `prometheus`). The page
+docs/how-to/watch-in-grafana.md describes what happens in the fleet, and when.
 """
 
 import os
@@ -15,12 +15,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from docs.generate.dashboards.draw import FOLDER, draw_all
-from fairlead.demo.observe import tide
-from fairlead.demo.observe.scene import LOAD, Observed, Shape
-from fairlead.dev import account, processes
-from fairlead.policy_store import store
+from fairlead.db.connect import connect
+from fairlead.policy_storage import store
 from fairlead.settings import DatabaseSettings
-from fairlead.store import connect
+from fairlead_cli.dev import account, process_table
+from tests.support.observed import schedule
+from tests.support.observed.fleet import LOAD, Observed, Shape
 
 _MINUTES = 6.5
 _RULES = Path(__file__).parents[3] / "docs/reference/alerts.yaml"
@@ -30,7 +30,7 @@ _STOP_SECONDS = 10.0
 
 
 class Harm:
-    """What is done to a fleet while it is watched."""
+    """The faults that are injected into the fleet."""
 
     def __init__(self, observed: Observed) -> None:
         self._observed = observed
@@ -38,7 +38,7 @@ class Harm:
 
     def freeze(self) -> None:
         """Stop a worker and its children."""
-        living = processes.living().values()
+        living = process_table.living().values()
         self._frozen = [
             next(each.pid for each in self._observed.targets() if each.container == "worker")
         ]
@@ -47,7 +47,7 @@ class Harm:
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Let them go on; a repeat does nothing."""
+        """Continue them; a repeat does nothing."""
         self._signal(signal.SIGCONT)
         self._frozen = []
 
@@ -56,7 +56,7 @@ class Harm:
         self._observed.server.restart()
 
     def leave(self) -> None:
-        """Insert no more jobs."""
+        """Stop inserting jobs."""
         self._observed.fleet.end([LOAD], seconds=_STOP_SECONDS)
 
     def come(self) -> None:
@@ -64,7 +64,7 @@ class Harm:
         self._observed.start(LOAD)
 
     def plan(self) -> list[tuple[float, Callable[[], None]]]:
-        """Return what is done so many seconds after the start."""
+        """Return each fault with its seconds after the start."""
         return [
             (215, self.freeze),
             (240, self.thaw),
@@ -79,7 +79,7 @@ class Harm:
 
 
 def main() -> None:
-    """Run the fleet, and draw what Prometheus saw of it."""
+    """Run the fleet, and draw what Prometheus recorded."""
     with ExitStack() as leaving:
         made = tempfile.TemporaryDirectory(prefix="fairlead-pictures-", dir=account.state_dir())
         folder = Path(leaving.enter_context(made))
@@ -88,7 +88,7 @@ def main() -> None:
         observed = leaving.enter_context(Observed(folder, shape, lambda _name, _line: None))
         settings = DatabaseSettings(database_url=observed.url, database_url_file=None)
         with connect(settings, name="pictures") as own:
-            store(own, tide.policy(*shape.workers) + _SHADOW, author="pictures")
+            store(own, schedule.policy(*shape.workers) + _SHADOW, author="pictures")
         harm = Harm(observed)
         leaving.callback(harm.thaw)
         end = time.time() + 60 * _MINUTES
@@ -104,7 +104,7 @@ def main() -> None:
 
 
 def _live(observed: Observed, harm: Harm, end: float) -> None:
-    """Let the fleet live until then, and have done to it what is planned."""
+    """Run the fleet until then, and inject the planned faults."""
     start, rest = time.time(), harm.plan()
     while time.time() < end:
         while rest and time.time() - start >= rest[0][0]:

@@ -1,4 +1,4 @@
-"""How a value is written and coloured where it is drawn without Grafana."""
+"""Format and colour values in the pictures that are drawn without Grafana."""
 
 from docs.generate.dashboards.parts import Steps
 
@@ -17,7 +17,7 @@ _COUNTS: _Scales = ((1e6, " M"), (1e3, " k"), (1, ""))
 
 
 def coloured(steps: Steps, value: float | None) -> str:
-    """Return the colour of a value; of one that has no steps, blue; grey without a value."""
+    """Return the colour of a value: blue without steps, grey without a value."""
     if value is None:
         return _NOTHING
     held = [colour for least, colour in steps if least is None or value >= least]
@@ -25,7 +25,7 @@ def coloured(steps: Steps, value: float | None) -> str:
 
 
 def worded(value: float, unit: str, decimals: int | None) -> str:
-    """Return a value in the words of its unit, as short as it can be told."""
+    """Return a value with its unit, as short as possible."""
     size = measure(value, unit)
     match unit:
         case "percentunit":
@@ -43,7 +43,7 @@ def worded(value: float, unit: str, decimals: int | None) -> str:
 
 
 def measure(value: float, unit: str) -> float:
-    """Return the size of the part of a unit in which a value is told: 60 for some minutes."""
+    """Return the size of the unit in which a value is written: 60 for some minutes."""
     if unit == "percentunit":
         return 0.01
     scales = {"s": _TIMES, "bytes": _SIZES}.get(unit, _COUNTS)
@@ -51,7 +51,7 @@ def measure(value: float, unit: str) -> float:
 
 
 def _usual(scales: _Scales) -> float:
-    """Return what is said of nothing: 0 s, 0 B."""
+    """Return the unit of zero: 0 s, 0 B."""
     return min((least for least, _ in scales), key=lambda least: abs(least - 1))
 
 
@@ -60,5 +60,5 @@ def _named(size: float, scales: _Scales) -> str:
 
 
 def _short(value: float) -> str:
-    """Return three figures that count, or all before the point."""
+    """Return three significant figures, or all before the point."""
     return f"{value:.3g}" if abs(value) < 999.5 else f"{value:.0f}"

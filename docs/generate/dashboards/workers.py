@@ -1,4 +1,4 @@
-"""Workers and database: slots, claims, completions, leases, and how PostgreSQL fares."""
+"""Workers and database: slots, claims, finishes, leases, and PostgreSQL's health."""
 
 from docs.generate.dashboards import common
 from docs.generate.dashboards.database import GROWTH, HORIZON
@@ -30,13 +30,13 @@ _FULL = (
 )
 
 _VERDICTS = Row(
-    "Is something wrong? Green: no.",
+    "Is something wrong? Green means no.",
     (
         Panel(
             title="Pools without a worker",
-            about="Pools of the policy in which no worker lives, or all leave.",
-            act="Their jobs wait. Scaled to zero on purpose? Else look at the pool's pods, "
-            "and at the autoscaler.",
+            about="Pools of the policy in which no worker is live, or all are draining.",
+            act="Their jobs wait. If the pool is not scaled to zero on purpose, check "
+            "its pods and the autoscaler.",
             unit="short",
             queries=(
                 Query(
@@ -54,9 +54,10 @@ _VERDICTS = Row(
         ),
         Panel(
             title="Slots in use",
-            about="Which part of all slots is taken. Near 1, and a backlog: too few slots.",
-            act="Add workers, unless the time goes into jobs that should be quicker: see their "
-            "run times.",
+            about="Share of all slots that is in use. Near 1 with a backlog: there are "
+            "too few slots.",
+            act="Add workers, unless the time goes into jobs that should be faster: "
+            "check their run times.",
             unit="percentunit",
             queries=(Query(_FULL, "in use"),),
             look=Look.NUMBER,
@@ -65,10 +66,10 @@ _VERDICTS = Row(
             decimals=0,
         ),
         Panel(
-            title="Longest job that runs",
-            about="How long the oldest attempt has run.",
-            act="Longer than any of your jobs should: it is stuck. `fairlead jobs cancel` ends "
-            "it; give its kind a timeout.",
+            title="Longest running job",
+            about="How long the oldest attempt has been running.",
+            act="Longer than any of your jobs should take: it is stuck. `fairlead jobs "
+            "cancel` ends it; give its kind a timeout.",
             unit="s",
             queries=(
                 Query(
@@ -80,24 +81,24 @@ _VERDICTS = Row(
             empty="no worker",
         ),
         Panel(
-            title="Claims take",
-            about="What 95 in 100 claims stay below.",
-            act="Tenths of a second: the database is slow, or walks over dead rows: see the "
-            "oldest snapshot and the dead rows below.",
+            title="Claim duration, p95",
+            about="The 95th percentile of a claim's duration.",
+            act="Tenths of a second: the database is slow, or walks over dead rows: "
+            "see the oldest snapshot and the dead rows below.",
             unit="s",
             queries=(
                 Query(quantile(0.95, "fairlead_claim_duration_seconds", "", INSTANCE), "p95"),
             ),
             look=Look.NUMBER,
             steps=bad_above(0.1, 0.5),
-            empty="none claims",
+            empty="no claims",
         ),
         Panel(
             title="Leases lost",
-            about="Leases that workers lost, in the time shown, so that they ended their own "
-            "handlers.",
-            act="The worker could not reach the database for its whole lease, or was frozen: "
-            "see its node, and connections below.",
+            about="Leases that workers lost in the time shown. A worker that loses its "
+            "lease ends its own handlers.",
+            act="The worker could not reach the database for a whole lease, or was "
+            "frozen: check its node, and the connections below.",
             unit="short",
             queries=(Query(grown("fairlead_leases_lost", "$__range", "", INSTANCE), "lost"),),
             look=Look.NUMBER,
@@ -108,10 +109,10 @@ _VERDICTS = Row(
         ),
         Panel(
             title="Oldest snapshot",
-            about="For how long somebody's transaction, slot or standby has kept PostgreSQL "
+            about="How long a transaction, a slot or a standby has kept PostgreSQL "
             "from removing dead rows.",
-            act="Minutes: find it below by who holds it, and end it. Claims get slower the "
-            "longer it lasts.",
+            act="Minutes: find it below by its holder, and end it. Claims get slower "
+            "the longer it lasts.",
             unit="s",
             runbook="FairleadVacuumHeld",
             queries=(Query(f"max({series('fairlead_db_oldest_xmin_age_seconds')})", "age"),),
@@ -121,10 +122,10 @@ _VERDICTS = Row(
         ),
         Panel(
             title="Connections in use",
-            about="Which part of the connections that PostgreSQL gives to ordinary logins is "
-            "taken, by whomever.",
-            act="Nearly 1: new pods will not get one. See below who has them; lower pools, "
-            "use PgBouncer, or raise `max_connections`.",
+            about="Share of PostgreSQL's connections for ordinary logins that is in "
+            "use, by any program.",
+            act="Near 1, new pods get no connection. See below who has them; shrink "
+            "connection pools, use PgBouncer, or raise `max_connections`.",
             unit="percentunit",
             runbook="FairleadConnectionsExhausted",
             queries=(
@@ -142,10 +143,9 @@ _VERDICTS = Row(
         ),
         Panel(
             title="Dead rows",
-            about="Which part of the rows of the table that is worst, among those with over "
-            "10,000 dead ones, is dead.",
-            act="VACUUM does not come through: see the oldest snapshot, then autovacuum's "
-            "limits.",
+            about="Share of dead rows in the worst table, among tables with more than "
+            "10,000 dead rows.",
+            act="VACUUM cannot remove them: see the oldest snapshot, then autovacuum's limits.",
             unit="percentunit",
             queries=(
                 Query(
@@ -172,32 +172,35 @@ _SLOTS = Row(
     (
         Panel(
             title="Slots",
-            about="Jobs that may run at a time, and that do, by pool.",
-            act="In use at the top for long, and a backlog: add workers. Far below the top, "
-            "and a backlog: a limit holds jobs back, see the Fairness dashboard.",
+            about="Jobs that may run at the same time, and jobs that do, by pool.",
+            act="All slots in use for long, with a backlog: add workers. Many free "
+            "slots with a backlog: a limit blocks jobs, see the Fairness "
+            "dashboard.",
             unit="short",
             queries=(
-                Query(total("fairlead_worker_slots", "pool", POOL), "{{pool}} there are"),
+                Query(total("fairlead_worker_slots", "pool", POOL), "{{pool}} available"),
                 Query(total("fairlead_worker_slots_busy", "pool", POOL), "{{pool}} in use"),
             ),
-            empty="No worker is there.",
+            empty="There is no worker.",
         ),
         Panel(
             title="Workers",
-            about="Workers by state: `live`, `draining` (they finish and leave), `lapsed` "
-            "(their lease is over).",
-            act="`lapsed` ones are being taken back: see whether they were killed.",
+            about="Workers by state: `live`, `draining` (they finish and leave), "
+            "`lapsed` (their lease has expired).",
+            act="The jobs of `lapsed` workers are being taken back: check whether the "
+            "workers were killed.",
             unit="short",
             queries=(
                 Query(highest("fairlead_workers", "pool, state", POOL), "{{pool}} {{state}}"),
             ),
             look=Look.STACK,
-            empty="Nobody leads.",
+            empty="No scheduler leads.",
         ),
         Panel(
             title="Run time of the slowest kinds",
-            about="What 95 in 100 runs of a kind stay below, of the ten slowest.",
-            act="A kind that got slower takes more slots for the same work: see what it calls.",
+            about="The 95th percentile of run times of the ten slowest kinds of job.",
+            act="A kind that got slower needs more slots for the same work: check what "
+            "it calls.",
             unit="s",
             queries=(
                 Query(
@@ -209,8 +212,8 @@ _SLOTS = Row(
         ),
         Panel(
             title="Longest job of each worker",
-            about="How long the oldest attempt of each worker has run.",
-            act="A line that climbs for hours is a handler that is stuck.",
+            about="How long the oldest attempt of each worker has been running.",
+            act="A line that climbs for hours is a stuck handler.",
             unit="s",
             queries=(
                 Query(
@@ -220,56 +223,54 @@ _SLOTS = Row(
                     "{{instance}}",
                 ),
             ),
-            empty="No worker is there.",
+            empty="There is no worker.",
         ),
     ),
 )
 
 _CLAIMS = Row(
-    "Is the way through the database quick?",
+    "Is the path through the database fast?",
     (
         Panel(
-            title="Claims",
-            about="How long taking jobs took: half, 95 and 99 in 100 stay below.",
-            act="Slow while the server is idle: dead rows; see the oldest snapshot. Slow with "
-            "everything: the server.",
+            title="Claim duration",
+            about="How long a claim takes: median, 95th and 99th percentile.",
+            act="Slow while the server is idle: dead rows; see the oldest snapshot. "
+            "Slow together with everything else: the server.",
             unit="s",
             queries=tuple(
                 Query(quantile(part, "fairlead_claim_duration_seconds", "", INSTANCE), name)
                 for part, name in common.PARTS
             ),
-            empty="None claims.",
+            empty="No claims.",
         ),
         Panel(
-            title="Completions",
-            about="How long writing a batch of endings took: half, 95 and 99 in 100 stay "
-            "below.",
+            title="Finish duration",
+            about="How long it takes to store the outcomes of a batch of attempts: "
+            "median, 95th and 99th percentile.",
             act="Slow: an application keeps its jobs' rows locked, or the disk is slow.",
             unit="s",
             queries=tuple(
-                Query(
-                    quantile(part, "fairlead_completion_duration_seconds", "", INSTANCE), name
-                )
+                Query(quantile(part, "fairlead_finish_duration_seconds", "", INSTANCE), name)
                 for part, name in common.PARTS
             ),
-            empty="Nothing ended.",
+            empty="No attempt ended.",
         ),
         Panel(
-            title="Jobs for each claim and completion",
-            about="How many jobs one statement takes or ends, on average.",
-            act="Higher under load, which is good: fewer statements for the same jobs.",
+            title="Jobs per claim and finish",
+            about="How many jobs one statement claims or finishes, on average.",
+            act="It rises under load, which is good: fewer statements for the same jobs.",
             unit="short",
             queries=(
                 Query(mean("fairlead_claim_batch_size", "", INSTANCE), "claim"),
-                Query(mean("fairlead_completion_batch_size", "", INSTANCE), "completion"),
+                Query(mean("fairlead_finish_batch_size", "", INSTANCE), "finish"),
             ),
-            empty="None claims.",
+            empty="No claims.",
         ),
         Panel(
             title="Dispatch lag",
-            about="From the moment that a scheduler's look was due to the end of its "
-            "dispatch: half, 95 and 99 in 100 stay below.",
-            act="Tenths of a second: the leader lacks processor time, or the database is slow.",
+            about="From the moment when a scheduler's tick was due to the end of its "
+            "dispatch: median, 95th and 99th percentile.",
+            act="Tenths of a second: the leader lacks CPU time, or the database is slow.",
             unit="s",
             runbook="FairleadSchedulerLag",
             queries=tuple(
@@ -277,7 +278,7 @@ _CLAIMS = Row(
                 for part, name in common.PARTS
             ),
             steps=bad_above(0.25, 1),
-            empty="Nobody leads.",
+            empty="No scheduler leads.",
         ),
     ),
 )
@@ -287,31 +288,34 @@ _LEASES = Row(
     (
         Panel(
             title="Lease renewals",
-            about="Renewals a second by result: `renewed`, `failed` (the database did not "
-            "answer), `dead` (the lease was over).",
-            act="`failed` on all at once is the database; on one worker its network. `dead` "
-            "ends that worker's handlers.",
+            about="Renewals per second by result: `renewed`, `failed` (the database "
+            "did not answer), `dead` (the lease had expired).",
+            act="`failed` on all workers at once: the database; on one worker: its "
+            "network. `dead` ends that worker's handlers.",
             unit="ops",
             queries=(Query(rate("fairlead_lease_renewals", "result", INSTANCE), "{{result}}"),),
             look=Look.STACK,
-            empty="No worker is there.",
+            empty="There is no worker.",
         ),
         Panel(
             title="Attempts taken back, by queue",
-            about="Attempts a minute that the leader took back from lost workers, or long past "
-            "their deadline.",
-            act="One queue only: its jobs kill their workers, mostly by memory. All: nodes go.",
+            about="Attempts per minute that the leader took back from lost workers, or "
+            "long past their deadline.",
+            act="One queue only: its jobs kill their workers, usually by memory. All "
+            "queues: nodes are lost.",
             unit="cpm",
             queries=(
                 Query("60 * " + rate("fairlead_lease_expirations", "queue"), "{{queue}}"),
             ),
             runbook="FairleadLeasesExpire",
-            empty="None was taken back.",
+            empty="No attempt was taken back.",
         ),
         Panel(
             title="Child processes that died",
-            about="A minute, by worker; killed ones count, whose job did not stop.",
-            act="Memory, or a library that crashes: the worker's log names job and signal.",
+            about="Per minute, by worker. Includes children that were killed because "
+            "their job did not stop.",
+            act="Memory, or a library that crashes: the worker's log names the job and "
+            "the signal.",
             unit="cpm",
             queries=(
                 Query(
@@ -319,22 +323,22 @@ _LEASES = Row(
                     "{{instance}}",
                 ),
             ),
-            empty="No worker is there.",
+            empty="There is no worker.",
         ),
         Panel(
-            title="Interrupted and too late",
-            about="Attempts a minute that were handed back, by why, and endings that changed "
-            "nothing, because the attempt had lost its job.",
-            act="Right after a rollout it is usual. Else see which workers leave and why.",
+            title="Interrupted attempts and stale writes",
+            about="Per minute: attempts that were handed back, by reason, and endings "
+            "that changed nothing, because the attempt had lost its job.",
+            act="Normal right after a rollout. Otherwise check which workers leave, and why.",
             unit="cpm",
             queries=(
                 Query(
                     "60 * " + rate("fairlead_jobs_interrupted", "reason", INSTANCE),
                     "{{reason}}",
                 ),
-                Query("60 * " + rate("fairlead_stale_writes", "", INSTANCE), "too late"),
+                Query("60 * " + rate("fairlead_stale_writes", "", INSTANCE), "stale writes"),
             ),
-            empty="None was interrupted.",
+            empty="No attempt was interrupted.",
         ),
     ),
 )
@@ -342,7 +346,8 @@ _LEASES = Row(
 BOARD = Board(
     uid=common.WORKERS,
     title="Fairlead: workers and database",
-    about="Whether there are enough slots, whether workers die, and how PostgreSQL fares.",
+    about="Whether there are enough slots, whether workers die, and whether PostgreSQL "
+    "is healthy.",
     choices=(common.ONE, common.JOBS, common.POOLS, common.INSTANCES),
     events=(common.LEAD_CHANGED,),
     rows=(_VERDICTS, _SLOTS, _CLAIMS, _LEASES, HORIZON, GROWTH),

@@ -1,4 +1,4 @@
-"""A trace: who enqueued what when, and how long it ran; as values and as lines of JSON.
+"""A trace of jobs: arrival, lane and run time of each, as values and as lines of JSON.
 
 One line is one job, such as
 `{"at_us": 1500000, "queue": "mail", "tenant": "acme", "cost_us": 250000, "kind": "report"}`.
@@ -17,18 +17,18 @@ PRIORITY_MAX = 100
 NAME_MAX = 128
 """Characters of a name."""
 KEYS_MAX = 16
-"""Values of concurrency keys of one job,"""
+"""Concurrency key values of one job."""
 VALUE_MAX = 64 + 1 + 64
-"""and characters of one: a longer one is its first 64, an ellipsis and its digest."""
+"""Characters of a value; a longer one is its first 64, an ellipsis and its digest."""
 WHOLE_MAX = 1 << 60
 _SHOWN_MAX = 40
 
 Lane = tuple[str, str]
-"""Queue and tenant: whom a job is charged to."""
+"""Queue and tenant, to which a job is charged."""
 
 
 class TraceRefusedError(ValueError):
-    """A line of a trace is not a job; the message names line, field and value."""
+    """A line of a trace is not a valid job; the message names line, field and value."""
 
 
 class Arrival(NamedTuple):
@@ -38,32 +38,32 @@ class Arrival(NamedTuple):
     """When it became runnable, from the trace's start."""
     queue: str
     tenant: str
-    """Empty is the tenant without a name."""
+    """Empty: no tenant."""
     cost_us: int
     """How long it occupies a slot; at least 1."""
     group: Group = "quiet"
     priority: int = 0
     """Order inside its lane, higher first."""
     kind: str = ""
-    """The name of its handler; empty where nobody needs it."""
+    """The name of its handler; empty where it is not needed."""
     keys: tuple[tuple[str, str | None], ...] = ()
-    """What concurrency keys read of it, by their paths; None: it has no value there."""
+    """Path and value of each concurrency key; None: the job has no value there."""
 
     @property
     def lane(self) -> Lane:
-        """Return whom it is charged to."""
+        """The lane it is charged to."""
         return (self.queue, self.tenant)
 
 
 def write(path: Path, trace: Iterable[Arrival]) -> None:
-    """Write a trace, one job in each line."""
+    """Write a trace, one job per line."""
     with path.open("w", encoding="utf-8") as file:
         for arrival in trace:
             file.write(json.dumps({**arrival._asdict(), "keys": dict(arrival.keys)}) + "\n")
 
 
 def read(path: Path, jobs_max: int | None = None) -> tuple[Arrival, ...]:
-    """Read a trace, or so many jobs from its start, in the order of arrivals.
+    """Read a trace, or its first `jobs_max` lines, sorted by arrival.
 
     Empty lines are skipped.
 
@@ -100,7 +100,7 @@ def _arrival(line: str, number: int) -> Arrival:
     return Arrival(
         _whole(fields, "at_us", lowest=0, number=number),
         _word(fields, "queue", number),
-        _word(fields, "tenant", number, or_nobody=True),
+        _word(fields, "tenant", number, may_be_empty=True),
         _whole(fields, "cost_us", lowest=1, number=number),
         group,
         _whole(fields, "priority", -PRIORITY_MAX, PRIORITY_MAX, number=number, default=0),
@@ -133,10 +133,10 @@ def _whole(
 
 
 def _word(
-    fields: Mapping[str, object], name: str, number: int, *, or_nobody: bool = False
+    fields: Mapping[str, object], name: str, number: int, *, may_be_empty: bool = False
 ) -> str:
     value = fields.get(name)
-    if not isinstance(value, str) or not (value or or_nobody) or len(value) > NAME_MAX:
+    if not isinstance(value, str) or not (value or may_be_empty) or len(value) > NAME_MAX:
         raise _refused(number, name, value, f"a name of at most {NAME_MAX} characters")
     return value
 

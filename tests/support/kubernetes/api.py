@@ -51,7 +51,7 @@ class Api:
         configuration = config.blank()
         configuration.host = self.host
         configuration.api_key["BearerToken"] = "Bearer test"
-        return client.of(configuration)
+        return client.from_configuration(configuration)
 
     def rights(self) -> set[rights.Right]:
         """Return every right that was needed so far."""
@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(400, str(error))
 
     def _broken(self, fault: Fault | None) -> bool:
-        """Do what keeps a request from being carried out; tell whether that was all."""
+        """Apply a fault that stops a request; return whether it is answered."""
         if fault is None or fault.kind in {"lost", "trickle", "cut", "strange"}:
             return False
         if fault.kind == "hang":
@@ -168,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._patched(asked, body)
         if method == "POST":
             if asked.right.resource == "events":
-                _judge_event(body)
+                _validate_event(body)
             return store.create(here, body)
         if method == "PUT":
             return store.replace(here, name, body, whole=asked.subresource != "status")
@@ -282,7 +282,7 @@ def _scale(found: Object) -> Object:
 
 
 def _own(found: Object, owner: str, *, applied: bool) -> None:
-    """Make an applier the owner of `replicas`; a merge patch takes it from everybody."""
+    """Make an applier the owner of `replicas`; a merge patch takes it from every manager."""
     entry: Object = {
         "manager": owner,
         "operation": "Apply",
@@ -292,7 +292,7 @@ def _own(found: Object, owner: str, *, applied: bool) -> None:
     part(found, "metadata")["managedFields"] = [entry] if applied else []
 
 
-def _judge_event(event: Object) -> None:
+def _validate_event(event: Object) -> None:
     missing = [each for each in _EVENT_FIELDS if not event.get(each)]
     if missing or not _MICROS.match(str(event.get("eventTime"))):
         raise RefusalError(422, f"Event is invalid: {missing or 'eventTime'}")

@@ -12,15 +12,15 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from random import Random
 
-from fairlead_autoscaler import elector
-from fairlead_autoscaler.elector import Election, Lease, Next
+from fairlead_autoscaler.election import elector
+from fairlead_autoscaler.election.elector import Election, Lease, NextStep
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @dataclass(eq=False)
 class World:
-    """The server, its clock, and everybody who wants the Lease."""
+    """The server, its clock, and all candidates for the Lease."""
 
     random: Random
     now: float = 0.0
@@ -33,7 +33,7 @@ class World:
     unanswered: float = 0.0
     """The share of requests that are carried out, and whose answer never arrives."""
     late_seconds: float = 0.0
-    """By how much more a request may be on its way, also beyond its sender's patience."""
+    """By how much more a request may be on its way, also beyond its sender's timeout."""
     down_until: float = 0.0
     """Until when the server carries nothing out."""
     _happens: list[tuple[float, int, Callable[[], None]]] = field(
@@ -64,12 +64,12 @@ class World:
 
     def check(self) -> None:
         """Hold that at most one trusts the Lease."""
-        trusting = [each.election.identity for each in self.candidates if each.leads()]
+        trusting = [each.election.identity for each in self.candidates if each.is_leader()]
         assert len(trusting) <= 1, f"at {self.now:.3f} s: {trusting}"
 
     def leader(self) -> "Candidate | None":
         """Return who trusts the Lease."""
-        return next((each for each in self.candidates if each.leads()), None)
+        return next((each for each in self.candidates if each.is_leader()), None)
 
     def join(self, *, rate: float = 1.0) -> "Candidate":
         """Let another one want the Lease, from now on."""
@@ -84,7 +84,7 @@ class World:
         self.at(self.now, candidate.wake)
         return candidate
 
-    def carried_out(self, record: Lease | None) -> Lease | None:
+    def took_effect(self, record: Lease | None) -> Lease | None:
         """Read the record, or replace it; None: refused."""
         if record is None:
             return self.record
@@ -114,9 +114,9 @@ class Candidate:
         """Return what its own clock says."""
         return self.ahead + self.rate * self.world.now
 
-    def leads(self) -> bool:
-        """Tell whether it would write now, or as soon as it thaws."""
-        return self.alive and self.election.leads(self.clock())
+    def is_leader(self) -> bool:
+        """Return whether it would write now, or as soon as it thaws."""
+        return self.alive and self.election.is_leader(self.clock())
 
     def freeze(self, seconds: float) -> None:
         """Let it do nothing for so long; its clock goes on."""
@@ -138,18 +138,18 @@ class Candidate:
         """Do what is next."""
         if self._waits(self.wake):
             return
-        following = elector.following(self.election, self.clock())
-        if following is Next.REST:
+        following = elector.next_step(self.election, self.clock())
+        if following is NextStep.REST:
             self._rest()
             return
         record = None
-        if following is Next.WRITE:
+        if following is NextStep.WRITE:
             day = NOON + timedelta(seconds=self.world.now)
-            record = elector.claim(self.election, day)
+            record = elector.record_to_write(self.election, day)
         self._send(record)
 
     def _send(self, record: Lease | None) -> None:
-        world, begun_at = self.world, self.clock()
+        world, started_at = self.world, self.clock()
         self._call += 1
         self._waiting = True
         call = self._call
@@ -165,12 +165,12 @@ class Candidate:
         def arrives() -> None:
             if world.now < world.down_until:
                 return
-            answer = world.carried_out(record)
+            answer = world.took_effect(record)
             if world.random.random() >= world.unanswered:
                 back = world.random.uniform(0, world.latency_seconds)
                 world.at(
                     world.now + back,
-                    lambda: self._answered(call, record, answer, begun_at),
+                    lambda: self._answered(call, record, answer, started_at),
                 )
 
         world.at(world.now + way + late, arrives)
@@ -180,22 +180,22 @@ class Candidate:
         call: int,
         record: Lease | None,
         answer: Lease | None,
-        begun_at: float,
+        started_at: float,
     ) -> None:
-        if self._waits(lambda: self._answered(call, record, answer, begun_at)):
+        if self._waits(lambda: self._answered(call, record, answer, started_at)):
             return
         if call != self._call:
             return
         self._call += 1
         self._waiting = False
         if answer is None:
-            self.election = elector.conflicted(self.election)
+            self.election = elector.after_conflict(self.election)
         elif record is not None:
-            self.election = elector.written(
-                self.election, answer, begun_at=begun_at, now=self.clock()
+            self.election = elector.after_write(
+                self.election, answer, started_at=started_at, now=self.clock()
             )
         else:
-            self.election = elector.seen(self.election, answer, self.clock())
+            self.election = elector.after_read(self.election, answer, self.clock())
         if self._leaving:
             self._depart()
         else:
@@ -207,17 +207,17 @@ class Candidate:
         if call == self._call:
             self._call += 1
             self._waiting = False
-            self.election = elector.failed(self.election)
+            self.election = elector.after_failure(self.election)
             self._rest()
 
     def _depart(self) -> None:
         """Give the Lease away: the trust goes first, then the record."""
         given = elector.release(self.election, NOON)
-        self.election = elector.released(self.election)
+        self.election = elector.after_release(self.election)
         if given is not None:
             world = self.world
             world.at(
-                world.now + world.latency_seconds, lambda: _ignored(world.carried_out(given))
+                world.now + world.latency_seconds, lambda: _ignored(world.took_effect(given))
             )
         self.kill()
 
@@ -226,7 +226,7 @@ class Candidate:
             self._depart()
             return
         rest = elector.rest_seconds(self.election, self.clock(), self.world.random.random())
-        self.election = elector.rested(self.election)
+        self.election = elector.after_rest(self.election)
         self.world.at(self.world.now + rest / self.rate, self.wake)
 
     def _waits(self, what: Callable[[], None]) -> bool:
@@ -238,4 +238,4 @@ class Candidate:
 
 
 def _ignored(_answer: Lease | None) -> None:
-    """Let nobody hear of it."""
+    """Drop the answer."""

@@ -10,18 +10,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
-from fairlead_autoscaler.elector import Lease
+from fairlead_autoscaler.decision.inputs import Deployment
+from fairlead_autoscaler.election.elector import Lease
 from fairlead_autoscaler.kube.port import (
+    ClusterSnapshot,
     ConflictError,
-    Deployment,
     Document,
     Documents,
     Event,
     KubeError,
-    Look,
     NotFoundError,
-    Pod,
     Scale,
+    WatchedPod,
 )
 from tests.support.kubernetes.replicas import first_to_go
 
@@ -39,7 +39,7 @@ class FakeKube:
     clock: Callable[[], float] = _no_time
     changed: Callable[[], None] = lambda: None
     """Called when a document changes, as the real port does."""
-    pods: dict[str, Pod] = field(default_factory=dict[str, Pod])
+    pods: dict[str, WatchedPod] = field(default_factory=dict[str, WatchedPod])
     deployments: dict[str, Deployment] = field(default_factory=dict[str, Deployment])
     """By pool."""
     missing: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class FakeKube:
     _faults: defaultdict[str, list[KubeError]] = field(
         default_factory=lambda: defaultdict[str, list[KubeError]](list)
     )
-    _stale: Look | None = None
+    _stale: ClusterSnapshot | None = None
     _made: int = 0
     _version: int = 1
 
@@ -66,7 +66,7 @@ class FakeKube:
 
     def freeze(self) -> None:
         """Let the pods' watch stand still: `look` shows what it shows now."""
-        self._stale = self.look()
+        self._stale = self.snapshot()
 
     def thaw(self) -> None:
         """Let `look` show what there is again."""
@@ -117,7 +117,7 @@ class FakeKube:
         return tuple(gone)
 
     def intrude(self, pool: str, replicas: int, *, owner: str | None = None) -> None:
-        """Let somebody else write `replicas`."""
+        """Write `replicas` as another client."""
         deployment = self.deployments[pool]
         self.deployments[pool] = replace(
             deployment, replicas=replicas, owner=owner, version=self._next()
@@ -137,11 +137,11 @@ class FakeKube:
 
     # The port.
 
-    def look(self) -> Look:
+    def snapshot(self) -> ClusterSnapshot:
         """Return what the watches know."""
         if self._stale is not None:
             return self._stale
-        return Look(
+        return ClusterSnapshot(
             pods=tuple(self.pods[name] for name in sorted(self.pods)),
             deployments=dict(self.deployments),
             missing=self.missing,
@@ -175,9 +175,9 @@ class FakeKube:
         )
         return Scale(replicas=replicas, version=self.deployments[pool].version)
 
-    def say(self, event: Event) -> None:
+    def record_event(self, event: Event) -> None:
         """Record an event."""
-        self._called("say")
+        self._called("record_event")
         self.events.append(event)
 
     def write_status(self, data: Mapping[str, str]) -> None:
@@ -231,7 +231,7 @@ class FakeKube:
     def _add_pod(self, pool: str) -> None:
         self._made += 1
         name = f"{self.deployments[pool].name}-{self._made:04}"
-        self.pods[name] = Pod(
+        self.pods[name] = WatchedPod(
             uid=f"uid-{name}",
             name=name,
             pool=pool,

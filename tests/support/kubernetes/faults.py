@@ -6,7 +6,7 @@ from typing import Literal
 
 from tests.support.kubernetes.rights import Right
 
-Kind = Literal["answer", "lost", "hang", "trickle", "cut", "strange"]
+WatchEventType = Literal["answer", "lost", "hang", "trickle", "cut", "strange"]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,7 +18,7 @@ class Fault:
     closed in the middle of the answer. `strange`: answered as by something else.
     """
 
-    kind: Kind
+    kind: WatchEventType
     verb: str = ""
     """Empty: any."""
     resource: str = ""
@@ -27,7 +27,7 @@ class Fault:
     times: int = 1
 
     def meets(self, right: Right) -> bool:
-        """Tell whether it is meant."""
+        """Return whether it is meant."""
         return self.verb in {"", right.verb} and self.resource in {"", right.resource}
 
 
@@ -38,7 +38,7 @@ class Faults:
     waiting: list[Fault] = field(default_factory=list[Fault])
     lock: Lock = field(default_factory=Lock)
     over: Event = field(default_factory=Event)
-    """Set when the server stops: whoever hangs goes home."""
+    """Set when the server stops: requests that hang end."""
 
     def add(self, fault: Fault) -> None:
         """Let it happen to the next requests that it means."""

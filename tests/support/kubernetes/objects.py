@@ -1,4 +1,4 @@
-"""Objects as an API server shows them, with all that a real pod carries and nobody reads."""
+"""Objects as an API server shows them, with all the fields of a real pod, read or not."""
 
 from datetime import UTC, datetime
 from typing import TypeAlias, cast

@@ -1,4 +1,4 @@
-"""What the program `fairlead-autoscaler` is told of a server of ours and its release."""
+"""The environment and kubeconfig of the program `fairlead-autoscaler` for a server of ours."""
 
 import json
 from collections.abc import Mapping

@@ -111,7 +111,7 @@ class _Handler(BaseHTTPRequestHandler):
             connection.close()
 
     def _conflict(self) -> None:
-        """Answer as the server does when somebody else was quicker."""
+        """Answer as the server does when another client was quicker."""
         said = {"kind": "Status", "apiVersion": "v1", "code": 409, "reason": "Conflict"}
         raw = json.dumps(said).encode()
         self.send_response(409)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable
 
-from fairlead_autoscaler.kube.port import Pod
+from fairlead_autoscaler.kube.port import WatchedPod
 
 
-def first_to_go(pods: Iterable[Pod], count: int) -> list[Pod]:
+def first_to_go(pods: Iterable[WatchedPod], count: int) -> list[WatchedPod]:
     """Return so many of the pods: those without a node first, then not ready, then the newest.
 
-    Deletion costs, restarts and the crowding of nodes come between and after; our pods have no
+    Deletion costs, restarts and how full nodes are come between and after; our pods have no
     costs, and tests give them one node.
     """
     order = sorted(pods, key=lambda pod: pod.name, reverse=True)

@@ -4,8 +4,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import cast
 
+from fairlead_autoscaler.kube.adapter import Cluster, Names
 from fairlead_autoscaler.kube.client import Client
-from fairlead_autoscaler.kube.cluster import Cluster, Names
 from fairlead_autoscaler.kube.port import NotSyncedError
 from tests.support.kubernetes import objects
 from tests.support.kubernetes.objects import NAMESPACE, SELECTOR, Object
@@ -64,9 +64,9 @@ def watching(
 
 
 def synced(cluster: Cluster) -> bool:
-    """Tell whether the watches have shown everything once."""
+    """Return whether the watches have shown everything once."""
     try:
-        cluster.look()
+        cluster.snapshot()
         cluster.documents()
     except NotSyncedError:
         return False

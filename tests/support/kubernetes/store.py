@@ -22,7 +22,7 @@ class RefusalError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change, as watches are told of it."""
+    """One change, as watches receive it."""
 
     version: int
     kind: str
@@ -99,12 +99,12 @@ class Store:
     def put(
         self, collection: str, name: str, made: Object, *, kind: str = "MODIFIED"
     ) -> Object:
-        """Store an object as a new version, and tell the watches."""
+        """Store an object as a new version, and notify the watches."""
         with self.moved:
             self.version += 1
             part(made, "metadata")["resourceVersion"] = str(self.version)
             self.objects[collection][name] = made
-            self._tell(collection, kind, made)
+            self._notify(collection, kind, made)
             return self.get(collection, name)
 
     def delete(self, collection: str, name: str) -> Object:
@@ -114,7 +114,7 @@ class Store:
             del self.objects[collection][name]
             self.version += 1
             part(gone, "metadata")["resourceVersion"] = str(self.version)
-            self._tell(collection, "DELETED", gone)
+            self._notify(collection, "DELETED", gone)
             return gone
 
     def listed(self, collection: str, query: dict[str, str]) -> tuple[list[Object], int, str]:
@@ -131,7 +131,7 @@ class Store:
             more = f"{start + limit}-{version}" if start + limit < len(found) else ""
             return found[start : start + limit], version, more
 
-    def _tell(self, collection: str, kind: str, made: Object) -> None:
+    def _notify(self, collection: str, kind: str, made: Object) -> None:
         name = str(part(made, "metadata")["name"])
         line = json.dumps(made).encode()
         change = Change(self.version, kind, line, name, labels_of(made))
@@ -145,11 +145,13 @@ def labels_of(made: Object) -> dict[str, str]:
 
 
 def selects(query: dict[str, str], name: str, labels: dict[str, str]) -> bool:
-    """Tell whether a query's selectors take an object: equalities only."""
-    wanted = [each.split("=", 1) for each in query.get("labelSelector", "").split(",") if each]
+    """Return whether a query's selectors take an object: equalities only."""
+    slot_demand = [
+        each.split("=", 1) for each in query.get("labelSelector", "").split(",") if each
+    ]
     field_selector = query.get("fieldSelector", "")
     named = not field_selector or field_selector == f"metadata.name={name}"
-    return named and all(labels.get(key) == value for key, value in wanted)
+    return named and all(labels.get(key) == value for key, value in slot_demand)
 
 
 def merged(here: Json, patch: Json) -> Json:

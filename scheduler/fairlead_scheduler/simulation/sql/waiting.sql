@@ -1,6 +1,6 @@
--- waiting: how many jobs of each stream (queue, tenant, rank) are pending, and since when its first one
---          waits. Up to %(streams_max)s streams; they share %(jobs_max)s jobs to be counted, at least
---          20 and at most 20,000 in each.
+-- waiting: the number of pending jobs of each stream (queue, tenant, rank), and since when its first one
+--          waits. Reads up to %(streams_max)s streams, which share %(jobs_max)s jobs to count, at least
+--          20 and at most 20,000 each.
 -- locks: none.
 -- index: jobs_lane, work_queue_pkey
 with recursive stream as (

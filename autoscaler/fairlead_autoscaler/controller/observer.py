@@ -1,0 +1,191 @@
+"""Observe: one query to the database per step, and what the watches know.
+
+Where the policy comes from ConfigMaps, it also stores their document in the database: pools are
+scaled by the stored policy, which the scheduler follows too.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from fairlead.db.connect import Unreachable
+from fairlead.policy import Policy, PolicyRefused, parse
+from fairlead.policy.autoscale import Autoscale
+from fairlead.runtime import log
+from fairlead_autoscaler.controller import policy_sync
+from fairlead_autoscaler.controller.database import Database
+from fairlead_autoscaler.controller.database_snapshot import PolicyVersion, Snapshot
+from fairlead_autoscaler.controller.failure_log import FailureLog
+from fairlead_autoscaler.controller.options import Options
+from fairlead_autoscaler.controller.policy_sync import SyncedDocument
+from fairlead_autoscaler.controller.pool_inputs import DatabaseClock, Observation
+from fairlead_autoscaler.kube.port import ClusterSnapshot, Document, KubeError, KubePort
+from fairlead_autoscaler.metrics.registry import Metrics
+
+_log = log.get("autoscaler.observer")
+OPTIONAL_READ_SECONDS = 60.0
+"""How often other autoscalers and quotas are read; their changes are seen this late."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OptionalReads:
+    """What is read seldom."""
+
+    asked_at: float | None = None
+    autoscalers: Mapping[str, tuple[str, ...]]
+    pods_max: int | None = None
+    """Our pods at that time plus what quotas left: pods that we add within the minute count,
+    others' changes are seen at the next read."""
+
+
+class Observer:
+    """Reads the database and the cluster; one thread calls it."""
+
+    def __init__(
+        self,
+        port: KubePort,
+        database: Database,
+        options: Options,
+        metrics: Metrics,
+        *,
+        clock: Callable[[], float],
+    ) -> None:
+        self.policy = Policy()
+        self.version: PolicyVersion | None = None
+        """The policy that pools are scaled by; None: none is stored."""
+        self.synced = SyncedDocument()
+        self._port = port
+        self._database = database
+        self._epoch = 0
+        self._failures = FailureLog(_log, clock)
+        self._options = options
+        self._metrics = metrics
+        self._clock = clock
+        self._snapshot: Snapshot | None = None
+        self._time: DatabaseClock | None = None
+        self._optional = _OptionalReads(autoscalers={})
+
+    def configs(self) -> dict[str, Autoscale]:
+        """Return the `autoscale` section of each pool that has one.
+
+        With the autoscaler disabled each is a dry run: decisions are only reported.
+        """
+        only = {} if self._options.enabled else {"dry_run": True}
+        return {
+            pool.name: pool.autoscale.model_copy(update=only)
+            for pool in self.policy.pools
+            if pool.autoscale is not None
+        }
+
+    def begin(self) -> int:
+        """Begin an epoch in the database, and record there where the policy is edited.
+
+        Raises:
+            Unreachable: try again later.
+        """
+        self._epoch = self._database.begin_epoch(self._options.holder)
+        kind = "configmap" if self._options.syncs_policy else "database"
+        self._database.record_policy_source(kind, self._options.policy_location)
+        self.synced = SyncedDocument()
+        if self._options.syncs_policy:
+            # A watch may lag: its document must not overwrite a newer one that is stored.
+            try:
+                self._sync(policy_sync.effective(self._port.read_documents()))
+            except KubeError as error:
+                _log.warning("policy.read_failed", reason=str(error))
+        return self._epoch
+
+    def observe(self, *, at_zero: bool) -> Observation | None:
+        """Return all that is known; None: the database has never answered.
+
+        Args:
+            at_zero: Whether a pool has no pods, so that queues with work matter.
+
+        Raises:
+            NotSyncedError: the watches have not completed their first list.
+        """
+        answered = True
+        if self._options.syncs_policy:
+            self._sync_watched()
+        try:
+            known = self.version.version if self.version is not None else None
+            snapshot = self._database.snapshot(known=known, asks_queues=at_zero)
+            self._snapshot = snapshot
+            self._time = DatabaseClock(database=snapshot.now, own=self._clock())
+            self._read_policy(snapshot)
+            if self.version is not None:
+                self._metrics.policy.show_version(self.version.version)
+            self._failures.resolve("database.unreachable")
+        except Unreachable as error:
+            answered = False
+            self._metrics.errors.labels("observe").inc()
+            self._failures.report("database.unreachable", error)
+        if self._snapshot is None or self._time is None:
+            return None
+        cluster = self._port.snapshot()
+        self._read_optional(cluster)
+        return Observation(
+            clock=self._time,
+            snapshot=self._snapshot,
+            answered=answered,
+            cluster=cluster,
+            own=self._clock(),
+            autoscalers=self._optional.autoscalers,
+            pods_max=self._optional.pods_max,
+        )
+
+    def _sync_watched(self) -> None:
+        """Store what the watches show; a failure delays no pool."""
+        try:
+            self._sync(policy_sync.effective(self._port.documents()))
+            self._failures.resolve("policy.sync_failed")
+        except (KubeError, Unreachable) as error:
+            self._metrics.errors.labels("policy").inc()
+            self._failures.report("policy.sync_failed", error)
+
+    def _sync(self, document: Document | None) -> None:
+        """Store the effective document if it is new."""
+        if document is None or policy_sync.is_known(self.synced, document):
+            return
+        self.synced = policy_sync.sync(self.synced, document, self._database, epoch=self._epoch)
+        self._metrics.policy.show_synced(good=self.synced.refused is None)
+        if self.synced.refused is not None:
+            self._metrics.errors.labels("policy").inc()
+
+    def _read_policy(self, snapshot: Snapshot) -> None:
+        """Adopt the newest policy; one that this program cannot read changes nothing."""
+        found = snapshot.policy
+        if found is None or found.document is None:
+            return
+        try:
+            self.policy = parse(found.document)
+        except PolicyRefused as error:
+            _log.warning("policy.unreadable", version=found.version, reason=str(error))
+            self._metrics.errors.labels("policy").inc()
+        self.version = replace(found, document=None)
+
+    def _read_optional(self, cluster: ClusterSnapshot) -> None:
+        """Read what changes seldom; without an answer the former value stays."""
+        slot_demand = self._options.reads_autoscalers or self._options.reads_quotas
+        asked_at, now = self._optional.asked_at, self._clock()
+        if not slot_demand or (asked_at is not None and now - asked_at < OPTIONAL_READ_SECONDS):
+            return
+        self._optional = replace(self._optional, asked_at=now)
+        if self._options.reads_autoscalers:
+            with self._reporting_failure("autoscalers"):
+                self._optional = replace(self._optional, autoscalers=self._port.autoscalers())
+        if self._options.reads_quotas:
+            with self._reporting_failure("quotas"):
+                left = self._port.quota_pods()
+                pods_max = None if left is None else left + len(cluster.pods)
+                self._optional = replace(self._optional, pods_max=pods_max)
+
+    @contextmanager
+    def _reporting_failure(self, what: str) -> Generator[None]:
+        """Report a failed read inside, which needs a right of its own."""
+        try:
+            yield
+        except KubeError as error:
+            self._failures.report("cluster.read_failed", error, {"what": what})
+        else:
+            self._failures.resolve("cluster.read_failed", {"what": what})

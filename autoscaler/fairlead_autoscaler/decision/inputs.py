@@ -1,0 +1,143 @@
+"""What a decision is made from: one reading of the database and the cluster, for one pool.
+
+Nothing is evaluated here. `now` is the database's time; while the database does not answer, the
+time of its last answer plus what has passed on the process's own clock. Every other time is on
+that clock too, except a pod's creation, which only the API server knows.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+SCHEDULED_WITHIN_SECONDS = (5, 20, 60, 180)
+"""The horizons, from now, of the entries of `Demand.scheduled_slot_seconds`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """A pool's demand, counted by the scheduler's leader as if the pool had its most slots.
+
+    One row for each pool, written at most once a second. Only the scheduler knows what the
+    policy lets run.
+    """
+
+    pool: str
+    epoch: int
+    """The scheduler leader's; another epoch restarts `became_runnable_total`."""
+    at: datetime
+    """When the leader counted."""
+    became_runnable_total: int
+    """Jobs that became runnable under the policy since the epoch began."""
+    work_slot_seconds: float
+    """Estimated duration of all jobs that may run now and have not started."""
+    slots_useful: int
+    """Slots that what runs and what may run now would use at once."""
+    slots_allowed: int
+    """Slots that the policy would let be busy at once if every lane had enough work."""
+    oldest_runnable_at: datetime | None
+    """Since when the oldest runnable job has waited; None: there is none."""
+    scheduled_slot_seconds: tuple[float, ...]
+    """Work that falls due within each of `SCHEDULED_WITHIN_SECONDS`."""
+    service_mean: float
+    """Mean seconds that a job takes."""
+    service_variance: float
+    """Variance of that, in seconds squared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodLoad:
+    """Estimated remaining work of the jobs a pod holds; a pod without jobs has no row."""
+
+    pod_uid: str
+    jobs: int
+    slot_seconds: float
+    """Of all of them together; of each, as `fleet.remaining_seconds` computes it."""
+    longest_seconds: float
+    """Of the job that is furthest from its end."""
+    long_jobs: int
+    """How many of the jobs are far from their end, as `fleet.is_long` decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """A live worker, and its pod's drain mark, which a restarted container inherits."""
+
+    pod_uid: str
+    slots_full: int
+    """Slots once all of its processes are up; some may still start."""
+    registered_at: datetime
+    drain_until: datetime | None = None
+    """Until when the pod takes no more jobs; None or past: it takes jobs."""
+    drained_at: datetime | None = None
+    """Since when it is empty under this mark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod of the pool's Deployment, its times on the database's clock."""
+
+    uid: str
+    created_at: datetime
+    """By the clock of the API server, in whole seconds."""
+    seen_at: datetime | None
+    """When our watch first showed it; None: it existed before the watch began."""
+    ready: bool
+    was_ready: bool
+    """Whether it has ever been ready."""
+    terminating: bool = False
+    unschedulable: bool = False
+    """Whether it waits for a node."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """A pool's Deployment; the Kubernetes port reads it and the decision uses it as it is."""
+
+    name: str
+    uid: str
+    replicas: int
+    """The number of pods asked for."""
+    version: str
+    """The resource version, also that of its scale; every write and status change moves it."""
+    generation: int
+    observed_generation: int
+    status_replicas: int
+    """Pods of all its ReplicaSets, without those that terminate."""
+    updated_replicas: int
+    """Those of the newest template."""
+    terminating_replicas: int = 0
+    """0 too where the server does not count them."""
+    past_deadline: bool = False
+    """Whether a rollout made no progress for as long as it may."""
+    owner: str | None = None
+    """Who else wrote `replicas` last, by its managed fields; None: we did, or no one else.
+
+    The creator of a Deployment with a number in it is not an owner until we have written one.
+    """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """What is known of one pool at one tick."""
+
+    now: datetime
+    answered: bool
+    """Whether the database answered; if not, its values are the last known ones."""
+    cluster_at: datetime
+    """As of when pods and Deployment are known: the last event, bookmark or reopening of
+    whichever of their two watches has been silent for longer."""
+    demand: Demand | None
+    """The newest row; None: there never was one."""
+    deployment: Deployment
+    autoscalers: tuple[str, ...] = ()
+    """Other autoscalers that target the Deployment, by name."""
+    pods: tuple[Pod, ...] = ()
+    workers: tuple[Worker, ...] = ()
+    loads: tuple[PodLoad, ...] = ()
+    pending: bool = False
+    """Whether the pool has an unfinished job that is due; read only while it is at zero."""
+    connections: int | None = None
+    """PostgreSQL connections that the pool's pods may hold together; None: no budget."""
+    quota_pods: int | None = None
+    """Pods that quotas allow on top of those requested; None: no quota counts pods."""
+    write_failed: bool = False
+    """Whether the last decision's `scale` was refused or its outcome is unknown."""

@@ -1,0 +1,144 @@
+"""What bounds the requested pods: floors raise them; caps and pacing limit them.
+
+| limit | pods | removes pods |
+|---|---|---|
+| `min`, a schedule's `min`, the fallback's | at least | no |
+| `max` | at most | yes |
+| a schedule's `max` | at most | yes |
+| `cost` | as many as fit into the hour's budget | yes |
+| connections | as many as fit into the budget, terminating pods included | no |
+| quota | as many more as the namespace allows | no |
+| starting | none more while that many have not started | no |
+| step | the larger of 8 more and twice as many in 15 s | no |
+| unschedulable | none more once one has waited for a node 30 s beyond a start delay | no |
+
+Caps win over floors. From zero only the first six apply: the first step may be of any size.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from math import floor
+
+from fairlead.policy.autoscale import Autoscale
+from fairlead_autoscaler.decision.fleet import Fleet
+from fairlead_autoscaler.decision.inputs import Inputs
+from fairlead_autoscaler.decision.reasons import Reason
+from fairlead_autoscaler.decision.schedules import ScheduledBounds
+
+STEP_PODS = 8
+STEP_FACTOR = 2
+STEP_WITHIN = timedelta(seconds=15)
+NODE_WITHIN = timedelta(seconds=30)
+"""A node that is being provisioned for a pod arrives this long after a start delay."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleUp:
+    """A time at which we requested more pods, and how many there were before."""
+
+    at: datetime
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Bounded:
+    """A number of pods within its limits, and the limits that applied, the tightest first."""
+
+    pods: int
+    limited: tuple[Reason, ...] = ()
+
+
+def capped(pods: int, config: Autoscale, scheduled: ScheduledBounds) -> Bounded:
+    """Apply the caps, which also remove pods."""
+    caps = [(config.max, Reason.AT_MAX)]
+    if scheduled.max is not None:
+        caps.append((scheduled.max, Reason.AT_SCHEDULE_MAX))
+    if config.cost is not None:
+        affordable = floor(round(config.cost.hour_max / config.cost.pod_hour, 9))
+        caps.append((affordable, Reason.AT_COST_MAX))
+    return _least(pods, caps)
+
+
+def floor_of(
+    config: Autoscale, scheduled: ScheduledBounds, *, silent_seconds: float | None
+) -> int:
+    """Return the least number of pods.
+
+    Args:
+        config: The pool's section of the policy.
+        scheduled: The bounds of its schedules.
+        silent_seconds: How long the scheduler has been silent, if too long; else None.
+    """
+    floors = [config.min, scheduled.min or 0]
+    if is_fallback_active(config, silent_seconds):
+        assert config.fallback is not None
+        floors.append(config.fallback.replicas)
+    return max(floors)
+
+
+def is_fallback_active(config: Autoscale, silent_seconds: float | None) -> bool:
+    """Return whether the scheduler has been silent for so long that the fallback applies."""
+    if config.fallback is None or silent_seconds is None:
+        return False
+    return silent_seconds >= config.fallback.after.total_seconds()
+
+
+def limited_scale_up(
+    pods: int,
+    *,
+    here: int,
+    inputs: Inputs,
+    fleet: Fleet,
+    scale_ups: tuple[ScaleUp, ...],
+    start_seconds: float,
+    config: Autoscale,
+) -> Bounded:
+    """Apply the limits that remove no pods to a scale-up.
+
+    Args:
+        pods: The target; if not above `here` nothing is limited.
+        here: Replicas requested already.
+        inputs: The pool's inputs.
+        fleet: Its pods.
+        scale_ups: Recent scale-ups.
+        start_seconds: How long a pod takes to start.
+        config: The pool's section of the policy.
+    """
+    if pods <= here:
+        return Bounded(pods)
+    caps: list[tuple[int, Reason]] = []
+    if inputs.connections is not None:
+        fit = inputs.connections // config.connections_per_pod - fleet.terminating
+        caps.append((max(here, fit), Reason.AT_CONNECTIONS))
+    if inputs.quota_pods is not None:
+        # The quota's remainder does not include our own unobserved write either.
+        fit = inputs.deployment.replicas + max(0, inputs.quota_pods)
+        caps.append((max(here, fit), Reason.AT_QUOTA))
+    if here > 0:
+        not_created = max(0, here - len(fleet.members))
+        if len(fleet.starting) + not_created >= config.starting_max:
+            caps.append((here, Reason.AT_STARTING_MAX))
+        late = [each.before for each in scale_ups if inputs.now - each.at < STEP_WITHIN]
+        base = min([here, *(before for before in late if before > 0)])
+        caps.append((max(here, base + STEP_PODS, STEP_FACTOR * base), Reason.AT_STEP))
+        if _finds_no_node(inputs, start_seconds):
+            caps.append((here, Reason.PODS_UNSCHEDULABLE))
+    return _least(pods, caps)
+
+
+def _finds_no_node(inputs: Inputs, start_seconds: float) -> bool:
+    """Return whether the oldest unscheduled pod has waited longer than a new node takes."""
+    since = [
+        each.seen_at or each.created_at
+        for each in inputs.pods
+        if each.unschedulable and not each.terminating
+    ]
+    within = timedelta(seconds=start_seconds) + NODE_WITHIN
+    return bool(since) and inputs.now - min(since) >= within
+
+
+def _least(pods: int, caps: list[tuple[int, Reason]]) -> Bounded:
+    tight = sorted((cap, place) for place, (cap, _) in enumerate(caps) if cap < pods)
+    return Bounded(
+        min([pods, *(cap for cap, _ in tight)]), tuple(caps[at][1] for _, at in tight)
+    )

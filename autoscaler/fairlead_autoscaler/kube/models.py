@@ -1,0 +1,276 @@
+"""The models of the API server's JSON: the fields that are used, and no others.
+
+Validating the bytes directly builds nothing for the rest of an object, which is most of it: a
+pod is ten kilobytes of text, and seven fields of it are needed.
+"""
+
+from datetime import datetime
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
+from pydantic.alias_generators import to_camel
+
+from fairlead_autoscaler.kube.port import UnreachableError
+
+
+def _nothing_is_empty(value: object) -> object:
+    return {} if value is None else value
+
+
+class Part(BaseModel):
+    """A part of an object; fields that are not named are ignored."""
+
+    model_config = ConfigDict(alias_generator=to_camel, extra="ignore", frozen=True)
+
+
+Labels = Annotated[dict[str, str], BeforeValidator(_nothing_is_empty)]
+
+
+class OwnedReplicas(Part):
+    """Whether `spec.replicas` is among the managed fields."""
+
+    replicas: object = Field(default=None, alias="f:replicas")
+
+
+class OwnedFields(Part):
+    """The fields that one manager owns."""
+
+    spec: OwnedReplicas | None = Field(default=None, alias="f:spec")
+
+
+class ManagedFields(Part):
+    """Who manages which fields, and since when."""
+
+    by: str = Field(default="", alias="manager")
+    subresource: str = ""
+    time: datetime | None = None
+    fields_v1: OwnedFields | None = Field(default=None, alias="fieldsV1")
+
+    @property
+    def has_replicas(self) -> bool:
+        """Whether `spec.replicas` is among them."""
+        spec = self.fields_v1.spec if self.fields_v1 else None
+        return spec is not None and spec.replicas is not None
+
+
+class Meta(Part):
+    """An object's metadata."""
+
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    generation: int = 0
+    labels: Labels = Field(default_factory=dict)
+    creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
+
+
+class ManagedObjectMeta(Meta):
+    """Metadata with the managed fields."""
+
+    managed_fields: tuple[ManagedFields, ...] = ()
+
+
+class ConditionObject(Part):
+    """One of an object's conditions."""
+
+    type: str
+    status: str
+    reason: str = ""
+    last_transition_time: datetime | None = None
+
+
+Conditions = Annotated[tuple[ConditionObject, ...], BeforeValidator(lambda value: value or ())]
+
+
+class PodStatus(Part):
+    """The status that the kubelet reports."""
+
+    phase: str = ""
+    start_time: datetime | None = None
+    conditions: Conditions = ()
+
+
+class PodObject(Part):
+    """A pod."""
+
+    metadata: Meta
+    status: PodStatus = Field(default_factory=PodStatus)
+
+
+class DeploymentSpec(Part):
+    """The requested replicas."""
+
+    replicas: int = 1
+
+
+class DeploymentStatus(Part):
+    """The observed state."""
+
+    observed_generation: int = 0
+    replicas: int = 0
+    updated_replicas: int = 0
+    terminating_replicas: int = 0
+    conditions: Conditions = ()
+
+
+class DeploymentObject(Part):
+    """A Deployment."""
+
+    metadata: ManagedObjectMeta
+    spec: DeploymentSpec
+    status: DeploymentStatus = Field(default_factory=DeploymentStatus)
+
+
+class ScaleSpec(Part):
+    """The requested replicas; zero is left out."""
+
+    replicas: int = 0
+
+
+class ScaleObject(Part):
+    """The scale of a Deployment."""
+
+    metadata: Meta
+    spec: ScaleSpec = Field(default_factory=ScaleSpec)
+
+
+class ConfigMap(Part):
+    """A ConfigMap."""
+
+    metadata: Meta
+    data: Labels = Field(default_factory=dict)
+
+
+class LeaseSpec(Part):
+    """The content of a Lease; all of it may be missing."""
+
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    lease_transitions: int | None = None
+    acquire_time: datetime | None = None
+    renew_time: datetime | None = None
+
+
+class LeaseObject(Part):
+    """A Lease."""
+
+    metadata: Meta
+    spec: LeaseSpec = Field(default_factory=LeaseSpec)
+
+
+class Target(Part):
+    """What a HorizontalPodAutoscaler scales."""
+
+    kind: str
+    name: str
+
+
+class HorizontalPodAutoscalerSpec(Part):
+    """What a HorizontalPodAutoscaler targets."""
+
+    scale_target_ref: Target
+
+
+class HorizontalPodAutoscaler(Part):
+    """A HorizontalPodAutoscaler."""
+
+    metadata: Meta
+    spec: HorizontalPodAutoscalerSpec
+
+
+class QuotaStatus(Part):
+    """The limits of a quota, and what is used of them."""
+
+    hard: Labels = Field(default_factory=dict)
+    used: Labels = Field(default_factory=dict)
+
+
+class Quota(Part):
+    """A ResourceQuota."""
+
+    status: QuotaStatus = Field(default_factory=QuotaStatus)
+
+
+class ListMeta(Part):
+    """A list's metadata."""
+
+    resource_version: str = ""
+    continue_: str = Field(default="", alias="continue")
+
+
+T = TypeVar("T", bound=Part)
+
+
+class ObjectList(Part, Generic[T]):
+    """A page of a list."""
+
+    metadata: ListMeta
+    items: Annotated[tuple[T, ...], BeforeValidator(lambda value: value or ())] = ()
+
+
+class WatchEvent(Part, Generic[T]):
+    """A line of a watch with an object."""
+
+    object: T
+
+
+class WatchEventType(Part):
+    """The type of a line of a watch."""
+
+    type: Literal["ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"]
+
+
+class Bookmark(Part):
+    """The object of a bookmark."""
+
+    metadata: Meta
+
+
+class StatusObject(Part):
+    """The object of an error: a Status."""
+
+    code: int = 0
+    message: str = ""
+
+
+PODS = TypeAdapter(ObjectList[PodObject])
+POD = TypeAdapter(WatchEvent[PodObject])
+DEPLOYMENTS = TypeAdapter(ObjectList[DeploymentObject])
+DEPLOYMENT = TypeAdapter(WatchEvent[DeploymentObject])
+CONFIG_MAPS = TypeAdapter(ObjectList[ConfigMap])
+CONFIG_MAP = TypeAdapter(WatchEvent[ConfigMap])
+"""Pages of lists, and lines of watches."""
+
+KIND = TypeAdapter(WatchEventType)
+BOOKMARK = TypeAdapter(WatchEvent[Bookmark])
+ERROR = TypeAdapter(WatchEvent[StatusObject])
+EVENT = TypeAdapter(Bookmark)
+SCALE = TypeAdapter(ScaleObject)
+LEASE = TypeAdapter(LeaseObject)
+ONE_CONFIG_MAP = TypeAdapter(ConfigMap)
+ONE_DEPLOYMENT = TypeAdapter(DeploymentObject)
+AUTOSCALERS = TypeAdapter(ObjectList[HorizontalPodAutoscaler])
+QUOTAS = TypeAdapter(ObjectList[Quota])
+
+R = TypeVar("R")
+
+
+def read(adapter: TypeAdapter[R], body: bytes) -> R:
+    """Return the object in an answer.
+
+    Raises:
+        UnreachableError: It is of another kind: something other than an API server answered,
+            and the outcome of the request is unknown.
+    """
+    try:
+        return adapter.validate_json(body)
+    except ValidationError as error:
+        raise UnreachableError(f"not an API server's answer: {error.title}") from error

@@ -1,0 +1,5 @@
+"""`python -m fairlead_cli`, the same as `fairlead`."""
+
+from fairlead_cli.main import main
+
+main()

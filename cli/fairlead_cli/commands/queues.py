@@ -1,0 +1,146 @@
+"""`fairlead queues`, `tenants`, `pause` and `resume`."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from fairlead_cli.output import fair_shares, formats, tables
+from fairlead_cli.output.pool_routing import placed
+from fairlead_cli.session import Row, ask, session
+
+if TYPE_CHECKING:
+    from fairlead.db.connect import Connection
+
+Queue = Annotated[str, typer.Argument(help="The queue.")]
+Tenant = Annotated[str | None, typer.Option(help="Only this tenant in it.")]
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    for name, command in (
+        ("queues", queues),
+        ("tenants", tenants),
+        ("pause", pause),
+        ("resume", resume),
+    ):
+        app.command(name)(command)
+
+
+def waiting(field: str) -> tables.Column:
+    """Return a column that says how long the oldest has waited, by the database's clock."""
+
+    def says(row: Row) -> str:
+        found = cast("datetime | None", row[field])
+        return formats.since(found, now=cast("datetime", row["now"]))
+
+    return tables.Column("oldest", says, right=True)
+
+
+def _counted(row: Row, field: str) -> str:
+    return formats.count(int(str(row[field])), or_more=bool(row[f"{field}_is_more"]))
+
+
+PENDING = tables.Column("pending", lambda row: _counted(row, "pending"), right=True)
+PAUSED = tables.Column("", lambda row: "paused" if row["paused"] else "")
+
+QUEUE_COLUMNS = (
+    tables.text("queue", "queue"),
+    PENDING,
+    tables.number("queued", "queued"),
+    tables.number("running", "running"),
+    tables.Column("scheduled", lambda row: _counted(row, "scheduled"), right=True),
+    tables.number("tenants", "tenants"),
+    waiting("oldest_pending_at"),
+    PAUSED,
+)
+POOLED_COLUMNS = (
+    QUEUE_COLUMNS[0],
+    tables.text("pool", "pool", empty="none"),
+    *QUEUE_COLUMNS[1:],
+)
+"""Where the policy has pools."""
+TENANT_COLUMNS = (
+    tables.text("queue", "queue"),
+    tables.text("tenant", "tenant"),
+    PENDING,
+    tables.number("queued", "queued"),
+    tables.number("running", "running"),
+    waiting("oldest_pending_at"),
+    PAUSED,
+)
+
+
+def queues(*, as_json: tables.AsJson = False) -> None:
+    """Show every queue with unfinished work. A `+` says that counting stopped there.
+
+    Where the policy in force has pools, `pool` is the one that serves the queue; `none` (null
+    in JSON): no pool does, and its jobs wait.
+    """
+    with session() as connection:
+        found = read(connection)
+    tables.rows(found, columns(found), as_json=as_json, none="no queue has unfinished work")
+
+
+def read(connection: "Connection") -> list[Row]:
+    """Read every queue with unfinished work, with its pool where the policy has some."""
+    return placed(connection, ask(connection, "queues"))
+
+
+def columns(found: Sequence[Row]) -> tuple[tables.Column, ...]:
+    """Return the columns of queues that were read."""
+    return POOLED_COLUMNS if any("pool" in row for row in found) else QUEUE_COLUMNS
+
+
+def tenants(
+    *,
+    queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
+    as_json: tables.AsJson = False,
+) -> None:
+    """Show the tenants with most work and their slot shares.
+
+    A `+` says that counting stopped there. Shares are of the last minute. A lag is in
+    slot-seconds: below zero, a tenant has had less than its share.
+    """
+    with session() as connection:
+        found = ask(connection, "tenants", {"queue": queue, "limit": limit})
+        pools = ask(connection, "shares")
+    if as_json:
+        tables.print_json(found)
+        return
+    busy = [row for row in found if row["pending"] or row["queued"] or row["running"]]
+    none = "no tenant has unfinished work"
+    tables.rows(busy, TENANT_COLUMNS, as_json=False, none=none)
+    for said in ("", *fair_shares.sentences(pools)):
+        typer.echo(said)
+    served = fair_shares.most_first(found)
+    if served:
+        tables.rows(served, fair_shares.COLUMNS, as_json=False, none="")
+
+
+def pause(queue: Queue, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
+    """Pause a queue, or one tenant in it. Running jobs finish."""
+    with session() as connection:
+        ask(connection, "pause", {"queue": queue, "tenant": tenant})
+    if as_json:
+        tables.print_json({"queue": queue, "tenant": tenant, "paused": True})
+    else:
+        typer.echo(f"paused {_named(queue, tenant)}")
+
+
+def resume(queue: Queue, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
+    """Resume a paused queue, or one tenant in it. Give the same arguments as to `pause`."""
+    with session() as connection:
+        found = ask(connection, "resume", {"queue": queue, "tenant": tenant})
+    was_paused = bool(found[0]["was_paused"])
+    if as_json:
+        tables.print_json({"queue": queue, "tenant": tenant, "was_paused": was_paused})
+    else:
+        outcome = "resumed" if was_paused else "was not paused:"
+        typer.echo(f"{outcome} {_named(queue, tenant)}")
+
+
+def _named(queue: str, tenant: str | None) -> str:
+    return f"queue '{queue}'" if tenant is None else f"tenant '{tenant}' of queue '{queue}'"

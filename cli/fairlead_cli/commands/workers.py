@@ -1,0 +1,160 @@
+"""`fairlead workers`: list them, and release by hand what a lost one holds."""
+
+import threading
+from dataclasses import dataclass
+from datetime import datetime
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from fairlead_cli.errors import CommandError, NegativeAnswer
+from fairlead_cli.output import formats, tables
+from fairlead_cli.session import Row, ask, session
+
+if TYPE_CHECKING:
+    from fairlead.db.connect import Connection
+
+app = typer.Typer(help="List workers, and release lost ones. Without a command: list them.")
+
+_BATCH = 1000
+_REST_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """What became of a worker's jobs: back in the queue, or held by an open transaction."""
+
+    queued: int
+    held: int
+
+
+def _lease(row: Row) -> str:
+    if row["state"] == "dead":
+        return "-"
+    now = cast("datetime", row["now"])
+    return formats.until(cast("datetime", row["lease_until"]), now=now)
+
+
+def _state(row: Row) -> str:
+    """Return what the worker does; of a living one also whether its pod is on its way out."""
+    if row["state"] != "live" or row["drain_until"] is None:
+        return str(row["state"])
+    return "draining" if row["drained_at"] is None else "drained"
+
+
+def _up(row: Row) -> str:
+    until = row["dead_at"] or row["now"]
+    return formats.since(cast("datetime", row["started_at"]), now=cast("datetime", until))
+
+
+COLUMNS = (
+    tables.Column("id", lambda row: str(row["id"]), right=True),
+    tables.text("name", "name"),
+    tables.text("pool", "pool"),
+    tables.Column("state", _state),
+    tables.Column("running", lambda row: f"{row['running']}/{row['slots']}", right=True),
+    tables.Column("up", _up, right=True),
+    tables.Column("lease ends in", _lease, right=True),
+)
+
+
+@app.callback(invoke_without_command=True)
+def workers(context: typer.Context, *, as_json: tables.AsJson = False) -> None:
+    """List workers, unless a command says what else to do."""
+    if context.invoked_subcommand is None:
+        list_workers(as_json=as_json)
+    elif as_json:
+        raise CommandError("--json belongs behind the command: `fairlead workers list --json`")
+
+
+@app.command("list")
+def list_workers(
+    *,
+    all_of_them: Annotated[
+        bool, typer.Option("--all", help="Include those that died more than an hour ago.")
+    ] = False,
+    as_json: tables.AsJson = False,
+) -> None:
+    """List worker processes, their leases and what they run."""
+    with session() as connection:
+        found = ask(connection, "workers", {"all": all_of_them})
+    tables.rows(found, COLUMNS, as_json=as_json, none="no worker has registered")
+
+
+@app.command("release")
+def release(
+    name_or_id: Annotated[str, typer.Argument(metavar="NAME_OR_ID", help="The worker.")],
+    *,
+    wait: Annotated[
+        float,
+        typer.Option(min=0, max=3600, help="Seconds for open transactions that hold its jobs."),
+    ] = 10.0,
+    as_json: tables.AsJson = False,
+) -> None:
+    """Mark a worker dead and queue its jobs again. This uses up no attempt.
+
+    What it still does changes nothing; if it lives, it stops its handlers and registers anew.
+    """
+    with session() as connection:
+        worker = _find(connection, name_or_id)
+        ask(connection, "mark_dead", {"id": worker})
+        released = _release(connection, worker, wait_seconds=wait)
+    queued, held = released.queued, released.held
+    if as_json:
+        tables.print_json({"id": worker, "released": queued, "held": held})
+    else:
+        typer.echo(f"worker {worker} is dead; put {formats.jobs(queued)} back into the queue")
+    if held:
+        raise NegativeAnswer(
+            f"open transactions still hold {formats.count(held)} of its jobs: the scheduler "
+            "takes them back when those end, or run this again"
+        )
+
+
+def _find(connection: "Connection", name_or_id: str) -> int:
+    number = int(name_or_id) if name_or_id.isascii() and name_or_id.isdigit() else None
+    if number is not None and number > formats.ID_MAX:
+        raise CommandError(
+            f"NAME_OR_ID {name_or_id} is too large for an id: see `workers list`"
+        )
+    found = ask(connection, "find_worker", {"name": name_or_id, "id": number})
+    if not found:
+        raise NegativeAnswer(f"worker '{name_or_id}' is unknown: see `fairlead workers list`")
+    if len(found) > 1:
+        ids = ", ".join(str(row["id"]) for row in found)
+        raise CommandError(
+            f"NAME_OR_ID '{name_or_id}' names several workers: give one id of {ids}"
+        )
+    return int(str(found[0]["id"]))
+
+
+def _release(connection: "Connection", worker: int, *, wait_seconds: float) -> Released:
+    """Hand back all that is free, and so long wait for what open transactions hold."""
+    until = monotonic() + wait_seconds
+    rest = threading.Event()
+    released = _hand_back(connection, worker)
+    queued = released.queued
+    if released.held and wait_seconds:
+        typer.echo(
+            "open transactions, such as their handlers', hold "
+            f"{formats.count(released.held)} of its jobs: waiting {wait_seconds:g} s for those",
+            err=True,
+        )
+    while released.held and monotonic() < until:
+        rest.wait(_REST_SECONDS)
+        released = _hand_back(connection, worker)
+        queued += released.queued
+    return Released(queued, released.held)
+
+
+def _hand_back(connection: "Connection", worker: int) -> Released:
+    """Ask once for each of its jobs, a batch at a time."""
+    queued = held = after = 0
+    while became := ask(
+        connection, "hand_back", {"id": worker, "after": after, "limit": _BATCH}
+    ):
+        queued += sum(row["became"] == "queued" for row in became)
+        held += sum(row["became"] == "locked" for row in became)
+        after = max(int(str(row["job_id"])) for row in became)
+    return Released(queued, held)

@@ -1,0 +1,96 @@
+"""What went wrong, as one sentence: the field, its value where it is known, and the fix."""
+
+import psycopg
+from psycopg import errors
+from pydantic import ValidationError
+
+from fairlead.db.connect import Unreachable
+from fairlead.db.migrate import ServerTooOld
+from fairlead.settings import explain
+from fairlead_cli.errors import CommandError
+
+_TABLES = (
+    "jobs",
+    "schedules",
+    "worker_leases",
+    "job_history",
+    "job_progress",
+    "policy_versions",
+)
+_DEMANDS = {
+    "missed_is_skip_coalesce_or_catch_up": "missed must be skip, coalesce or catch_up",
+    "timezone_is_known": "timezone must be one that PostgreSQL knows, such as Europe/Berlin",
+    "headers_are_nested_at_most_500_deep_numbers_below_1e4000": (
+        "headers must be nested at most 500 deep, and their numbers below 1e4000"
+    ),
+    "headers_are_nested_500_deep_numbers_below_1e4000": (
+        "headers must be nested at most 500 deep, and their numbers below 1e4000"
+    ),
+    "payload_is_at_most_1_mib_and_numbers_below_1e4000": (
+        "payload must be at most 1 MiB and its numbers below 1e4000"
+    ),
+}
+"""What a constraint demands, where its name, which has a limit, reads badly."""
+_VALUE_SHOWN_MAX = 40
+
+
+def sentence(error: Exception) -> str | None:
+    """Return the sentence for an error that people can do something about; None for a bug."""
+    if isinstance(error, CommandError | ServerTooOld):
+        return str(error)
+    if isinstance(error, Unreachable):
+        where = "" if "FAIRLEAD_" in str(error) else "; FAIRLEAD_DATABASE_URL says where it is"
+        return f"{error}{where}"
+    if isinstance(error, ValidationError):
+        return explain(error)
+    if isinstance(error, UnicodeError):
+        return "an argument is not valid UTF-8: give it in UTF-8"
+    if isinstance(error, psycopg.Error):
+        return _of_the_database(error)
+    return None
+
+
+def _of_the_database(error: psycopg.Error) -> str:
+    said = " ".join((error.diag.message_primary or str(error)).split())
+    said = said.removeprefix("fairlead: ")
+    match error:
+        case errors.CheckViolation() if error.diag.constraint_name:
+            return f"refused: {bound(error.diag.constraint_name)}{_value(error.diag)}"
+        case errors.InsufficientPrivilege():
+            return f"{said}: log in as a member of fairlead_admin, or as the schema's owner"
+        case errors.UndefinedTable() | errors.UndefinedColumn() | errors.UndefinedFunction():
+            return f"{said}: the schema is not this version's, run `fairlead migrate`"
+        case errors.LockNotAvailable():
+            return f"{said}: another session holds it for long, so try again"
+        case psycopg.OperationalError() if error.diag.sqlstate is None:
+            return f"the connection to the database broke: {said}"
+        case _:
+            hint = error.diag.message_hint
+            return f"the database refused: {said}" + (f" ({hint})" if hint else "")
+
+
+def bound(constraint: str) -> str:
+    """Say what a constraint demands: their names are written to be read.
+
+    `jobs_priority_is_between_minus_100_and_100`: priority must be between minus 100 and 100.
+    """
+    for table in _TABLES:
+        constraint = constraint.removeprefix(f"{table}_")
+    if constraint in _DEMANDS:
+        return _DEMANDS[constraint]
+    field, verb, rest = constraint.partition("_is_")
+    if not verb:
+        field, verb, rest = constraint.partition("_are_")
+    if not verb:
+        return f"the constraint {constraint} must hold"
+    demand = rest.replace("_", " ").replace(" kib", " KiB").replace(" mib", " MiB")
+    return f"{field} must be {demand}"
+
+
+def _value(diag: errors.Diagnostic) -> str:
+    """Say what the field was, where the error's detail says so as `priority is '101'.` does."""
+    field, _, value = (diag.message_detail or "").removesuffix(".").partition(" is ")
+    if not value or field != diag.column_name:
+        return ""
+    shown = value if len(value) <= _VALUE_SHOWN_MAX else value[: _VALUE_SHOWN_MAX - 1] + "…"
+    return f" (it is {shown})"

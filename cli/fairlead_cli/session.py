@@ -1,0 +1,77 @@
+"""The command line's one connection, and rows whose values are found by name.
+
+psycopg and pydantic take longer to import than most commands take to run. So no module of the
+command line imports them, or rich, before a command needs them.
+"""
+
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from fairlead.db import statements
+from fairlead_cli.errors import CommandError
+
+if TYPE_CHECKING:
+    from fairlead.db.connect import Connection
+    from fairlead.settings import DatabaseSettings
+
+Row = dict[str, object]
+
+_PACKAGE = "fairlead_cli"
+
+
+def settings() -> "DatabaseSettings":
+    """Return where the database is.
+
+    Raises:
+        CommandError: a setting is wrong.
+    """
+    from pydantic import ValidationError
+
+    from fairlead.settings import DatabaseSettings, explain
+
+    try:
+        return DatabaseSettings()
+    except ValidationError as error:
+        raise CommandError(explain(error)) from None
+
+
+@contextmanager
+def reached() -> "Generator[Connection]":
+    """Connect, whatever schema there is.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    from fairlead.db.connect import connect
+
+    with connect(settings(), name="cli") as connection:
+        yield connection
+
+
+@contextmanager
+def session() -> "Generator[Connection]":
+    """Connect to a database whose schema fits this code.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+        CommandError: the schema does not fit; the sentence says what to do.
+    """
+    from fairlead.db.migrate import schema_state
+
+    with reached() as connection:
+        state = schema_state(connection)
+        if not state.fits:
+            raise CommandError(state.sentence())
+        yield connection
+
+
+def ask(
+    connection: "Connection", name: str, parameters: Mapping[str, object] | None = None
+) -> list[Row]:
+    """Run one statement of `fairlead/cli/sql` and return its rows by column name."""
+    from psycopg.rows import dict_row
+
+    with connection.cursor(row_factory=dict_row) as cursor:
+        cursor.execute(statements.load(_PACKAGE, name), parameters)
+        return cursor.fetchall()

@@ -1,0 +1,191 @@
+"""Connections to PostgreSQL, and errors in opening them.
+
+A direct session turns off sequential scans, sorts of whole tables and merge joins for itself
+and prepares its statements: a plan that was cached while a table was empty must not be a scan
+when the table holds a million rows. Behind PgBouncer's transaction mode
+(`database_direct = false`) programs must not change sessions; there nothing is prepared, so
+every statement is planned for the table as it is.
+"""
+
+import contextlib
+import os
+import random
+import socket
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Protocol
+
+import psycopg
+
+from fairlead.db.conninfo import find_error
+
+Connection = psycopg.Connection[tuple[object, ...]]
+
+SERVER_LOWEST = 15
+"""The oldest major version of PostgreSQL on which the schema can be installed."""
+
+_OPENINGS = ("connection failed: ", "connection is bad: ")
+_ASKED_BACK = "Is the server running "
+
+SESSION = (
+    "set enable_seqscan = off",
+    "set enable_bitmapscan = off",
+    "set enable_mergejoin = off",
+    "set enable_sort = off",
+    "set plan_cache_mode = force_generic_plan",
+    # Before PostgreSQL 18 a plan that has to use what is off is priced beyond every threshold
+    # and was compiled on each call: 436 ms for a steal of nothing, 1.4 ms without.
+    "set jit = off",
+    "set timezone = 'UTC'",
+)
+"""Settings of a service's direct sessions."""
+
+
+class Address(Protocol):
+    """Where the database is: `fairlead.settings.DatabaseSettings`, or its values alone.
+
+    Not that class itself, so that a small process can connect without loading pydantic.
+    """
+
+    @property
+    def database_url(self) -> str:
+        """Connection URL or libpq keywords; empty: the file, else libpq's own variables."""
+        ...
+
+    @property
+    def database_url_file(self) -> Path | None:
+        """File that holds the URL, read again before each attempt."""
+        ...
+
+    @property
+    def database_direct(self) -> bool:
+        """Whether sessions are direct, and not through PgBouncer in transaction mode."""
+        ...
+
+    @property
+    def connect_timeout_seconds(self) -> int:
+        """Seconds until one attempt is given up."""
+        ...
+
+    @property
+    def network_timeout_seconds(self) -> int:
+        """Seconds until a connection counts as dead whose other side acknowledges nothing."""
+        ...
+
+
+class Unreachable(Exception):
+    """The database cannot be reached; the message is one sentence for people."""
+
+
+def conninfo(settings: Address) -> str:
+    """Return the connection string, reading the secret's file now.
+
+    Raises:
+        Unreachable: the file cannot be read, is empty, or has no valid connection string.
+    """
+    if settings.database_url_file is None:
+        return settings.database_url
+    file = f"FAIRLEAD_DATABASE_URL_FILE: {settings.database_url_file}"
+    try:
+        text = settings.database_url_file.read_text("utf-8").strip()
+    except OSError as error:
+        raise Unreachable(
+            f"FAIRLEAD_DATABASE_URL_FILE: cannot read {settings.database_url_file}: "
+            f"{error.strerror}; mount the secret there or name another file"
+        ) from None
+    except UnicodeError:
+        raise Unreachable(f"{file} is not UTF-8: write the connection URL in UTF-8") from None
+    if not text:
+        raise Unreachable(f"{file} is empty; put the connection URL into it")
+    wrong = find_error(text)
+    if wrong is not None:
+        raise Unreachable(f"{file} {wrong}")
+    return text
+
+
+def connect(settings: Address, *, name: str) -> Connection:
+    """Open one autocommitting session called `name`, which prepares nothing.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    silence_seconds = settings.network_timeout_seconds
+    try:
+        connection = psycopg.connect(
+            conninfo(settings),
+            autocommit=True,
+            application_name=f"fairlead {name}",
+            connect_timeout=settings.connect_timeout_seconds,
+            prepare_threshold=None,  # statements would stay prepared in a shared session
+            # The kernel probes a silent peer after half of the time and gives it up at its end;
+            # for unacknowledged data the time counts from when it was sent.
+            keepalives_idle=silence_seconds // 2,
+            keepalives_interval=max(1, silence_seconds // 6),
+            keepalives_count=3,
+            tcp_user_timeout=silence_seconds * 1000,
+        )
+    except psycopg.Error as error:
+        raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
+    return connection
+
+
+def connect_service(settings: Address, *, name: str) -> Connection:
+    """Open a session for a service's hot statements; see the module's docstring.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    connection = connect(settings, name=name)
+    if settings.database_direct:
+        connection.prepare_threshold = 2
+        try:
+            for setting in SESSION:
+                connection.execute(setting.encode())
+        except psycopg.Error as error:
+            connection.close()
+            raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
+    return connection
+
+
+def connect_with_backoff(
+    open_one: Callable[[], Connection],
+    stop: threading.Event,
+    waiting: Callable[[str, float], None],
+) -> Connection | None:
+    """Retry until a session opens; None: asked to stop first.
+
+    Between attempts it rests with exponential backoff and jitter, at most 0.2 s at first and 5
+    s in the end, and calls `waiting` with the error's sentence and the rest in seconds.
+    """
+    limit_seconds = 0.2
+    while not stop.is_set():
+        try:
+            return open_one()
+        except Unreachable as error:
+            rest_seconds = random.uniform(limit_seconds / 4, limit_seconds)
+            waiting(str(error), rest_seconds)
+            stop.wait(rest_seconds)
+            limit_seconds = min(limit_seconds * 2, 5.0)
+    return None
+
+
+def abort_connection(connection: Connection) -> None:
+    """End the call in which another thread waits, as if the server had gone.
+
+    This is for a frozen server: it refuses nothing, and the kernel of its machine acknowledges
+    everything that is sent. The session is broken afterwards.
+    """
+    with contextlib.suppress(OSError, psycopg.Error):  # it ended by itself a moment ago
+        twin = socket.socket(fileno=os.dup(connection.fileno()))
+        with twin:
+            twin.shutdown(socket.SHUT_RDWR)
+
+
+def _one_line(error: psycopg.Error) -> str:
+    """Return the error of the server or the network in one line, without libpq's question."""
+    lines = [" ".join(line.split()) for line in str(error).splitlines()]
+    said = " ".join(line for line in lines if line and not line.startswith(_ASKED_BACK))
+    for opening in _OPENINGS:
+        said = said.removeprefix(opening)
+    return said.rstrip(".") or type(error).__name__

@@ -1,0 +1,55 @@
+-- What \df+, \d+ and the reference say of what people call and insert. Set anew on every migrate.
+
+comment on function fairlead.cancel(bigint) is
+    'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is '
+    'notified), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
+comment on function fairlead.retry(bigint) is
+    'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
+    'anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup '
+    'key is live, the holder of that key. Null when there is no such job. Several in one transaction '
+    'go by id.';
+comment on function fairlead.redrive(text, text, text, timestamptz, integer) is
+    'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however '
+    'often it is called, for as long as its ending is kept. Answers how many new jobs it made; call it '
+    'until that is 0.';
+comment on function fairlead.pause(text, text) is
+    'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is '
+    'recalled within 2 s and what runs finishes. A repeat changes nothing.';
+comment on function fairlead.resume(text, text) is
+    'Ends a pause that was made with the same arguments; answers whether there was one.';
+comment on function fairlead.complete(bigint, bigint, jsonb) is
+    'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token '
+    'raises FL001, so that the transaction cannot commit. A result has a payload''s bounds.';
+comment on function fairlead.fail(bigint, bigint, text, interval) is
+    'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good '
+    'when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
+comment on function fairlead.explain(bigint) is
+    'Says why a job does not run, and about when it will. What only the leader knows is asked first: '
+    'then the answer says asked, and the next call has it.';
+comment on function fairlead.extend(bigint, bigint, interval) is
+    'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
+comment on function fairlead.make_history_partitions(integer) is
+    'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
+
+comment on table fairlead.policy_versions is
+    'Every policy document that was stored; rows are only ever added. In force is the newest that the leader can '
+    'read: policy_events says which, and fairlead policy history.';
+comment on table fairlead.fairness_reports is
+    'How the slots of each pool were shared from since to at, by tenant. The leader writes it while jobs run or '
+    'wait, every 5 s unless FAIRLEAD_REPORT_SECONDS says otherwise, and less often with thousands of tenants; it '
+    'deletes that of a pool which the policy does not name once nothing has run there for a minute. tenant_shares '
+    'shows it as rows.';
+comment on function fairlead.apply_policy(text, text, text, text) is
+    'Stores a policy document and answers its version, and whether that is new: a document with the '
+    'digest of the newest version is not stored again. It is not read here: use fairlead policy apply, '
+    'which refuses a bad one and computes the digest.';
+
+comment on function fairlead.note_refused_policy(text, text, text) is
+    'Notes that a policy document was refused, so that the leader logs and counts it: fairlead policy apply '
+    'calls it. A repeat leaves one event, the newest; the last hundred documents are kept.';
+
+comment on column fairlead.schedules.name is 'What it is called; unique per tenant.';
+comment on column fairlead.schedules.enabled is
+    'Whether it fires. When it is enabled again, missed says what becomes of the fires in between.';
+comment on column fairlead.schedules.queue is 'The queue of its jobs, and so on: as in jobs.';
+comment on column fairlead.schedules.expires_in is 'Each job expires this long after its fire time.';

@@ -1,0 +1,2568 @@
+-- What all migrations amount to. Written by `python -m docs.generate`, with pg_dump.
+
+
+CREATE SCHEMA fairlead;
+
+CREATE FUNCTION fairlead._admit_job() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $_$
+begin
+    if num_nonnulls(new.run_at, new.expires_at, new.timeout, new.cost_hint, new.dedup_key,
+                    new.headers) = 0
+       and octet_length(new.queue) between 1 and 128 and octet_length(new.tenant) <= 128
+       and octet_length(new.kind) between 1 and 128 and new.priority between -100 and 100
+       and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000
+       and (pg_sequence_last_value('fairlead.backlog_gate') is null
+            or pg_sequence_last_value('fairlead.backlog_gate')
+               & (fairlead._backlog_bit(new.queue)
+                  | fairlead._backlog_bit(new.queue || '/' || new.tenant)) = 0
+            or fairlead._has_room(new.queue, new.tenant, null, new.retry_of)) then
+        return new;
+    end if;
+    declare
+        -- Python refuses to read an integer of over 4300 digits and 1000 levels of nesting. The size
+        -- is that of the text, since that is what a claim returns: 1e131071 takes 20 bytes stored.
+        numbers constant jsonpath :=
+            'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))';
+        payload_bytes integer := octet_length(new.payload::text);
+        headers_bytes integer := octet_length(new.headers::text);
+        broken text := case
+            when octet_length(new.queue) not between 1 and 128
+            then 'jobs_queue_is_1_to_128_bytes'
+            when octet_length(new.tenant) > 128
+            then 'jobs_tenant_is_at_most_128_bytes'
+            when octet_length(new.kind) not between 1 and 128
+            then 'jobs_kind_is_1_to_128_bytes'
+            when payload_bytes > 1048576
+                 or payload_bytes > 4000 and jsonb_path_exists(new.payload, numbers)
+            then 'jobs_payload_is_at_most_1_mib_and_its_numbers_below_1e4000'
+            when payload_bytes > 1000 and jsonb_path_exists(new.payload, '$.**{500}')
+            then 'jobs_payload_is_nested_at_most_500_deep'
+            when jsonb_typeof(new.headers) <> 'object' or headers_bytes > 8192
+            then 'jobs_headers_are_an_object_of_at_most_8_kib'
+            when headers_bytes > 1000 and (jsonb_path_exists(new.headers, '$.**{500}')
+                                           or jsonb_path_exists(new.headers, numbers))
+            then 'jobs_headers_are_nested_at_most_500_deep_numbers_below_1e4000'
+            when octet_length(new.dedup_key) not between 1 and 256
+            then 'jobs_dedup_key_is_1_to_256_bytes'
+            when new.priority not between -100 and 100
+            then 'jobs_priority_is_between_minus_100_and_100'
+            when new.max_attempts not between 1 and 1000
+            then 'jobs_max_attempts_is_between_1_and_1000'
+            when new.timeout not between interval '1 millisecond' and interval '30 days'
+            then 'jobs_timeout_is_between_1_ms_and_30_days'
+            when new.cost_hint not between interval '1 microsecond' and interval '30 days'
+            then 'jobs_cost_hint_is_between_1_us_and_30_days'
+            when new.run_at < '1970-01-01 00:00+00' or new.run_at >= '9999-01-01 00:00+00'
+            then 'jobs_run_at_is_between_1970_and_9999'
+            when new.expires_at < '1970-01-01 00:00+00' or new.expires_at >= '9999-01-01 00:00+00'
+            then 'jobs_expires_at_is_between_1970_and_9999'
+        end;
+        field text := substring(broken from '^jobs_(.+?)_(?:is|are)_');
+    begin
+        if broken is not null then
+            raise check_violation using
+                message = format('new row for relation "jobs" violates check constraint "%s"', broken),
+                detail = format('%s is %s.', field, case field
+                    when 'payload' then payload_bytes || ' bytes of JSON'
+                    when 'headers' then headers_bytes || ' bytes of JSON'
+                    else quote_literal(left(to_jsonb(new) ->> field, 300)) end),
+                schema = 'fairlead', table = 'jobs', column = field, constraint = broken;
+        end if;
+    end;
+    if pg_sequence_last_value('fairlead.backlog_gate')
+       & (fairlead._backlog_bit(new.queue)
+          | fairlead._backlog_bit(new.queue || '/' || new.tenant)) <> 0 then
+        perform fairlead._has_room(new.queue, new.tenant, new.dedup_key, new.retry_of);
+    end if;
+    -- One that is due already is pending at once: it would wait for a promotion otherwise.
+    if new.run_at <= now() then
+        new.due_at := new.run_at;
+        new.run_at := null;
+    end if;
+    return new;
+end $_$;
+
+CREATE FUNCTION fairlead._backlog_bit(lane text) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((1)::bigint << (((hashtextextended(lane, (0)::bigint) & '9223372036854775807'::bigint) % (62)::bigint))::integer);
+
+CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
+    LANGUAGE sql
+    AS $$
+    select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
+$$;
+
+CREATE FUNCTION fairlead._begin_schedule_anew() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    new.considered_until := clock_timestamp();
+    new.problem := null;
+    return new;
+end $$;
+
+CREATE FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean DEFAULT false) RETURNS TABLE(job_id bigint, token bigint, became text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    mine bigint[];
+    decided_ids bigint[];
+    decided_tokens bigint[];
+    decided_became text[];
+    over_ids bigint[];
+    over_became text[];
+    over_errors text[];
+begin
+    perform fairlead._require_read_committed();
+    if skip_locked then
+        select array_agg(l.id) into mine from (
+            select j.id from fairlead.jobs j where j.id = any (ids) order by j.id
+            for update skip locked) l;
+    else
+        perform from fairlead.jobs j where j.id = any (ids) order by j.id for update;
+        mine := ids;
+    end if;
+    with asked as materialized (
+        select a.* from unnest(ids, tokens, ended_as, errors, delays)
+            as a (job_id, token, ended_as, error, delay)
+    ), held as materialized (
+        select q.job_id, q.token, q.pool, q.band, q.alone, q.claimed_at
+        from fairlead.work_queue q
+        where q.job_id = any (mine) and q.token = any (tokens) order by q.job_id
+        for update skip locked
+    ), decided as materialized (
+        select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.attempts,
+               j.crashes + (a.ended_as = 'crashed')::integer as crashes,
+               j.losses + (a.ended_as = 'lost')::integer as losses,
+               j.lone_deaths + (h.alone and a.ended_as in ('crashed', 'lost'))::integer as lone_deaths,
+               case when a.ended_as = 'crashed' or a.ended_as = 'lost' and (j.losses + 1) % 3 = 0
+                        then true
+                    when h.alone and a.ended_as in ('failed', 'snoozed', 'released') then false
+                    else j.suspect end as suspect,
+               least(greatest(coalesce(a.delay, fairlead._backoff(j.attempts)), interval '0'),
+                     interval '1000 years') as delay,
+               case
+                   when h.job_id is null and l.job_id is not null then 'locked'
+                   when h.job_id is null then 'stale'
+                   when j.cancel_requested_at is not null then 'cancelled'
+                   when a.ended_as = 'failed' and j.attempts + 1 >= j.max_attempts then 'failed'
+                   when a.ended_as in ('crashed', 'lost') and h.alone and j.lone_deaths >= 2
+                       then 'failed'
+                   when a.ended_as in ('failed', 'snoozed') then 'scheduled'
+                   else 'queued'
+               end as became
+        from asked a
+        left join held h on h.job_id = a.job_id and h.token = a.token
+        left join lateral (
+            select q.job_id from fairlead.work_queue q
+            where q.job_id = a.job_id and q.token = a.token offset 0) l on true
+        left join lateral (select * from fairlead.jobs j where j.id = a.job_id offset 0) j on true
+    ), noted as (
+        insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error)
+        select d.job_id, d.token, d.attempts + 1, d.ended_as, coalesce(d.error, '')
+        from decided d
+        where d.became not in ('stale', 'locked')
+          and d.ended_as in ('failed', 'crashed', 'lost', 'released')
+    ), counted as (
+        update fairlead.jobs j
+        set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
+            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths, suspect = d.suspect,
+            last_error = coalesce(d.error, j.last_error), due_at = coalesce(j.due_at, j.created_at),
+            run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
+        from decided d
+        where j.id = any (mine) and j.id = d.job_id and d.became not in ('stale', 'locked')
+          and d.ended_as <> 'returned'
+    ), requeued as (
+        update fairlead.work_queue q
+        set worker = null, token = null, claimed_at = null, deadline = null,
+            alone = d.suspect,
+            -- Its next wait is counted from here, and not from before it ran.
+            runnable_at = case when d.ended_as = 'returned' then q.runnable_at
+                               else clock_timestamp() end,
+            vtag = greatest(q.vtag, (
+                select f.vtag from fairlead.claim_floors f where f.pool = d.pool and f.band = d.band))
+        from decided d
+        where q.job_id = any (mine) and q.job_id = d.job_id and d.became = 'queued'
+    ), dequeued as (
+        delete from fairlead.work_queue q
+        where q.job_id = any (array(select d.job_id from decided d where d.became = 'scheduled'))
+    ), receipted as (
+        insert into fairlead.receipts (ended, run_us, returned)
+        select array_agg(d.job_id) filter (where d.became = 'scheduled'),
+               array_agg((extract(epoch from clock_timestamp() - d.claimed_at) * 1e6)::bigint)
+                   filter (where d.became = 'scheduled'),
+               array_agg(d.job_id) filter (where d.became = 'queued')
+        from decided d having bool_or(d.became in ('scheduled', 'queued'))
+    )
+    select array_agg(d.job_id), array_agg(d.token), array_agg(d.became),
+           array_agg(d.job_id) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(d.became) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(case
+               when d.became = 'failed' and d.ended_as in ('crashed', 'lost')
+                   then 'quarantined: the process that ran it alone died '
+                        || d.lone_deaths || ' times; ' || coalesce(d.error, '')
+               else d.error end) filter (where d.became in ('failed', 'cancelled'))
+    into decided_ids, decided_tokens, decided_became, over_ids, over_became, over_errors
+    from decided d;
+    -- In a statement of its own, so that the ending carries the counts from above.
+    if over_ids is not null then
+        perform fairlead._end_jobs(over_ids, over_became, over_errors);
+    end if;
+    if 'queued' = any (decided_became) then
+        perform pg_notify('fairlead_work', '');
+    end if;
+    return query select * from unnest(decided_ids, decided_tokens, decided_became);
+end $$;
+
+CREATE TABLE fairlead.job_history (
+    id bigint NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone NOT NULL,
+    retry_of bigint,
+    retried_as bigint,
+    policy_version bigint,
+    attempt integer NOT NULL,
+    max_attempts integer NOT NULL,
+    crashes integer NOT NULL,
+    losses integer NOT NULL,
+    priority smallint NOT NULL,
+    outcome text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text
+)
+PARTITION BY LIST (outcome);
+
+COMMENT ON TABLE fairlead.job_history IS 'One row per ending of a job, with its fencing token; what retry and redrive read.';
+
+COMMENT ON COLUMN fairlead.job_history.token IS 'Null when the job ended without being claimed.';
+
+COMMENT ON COLUMN fairlead.job_history.retried_as IS 'The newest job that repeats it. It stands here and not with that job, whose own ending may be forgotten sooner than this one.';
+
+CREATE SEQUENCE fairlead.places
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.places IS 'Places in the lanes; a job that comes back draws a new one.';
+
+CREATE TABLE fairlead.jobs (
+    id bigint NOT NULL,
+    seq bigint DEFAULT nextval('fairlead.places'::regclass) NOT NULL,
+    run_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    retry_of bigint,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    crashes integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
+    lone_deaths integer DEFAULT 0 NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    rank smallint GENERATED ALWAYS AS ((- priority)) STORED NOT NULL,
+    suspect boolean DEFAULT false NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    tenant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    last_error text
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0', autovacuum_vacuum_insert_threshold='100000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON TABLE fairlead.jobs IS 'Unfinished jobs. Applications insert rows here; their endings stand in job_history.';
+
+COMMENT ON COLUMN fairlead.jobs.seq IS 'The place in the lane.';
+
+COMMENT ON COLUMN fairlead.jobs.run_at IS 'Not before this instant; null is now.';
+
+COMMENT ON COLUMN fairlead.jobs.expires_at IS 'Ends as expired when it has not started by then.';
+
+COMMENT ON COLUMN fairlead.jobs.due_at IS 'When a delayed or retried job fell due.';
+
+COMMENT ON COLUMN fairlead.jobs.retry_of IS 'The finished job that this one repeats.';
+
+COMMENT ON COLUMN fairlead.jobs.max_attempts IS 'Failures until the job has failed for good.';
+
+COMMENT ON COLUMN fairlead.jobs.attempts IS 'Attempts that ended without ending the job.';
+
+COMMENT ON COLUMN fairlead.jobs.crashes IS 'Deaths of the process that ran it, beside others.';
+
+COMMENT ON COLUMN fairlead.jobs.losses IS 'Times that its whole worker was lost.';
+
+COMMENT ON COLUMN fairlead.jobs.lone_deaths IS 'Deaths while it ran alone; they lead to quarantine.';
+
+COMMENT ON COLUMN fairlead.jobs.priority IS 'Order inside the tenant''s lane, higher first; where the policy has bands, which of them too.';
+
+COMMENT ON COLUMN fairlead.jobs.suspect IS 'Runs alone next: a process died with it, and no attempt alone has ended well since.';
+
+COMMENT ON COLUMN fairlead.jobs.queue IS 'The queue; a queue belongs to exactly one pool of workers.';
+
+COMMENT ON COLUMN fairlead.jobs.tenant IS 'Whose job it is: tenants of a queue share it fairly.';
+
+COMMENT ON COLUMN fairlead.jobs.kind IS 'The name of the handler that runs it.';
+
+COMMENT ON COLUMN fairlead.jobs.payload IS 'Any JSON value, at most 1 MiB as text.';
+
+COMMENT ON COLUMN fairlead.jobs.timeout IS 'The budget of one attempt; null is the pool''s default.';
+
+COMMENT ON COLUMN fairlead.jobs.cost_hint IS 'How long an attempt will take, where known.';
+
+COMMENT ON COLUMN fairlead.jobs.dedup_key IS 'At most one unfinished job per queue, tenant and key; insert with ON CONFLICT DO NOTHING.';
+
+COMMENT ON COLUMN fairlead.jobs.headers IS 'Trace context and the like, at most 8 KiB.';
+
+CREATE UNLOGGED TABLE fairlead.receipts (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    worker bigint,
+    claimed bigint[],
+    ended bigint[],
+    run_us bigint[],
+    returned bigint[],
+    queues text[],
+    kinds text[],
+    outcomes text[]
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
+COMMENT ON TABLE fairlead.receipts IS 'Receipts of claims, endings and hand-backs, from which the leader learns real run times.';
+
+CREATE TABLE fairlead.work_queue (
+    job_id bigint NOT NULL,
+    vtag bigint NOT NULL,
+    estimate_us bigint NOT NULL,
+    epoch bigint NOT NULL,
+    runnable_at timestamp with time zone NOT NULL,
+    worker bigint,
+    token bigint,
+    claimed_at timestamp with time zone,
+    deadline timestamp with time zone,
+    timeout interval NOT NULL,
+    band smallint NOT NULL,
+    alone boolean DEFAULT false NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C"
+)
+WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON TABLE fairlead.work_queue IS 'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
+
+COMMENT ON COLUMN fairlead.work_queue.vtag IS 'The order tag: weighted slot-microseconds.';
+
+COMMENT ON COLUMN fairlead.work_queue.runnable_at IS 'The later of falling due and being seen by the leader; waits count from here.';
+
+COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, because a process that ran it has died.';
+
+CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] DEFAULT NULL::text[], results jsonb[] DEFAULT NULL::jsonb[]) RETURNS void
+    LANGUAGE sql
+    BEGIN ATOMIC
+ WITH asked AS MATERIALIZED (
+          SELECT a.id,
+             a.outcome,
+             a.error,
+             a.result
+            FROM UNNEST(_end_jobs.ids, _end_jobs.outcomes, _end_jobs.errors, _end_jobs.results) a(id, outcome, error, result)
+         ), held AS (
+          DELETE FROM fairlead.work_queue q
+           WHERE (q.job_id = ANY (_end_jobs.ids))
+           RETURNING q.job_id,
+             q.token,
+             q.worker,
+             q.runnable_at,
+             q.claimed_at
+         ), gone AS (
+          DELETE FROM fairlead.jobs j
+           WHERE (j.id = ANY (_end_jobs.ids))
+           RETURNING j.id,
+             j.seq,
+             j.run_at,
+             j.expires_at,
+             j.created_at,
+             j.due_at,
+             j.cancel_requested_at,
+             j.retry_of,
+             j.max_attempts,
+             j.attempts,
+             j.crashes,
+             j.losses,
+             j.lone_deaths,
+             j.priority,
+             j.rank,
+             j.suspect,
+             j.queue,
+             j.tenant,
+             j.kind,
+             j.payload,
+             j.timeout,
+             j.cost_hint,
+             j.dedup_key,
+             j.headers,
+             j.last_error
+         ), kept AS (
+          INSERT INTO fairlead.job_history (id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of, attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload, timeout, cost_hint, dedup_key, headers, result, error)  SELECT g.id,
+                     h.token,
+                     h.worker,
+                     g.created_at,
+                     g.due_at,
+                     h.runnable_at,
+                     h.claimed_at,
+                     clock_timestamp() AS clock_timestamp,
+                     g.retry_of,
+                     (g.attempts + ((h.claimed_at IS NOT NULL))::integer),
+                     g.max_attempts,
+                     g.crashes,
+                     g.losses,
+                     g.priority,
+                     a.outcome,
+                     g.queue,
+                     g.tenant,
+                     g.kind,
+                     g.payload,
+                     g.timeout,
+                     g.cost_hint,
+                     g.dedup_key,
+                     g.headers,
+                     a.result,
+                         CASE
+                             WHEN (a.outcome = 'succeeded'::text) THEN a.error
+                             ELSE COALESCE(a.error, g.last_error)
+                         END AS "coalesce"
+                    FROM ((gone g
+                      JOIN asked a ON ((a.id = g.id)))
+                      LEFT JOIN held h ON ((h.job_id = g.id)))
+         )
+  INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(h.job_id) AS array_agg,
+             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - h.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) AS array_agg
+            FROM held h
+          HAVING (count(*) > 0);
+END;
+
+CREATE FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[] DEFAULT NULL::text[]) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    insert into fairlead.receipts (queues, kinds, outcomes)
+    select array_agg(j.queue), array_agg(j.kind), array_agg(_end_unstarted.outcome)
+    from fairlead.jobs j where j.id = any (ids);
+    perform fairlead._end_jobs(ids, array_fill(outcome, array[cardinality(ids)]), errors);
+end $$;
+
+CREATE FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    ids bigint[];
+    free bigint[];
+    errors text[];
+begin
+    perform fairlead._require_read_committed();
+    if not fairlead._leads(my_epoch) then
+        return 0;
+    end if;
+    select array_agg(e.id) into ids from (
+        select j.id from fairlead.jobs j
+        where j.expires_at >= expired_from and j.expires_at <= now()
+          and not exists (
+              select from fairlead.work_queue q where q.job_id = j.id and q.worker is not null)
+        order by j.expires_at limit jobs_max for update skip locked) e;
+    if ids is null then
+        return 0;
+    end if;
+    -- A new snapshot: what is not queued now cannot be queued while its row is held.
+    select array_agg(u.id) into free from unnest(ids) as u (id)
+    where not exists (select from fairlead.work_queue q where q.job_id = u.id);
+    select free || array_agg(l.job_id) into free from (
+        select q.job_id from fairlead.work_queue q
+        where q.job_id = any (ids) and q.worker is null order by q.job_id
+        for update skip locked) l;
+    if cardinality(free) > 0 then
+        select array_agg(case
+                   when j.attempts = 0 and j.crashes = 0 and j.losses = 0 and j.last_error is null
+                       then 'it expired while it waited to run'
+                   else 'it expired while it waited to run again'
+                        || coalesce('; before that: ' || nullif(j.last_error, ''), '') end
+               order by j.id),
+               array_agg(j.id order by j.id)
+        into errors, free
+        from fairlead.jobs j where j.id = any (free);
+        perform fairlead._end_unstarted(free, 'expired', errors);
+    end if;
+    return coalesce(cardinality(free), 0);
+end $$;
+
+CREATE FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    full_one fairlead.over_backlog;
+begin
+    if retry_of is not null then
+        return true;
+    end if;
+    select o.* into full_one from fairlead.over_backlog o
+    where o.queue = _has_room.queue and o.tenant = _has_room.tenant;
+    if not found then
+        select o.* into full_one from fairlead.over_backlog o
+        where o.queue = _has_room.queue and o.tenant is null;
+        if not found then
+            return true;
+        end if;
+    end if;
+    if not fairlead._sees(_has_room.tenant) or exists (
+        select from fairlead.jobs j
+        where j.queue = _has_room.queue and j.tenant = _has_room.tenant
+          and j.dedup_key = _has_room.dedup_key)
+    then
+        return true;
+    end if;
+    raise exception 'fairlead: %queue % is at its backlog limit of % unfinished jobs: insert again when '
+                    'some have ended, or raise backlog.limit in the policy',
+        case when full_one.tenant is not null
+             then 'tenant ' || quote_literal(full_one.tenant) || ' of ' else '' end,
+        quote_literal(full_one.queue), full_one.backlog_limit
+        using errcode = 'FL005', schema = 'fairlead', table = 'jobs',
+              column = case when full_one.tenant is null then 'queue' else 'tenant' end,
+              detail = format('Jobs are accepted again when %s are left.', full_one.reopens_at);
+end $$;
+
+CREATE FUNCTION fairlead._history_partition(class text, day date) RETURNS text
+    LANGUAGE sql IMMUTABLE
+    AS $$
+    select format('job_history_%s_%s', class, to_char(day, 'YYYYMMDD'))
+$$;
+
+CREATE FUNCTION fairlead._is_member(of_role text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    return exists (select from pg_roles where rolname = of_role)
+       and pg_has_role(session_user, of_role, 'member');
+end $$;
+
+CREATE FUNCTION fairlead._leads(my_epoch bigint) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+    perform from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = my_epoch for share;
+    return found;
+end $$;
+
+CREATE FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) RETURNS TABLE(token bigint, free boolean)
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    BEGIN ATOMIC
+ WITH held AS MATERIALIZED (
+          SELECT q_1.job_id,
+             q_1.token
+            FROM fairlead.work_queue q_1
+           WHERE ((q_1.job_id = ANY (_lock_free.ids)) AND (q_1.token = ANY (_lock_free.tokens)))
+          FOR UPDATE OF q_1 SKIP LOCKED
+         ), mine AS MATERIALIZED (
+          SELECT j.id
+            FROM fairlead.jobs j
+           WHERE (j.id = ANY (ARRAY( SELECT h.job_id
+                    FROM held h)))
+          FOR UPDATE OF j SKIP LOCKED
+         )
+  SELECT q.token,
+     (q.token = ANY (ARRAY( SELECT h.token
+            FROM held h
+           WHERE ((h.job_id = ANY (ARRAY( SELECT m.id
+                    FROM mine m))) OR (NOT (EXISTS ( SELECT
+                    FROM fairlead.jobs j
+                   WHERE (j.id = h.job_id)
+                  OFFSET 0)))))))
+    FROM fairlead.work_queue q
+   WHERE ((q.job_id = ANY (_lock_free.ids)) AND (q.token = ANY (_lock_free.tokens)));
+END;
+
+CREATE FUNCTION fairlead._mark_anew() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    new.drained_at := null;
+    return new;
+end $$;
+
+CREATE FUNCTION fairlead._policy_versions_stay() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    raise exception 'fairlead: stored policies stay as they are: store a new version'
+        using errcode = 'insufficient_privilege';
+end $$;
+
+CREATE FUNCTION fairlead._raise_stale(job_id bigint, token bigint) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise exception 'fairlead: token % no longer holds job %', token, job_id
+        using errcode = 'FL001',
+              hint = 'The lease was lost; another worker has the job or it has ended. Roll back.';
+end $$;
+
+CREATE FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    mine bigint[];
+    unwanted bigint[];
+    free bigint[];
+begin
+    perform fairlead._require_read_committed();
+    if not fairlead._leads(my_epoch) then
+        return;
+    end if;
+    select array_agg(l.id), array_agg(l.id) filter (where l.cancel_requested_at is not null)
+    into mine, unwanted
+    from (
+        select j.id, j.cancel_requested_at from fairlead.jobs j
+        where j.id = any (ids) order by j.id for update skip locked) l;
+    select array_agg(l.job_id), array_agg(l.job_id) filter (where l.job_id = any (unwanted))
+    into free, unwanted
+    from (
+        select q.job_id from fairlead.work_queue q
+        where q.job_id = any (mine) and q.worker is null order by q.job_id
+        for update skip locked) l;
+    if unwanted is not null then
+        perform fairlead._end_unstarted(unwanted, 'cancelled');
+    end if;
+    return query
+    delete from fairlead.work_queue q where q.job_id = any (free) returning q.job_id;
+end $$;
+
+CREATE FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_sort TO 'off'
+    AS $$
+declare
+    looked_max constant integer := 10000;
+    old_ids bigint[];
+    new_ids bigint[];
+    first_at timestamptz;
+    last_at timestamptz;
+begin
+    perform fairlead._require_read_committed();
+    -- One redrive of a queue at a time, so that two cannot wait for each other's dedup keys. The next
+    -- statement's snapshot has all that an earlier one made.
+    perform pg_advisory_xact_lock(hashtextextended('fairlead.redrive ' || _redrive.queue, 0));
+    with looked as materialized (
+        select h.id, h.finished_at, h.tenant, h.kind, h.dedup_key, h.payload is not null as kept
+        from fairlead.job_history_unsuccessful h
+        where h.outcome = 'failed' and h.retried_as is null and h.queue = _redrive.queue
+          and h.finished_at >= _redrive.after_at
+          and (h.finished_at, h.id) > (_redrive.after_at, _redrive.after_id)
+        order by h.finished_at, h.id limit looked_max
+    ), picked as materialized (
+        select l.id, l.finished_at from looked l
+        where l.kept and (_redrive.tenant is null or l.tenant = _redrive.tenant)
+          and (_redrive.kind is null or l.kind = _redrive.kind) and fairlead._sees(l.tenant)
+          and not exists (
+              select from fairlead.jobs k
+              where k.queue = _redrive.queue and k.tenant = l.tenant and k.dedup_key = l.dedup_key
+              offset 0)
+        limit _redrive.jobs_max
+    )
+    select p.ids, p.first_at, p.last_at, e.finished_at, e.id
+    into old_ids, first_at, last_at, reached_at, reached_id
+    from (select array_agg(p.id) as ids, min(p.finished_at) as first_at, max(p.finished_at) as last_at,
+                 count(*) >= _redrive.jobs_max as full from picked p) p
+    left join lateral (
+        (select k.finished_at, k.id from picked k
+         where p.full order by k.finished_at desc, k.id desc limit 1)
+        union all
+        (select l.finished_at, l.id from looked l
+         where not p.full and (select count(*) from looked) = looked_max
+         order by l.finished_at desc, l.id desc limit 1)) e on true;
+    with inserted as (
+        insert into fairlead.jobs (
+            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+            headers, retry_of)
+        select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
+               h.timeout, h.cost_hint, h.headers, h.id
+        from (
+            -- One that is locked is being retried.
+            select * from fairlead.job_history_unsuccessful u
+            where u.id = any (old_ids) and u.finished_at >= first_at and u.finished_at <= last_at
+              and u.outcome = 'failed' and u.retried_as is null
+            order by u.finished_at, u.id
+            for update skip locked) h
+        on conflict do nothing
+        returning id, retry_of
+    )
+    select array_agg(i.retry_of order by i.retry_of), array_agg(i.id order by i.retry_of), count(*)
+    into old_ids, new_ids, made
+    from inserted i;
+    -- Each finds the job that repeats it by its place among the sorted ids.
+    update fairlead.job_history_unsuccessful h
+    set retried_as = new_ids[width_bucket(h.id, old_ids)]
+    where h.id = any (old_ids) and h.finished_at >= first_at and h.finished_at <= last_at
+      and h.outcome = 'failed';
+end $$;
+
+CREATE FUNCTION fairlead._require_read_committed() RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if current_setting('transaction_isolation') <> 'read committed' then
+        raise exception 'fairlead: this function needs READ COMMITTED, the transaction is %',
+            upper(current_setting('transaction_isolation'))
+            using errcode = 'FL003', hint = 'Call it in a transaction of its own.';
+    end if;
+end $$;
+
+CREATE TABLE fairlead.install_options (
+    only_row boolean DEFAULT true NOT NULL,
+    rls boolean DEFAULT false NOT NULL,
+    policy_source text DEFAULT 'database'::text NOT NULL COLLATE pg_catalog."C",
+    policy_place text DEFAULT ''::text NOT NULL,
+    CONSTRAINT install_options_only_row_check CHECK (only_row),
+    CONSTRAINT install_options_policy_place_is_at_most_512_bytes CHECK ((octet_length(policy_place) <= 512)),
+    CONSTRAINT install_options_policy_source_is_database_or_configmap CHECK ((policy_source = ANY (ARRAY['database'::text, 'configmap'::text])))
+);
+
+COMMENT ON TABLE fairlead.install_options IS 'How this schema was installed.';
+
+COMMENT ON COLUMN fairlead.install_options.policy_source IS 'Where the policy is edited: database, with fairlead policy apply; configmap, in the cluster, from where the autoscaler stores it.';
+
+COMMENT ON COLUMN fairlead.install_options.policy_place IS 'What to edit, for people: the ConfigMap and its namespace; empty for database.';
+
+CREATE FUNCTION fairlead._sees_all() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT ((NOT o.rls) OR (SESSION_USER = ( SELECT pg_get_userbyid(n.nspowner) AS pg_get_userbyid
+            FROM pg_namespace n
+           WHERE (n.nspname = 'fairlead'::name))) OR ( SELECT r.rolsuper
+            FROM pg_roles r
+           WHERE (r.rolname = SESSION_USER)) OR fairlead._is_member('fairlead_admin'::text) OR fairlead._is_member('fairlead_scheduler'::text) OR fairlead._is_member('fairlead_worker'::text) OR fairlead._is_member('fairlead_autoscaler'::text))
+    FROM fairlead.install_options o
+   WHERE o.only_row;
+END;
+
+CREATE TABLE fairlead.tenant_logins (
+    login name NOT NULL,
+    tenant text NOT NULL COLLATE pg_catalog."C"
+);
+
+COMMENT ON TABLE fairlead.tenant_logins IS 'The tenants of each login role, where row-level security is installed.';
+
+CREATE FUNCTION fairlead._sees(of_tenant text) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT (fairlead._sees_all() OR (EXISTS ( SELECT
+            FROM fairlead.tenant_logins t
+           WHERE ((t.login = SESSION_USER) AND (t.tenant = _sees.of_tenant)))));
+END;
+
+CREATE FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) RETURNS TABLE(job_id bigint, token bigint, became text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if ids is null or not fairlead._leads(my_epoch) then
+        return;
+    end if;
+    return query
+    select e.* from fairlead._end_attempts(
+        ids, tokens, array_fill('lost'::text, array[cardinality(ids)]), errors,
+        array_fill(null::interval, array[cardinality(ids)]), true) e
+    where e.became not in ('stale', 'locked');
+end $$;
+
+CREATE FUNCTION fairlead._wake_scheduler() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not (case when pg_try_advisory_lock_shared(7165163640219131510)
+                 then pg_advisory_unlock_shared(7165163640219131510) else false end) then
+        perform pg_notify('fairlead_scheduler', '');
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION fairlead._wake_scheduler_at_ending() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    if not (case when pg_try_advisory_lock_shared(7165163640219131512)
+                 then pg_advisory_unlock_shared(7165163640219131512) else false end) then
+        perform pg_notify('fairlead_scheduler', 'ended');
+    end if;
+    return new;
+end $$;
+
+CREATE FUNCTION fairlead.apply_policy(document text, digest text, author text DEFAULT NULL::text, reason text DEFAULT ''::text) RETURNS TABLE(version bigint, stored boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    newest record;
+begin
+    perform fairlead._require_read_committed();
+    lock table fairlead.policy_versions in share row exclusive mode;
+    select v.version, v.digest into newest from fairlead.policy_versions v
+    order by v.version desc limit 1;
+    if newest.digest = apply_policy.digest then
+        return query select newest.version, false;
+        return;
+    end if;
+    return query
+    with kept as (
+        insert into fairlead.policy_versions as v (document, digest, author, reason)
+        values (apply_policy.document, apply_policy.digest,
+                coalesce(nullif(apply_policy.author, ''), session_user), coalesce(apply_policy.reason, ''))
+        returning v.version
+    ), noted as (
+        insert into fairlead.policy_events as e (version, event)
+        select k.version, 'stored' from kept k
+    )
+    select k.version, true from kept k;
+    perform pg_notify('fairlead_scheduler', 'policy');
+end $$;
+
+COMMENT ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) IS 'Stores a policy document and answers its version, and whether that is new: a document with the digest of the newest version is not stored again. It is not read here: use fairlead policy apply, which refuses a bad one and computes the digest.';
+
+CREATE FUNCTION fairlead.cancel(job_id bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    queued boolean;
+    free boolean;
+begin
+    perform fairlead._require_read_committed();
+    perform from fairlead.jobs j
+    where j.id = cancel.job_id and fairlead._sees(j.tenant) for update;
+    if not found then
+        perform from fairlead.job_history h where h.id = cancel.job_id and fairlead._sees(h.tenant);
+        return case when found then 'finished' else 'unknown' end;
+    end if;
+    -- A second statement, and so a new snapshot: a dispatch that held the job is visible now.
+    select true into queued from fairlead.work_queue q where q.job_id = cancel.job_id;
+    if queued then
+        select q.worker is null into free from fairlead.work_queue q
+        where q.job_id = cancel.job_id for update skip locked;
+        if free is distinct from true then
+            update fairlead.jobs j
+            set cancel_requested_at = coalesce(j.cancel_requested_at, clock_timestamp())
+            where j.id = cancel.job_id;
+            perform pg_notify('fairlead_cancel', cancel.job_id::text);
+            return 'requested';
+        end if;
+    end if;
+    perform fairlead._end_unstarted(array[cancel.job_id], 'cancelled');
+    return 'cancelled';
+end $$;
+
+COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is notified), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
+
+CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFAULT NULL::jsonb) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $_$
+declare
+    bytes constant integer := octet_length(result::text);
+    fault constant text := case
+        when bytes > 1048576
+        then format('is %s bytes of JSON, more than 1,048,576', to_char(bytes, 'FM999,999,999,999'))
+        when bytes > 1000 and jsonb_path_exists(result, '$.**{500}')
+        then 'is nested more than 500 deep'
+        when bytes > 4000 and jsonb_path_exists(
+            result, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')
+        then 'holds a number of 1e4000 or more'
+    end;
+begin
+    if fault is not null then
+        raise exception 'fairlead: result %', fault
+            using errcode = 'check_violation',
+                  hint = 'Keep it somewhere else, and say in the result where.';
+    end if;
+    -- Completion takes work_queue first: its token is the proof of ownership.
+    perform from fairlead.work_queue q
+    where q.job_id = complete.job_id and q.token = complete.token for update;
+    if not found then
+        perform fairlead._raise_stale(complete.job_id, complete.token);
+    end if;
+    perform fairlead._end_jobs(
+        array[complete.job_id], array['succeeded'], array[null::text], array[result]);
+end $_$;
+
+COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has a payload''s bounds.';
+
+CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    job record;
+    known jsonb;
+    answered jsonb;
+    ahead integer;
+    since timestamptz;
+begin
+    select s.state, s.queue, s.tenant, s.run_at, s.claimed_at, s.finished_at, s.worker, s.deadline,
+           s.cancel_requested_at
+    into job from fairlead.job_status s where s.id = explain.job_id;
+    if job.state is null then
+        return jsonb_build_object('job', explain.job_id, 'state', 'unknown', 'sentence',
+            'there is no such job, or its history is gone');
+    end if;
+    known := jsonb_build_object('job', explain.job_id, 'state', job.state,
+                                'queue', job.queue, 'tenant', job.tenant);
+    if job.state = 'running' then
+        return known || jsonb_build_object('sentence', format(
+            'it runs since %s on worker %s%s', job.claimed_at, job.worker,
+            case when job.cancel_requested_at is not null then ', and has been asked to stop' end));
+    elsif job.state = 'scheduled' then
+        return known || jsonb_build_object('blocked_by', 'not due', 'starts_at', job.run_at, 'sentence',
+            format('it is not due before %s', job.run_at));
+    elsif job.state = 'queued' then
+        select count(*) into ahead from (
+            select from fairlead.work_queue mine cross join lateral (
+                select w.job_id from fairlead.claim_floors f cross join lateral (
+                    select w.job_id from fairlead.work_queue w
+                    where w.pool = mine.pool and w.band = f.band and w.band >= 0 and w.worker is null
+                      and w.vtag >= f.vtag
+                      and (w.band < mine.band or (w.vtag, w.job_id) < (mine.vtag, mine.job_id))
+                    order by w.vtag, w.job_id limit 10001) w
+                where f.pool = mine.pool and f.band <= mine.band limit 10001) w
+            where mine.job_id = explain.job_id) rows;
+        return known || jsonb_build_object('blocked_by', 'capacity', 'ahead', ahead, 'sentence', format(
+            'it is dispatched and waits for a worker, behind %s others', ahead));
+    elsif job.state <> 'pending' then
+        return known || jsonb_build_object('sentence', format('it ended at %s', job.finished_at));
+    end if;
+    select min(p.since) into since from fairlead.paused p
+    where p.queue = job.queue and (p.tenant is null or p.tenant = job.tenant);
+    if since is not null then
+        return known || jsonb_build_object('blocked_by', 'paused', 'blocked_since', since,
+            'blocked_seconds', extract(epoch from clock_timestamp() - since), 'sentence', format(
+            'its %s is paused since %s: resume it',
+            case when exists (select from fairlead.paused p
+                              where p.queue = job.queue and p.tenant is null)
+                 then 'queue' else 'tenant' end, since));
+    end if;
+    if not exists (select from fairlead.leaders l
+                   where l.role = 'scheduler' and l.lease_until > clock_timestamp()) then
+        return known || jsonb_build_object('blocked_by', 'no leader', 'sentence',
+            'no scheduler leads: nothing is dispatched until one does');
+    end if;
+    select r.answer into answered from fairlead.explain_requests r
+    where r.job_id = explain.job_id and r.answered_at > clock_timestamp() - interval '2 seconds'
+    order by r.id desc limit 1;
+    if found then
+        return known || answered;
+    end if;
+    select count(*) into ahead from (
+        select from fairlead.jobs mine cross join lateral (
+            select j.id from fairlead.jobs j
+            where j.queue = mine.queue and j.tenant = mine.tenant and j.run_at is null
+              and (j.rank, j.seq) < (mine.rank, mine.seq)
+            order by j.rank, j.seq limit 10000) j
+        where mine.id = explain.job_id) rows;
+    delete from fairlead.explain_requests r where r.id in (
+        select o.id from fairlead.explain_requests o
+        where o.asked_at < clock_timestamp() - interval '1 minute'
+        order by o.id limit 100 for update skip locked);
+    insert into fairlead.explain_requests (job_id, queue, tenant, ahead)
+    select explain.job_id, job.queue, job.tenant, ahead
+    where not exists (
+        select from fairlead.explain_requests r
+        where r.job_id = explain.job_id and r.answered_at is null);
+    perform pg_notify('fairlead_scheduler', 'question');
+    return known || jsonb_build_object('asked', true, 'sentence',
+        'the leader has been asked: ask again in a moment');
+end $$;
+
+COMMENT ON FUNCTION fairlead.explain(job_id bigint) IS 'Says why a job does not run, and about when it will. What only the leader knows is asked first: then the answer says asked, and the next call has it.';
+
+CREATE FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) RETURNS timestamp with time zone
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    until timestamptz;
+begin
+    if by is null or by <= interval '0' or by > interval '30 days' then
+        raise exception 'fairlead: extend by must be over 0 and at most 30 days, not %', by
+            using errcode = 'check_violation';
+    end if;
+    update fairlead.work_queue q set deadline = greatest(q.deadline, clock_timestamp() + by)
+    where q.job_id = extend.job_id and q.token = extend.token
+    returning q.deadline into until;
+    if not found then
+        perform fairlead._raise_stale(extend.job_id, extend.token);
+    end if;
+    return until;
+end $$;
+
+COMMENT ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) IS 'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
+
+CREATE FUNCTION fairlead.fail(job_id bigint, token bigint, error text DEFAULT ''::text, retry_in interval DEFAULT NULL::interval) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    new_state text;
+begin
+    select e.became into new_state from fairlead._end_attempts(
+        array[fail.job_id], array[fail.token], array['failed'], array[error], array[retry_in]) e;
+    if new_state = 'stale' then
+        perform fairlead._raise_stale(fail.job_id, fail.token);
+    elsif new_state = 'locked' then
+        raise exception 'fairlead: another open transaction holds the attempt of job %', fail.job_id
+            using errcode = 'lock_not_available', hint = 'Call it again when that has ended.';
+    end if;
+    return new_state;
+end $$;
+
+COMMENT ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) IS 'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
+
+CREATE FUNCTION fairlead.make_history_partitions(days_ahead integer DEFAULT 14) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+declare
+    made integer := 0;
+    class text;
+    day date;
+    part text;
+    history_owner name;
+begin
+    -- One at a time, and never while a migration runs.
+    perform pg_advisory_xact_lock(7165163640219131511);
+    foreach class in array array['succeeded', 'unsuccessful'] loop
+        for day in select d::date from generate_series(
+            (now() at time zone 'UTC')::date - 1,
+            (now() at time zone 'UTC')::date + days_ahead, interval '1 day') d
+        loop
+            part := fairlead._history_partition(class, day);
+            if exists (
+                select from pg_inherits
+                where inhrelid = to_regclass(format('fairlead.%I', part))
+                  and inhparent = to_regclass(format('fairlead.job_history_%s', class))
+            ) then
+                continue;
+            end if;
+            if to_regclass(format('fairlead.%I', part)) is null then
+                execute format(
+                    'create table fairlead.%I (like fairlead.job_history including all)', part);
+            end if;
+            -- Every partition belongs to the owner of the history, whichever login made it.
+            select pg_get_userbyid(c.relowner) into history_owner from pg_class c
+            where c.oid = 'fairlead.job_history'::regclass;
+            if history_owner <> current_user then
+                execute format('alter table fairlead.%I owner to %I', part, history_owner);
+            end if;
+            execute format(
+                'alter table fairlead.job_history_%s attach partition fairlead.%I '
+                'for values from (%L) to (%L)',
+                class, part,
+                to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00',
+                to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
+            made := made + 1;
+        end loop;
+    end loop;
+    return made;
+end $$;
+
+COMMENT ON FUNCTION fairlead.make_history_partitions(days_ahead integer) IS 'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
+
+CREATE FUNCTION fairlead.note_refused_policy(hash text, said text, author text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+begin
+    insert into fairlead.policy_events as e (event, hash, author, said)
+    values ('refused', note_refused_policy.hash,
+            left(coalesce(nullif(note_refused_policy.author, ''), session_user), 128),
+            left(note_refused_policy.said, 1024))
+    on conflict on constraint policy_events_once do update
+    set id = default, at = clock_timestamp(), author = excluded.author, said = excluded.said;
+    delete from fairlead.policy_events e where e.id in (
+        select o.id from fairlead.policy_events o
+        where o.version is null order by o.id desc offset 100 limit 100);
+end $$;
+
+COMMENT ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) IS 'Notes that a policy document was refused, so that the leader logs and counts it: fairlead policy apply calls it. A repeat leaves one event, the newest; the last hundred documents are kept.';
+
+CREATE FUNCTION fairlead.pause(queue text, tenant text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+begin
+    if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
+        raise exception 'fairlead: queue must be 1 to 128 bytes and tenant at most 128'
+            using errcode = 'check_violation';
+    end if;
+    if not fairlead._sees_all() and (pause.tenant is null or not fairlead._sees(pause.tenant)) then
+        raise exception 'fairlead: this login may pause its own tenant only'
+            using errcode = 'insufficient_privilege';
+    end if;
+    insert into fairlead.paused (queue, tenant) values (pause.queue, pause.tenant)
+    on conflict do nothing;
+    perform pg_notify('fairlead_scheduler', '');
+end $$;
+
+COMMENT ON FUNCTION fairlead.pause(queue text, tenant text) IS 'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is recalled within 2 s and what runs finishes. A repeat changes nothing.';
+
+CREATE FUNCTION fairlead.redrive(queue text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, jobs_max integer DEFAULT 1000) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    made bigint := 0;
+    step record;
+    at timestamptz := since;
+    id bigint := 0;
+begin
+    while made < jobs_max and at is not null loop
+        step := fairlead._redrive(
+            redrive.queue, redrive.tenant, redrive.kind, at, id, (jobs_max - made)::integer);
+        made := made + step.made;
+        at := step.reached_at;
+        id := step.reached_id;
+    end loop;
+    return made;
+end $$;
+
+COMMENT ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) IS 'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however often it is called, for as long as its ending is kept. Answers how many new jobs it made; call it until that is 0.';
+
+CREATE FUNCTION fairlead.resume(queue text, tenant text DEFAULT NULL::text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    was_paused boolean;
+begin
+    if not fairlead._sees_all() and (resume.tenant is null or not fairlead._sees(resume.tenant)) then
+        raise exception 'fairlead: this login may resume its own tenant only'
+            using errcode = 'insufficient_privilege';
+    end if;
+    delete from fairlead.paused p
+    where p.queue = resume.queue and p.tenant is not distinct from resume.tenant;
+    was_paused := found;
+    perform pg_notify('fairlead_scheduler', '');
+    return was_paused;
+end $$;
+
+COMMENT ON FUNCTION fairlead.resume(queue text, tenant text) IS 'Ends a pause that was made with the same arguments; answers whether there was one.';
+
+CREATE FUNCTION fairlead.retry(job_id bigint) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    live bigint;
+    wanted bigint := job_id;
+    past fairlead.job_history;
+    heir fairlead.job_history;
+begin
+    perform fairlead._require_read_committed();
+    select j.id into live from fairlead.jobs j
+    where j.id = retry.job_id and fairlead._sees(j.tenant) for update;
+    if found then
+        update fairlead.jobs j set run_at = clock_timestamp()
+        where j.id = live and j.run_at > clock_timestamp();
+        perform pg_notify('fairlead_scheduler', '');
+        return live;
+    end if;
+    -- Another session that repeats it waits here, and sees in a new snapshot what was made.
+    select h.* into past from fairlead.job_history h
+    where h.id = retry.job_id and fairlead._sees(h.tenant) order by h.finished_at desc limit 1
+    for update;
+    if not found then
+        return null;
+    end if;
+    heir := past;
+    while heir.retried_as is not null loop
+        select j.id into live from fairlead.jobs j where j.id = heir.retried_as;
+        if found then
+            return live;
+        end if;
+        select h.* into heir from fairlead.job_history h
+        where h.id = heir.retried_as order by h.finished_at desc limit 1;
+    end loop;
+    if past.payload is null then
+        raise exception 'fairlead: job % cannot be retried: its payload was not kept', job_id
+            using errcode = 'FL004';
+    end if;
+    loop
+        insert into fairlead.jobs (
+            queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
+            headers, retry_of)
+        values (past.queue, past.tenant, past.kind, past.payload, past.priority, past.dedup_key,
+                past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id)
+        on conflict do nothing returning id into live;
+        if found then
+            update fairlead.job_history h set retried_as = live
+            where h.id = past.id and h.outcome = past.outcome and h.finished_at = past.finished_at;
+            return live;
+        end if;
+        select j.id into live from fairlead.jobs j
+        where j.queue = past.queue and j.tenant = past.tenant and j.dedup_key = past.dedup_key;
+        -- Neither: the holder of the key ended between the two statements, so try the insert again.
+        exit when live is not null;
+    end loop;
+    return live;
+end $$;
+
+COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup key is live, the holder of that key. Null when there is no such job. Several in one transaction go by id.';
+
+CREATE VIEW fairlead._lanes AS
+ WITH RECURSIVE lane AS (
+        ( SELECT j.queue,
+            j.tenant
+           FROM fairlead.jobs j
+          WHERE (j.run_at IS NULL)
+          ORDER BY j.queue, j.tenant
+         LIMIT 1)
+        UNION ALL
+         SELECT n.queue,
+            n.tenant
+           FROM (lane l_1
+             CROSS JOIN LATERAL ( SELECT j.queue,
+                    j.tenant
+                   FROM fairlead.jobs j
+                  WHERE ((j.run_at IS NULL) AND (ROW(j.queue, j.tenant) > ROW(l_1.queue, l_1.tenant)))
+                  ORDER BY j.queue, j.tenant
+                 LIMIT 1) n)
+        )
+ SELECT l.queue,
+    l.tenant,
+    h.since AS oldest_pending_at
+   FROM (lane l
+     LEFT JOIN LATERAL ( SELECT COALESCE(j.due_at, j.created_at) AS since
+           FROM fairlead.jobs j
+          WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL) AND (NOT (EXISTS ( SELECT
+                   FROM fairlead.work_queue q
+                  WHERE (q.job_id = j.id)
+                 OFFSET 0))))
+          ORDER BY j.rank, j.seq
+         LIMIT 1) h ON (true));
+
+CREATE TABLE fairlead.attempt_errors (
+    job_id bigint NOT NULL,
+    token bigint,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    attempt integer NOT NULL,
+    ended_as text NOT NULL COLLATE pg_catalog."C",
+    error text DEFAULT ''::text NOT NULL,
+    CONSTRAINT attempt_errors_ended_as_is_known CHECK ((ended_as = ANY (ARRAY['failed'::text, 'crashed'::text, 'lost'::text, 'released'::text])))
+);
+
+COMMENT ON TABLE fairlead.attempt_errors IS 'Attempts that ended without ending their job.';
+
+CREATE SEQUENCE fairlead.backlog_gate
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.backlog_gate IS 'No value while over_backlog is empty, else the bits of its rows (a filter as Bloom''s).';
+
+CREATE TABLE fairlead.claim_floors (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    band smallint NOT NULL,
+    vtag bigint NOT NULL,
+    full_claim_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.claim_floors IS 'No unclaimed row is below the floor, so that a claim never walks over dead index entries.';
+
+CREATE UNLOGGED TABLE fairlead.explain_requests (
+    id bigint NOT NULL,
+    asked_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    answered_at timestamp with time zone,
+    job_id bigint NOT NULL,
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    ahead integer NOT NULL,
+    answer jsonb
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.explain_requests IS 'Questions to the leader why a job does not run, and its answers; a minute old, they are forgotten.';
+
+COMMENT ON COLUMN fairlead.explain_requests.ahead IS 'Jobs of the lane before this one, dispatched ones included; 10,000 is that or more.';
+
+ALTER TABLE fairlead.explain_requests ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.explain_requests_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE UNLOGGED TABLE fairlead.fairness_reports (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    epoch bigint NOT NULL,
+    since timestamp with time zone NOT NULL,
+    at timestamp with time zone NOT NULL,
+    report jsonb NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200', toast.autovacuum_vacuum_scale_factor='0', toast.autovacuum_vacuum_threshold='500');
+
+COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were shared from since to at, by tenant. The leader writes it while jobs run or wait, every 5 s unless FAIRLEAD_REPORT_SECONDS says otherwise, and less often with thousands of tenants; it deletes that of a pool which the policy does not name once nothing has run there for a minute. tenant_shares shows it as rows.';
+
+COMMENT ON COLUMN fairlead.fairness_reports.epoch IS 'The term of the leader that wrote it.';
+
+COMMENT ON COLUMN fairlead.fairness_reports.report IS 'The sums, Jain''s index, the queues, at most 1,000 tenants, and the rest together as other.';
+
+CREATE TABLE fairlead.job_history_succeeded (
+    id bigint CONSTRAINT job_history_id_not_null NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone CONSTRAINT job_history_created_at_not_null NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
+    retry_of bigint,
+    retried_as bigint,
+    policy_version bigint,
+    attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
+    max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
+    crashes integer CONSTRAINT job_history_crashes_not_null NOT NULL,
+    losses integer CONSTRAINT job_history_losses_not_null NOT NULL,
+    priority smallint CONSTRAINT job_history_priority_not_null NOT NULL,
+    outcome text CONSTRAINT job_history_outcome_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT job_history_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    tenant text CONSTRAINT job_history_tenant_not_null NOT NULL COLLATE pg_catalog."C",
+    kind text CONSTRAINT job_history_kind_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE TABLE fairlead.job_history_unsuccessful (
+    id bigint CONSTRAINT job_history_id_not_null NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone CONSTRAINT job_history_created_at_not_null NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
+    retry_of bigint,
+    retried_as bigint,
+    policy_version bigint,
+    attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
+    max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
+    crashes integer CONSTRAINT job_history_crashes_not_null NOT NULL,
+    losses integer CONSTRAINT job_history_losses_not_null NOT NULL,
+    priority smallint CONSTRAINT job_history_priority_not_null NOT NULL,
+    outcome text CONSTRAINT job_history_outcome_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT job_history_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    tenant text CONSTRAINT job_history_tenant_not_null NOT NULL COLLATE pg_catalog."C",
+    kind text CONSTRAINT job_history_kind_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text
+)
+PARTITION BY RANGE (finished_at);
+
+CREATE TABLE fairlead.job_progress (
+    job_id bigint NOT NULL,
+    token bigint NOT NULL,
+    fraction real NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT job_progress_fraction_is_between_0_and_1 CHECK (((fraction >= (0)::double precision) AND (fraction <= (1)::double precision)))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
+
+COMMENT ON TABLE fairlead.job_progress IS 'How far a running job says that it is.';
+
+CREATE VIEW fairlead.job_status WITH (security_barrier='true') AS
+ SELECT j.id,
+    j.queue,
+    j.tenant,
+    j.kind,
+    j.priority,
+    j.payload,
+    j.dedup_key,
+    j.headers,
+    j.retry_of,
+        CASE
+            WHEN (q.worker IS NOT NULL) THEN 'running'::text
+            WHEN (q.job_id IS NOT NULL) THEN 'queued'::text
+            WHEN (j.run_at IS NOT NULL) THEN 'scheduled'::text
+            ELSE 'pending'::text
+        END AS state,
+    (j.attempts + ((q.worker IS NOT NULL))::integer) AS attempt,
+    j.max_attempts,
+    j.crashes,
+    j.losses,
+    j.created_at,
+    j.run_at,
+    j.due_at,
+    j.expires_at,
+    q.runnable_at,
+    q.claimed_at,
+    q.deadline,
+    NULL::timestamp with time zone AS finished_at,
+    q.worker,
+    q.token,
+    j.cancel_requested_at,
+    p.fraction AS progress,
+    p.note AS progress_note,
+    NULL::jsonb AS result,
+    j.last_error AS error
+   FROM ((fairlead.jobs j
+     LEFT JOIN LATERAL ( SELECT q_1.job_id,
+            q_1.vtag,
+            q_1.estimate_us,
+            q_1.epoch,
+            q_1.runnable_at,
+            q_1.worker,
+            q_1.token,
+            q_1.claimed_at,
+            q_1.deadline,
+            q_1.timeout,
+            q_1.band,
+            q_1.alone,
+            q_1.pool,
+            q_1.queue,
+            q_1.tenant
+           FROM fairlead.work_queue q_1
+          WHERE (q_1.job_id = j.id)
+         OFFSET 0) q ON (true))
+     LEFT JOIN LATERAL ( SELECT p_1.job_id,
+            p_1.token,
+            p_1.fraction,
+            p_1.note,
+            p_1.at
+           FROM fairlead.job_progress p_1
+          WHERE ((p_1.job_id = j.id) AND (p_1.token = q.token))
+         OFFSET 0) p ON (true))
+  WHERE (( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(j.tenant))
+UNION ALL
+ SELECT h.id,
+    h.queue,
+    h.tenant,
+    h.kind,
+    h.priority,
+    h.payload,
+    h.dedup_key,
+    h.headers,
+    h.retry_of,
+    h.outcome AS state,
+    h.attempt,
+    h.max_attempts,
+    h.crashes,
+    h.losses,
+    h.created_at,
+    NULL::timestamp with time zone AS run_at,
+    h.due_at,
+    NULL::timestamp with time zone AS expires_at,
+    h.runnable_at,
+    h.claimed_at,
+    NULL::timestamp with time zone AS deadline,
+    h.finished_at,
+    h.worker,
+    h.token,
+    NULL::timestamp with time zone AS cancel_requested_at,
+    NULL::real AS progress,
+    NULL::text AS progress_note,
+    h.result,
+    h.error
+   FROM fairlead.job_history h
+  WHERE ((( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(h.tenant)) AND (NOT (EXISTS ( SELECT
+           FROM fairlead.jobs j
+          WHERE (j.id = h.id)))) AND (NOT (EXISTS ( SELECT
+           FROM fairlead.job_history later
+          WHERE ((later.id = h.id) AND (ROW(later.finished_at, COALESCE(later.token, (0)::bigint)) > ROW(h.finished_at, COALESCE(h.token, (0)::bigint))))))));
+
+COMMENT ON VIEW fairlead.job_status IS 'One row per job: where it is in its life, or how it ended. Ask for it by id.';
+
+ALTER TABLE fairlead.jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.jobs_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE fairlead.leaders (
+    role text NOT NULL COLLATE pg_catalog."C",
+    holder text DEFAULT ''::text NOT NULL,
+    epoch bigint DEFAULT 0 NOT NULL,
+    lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    taken_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.leaders IS 'Who leads, under which epoch, and until when.';
+
+CREATE TABLE fairlead.over_backlog (
+    id bigint NOT NULL,
+    since timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    backlog_limit integer NOT NULL,
+    reopens_at integer NOT NULL,
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text COLLATE pg_catalog."C"
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.over_backlog IS 'Tenants of queues, and queues, with as many unfinished jobs as their backlog limit: no more are accepted.';
+
+COMMENT ON COLUMN fairlead.over_backlog.reopens_at IS 'With so many unfinished jobs, or fewer, more are accepted again.';
+
+COMMENT ON COLUMN fairlead.over_backlog.tenant IS 'Null is the queue itself.';
+
+ALTER TABLE fairlead.over_backlog ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.over_backlog_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE fairlead.paused (
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text COLLATE pg_catalog."C",
+    since timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE fairlead.paused IS 'Queues, and tenants of queues, that are not dispatched.';
+
+CREATE TABLE fairlead.pod_drains (
+    drain_until timestamp with time zone NOT NULL,
+    drained_at timestamp with time zone,
+    epoch bigint NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    pod_uid text NOT NULL,
+    CONSTRAINT pod_drains_pod_uid_is_1_to_128_bytes CHECK (((octet_length(pod_uid) >= 1) AND (octet_length(pod_uid) <= 128)))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.pod_drains IS 'Pods that take no more jobs until drain_until, by the database''s clock. The autoscaler writes a row and renews it; the pod''s worker writes drained_at once it holds nothing. Past drain_until a row says nothing.';
+
+COMMENT ON COLUMN fairlead.pod_drains.drained_at IS 'Since when the pod holds nothing under this mark; null again whenever a mark begins anew.';
+
+COMMENT ON COLUMN fairlead.pod_drains.epoch IS 'Of the autoscaler''s leader that wrote the mark last.';
+
+CREATE TABLE fairlead.policy_events (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    version bigint,
+    event text NOT NULL COLLATE pg_catalog."C",
+    epoch bigint,
+    said text DEFAULT ''::text NOT NULL,
+    rule text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    hash text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    author text DEFAULT ''::text NOT NULL,
+    CONSTRAINT policy_events_event_is_known CHECK ((event = ANY (ARRAY['stored'::text, 'in_force'::text, 'refused'::text, 'rule_disabled'::text]))),
+    CONSTRAINT policy_events_hash_is_12_hexadecimal_digits CHECK ((hash ~ '^([0-9a-f]{12})?$'::text)),
+    CONSTRAINT policy_events_hash_is_of_a_refused_document CHECK ((((version IS NULL) = (hash <> ''::text)) AND ((version IS NOT NULL) OR (event = 'refused'::text)))),
+    CONSTRAINT policy_events_rule_is_of_a_disabled_one CHECK (((rule <> ''::text) = (event = 'rule_disabled'::text)))
+);
+
+COMMENT ON TABLE fairlead.policy_events IS 'What became of each policy version: stored, in force, refused, or one of its rules disabled, and why; without a version, of a document that was refused and so not stored.';
+
+COMMENT ON COLUMN fairlead.policy_events.epoch IS 'The term of the leader; null for a stored one.';
+
+COMMENT ON COLUMN fairlead.policy_events.rule IS 'The rule that was disabled because its condition took too long or had no value.';
+
+COMMENT ON COLUMN fairlead.policy_events.hash IS 'Of a document that was not stored: the first 12 hexadecimal digits of the SHA-256 of its text.';
+
+COMMENT ON COLUMN fairlead.policy_events.author IS 'Who wanted to store it; empty for a version, which has its own.';
+
+ALTER TABLE fairlead.policy_events ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.policy_events_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE UNLOGGED TABLE fairlead.policy_shadow (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    report jsonb,
+    said text DEFAULT ''::text NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.policy_shadow IS 'What the last simulation of the shadow policy said, a row for each pool; the leader writes it.';
+
+COMMENT ON COLUMN fairlead.policy_shadow.said IS 'Why there is no report.';
+
+CREATE TABLE fairlead.policy_versions (
+    version bigint NOT NULL,
+    stored_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    digest text NOT NULL COLLATE pg_catalog."C",
+    author text NOT NULL,
+    reason text DEFAULT ''::text NOT NULL,
+    document text NOT NULL,
+    CONSTRAINT policy_versions_author_is_1_to_128_bytes CHECK (((octet_length(author) >= 1) AND (octet_length(author) <= 128))),
+    CONSTRAINT policy_versions_digest_is_12_hexadecimal_digits CHECK ((digest ~ '^[0-9a-f]{12}$'::text)),
+    CONSTRAINT policy_versions_document_is_1_byte_to_256_kib CHECK (((octet_length(document) >= 1) AND (octet_length(document) <= 262144))),
+    CONSTRAINT policy_versions_reason_is_at_most_1_kib CHECK ((octet_length(reason) <= 1024))
+);
+
+COMMENT ON TABLE fairlead.policy_versions IS 'Every policy document that was stored; rows are only ever added. In force is the newest that the leader can read: policy_events says which, and fairlead policy history.';
+
+COMMENT ON COLUMN fairlead.policy_versions.digest IS 'Names what the document says: the same for two documents of one meaning.';
+
+ALTER TABLE fairlead.policy_versions ALTER COLUMN version ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.policy_versions_version_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE fairlead.pool_decisions (
+    epoch bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    decision jsonb NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.pool_decisions IS 'How many pods the autoscaler wants each pool to have, and why. It writes a row when that changes, and once a minute while it does not; `fairlead autoscaler explain` shows it.';
+
+COMMENT ON COLUMN fairlead.pool_decisions.at IS 'When it was decided.';
+
+CREATE TABLE fairlead.pool_demand (
+    epoch bigint NOT NULL,
+    at timestamp with time zone NOT NULL,
+    became_runnable_total bigint NOT NULL,
+    work_slot_seconds double precision NOT NULL,
+    slots_useful integer NOT NULL,
+    slots_allowed integer NOT NULL,
+    service_mean double precision NOT NULL,
+    service_variance double precision NOT NULL,
+    oldest_runnable_at timestamp with time zone,
+    scheduled_slot_seconds double precision[] NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT pool_demand_is_never_negative CHECK (((became_runnable_total >= 0) AND (work_slot_seconds >= (0)::double precision) AND (slots_useful >= 0) AND (slots_allowed >= slots_useful) AND (service_mean >= (0)::double precision) AND (service_variance >= (0)::double precision))),
+    CONSTRAINT pool_demand_scheduled_slot_seconds_has_4_places CHECK ((cardinality(scheduled_slot_seconds) = 4))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.pool_demand IS 'What each pool that has autoscale in the policy needs, as if it had its maximum of slots. The scheduler''s leader writes it at most once a second; an old row says nothing.';
+
+COMMENT ON COLUMN fairlead.pool_demand.epoch IS 'The leader''s: under another one became_runnable_total counts from elsewhere.';
+
+COMMENT ON COLUMN fairlead.pool_demand.at IS 'When the leader counted, not when it wrote.';
+
+COMMENT ON COLUMN fairlead.pool_demand.became_runnable_total IS 'Jobs that the policy came to allow to run since the epoch began.';
+
+COMMENT ON COLUMN fairlead.pool_demand.work_slot_seconds IS 'Of jobs that may run now and have not started: how long they take, by estimate.';
+
+COMMENT ON COLUMN fairlead.pool_demand.slots_useful IS 'Slots that what runs and what may run now would take at once.';
+
+COMMENT ON COLUMN fairlead.pool_demand.slots_allowed IS 'Slots that the policy lets the pool''s lanes use together, however many jobs come to wait in them: at most those of its maximum, at least slots_useful.';
+
+COMMENT ON COLUMN fairlead.pool_demand.service_mean IS 'Seconds that a job takes; while none has ended, what the policy''s estimator begins with.';
+
+COMMENT ON COLUMN fairlead.pool_demand.service_variance IS 'Seconds squared, between jobs.';
+
+COMMENT ON COLUMN fairlead.pool_demand.oldest_runnable_at IS 'Since when the oldest job that may run waits; null: there is none.';
+
+COMMENT ON COLUMN fairlead.pool_demand.scheduled_slot_seconds IS 'Work that falls due within the next 5, 20, 60 and 180 seconds.';
+
+CREATE VIEW fairlead.queue_stats AS
+ WITH RECURSIVE named AS (
+        ( SELECT j.queue
+           FROM fairlead.jobs j
+          WHERE (j.run_at IS NULL)
+          ORDER BY j.queue
+         LIMIT 1)
+        UNION ALL
+         SELECT n.queue
+           FROM (named l
+             CROSS JOIN LATERAL ( SELECT j.queue
+                   FROM fairlead.jobs j
+                  WHERE ((j.run_at IS NULL) AND (j.queue > l.queue))
+                  ORDER BY j.queue
+                 LIMIT 1) n)
+        )
+ SELECT queue,
+    (GREATEST(((sum(due) - (sum(queued))::numeric) - (sum(running))::numeric), (0)::numeric))::bigint AS pending,
+    (sum(due) > (10000)::numeric) AS pending_is_more,
+    sum(queued) AS queued,
+    sum(running) AS running,
+    sum(scheduled) AS scheduled,
+    min(next_run_at) AS next_run_at,
+    sum(tenants) AS tenants,
+    min(oldest_pending_at) AS oldest_pending_at,
+    bool_or(paused) AS paused,
+    (sum(sum(scheduled)) OVER () > (10000)::numeric) AS scheduled_is_more
+   FROM ( SELECT n.queue,
+            d.due,
+            0 AS tenants,
+            NULL::timestamp with time zone AS oldest_pending_at,
+            0 AS queued,
+            0 AS running,
+            0 AS scheduled,
+            NULL::timestamp with time zone AS next_run_at,
+            false AS paused
+           FROM (named n
+             CROSS JOIN LATERAL ( SELECT count(*) AS due
+                   FROM ( SELECT
+                           FROM fairlead.jobs j
+                          WHERE ((j.queue = n.queue) AND (j.run_at IS NULL))
+                          ORDER BY j.tenant, j.rank, j.seq
+                         LIMIT ( SELECT 10001)) b) d)
+        UNION ALL
+         SELECT l.queue,
+            0,
+            1,
+            l.oldest_pending_at,
+            0,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            false
+           FROM fairlead._lanes l
+        UNION ALL
+         SELECT q.queue,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            ((q.worker IS NULL))::integer AS int4,
+            ((q.worker IS NOT NULL))::integer AS int4,
+            0,
+            NULL::timestamp with time zone,
+            false
+           FROM fairlead.work_queue q
+        UNION ALL
+        ( SELECT j.queue,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            0,
+            0,
+            1,
+            j.run_at,
+            false
+           FROM fairlead.jobs j
+          WHERE (j.run_at IS NOT NULL)
+          ORDER BY j.run_at
+         LIMIT ( SELECT 10001))
+        UNION ALL
+         SELECT p.queue,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            0,
+            0,
+            0,
+            NULL::timestamp with time zone,
+            true
+           FROM fairlead.paused p
+          WHERE (p.tenant IS NULL)) s
+  WHERE ( SELECT fairlead._sees_all() AS _sees_all)
+  GROUP BY queue;
+
+COMMENT ON VIEW fairlead.queue_stats IS 'Queues with unfinished work, for logins that see every tenant. What is due is counted up to 10,000 a queue, then pending_is_more; scheduled counts the next 10,000 jobs to fall due, and scheduled_is_more says that there are others, of whichever queue.';
+
+CREATE TABLE fairlead.rate_usage (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text COLLATE pg_catalog."C",
+    per_us bigint NOT NULL,
+    tat_us bigint NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.rate_usage IS 'How far each rate is used up: until when its window is spoken for (GCRA). Written with the dispatch.';
+
+COMMENT ON COLUMN fairlead.rate_usage.tat_us IS 'Microseconds since 1970, by the database''s clock.';
+
+ALTER TABLE fairlead.receipts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.receipts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE fairlead.schedule_fires (
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    schedule text NOT NULL COLLATE pg_catalog."C",
+    fire_time timestamp with time zone NOT NULL,
+    fired_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE fairlead.schedule_fires IS 'Each fire of each schedule, once, whichever process fired it.';
+
+CREATE TABLE fairlead.schedules (
+    name text NOT NULL COLLATE pg_catalog."C",
+    cron text NOT NULL,
+    timezone text DEFAULT 'UTC'::text NOT NULL,
+    missed text DEFAULT 'coalesce'::text NOT NULL COLLATE pg_catalog."C",
+    enabled boolean DEFAULT true NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    tenant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    timeout interval,
+    expires_in interval,
+    headers jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    considered_until timestamp with time zone,
+    problem text,
+    CONSTRAINT schedules_cron_is_five_or_six_fields CHECK (((octet_length(cron) <= 256) AND (cron ~ '^\s*(\S+\s+){4,5}\S+\s*$'::text))),
+    CONSTRAINT schedules_expires_in_is_between_1_s_and_365_days CHECK (((expires_in >= '00:00:01'::interval) AND (expires_in <= '365 days'::interval))),
+    CONSTRAINT schedules_headers_are_an_object_of_at_most_4_kib CHECK (((jsonb_typeof(headers) = 'object'::text) AND (octet_length((headers)::text) <= 4096))),
+    CONSTRAINT schedules_headers_are_nested_500_deep_numbers_below_1e4000 CHECK (((octet_length((headers)::text) < 1000) OR ((NOT jsonb_path_exists(headers, '$.**{500}'::jsonpath)) AND (NOT jsonb_path_exists(headers, 'strict $.**?(@.type() == "number" && (@ >= 10000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 || @ <= -10000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000))'::jsonpath))))),
+    CONSTRAINT schedules_kind_is_1_to_128_bytes CHECK (((octet_length(kind) >= 1) AND (octet_length(kind) <= 128))),
+    CONSTRAINT schedules_max_attempts_is_between_1_and_1000 CHECK (((max_attempts >= 1) AND (max_attempts <= 1000))),
+    CONSTRAINT schedules_missed_is_skip_coalesce_or_catch_up CHECK ((missed = ANY (ARRAY['skip'::text, 'coalesce'::text, 'catch_up'::text]))),
+    CONSTRAINT schedules_name_is_1_to_128_bytes CHECK (((octet_length(name) >= 1) AND (octet_length(name) <= 128))),
+    CONSTRAINT schedules_payload_is_at_most_1_mib_and_numbers_below_1e4000 CHECK (((octet_length((payload)::text) < 4000) OR ((octet_length((payload)::text) <= 1048576) AND (NOT jsonb_path_exists(payload, 'strict $.**?(@.type() == "number" && (@ >= 10000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000 || @ <= -10000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000))'::jsonpath))))),
+    CONSTRAINT schedules_payload_is_nested_at_most_500_deep CHECK (((pg_column_size(payload) < 4000) OR (NOT jsonb_path_exists(payload, '$.**{500}'::jsonpath)))),
+    CONSTRAINT schedules_priority_is_between_minus_100_and_100 CHECK (((priority >= '-100'::integer) AND (priority <= 100))),
+    CONSTRAINT schedules_queue_is_1_to_128_bytes CHECK (((octet_length(queue) >= 1) AND (octet_length(queue) <= 128))),
+    CONSTRAINT schedules_tenant_is_at_most_128_bytes CHECK ((octet_length(tenant) <= 128)),
+    CONSTRAINT schedules_timeout_is_between_1_ms_and_30_days CHECK (((timeout >= '00:00:00.001'::interval) AND (timeout <= '30 days'::interval))),
+    CONSTRAINT schedules_timezone_is_known CHECK (((timezone <> ''::text) AND (('2000-01-01 00:00:00+00'::timestamp with time zone AT TIME ZONE timezone) IS NOT NULL)))
+);
+
+COMMENT ON TABLE fairlead.schedules IS 'Templates of jobs and when to insert them.';
+
+COMMENT ON COLUMN fairlead.schedules.name IS 'What it is called; unique per tenant.';
+
+COMMENT ON COLUMN fairlead.schedules.cron IS 'Five fields, or six with seconds first.';
+
+COMMENT ON COLUMN fairlead.schedules.timezone IS 'An IANA zone; fire times are local to it.';
+
+COMMENT ON COLUMN fairlead.schedules.missed IS 'Fires missed while no leader ran or it was disabled: skip them, coalesce them into one, or catch_up on each.';
+
+COMMENT ON COLUMN fairlead.schedules.enabled IS 'Whether it fires. When it is enabled again, missed says what becomes of the fires in between.';
+
+COMMENT ON COLUMN fairlead.schedules.queue IS 'The queue of its jobs, and so on: as in jobs.';
+
+COMMENT ON COLUMN fairlead.schedules.expires_in IS 'Each job expires this long after its fire time.';
+
+COMMENT ON COLUMN fairlead.schedules.considered_until IS 'Every fire time up to here has been fired or deliberately passed over.';
+
+COMMENT ON COLUMN fairlead.schedules.problem IS 'Why the leader cannot fire it; null when it can.';
+
+CREATE TABLE fairlead.schema_versions (
+    version integer NOT NULL,
+    name text NOT NULL,
+    compatible_from integer NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+COMMENT ON TABLE fairlead.schema_versions IS 'Which migrations ran; the newest row says which code can run on this schema.';
+
+CREATE VIEW fairlead.tenant_shares WITH (security_barrier='true') AS
+ SELECT r.pool,
+    s.queue,
+    s.tenant,
+    s.weight,
+    s.share,
+    s.entitled_share,
+    s.slot_seconds,
+    s.lag_slot_seconds,
+    s.running,
+    s.queued,
+    s.oldest_wait_seconds,
+    s.mean_run_seconds,
+    s.blocked_by,
+    s.blocked_since,
+    r.since,
+    r.at
+   FROM (fairlead.fairness_reports r
+     CROSS JOIN LATERAL jsonb_to_recordset((r.report -> 'tenants'::text)) s(queue text, tenant text, weight double precision, share double precision, entitled_share double precision, slot_seconds double precision, lag_slot_seconds double precision, running bigint, queued bigint, oldest_wait_seconds double precision, mean_run_seconds double precision, blocked_by text, blocked_since timestamp with time zone))
+  WHERE (( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(s.tenant));
+
+COMMENT ON VIEW fairlead.tenant_shares IS 'What each tenant had of its pool''s slots from since to at, and what it was entitled to: at most the 1,000 that had most. lag_slot_seconds is what it had beyond that: below zero it is behind.';
+
+CREATE VIEW fairlead.tenant_stats WITH (security_barrier='true') AS
+ SELECT queue,
+    tenant,
+    (GREATEST(((sum(due) - (sum(queued))::numeric) - (sum(running))::numeric), (0)::numeric))::bigint AS pending,
+    (sum(due) > (1000)::numeric) AS pending_is_more,
+    sum(queued) AS queued,
+    sum(running) AS running,
+    min(oldest_pending_at) AS oldest_pending_at,
+    min(oldest_runnable_at) AS oldest_runnable_at
+   FROM ( SELECT l.queue,
+            l.tenant,
+            d.due,
+            l.oldest_pending_at,
+            0 AS queued,
+            0 AS running,
+            NULL::timestamp with time zone AS oldest_runnable_at
+           FROM (fairlead._lanes l
+             CROSS JOIN LATERAL ( SELECT count(*) AS due
+                   FROM ( SELECT
+                           FROM fairlead.jobs j
+                          WHERE ((j.queue = l.queue) AND (j.tenant = l.tenant) AND (j.run_at IS NULL))
+                          ORDER BY j.rank, j.seq
+                         LIMIT ( SELECT 1001)) b) d)
+        UNION ALL
+         SELECT q.queue,
+            q.tenant,
+            0,
+            NULL::timestamp with time zone,
+            ((q.worker IS NULL))::integer AS int4,
+            ((q.worker IS NOT NULL))::integer AS int4,
+                CASE
+                    WHEN (q.worker IS NULL) THEN q.runnable_at
+                    ELSE NULL::timestamp with time zone
+                END AS "case"
+           FROM fairlead.work_queue q) s
+  WHERE (( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(tenant))
+  GROUP BY queue, tenant;
+
+COMMENT ON VIEW fairlead.tenant_stats IS 'Tenants with work that is due; it is counted up to 1,000 a tenant, then pending_is_more. oldest_pending_at is that of the job at the head of the lane.';
+
+CREATE SEQUENCE fairlead.tokens
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.tokens IS 'Fencing tokens: every claim draws a new one.';
+
+CREATE TABLE fairlead.worker_leases (
+    id bigint NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    lease_until timestamp with time zone NOT NULL,
+    dead_at timestamp with time zone,
+    slots integer NOT NULL,
+    name text NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    host text DEFAULT ''::text NOT NULL,
+    pod_uid text,
+    pod_name text,
+    version text DEFAULT ''::text NOT NULL,
+    slots_full integer,
+    draining boolean DEFAULT false NOT NULL,
+    beside integer DEFAULT 0 NOT NULL,
+    CONSTRAINT worker_leases_beside_is_never_negative CHECK ((beside >= 0)),
+    CONSTRAINT worker_leases_slots_full_is_positive CHECK ((slots_full > 0)),
+    CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.worker_leases IS 'One row per worker process: its lease, renewed every few seconds. Read it as the view workers.';
+
+COMMENT ON COLUMN fairlead.worker_leases.slots_full IS 'Slots that it has once all of its processes are up; slots are those of the ones that are. Null: it does not say, as a program from before this column.';
+
+COMMENT ON COLUMN fairlead.worker_leases.draining IS 'Its claims are refused. Its renewal sets this when its pod is marked, and takes it back before it claims again.';
+
+COMMENT ON COLUMN fairlead.worker_leases.beside IS 'Jobs that it holds without a slot, because they wait for a process in which each runs alone: the scheduler finds room for so many more.';
+
+ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.worker_leases_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE VIEW fairlead.workers AS
+ SELECT w.id,
+    w.name,
+    w.pool,
+    w.host,
+    w.pod_uid,
+    w.pod_name,
+    w.slots,
+    COALESCE(q.running, (0)::bigint) AS running,
+    w.version,
+    w.started_at,
+    w.lease_until,
+    w.dead_at,
+        CASE
+            WHEN (w.dead_at IS NOT NULL) THEN 'dead'::text
+            WHEN (w.lease_until < now()) THEN 'lapsed'::text
+            ELSE 'live'::text
+        END AS state,
+    COALESCE(w.slots_full, w.slots) AS slots_full,
+    d.drain_until,
+    d.drained_at
+   FROM ((fairlead.worker_leases w
+     LEFT JOIN ( SELECT work_queue.worker,
+            count(*) AS running
+           FROM fairlead.work_queue
+          WHERE (work_queue.worker IS NOT NULL)
+          GROUP BY work_queue.worker) q ON ((q.worker = w.id)))
+     LEFT JOIN fairlead.pod_drains d ON (((d.pod_uid = w.pod_uid) AND (d.drain_until > now()))));
+
+COMMENT ON VIEW fairlead.workers IS 'Worker processes, their leases and what they run. drain_until is that of a mark in force: the pod takes no more jobs until then.';
+
+ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_succeeded FOR VALUES IN ('succeeded');
+
+ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_unsuccessful FOR VALUES IN ('failed', 'cancelled', 'expired');
+
+ALTER TABLE ONLY fairlead.claim_floors
+    ADD CONSTRAINT claim_floors_pkey PRIMARY KEY (pool, band);
+
+ALTER TABLE ONLY fairlead.explain_requests
+    ADD CONSTRAINT explain_requests_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.fairness_reports
+    ADD CONSTRAINT fairness_reports_pkey PRIMARY KEY (pool);
+
+ALTER TABLE ONLY fairlead.install_options
+    ADD CONSTRAINT install_options_pkey PRIMARY KEY (only_row);
+
+ALTER TABLE ONLY fairlead.job_progress
+    ADD CONSTRAINT job_progress_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY fairlead.jobs
+    ADD CONSTRAINT jobs_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.leaders
+    ADD CONSTRAINT leaders_pkey PRIMARY KEY (role);
+
+ALTER TABLE ONLY fairlead.over_backlog
+    ADD CONSTRAINT over_backlog_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
+
+ALTER TABLE ONLY fairlead.over_backlog
+    ADD CONSTRAINT over_backlog_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.paused
+    ADD CONSTRAINT paused_once UNIQUE NULLS NOT DISTINCT (queue, tenant);
+
+ALTER TABLE ONLY fairlead.pod_drains
+    ADD CONSTRAINT pod_drains_pkey PRIMARY KEY (pod_uid);
+
+ALTER TABLE ONLY fairlead.policy_events
+    ADD CONSTRAINT policy_events_once UNIQUE NULLS NOT DISTINCT (version, event, epoch, rule, hash);
+
+ALTER TABLE ONLY fairlead.policy_events
+    ADD CONSTRAINT policy_events_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.policy_shadow
+    ADD CONSTRAINT policy_shadow_pkey PRIMARY KEY (pool);
+
+ALTER TABLE ONLY fairlead.policy_versions
+    ADD CONSTRAINT policy_versions_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY fairlead.pool_decisions
+    ADD CONSTRAINT pool_decisions_pkey PRIMARY KEY (pool);
+
+ALTER TABLE ONLY fairlead.pool_demand
+    ADD CONSTRAINT pool_demand_pkey PRIMARY KEY (pool);
+
+ALTER TABLE ONLY fairlead.rate_usage
+    ADD CONSTRAINT rate_usage_once UNIQUE NULLS NOT DISTINCT (pool, queue, tenant, per_us);
+
+ALTER TABLE ONLY fairlead.receipts
+    ADD CONSTRAINT receipts_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY fairlead.schedule_fires
+    ADD CONSTRAINT schedule_fires_pkey PRIMARY KEY (tenant, schedule, fire_time);
+
+ALTER TABLE ONLY fairlead.schedules
+    ADD CONSTRAINT schedules_pkey PRIMARY KEY (tenant, name);
+
+ALTER TABLE ONLY fairlead.schema_versions
+    ADD CONSTRAINT schema_versions_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY fairlead.tenant_logins
+    ADD CONSTRAINT tenant_logins_pkey PRIMARY KEY (login, tenant);
+
+ALTER TABLE ONLY fairlead.work_queue
+    ADD CONSTRAINT work_queue_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY fairlead.worker_leases
+    ADD CONSTRAINT worker_leases_pkey PRIMARY KEY (id);
+
+CREATE INDEX attempt_errors_age ON fairlead.attempt_errors USING btree (at);
+
+CREATE INDEX attempt_errors_job ON fairlead.attempt_errors USING btree (job_id, at);
+
+CREATE INDEX explain_requests_job ON fairlead.explain_requests USING btree (job_id, id);
+
+CREATE INDEX explain_requests_open ON fairlead.explain_requests USING btree (id) WHERE (answered_at IS NULL);
+
+CREATE INDEX job_history_id ON ONLY fairlead.job_history USING btree (id);
+
+CREATE INDEX job_history_redrive ON ONLY fairlead.job_history_unsuccessful USING btree (queue, finished_at, id) WHERE ((outcome = 'failed'::text) AND (retried_as IS NULL));
+
+CREATE INDEX job_history_succeeded_id_idx ON ONLY fairlead.job_history_succeeded USING btree (id);
+
+CREATE INDEX job_history_unsuccessful_id_idx ON ONLY fairlead.job_history_unsuccessful USING btree (id);
+
+CREATE UNIQUE INDEX jobs_dedup ON fairlead.jobs USING btree (queue, tenant, dedup_key) WHERE (dedup_key IS NOT NULL);
+
+CREATE INDEX jobs_due ON fairlead.jobs USING btree (run_at) INCLUDE (queue, tenant) WHERE (run_at IS NOT NULL);
+
+CREATE INDEX jobs_expiry ON fairlead.jobs USING btree (expires_at) WHERE (expires_at IS NOT NULL);
+
+CREATE INDEX jobs_lane ON fairlead.jobs USING btree (queue, tenant, rank, seq) WHERE (run_at IS NULL);
+
+CREATE INDEX policy_events_refused ON fairlead.policy_events USING btree (id) WHERE (version IS NULL);
+
+CREATE INDEX schedule_fires_age ON fairlead.schedule_fires USING btree (fired_at);
+
+CREATE INDEX work_queue_claim_order ON fairlead.work_queue USING btree (pool, band, vtag, job_id) WHERE (band >= 0);
+
+CREATE INDEX worker_leases_live ON fairlead.worker_leases USING btree (name) WHERE (dead_at IS NULL);
+
+ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_succeeded_id_idx;
+
+ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_unsuccessful_id_idx;
+
+CREATE TRIGGER jobs_admit BEFORE INSERT ON fairlead.jobs FOR EACH ROW EXECUTE FUNCTION fairlead._admit_job();
+
+CREATE TRIGGER jobs_wake_scheduler BEFORE INSERT ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._wake_scheduler();
+
+CREATE TRIGGER pod_drains_mark_anew BEFORE UPDATE OF drain_until ON fairlead.pod_drains FOR EACH ROW WHEN (((old.drain_until <= now()) AND (new.drain_until > now()))) EXECUTE FUNCTION fairlead._mark_anew();
+
+CREATE TRIGGER policy_versions_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON fairlead.policy_versions FOR EACH STATEMENT EXECUTE FUNCTION fairlead._policy_versions_stay();
+
+CREATE TRIGGER receipts_wake_scheduler BEFORE INSERT ON fairlead.receipts FOR EACH ROW WHEN ((new.ended IS NOT NULL)) EXECUTE FUNCTION fairlead._wake_scheduler_at_ending();
+
+CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.schedules FOR EACH ROW WHEN ((((old.cron IS DISTINCT FROM new.cron) OR (old.timezone IS DISTINCT FROM new.timezone)) AND (NOT (new.considered_until IS DISTINCT FROM old.considered_until)))) EXECUTE FUNCTION fairlead._begin_schedule_anew();
+
+ALTER TABLE ONLY fairlead.policy_events
+    ADD CONSTRAINT policy_events_version_fkey FOREIGN KEY (version) REFERENCES fairlead.policy_versions(version);
+
+GRANT ALL ON SCHEMA fairlead TO fairlead_scheduler;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_enqueue;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_worker;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._backlog_bit(lane text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
+
+GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
+GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
+
+GRANT UPDATE(retried_as) ON TABLE fairlead.job_history TO fairlead;
+
+GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
+
+GRANT SELECT,DELETE ON TABLE fairlead.jobs TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT SELECT(id) ON TABLE fairlead.jobs TO fairlead_autoscaler;
+
+GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(run_at) ON TABLE fairlead.jobs TO fairlead_admin;
+GRANT SELECT(run_at) ON TABLE fairlead.jobs TO fairlead_autoscaler;
+
+GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_admin;
+GRANT SELECT(queue) ON TABLE fairlead.jobs TO fairlead_autoscaler;
+
+GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(kind) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(kind) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(payload) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(payload) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(timeout) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(timeout) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(cost_hint) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(cost_hint) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_admin;
+
+GRANT INSERT ON TABLE fairlead.receipts TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.receipts TO fairlead_admin;
+
+GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead._mark_anew() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._policy_versions_stay() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
+
+GRANT SELECT ON TABLE fairlead.install_options TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
+
+GRANT UPDATE(policy_source) ON TABLE fairlead.install_options TO fairlead_autoscaler;
+
+GRANT UPDATE(policy_place) ON TABLE fairlead.install_options TO fairlead_autoscaler;
+
+REVOKE ALL ON FUNCTION fairlead._sees_all() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.tenant_logins TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._sees(of_tenant text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._wake_scheduler_at_ending() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.explain(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.pause(queue text, tenant text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.resume(queue text, tenant text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.resume(queue text, tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.retry(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead._lanes TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
+
+GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_enqueue;
+GRANT ALL ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
+
+GRANT UPDATE(full_claim_at) ON TABLE fairlead.claim_floors TO fairlead_worker;
+
+GRANT SELECT ON TABLE fairlead.explain_requests TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.explain_requests TO fairlead_admin;
+
+GRANT UPDATE(answered_at) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
+
+GRANT UPDATE(answer) ON TABLE fairlead.explain_requests TO fairlead_scheduler;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead;
+GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_admin;
+
+GRANT UPDATE(retried_as) ON TABLE fairlead.job_history_unsuccessful TO fairlead;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.job_progress TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.leaders TO fairlead_scheduler;
+GRANT SELECT,UPDATE ON TABLE fairlead.leaders TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.over_backlog TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.over_backlog TO fairlead_admin;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.paused TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
+
+GRANT SELECT,DELETE ON TABLE fairlead.pod_drains TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_admin;
+
+GRANT UPDATE(drained_at) ON TABLE fairlead.pod_drains TO fairlead_worker;
+
+GRANT SELECT,INSERT ON TABLE fairlead.policy_events TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_admin;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.policy_events_id_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.policy_shadow TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_shadow TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.pool_decisions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.pool_decisions TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_demand TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.rate_usage TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.rate_usage TO fairlead_admin;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.receipts_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.schedule_fires TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedules TO fairlead_scheduler;
+GRANT SELECT,DELETE ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT SELECT(name),INSERT(name) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(name) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(cron) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(cron),UPDATE(cron) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(timezone) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(timezone),UPDATE(timezone) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(missed) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(missed),UPDATE(missed) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(enabled) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(enabled),UPDATE(enabled) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(queue) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(queue),UPDATE(queue) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(tenant) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(tenant) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(kind) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(kind),UPDATE(kind) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(payload) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(payload),UPDATE(payload) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(priority) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(priority),UPDATE(priority) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(max_attempts) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(max_attempts),UPDATE(max_attempts) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(timeout) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(timeout),UPDATE(timeout) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(expires_in) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(expires_in),UPDATE(expires_in) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT INSERT(headers) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(headers),UPDATE(headers) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
+
+GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_worker;
+GRANT SELECT,USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.tokens TO fairlead_admin;
+
+GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_admin;
+
+GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_admin;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_admin;

@@ -1,5 +1,0 @@
--- decision: how many workers were decided on last, and why.
--- locks: none
--- index: pool_decisions_pkey
-select (d.decision->'pods'->>'next')::int, d.decision->>'reason', d.decision->>'says'
-from fairlead.pool_decisions d where d.pool = 'default'

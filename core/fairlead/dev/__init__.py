@@ -1,1 +1,0 @@
-"""One machine: the whole fleet as local processes over an embedded PostgreSQL."""

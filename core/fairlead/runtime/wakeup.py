@@ -1,0 +1,61 @@
+"""Wake a loop that rests in select, from another thread or from a signal handler."""
+
+import contextlib
+import select
+import socket
+from collections.abc import Sequence
+
+_SELECTABLE = 1024
+"""`select` accepts descriptors below this one."""
+
+
+class Wakeup:
+    """A loop waits for it as for any descriptor; waking it twice is the same as once."""
+
+    def __init__(self) -> None:
+        self._reader, self._writer = socket.socketpair()
+        self._reader.settimeout(0)
+        self._writer.settimeout(0)
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._reader.fileno()
+
+    def signal_descriptor(self) -> int:
+        """Return the descriptor for `signal.set_wakeup_fd`."""
+        return self._writer.fileno()
+
+    def wake(self) -> None:
+        """End the current wait, or the next one."""
+        with contextlib.suppress(BlockingIOError):  # full: it will wake anyway
+            self._writer.send(b"!")
+
+    def clear(self) -> None:
+        """Discard earlier wake-ups, so that the next wait waits."""
+        with contextlib.suppress(BlockingIOError):
+            while self._reader.recv(4096):
+                pass
+
+    def wait(self, seconds: float, *, beside: int) -> None:
+        """Wait for a wake-up, for another descriptor to be readable, or so long; then clear."""
+        if self.fileno() in _readable((self.fileno(), beside), seconds):
+            self.clear()
+
+    def close(self) -> None:
+        """Close both ends. No thread may wake it or wait any more."""
+        self._reader.close()
+        self._writer.close()
+
+
+def _readable(descriptors: Sequence[int], seconds: float) -> list[int]:
+    """Return the descriptors that are readable, after a wait of at most so long.
+
+    It uses `select` if possible, since its timeout has fractions of a millisecond. A worker's
+    handlers may have thousands of files open, and `select` accepts no descriptor above 1023.
+    """
+    if max(descriptors) < _SELECTABLE:
+        return select.select(descriptors, [], [], seconds)[0]
+    poll = select.poll()
+    for each in descriptors:
+        poll.register(each, select.POLLIN)
+    return [each for each, _ in poll.poll(max(0.0, seconds) * 1000)]

@@ -1,0 +1,110 @@
+"""Retention: make and drop partitions of the history, and delete rows past their retention.
+
+Partitions are not fenced by the epoch, because doing it twice is the same as once. Their locks
+have a short timeout, since every statement queued behind a waiting lock waits too; a partition
+that cannot be locked is retried soon.
+"""
+
+import psycopg
+
+from fairlead.db import statements
+from fairlead.db.connect import Connection
+from fairlead.runtime import log
+from fairlead_scheduler.leadership.periodic_task import PeriodicTask
+from fairlead_scheduler.settings import SchedulerSettings
+
+_log = log.get("scheduler")
+_PACKAGE = __package__ or ""
+_HOUR_SECONDS = 3600.0
+_MINUTE_SECONDS = 60.0
+_DAYS_AT_ONCE = 3
+_PAGES_AT_ONCE = 256
+
+
+class Retention:
+    """The retention tasks of one term over one session with a `lock_timeout` of 200 ms."""
+
+    def __init__(
+        self, connection: Connection, settings: SchedulerSettings, *, epoch: int
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._epoch = epoch
+        self._progress_page = self._orphan_page = 0
+
+    def tasks(self) -> tuple[PeriodicTask, ...]:
+        """Return what to do and how often."""
+        return (
+            PeriodicTask("make_partitions", _HOUR_SECONDS, self.make_partitions),
+            PeriodicTask("drop_partitions", _HOUR_SECONDS, self.drop_partitions),
+            PeriodicTask("forget", _MINUTE_SECONDS, self.forget),
+            PeriodicTask("forget_progress", _MINUTE_SECONDS, self.forget_progress),
+            PeriodicTask("forget_orphans", _MINUTE_SECONDS, self.forget_orphans),
+        )
+
+    def make_partitions(self) -> bool:
+        """Make partitions of the history ahead of time, a few in each transaction."""
+        statement = statements.load(_PACKAGE, "make_partitions")
+        days = self._settings.history_days_ahead
+        for ahead in (*range(1, days, _DAYS_AT_ONCE), days):
+            self._connection.execute(statement, {"days_ahead": ahead})
+        return False
+
+    def drop_partitions(self) -> bool:
+        """Detach, then drop, partitions past their retention; one step each per run.
+
+        A step that waits for a lock does not delay the others. An interrupted detach is
+        finished first.
+        """
+        parameters = {
+            "succeeded_days": self._settings.history_days_succeeded,
+            "unsuccessful_days": self._settings.history_days_unsuccessful,
+            "limit": self._settings.sweep_max,
+        }
+        statement = statements.load(_PACKAGE, "old_partitions")
+        steps = self._connection.execute(statement, parameters).fetchall()
+        lock_timeout: psycopg.Error | None = None
+        for partition, command in steps:
+            try:
+                self._connection.execute(str(command).encode())
+                _log.info("history.partition_changed", partition=partition, command=command)
+            except psycopg.OperationalError as error:
+                lock_timeout = error
+        if lock_timeout is not None:
+            raise lock_timeout
+        return bool(steps)
+
+    def forget(self) -> bool:
+        """Delete errors and fires past retention, dead workers, unused rates, lapsed drains."""
+        limit, days = self._settings.sweep_max, self._settings.history_days_unsuccessful
+        parameters = {"epoch": self._epoch, "days": days, "limit": limit}
+        execute = self._connection.execute
+        deleted = (
+            execute(statements.load(_PACKAGE, "forget_errors"), parameters).rowcount,
+            execute(statements.load(_PACKAGE, "forget_fires"), parameters).rowcount,
+            execute(statements.load(_PACKAGE, "forget_workers"), parameters).rowcount,
+            execute(statements.load(_PACKAGE, "forget_rates"), parameters).rowcount,
+            execute(statements.load(_PACKAGE, "forget_drains"), parameters).rowcount,
+        )
+        return max(deleted) >= limit
+
+    def forget_progress(self) -> bool:
+        """Delete progress of ended attempts, in the next stretch of the table."""
+        statement = statements.load(_PACKAGE, "forget_progress")
+        self._progress_page = self._walk(statement, self._progress_page)
+        return self._progress_page > 0
+
+    def forget_orphans(self) -> bool:
+        """Delete queued rows whose job is gone, in the next stretch of the table."""
+        statement = statements.load(_PACKAGE, "forget_orphans")
+        self._orphan_page = self._walk(statement, self._orphan_page)
+        return self._orphan_page > 0
+
+    def _walk(self, statement: bytes, page: int) -> int:
+        """Clean one stretch of a table; returns the page where the next begins, 0 at the end.
+
+        By pages and not by ids: an index scan visits every row that an open snapshot keeps.
+        """
+        parameters = {"epoch": self._epoch, "page": page, "pages": _PAGES_AT_ONCE}
+        row = self._connection.execute(statement, parameters).fetchone()
+        return 0 if row is None else int(str(row[0]))

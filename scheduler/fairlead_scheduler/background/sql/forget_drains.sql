@@ -1,0 +1,9 @@
+-- forget_drains: delete drain marks of pods that lapsed an hour ago and were not renewed since.
+-- locks: the leader's row (for share), pod_drains rows; one that is renewed meanwhile stays.
+-- index: leaders_pkey; pod_drains is read whole: it has a row for each pod that went lately.
+with lead as materialized (
+    select l.epoch from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+)
+delete from fairlead.pod_drains d
+where d.drain_until < now() - interval '1 hour' and exists (select from lead)

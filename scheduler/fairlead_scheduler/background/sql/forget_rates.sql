@@ -1,0 +1,13 @@
+-- forget_rates: delete rate windows that have been empty for an hour.
+-- locks: the leader's row (for share), rate_usage rows (skip locked): a dispatch may be at them.
+-- index: leaders_pkey; rate_usage is read whole: it has one row for each window in use.
+with lead as materialized (
+    select l.epoch from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+)
+delete from fairlead.rate_usage r
+where r.ctid = any (array(
+    select u.ctid from fairlead.rate_usage u
+    where u.tat_us < (extract(epoch from now()) - 3600) * 1e6 and exists (select from lead)
+    limit %(limit)s
+    for update skip locked))

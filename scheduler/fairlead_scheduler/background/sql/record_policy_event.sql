@@ -1,0 +1,11 @@
+-- record_policy_event: record that a version of the policy came into force or was refused, or that one of its
+--                      rules was disabled: once in this term, and only while it leads.
+-- locks: the leader's row (for share).
+-- index: leaders_pkey, policy_events_once
+with lead as materialized (
+    select l.epoch from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+)
+insert into fairlead.policy_events (version, event, epoch, rule, said)
+select %(version)s, %(event)s, l.epoch, %(rule)s, %(said)s from lead l
+on conflict do nothing

@@ -1,0 +1,89 @@
+"""The leader's state of one pool from tick to tick, next to the ledgers of its orders."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from fairlead_scheduler.capacity.prefetch import Depth, DepthSettings
+from fairlead_scheduler.capacity.utilization import EndedRuns, Utilization
+from fairlead_scheduler.capacity.workers import Capacity
+from fairlead_scheduler.explain.answer import LaneSnapshot
+from fairlead_scheduler.explain.contention import Contention
+from fairlead_scheduler.ordering.plan import PlannedRow
+from fairlead_scheduler.ordering.pool_orders import PoolOrders
+from fairlead_scheduler.ordering.router import PoolSize
+from fairlead_scheduler.ordering.run_time import RunTimeMoments
+
+
+class PoolState:
+    """One pool's depth, what its unblocked jobs wait for, and how busy its slots are.
+
+    Args:
+        pool: Its orders.
+        ceiling: Of the unclaimed rows.
+    """
+
+    def __init__(self, pool: PoolOrders, *, ceiling: int) -> None:
+        self.pool = pool
+        self.name = pool.name or ""
+        self.claims = 0
+        """How many rows were claimed between the last two reads."""
+        self.moments: RunTimeMoments | None = None
+        """Of its run times, if they are asked for."""
+        self._depth = Depth(DepthSettings(ceiling=ceiling))
+        self._contention = Contention()
+        self._utilization = Utilization()
+        self._free = 0
+        """Slots that held nothing when the last plan began."""
+        self._busy = False
+        """Whether the last plan left no slot free."""
+
+    def take_endings(self, ended: Sequence[EndedRuns], capacity: Capacity, now_us: int) -> None:
+        """Take in what has ended since the last read."""
+        if self.moments is not None:
+            for receipt in ended:
+                self.moments.add(receipt.run_us)
+        self._utilization.take_endings(
+            ended,
+            now_us,
+            in_flight=self.pool.in_flight,
+            busy_slots=capacity.slots(self.name) if self._busy else 0,
+            mean_us=self.pool.mean_us,
+        )
+
+    def next_size(
+        self, capacity: Capacity, now_us: int, *, pending: bool, round_us: int
+    ) -> PoolSize:
+        """Return what the next plan has room for; call it once for each plan."""
+        pool, free, slots = self.pool, capacity.free(self.name), capacity.slots(self.name)
+        self._free = free
+        self._depth.observe(
+            now_us, claims=self.claims, unclaimed=pool.unclaimed, pending=pending
+        )
+        depth = self._depth.next_target(
+            free_slots=free,
+            slots=slots,
+            mean_us=pool.mean_us,
+            round_us=round_us,
+            ceiling=pool.table.depth_ceiling,
+        )
+        return PoolSize(slots, depth)
+
+    def may_idle(self, capacity: Capacity) -> bool:
+        """Whether endings before the next read may leave slots for which no row waits."""
+        return self.pool.unclaimed <= capacity.slots(self.name)
+
+    def record_plan(self, jobs: Sequence[PlannedRow], now_us: int) -> None:
+        """Note the pool's state after a plan."""
+        pool = self.pool
+        self._busy = self._free <= pool.unclaimed
+        self._contention.note(pool.ledgers, now_us, busy=self._busy)
+        self._utilization.record_plan(jobs, now_us)
+
+    def complete_snapshot(self, snapshot: LaneSnapshot, band: int, now_us: int) -> LaneSnapshot:
+        """Return a snapshot of a lane of this band, completed by what is known of the pool."""
+        return replace(
+            snapshot,
+            contention_us=self._contention.since_us(band, snapshot.contention, now_us),
+            used=self._utilization.used,
+            gap_us=self._utilization.gap_us,
+        )

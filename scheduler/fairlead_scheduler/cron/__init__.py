@@ -1,0 +1,10 @@
+"""Cron: schedules insert a job at each of their fires, once each.
+
+In: the table `schedules`, the database's time, the epoch. Out: rows of `jobs` and
+`schedule_fires`, and `problem` for a schedule that cannot be fired.
+
+`expression` is pure: when an expression fires in a time zone, across clock changes. So is
+`missed_fires`: which fires to insert now. `timetable` is the heap of next fires. `runner` reads
+and writes. They import `leadership`, `metrics` and `settings`. Begin with
+`missed_fires.decide`.
+"""

@@ -1,0 +1,57 @@
+"""Which fires of a schedule to insert now, and what to do about those that were missed."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Literal
+
+from fairlead_scheduler.cron.expression import Cron
+
+Missed = Literal["skip", "coalesce", "catch_up"]
+
+ON_TIME = timedelta(seconds=10)
+"""A fire at most so late is not missed: a take-over takes up to four seconds."""
+
+_FIRST_WINDOW = timedelta(seconds=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Fires:
+    """The decision about one schedule."""
+
+    times: tuple[datetime, ...]
+    """The fires to insert, ascending."""
+    considered_until: datetime
+    """The instant up to which every fire has been decided."""
+    missed: int
+    """How many fires were missed, whether fired later or skipped; counted up to a bound."""
+
+
+def decide(
+    cron: Cron, missed: Missed, considered_until: datetime, now: datetime, fires_max: int
+) -> Fires:
+    """Decide which fires to insert, of those after `considered_until` and not after `now`.
+
+    On-time ones fire always. Of the missed ones `skip` fires none, `coalesce` the latest, and
+    `catch_up` each, at most `fires_max` at a time: call again until nothing comes.
+    """
+    on_time = now - ON_TIME
+    if considered_until >= on_time or missed == "catch_up":
+        times = tuple(islice(cron.between(considered_until, now), fires_max))
+        late = sum(fire <= on_time for fire in times)
+        return Fires(times, times[-1] if len(times) == fires_max else now, late)
+    late = sum(1 for _ in islice(cron.between(considered_until, on_time), fires_max))
+    recent = tuple(islice(cron.between(on_time, now), fires_max))
+    if missed == "coalesce" and late:
+        recent = (_latest(cron, considered_until, on_time), *recent)
+    return Fires(recent, now, late)
+
+
+def _latest(cron: Cron, after: datetime, until: datetime) -> datetime:
+    """Return the last fire of a range that has one, looking back ever further for it."""
+    window = _FIRST_WINDOW
+    while True:
+        last = max(cron.between(max(after, until - window), until), default=None)
+        if last is not None:
+            return last
+        window *= 8

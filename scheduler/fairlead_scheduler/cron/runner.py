@@ -1,0 +1,222 @@
+"""Fire cron schedules: read them, compute what is due, insert the fires and their jobs.
+
+A schedule that cannot be parsed or inserted gets a `problem` and delays no other. All schedules
+are read every few seconds, which is cheap; only changed or fired ones are planned.
+"""
+
+from datetime import UTC, datetime, timedelta
+from math import inf
+from time import monotonic
+
+import psycopg
+from psycopg import Cursor
+from psycopg.rows import args_row
+
+from fairlead.db import statements
+from fairlead.db.connect import Connection
+from fairlead.db.statements import integers
+from fairlead.errors import OVER_BACKLOG_SQLSTATE
+from fairlead.runtime import log
+from fairlead_scheduler.cron.expression import BadSchedule, Cron, parse
+from fairlead_scheduler.cron.missed_fires import Fires, Missed, decide
+from fairlead_scheduler.cron.timetable import Key, Schedule, Timetable
+from fairlead_scheduler.leadership.periodic_task import PeriodicTask
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.settings import SchedulerSettings
+
+_log = log.get("scheduler")
+_PACKAGE = __package__ or ""
+_READ_SECONDS = 2.0
+_READ_SHARE = 0.01
+"""Reading's share of the time: ten thousand schedules are read about every four seconds."""
+_AT_ONCE = 200
+_POSTPONE_US = 5_000_000
+"""How long until a schedule whose lane was over its backlog limit is retried."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+class ScheduleRunner:
+    """The schedules of one term over one session."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        settings: SchedulerSettings,
+        *,
+        epoch: int,
+        metrics: Metrics,
+    ) -> None:
+        self._connection = connection
+        self._settings = settings
+        self._epoch = epoch
+        self._metrics = metrics
+        self._read: Cursor[tuple[Schedule, int]] = connection.cursor(
+            binary=True, row_factory=args_row(_timed)
+        )
+        self._timetable = Timetable()
+        self._refused: set[Key] = set()
+        """Schedules whose last attempt to fire was refused for the backlog limit."""
+        self._crons: dict[tuple[str, str], Cron | str] = {}
+        self._read_due = 0.0
+        self._clock_offset_us = 0
+        """The database's clock minus this process's."""
+
+    def tasks(self) -> tuple[PeriodicTask, ...]:
+        """Return the task and its period."""
+        return (PeriodicTask("fire", _READ_SECONDS, self.fire, rest=self._rest),)
+
+    def fire(self) -> bool:
+        """Plan changed and fire due schedules, 200 each at most; return whether more is due."""
+        if monotonic() >= self._read_due:
+            self._reread()
+        for changed in self._timetable.take_unplanned(_AT_ONCE):
+            self._plan(changed)
+        for _ in range(_AT_ONCE):
+            now_us = self._clock_offset_us + _process_us()
+            row = self._timetable.pop_due(now_us)
+            if row is None:
+                return self._timetable.next_us == 0
+            self._fire(row, now_us)
+        return True
+
+    def _rest(self, _: float) -> float:
+        """Rest until the next fire or the next read of the table."""
+        next_us = self._timetable.next_us
+        ahead_us = inf if next_us is None else next_us - self._clock_offset_us - _process_us()
+        return max(0.0, min(ahead_us / 1e6, self._read_due - monotonic()))
+
+    def _reread(self) -> None:
+        """Read the schedules, and find those that changed."""
+        began = monotonic()
+        rows = self._read.execute(statements.load(_PACKAGE, "schedules")).fetchall()
+        if rows:
+            self._clock_offset_us = rows[0][1] - _process_us()
+        if self._timetable.update(row for row, _ in rows):
+            used = self._timetable.times
+            self._crons = {times: cron for times, cron in self._crons.items() if times in used}
+        if self._refused:
+            self._refused.intersection_update(row.key for row, _ in rows)
+        now = monotonic()
+        self._read_due = now + max(_READ_SECONDS, (now - began) / _READ_SHARE)
+
+    def _plan(self, row: Schedule) -> None:
+        """Enter the schedule's next fire in the timetable."""
+        cron = self._cron(row)
+        if isinstance(cron, str):
+            self._record_problem(row, cron)
+            return
+        fire = next(cron.after(_instant(row.considered_us)), None)
+        self._timetable.enter(row, None if fire is None else _microseconds(fire))
+
+    def _cron(self, row: Schedule) -> Cron | str:
+        """Return the parsed expression, or a sentence that says what is wrong with it."""
+        times = (row.cron, row.timezone)
+        if times not in self._crons:
+            self._crons[times] = _parsed(row)
+        return self._crons[times]
+
+    def _fire(self, row: Schedule, now_us: int) -> None:
+        """Fire the schedule by its misfire policy, and plan its next fire.
+
+        One that has changed, or cannot be inserted, is read again and retried. One whose lane
+        is over its backlog limit is retried later: by then its fires may count as missed.
+        """
+        cron = self._cron(row)
+        assert isinstance(cron, Cron)
+        considered, now = _instant(row.considered_us), _instant(now_us)
+        fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
+        try:
+            inserted = self._insert(row, fires)
+        except psycopg.DatabaseError as error:
+            if error.sqlstate != OVER_BACKLOG_SQLSTATE:
+                raise
+            self._postpone(row, fires, now_us)
+            return
+        self._refused.discard(row.key)
+        if inserted:
+            self._plan(row._replace(considered_us=_microseconds(fires.considered_until)))
+        else:
+            self._timetable.forget(row.key)
+
+    def _insert(self, row: Schedule, fires: Fires) -> bool:
+        try:
+            found = self._write(row, fires)
+        except psycopg.errors.QueryCanceled:
+            raise
+        except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
+            self._record_problem(
+                row, f"its job cannot be inserted: {error.diag.message_primary}"
+            )
+            return False
+        if found and fires.missed:
+            self._metrics.cron_missed.inc(fires.missed)
+            _log.warning(
+                "schedule.missed", tenant=row.tenant, schedule=row.name, fires=fires.missed
+            )
+        return found
+
+    def _postpone(self, row: Schedule, fires: Fires, now_us: int) -> None:
+        """Retry later a schedule whose lane is over its backlog limit."""
+        self._timetable.enter(row, now_us + _POSTPONE_US)
+        if row.key not in self._refused:
+            self._refused.add(row.key)
+            self._metrics.cron_refused.inc(len(fires.times))
+            _log.warning("schedule.refused", tenant=row.tenant, schedule=row.name)
+            self._record_problem(row, "its lane is over its backlog limit: it is tried again")
+
+    def _write(self, row: Schedule, fires: Fires) -> bool:
+        """Insert the fires; False when the schedule has changed, or another scheduler leads."""
+        parameters = {
+            "epoch": self._epoch,
+            "tenant": row.tenant,
+            "name": row.name,
+            "cron": row.cron,
+            "timezone": row.timezone,
+            "fires_us": integers(_microseconds(fire) for fire in fires.times),
+            "considered_us": _microseconds(fires.considered_until),
+        }
+        answer = self._connection.execute(
+            statements.load(_PACKAGE, "fire"), parameters
+        ).fetchone()
+        return answer is not None and answer[0] is True
+
+    def _record_problem(self, row: Schedule, problem: str) -> None:
+        parameters = {
+            "epoch": self._epoch,
+            "tenant": row.tenant,
+            "name": row.name,
+            "problem": problem,
+        }
+        self._connection.execute(statements.load(_PACKAGE, "record_problem"), parameters)
+
+
+def _timed(
+    tenant: str,
+    name: str,
+    cron: str,
+    timezone: str,
+    missed: Missed,
+    considered_us: int,
+    now_us: int,
+) -> tuple[Schedule, int]:
+    return Schedule(tenant, name, cron, timezone, missed, considered_us), now_us
+
+
+def _parsed(row: Schedule) -> Cron | str:
+    try:
+        return parse(row.cron, row.timezone)
+    except BadSchedule as error:
+        return str(error)
+
+
+def _process_us() -> int:
+    return int(monotonic() * 1e6)
+
+
+def _instant(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _microseconds(instant: datetime) -> int:
+    return (instant - _EPOCH) // _MICROSECOND

@@ -1,0 +1,108 @@
+"""Which schedule fires next: a heap into which only changed schedules are entered anew.
+
+Computing a next fire costs a hundred times as much as reading the row, and most schedules fire
+rarely and change more rarely still.
+"""
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from typing import NamedTuple
+
+from fairlead_scheduler.cron.missed_fires import Missed
+
+Key = tuple[str, str]
+"""A schedule's identity: its tenant and name."""
+
+
+class Schedule(NamedTuple):
+    """An enabled row of `schedules`."""
+
+    tenant: str
+    name: str
+    cron: str
+    timezone: str
+    missed: Missed
+    considered_us: int
+
+    @property
+    def key(self) -> Key:
+        """The schedule's identity."""
+        return self.tenant, self.name
+
+
+class Timetable:
+    """The schedules, and when each fires next.
+
+    A known schedule is either still to be planned, entered with its next fire, or neither, if
+    it never fires again or cannot be fired.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Key, Schedule] = {}
+        self._unplanned: dict[Key, Schedule] = {}
+        self._next_us: dict[Key, int] = {}
+        self._heap: list[tuple[int, Key]] = []
+
+    @property
+    def next_us(self) -> int | None:
+        """When the next schedule needs attention: 0 for now, None for never."""
+        if self._unplanned:
+            return 0
+        while self._heap and not self._is_current(self._heap[0]):
+            heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    @property
+    def times(self) -> set[tuple[str, str]]:
+        """Every expression in use, with its zone."""
+        return {(row.cron, row.timezone) for row in self._known.values()}
+
+    def update(self, rows: Iterable[Schedule]) -> bool:
+        """Take the rows that the table has now; returns whether anything changed."""
+        found = {row.key: row for row in rows}
+        changed = {key: row for key, row in found.items() if self._known.get(key) != row}
+        gone = [key for key in self._known if key not in found]
+        for key in gone:
+            self.forget(key)
+        for key in changed:
+            self._next_us.pop(key, None)
+        self._known |= changed
+        self._unplanned |= changed
+        if len(self._heap) > 2 * len(self._next_us) + len(changed):
+            self._heap = [(at_us, key) for key, at_us in self._next_us.items()]
+            heapify(self._heap)
+        return bool(changed or gone)
+
+    def take_unplanned(self, count: int) -> list[Schedule]:
+        """Take up to so many schedules whose next fire has to be computed."""
+        return [self._unplanned.popitem()[1] for _ in range(min(count, len(self._unplanned)))]
+
+    def enter(self, row: Schedule, at_us: int | None) -> None:
+        """Record a schedule's row, and when it fires next; None for never."""
+        self._known[row.key] = row
+        if at_us is not None:
+            self._next_us[row.key] = at_us
+            heappush(self._heap, (at_us, row.key))
+
+    def pop_due(self, now_us: int) -> Schedule | None:
+        """Take the schedule that was due first, if any; the caller enters or forgets it."""
+        while self._heap and self._heap[0][0] <= now_us:
+            entry = heappop(self._heap)
+            if self._is_current(entry):
+                del self._next_us[entry[1]]
+                return self._known[entry[1]]
+        return None
+
+    def forget(self, key: Key) -> None:
+        """Drop a schedule; if the table still has it, the next read plans it anew."""
+        self._known.pop(key, None)
+        self._unplanned.pop(key, None)
+        self._next_us.pop(key, None)
+
+    def __len__(self) -> int:
+        """Return how many entries the heap has, stale ones included."""
+        return len(self._heap)
+
+    def _is_current(self, entry: tuple[int, Key]) -> bool:
+        """Whether an entry is the schedule's current one."""
+        return self._next_us.get(entry[1]) == entry[0]

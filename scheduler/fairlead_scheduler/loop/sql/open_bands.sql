@@ -1,0 +1,11 @@
+-- open_bands: make workers claim from each band of the pool, before the first dispatch into it; does nothing
+--             under another leader's epoch.
+-- locks: the leader's row (for share), claim_floors by band.
+-- index: leaders_pkey, claim_floors_pkey
+with lead as materialized (
+    select l.epoch from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+)
+insert into fairlead.claim_floors (pool, band, vtag)
+select %(pool)s, b.band, 0 from lead, generate_series(0, %(bands)s - 1) as b (band)
+on conflict do nothing

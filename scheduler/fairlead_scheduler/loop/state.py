@@ -1,0 +1,404 @@
+"""The leader's in-memory state, and how each tick changes it: ledger, heads, tail and workers.
+
+It reads no clock and no database: a view comes in, a plan goes out.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import repeat
+from typing import cast
+
+from fairlead.policy.variables import Workers
+from fairlead_scheduler.capacity.pool_state import PoolState
+from fairlead_scheduler.capacity.utilization import EndedRuns
+from fairlead_scheduler.capacity.workers import Capacity
+from fairlead_scheduler.explain.answer import Answer, Question, answer
+from fairlead_scheduler.explain.snapshot import lane_snapshot
+from fairlead_scheduler.loop.lane_scans import LaneScans
+from fairlead_scheduler.ordering.plan import Plan
+from fairlead_scheduler.ordering.pool_orders import PoolOrders
+from fairlead_scheduler.ordering.router import Router
+from fairlead_scheduler.ordering.run_time import RunTimeMoments
+from fairlead_scheduler.pending.heads import Heads
+from fairlead_scheduler.pending.tail import Probe, Tail
+from fairlead_scheduler.pending.values import AnyHead, HeadRequest, Paused, PendingJob
+from fairlead_scheduler.pending.watermarks import ReceiptWatermark
+from fairlead_scheduler.policy.compiled import CompiledPolicy
+from fairlead_scheduler.policy.gcra import WindowUsage
+from fairlead_scheduler.report.snapshot import LedgerSnapshot, take_snapshot
+from fairlead_scheduler.rows import (
+    Audited,
+    Event,
+    HeadFill,
+    LaneRows,
+    LanesScanned,
+    Observed,
+    PolicyChanged,
+    Promoted,
+    QueuedRows,
+    ReadRequest,
+    Recalled,
+    Receipt,
+    TickView,
+)
+
+_STREAMS_MAX = 1000
+_FLOOD = 5000
+"""More rows ahead of the tail than this are skipped: reading them all first would delay other
+tenants' rows behind them for too long."""
+_RECEIPTS_IDLE_US = 1_000_000
+_TAIL_OVERLAP = 2000
+"""How many ids below the newest a new leader's tail begins: some may still be uncommitted."""
+
+
+class LeaderState:
+    """The state of one leader, from its take-over on.
+
+    Args:
+        pool: The pool that serves all queues where the policy names none.
+        table: The policy in force.
+        queued: A full read of `work_queue`, made after the take-over.
+        used: How much of each rate is used, read after the take-over as well.
+        newest_id: The largest id of `jobs`, read before the lanes were.
+        queued_max: Ceiling of the unclaimed rows.
+        round_us: How long a tick and a round trip take.
+        tail_max: The largest number of rows that one read of the tail returns.
+    """
+
+    def __init__(
+        self,
+        *,
+        pool: str,
+        queued: QueuedRows,
+        table: CompiledPolicy | None = None,
+        used: Iterable[WindowUsage] = (),
+        newest_id: int,
+        queued_max: int,
+        round_us: int,
+        tail_max: int,
+    ) -> None:
+        begin = max(0, newest_id - _TAIL_OVERLAP)
+        self.order = Router(pool, table)
+        self.order.adopt(queued.rows(), queued.now_us, queued.by_band(), used)
+        self.heads = Heads(last_id=begin, in_flight=self.order.in_flight)
+        self.tail = Tail(begin, queued.now_us)
+        self._pool_states: dict[str, PoolState] = {}
+        """The states of the pools, by name."""
+        self._queued_max = queued_max
+        self.capacity = Capacity()
+        self.paused: Paused = frozenset()
+        self._begin_id = begin
+        self._newest_id = newest_id
+        self._round_us = round_us
+        self._tail_max = tail_max
+        self._receipts = ReceiptWatermark()
+        self._receipts_us = 0
+        self._wants: tuple[HeadRequest, ...] = ()
+        self._scans = LaneScans(self.heads)
+        self._probe: Probe | None = None
+        self._now_us = queued.now_us
+        self.lagging = False
+        """Whether the last read of the tail reached its limit."""
+        self.flooded = False
+        """Whether a flood was skipped, so that the lanes have to be scanned; the loop clears
+        it."""
+        self.runnable: Sequence[str] = ()
+        """The queues of the new runnable jobs of the last tick, one entry per job."""
+        self.capacity.reconcile(_holders(queued), self.order.in_flight)
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether there are jobs that could be dispatched."""
+        return self.heads.total > 0 or bool(self._wants)
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is more to take in or to plan than one tick had time for."""
+        return self._scans.is_behind or self.heads.is_behind or self.order.is_behind
+
+    def worker_slots(self, pool: str | None) -> Workers:
+        """Return the slots of a pool's live workers, as rules may ask for them; None: none."""
+        if pool is None:
+            return Workers(0, 0)
+        return Workers(self.capacity.slots(pool), self.capacity.free(pool))
+
+    @property
+    def free_slots(self) -> int:
+        """How many slots of live workers are free."""
+        return sum(map(self.capacity.free, self._pools()))
+
+    @property
+    def awaits_endings(self) -> bool:
+        """Whether a lane is blocked until something ends, and slots may be idle for it."""
+        pool_states = self._pools().values()
+        return self.order.is_limited and any(
+            each.may_idle(self.capacity) for each in pool_states
+        )
+
+    def claims(self, pool: str) -> int:
+        """Return how many rows a pool's workers claimed between the last two ticks."""
+        return self._pool_states[pool].claims
+
+    def unclaimed(self) -> dict[str, int]:
+        """Return how many rows of each pool wait for a worker."""
+        return {pool: pool_state.pool.unclaimed for pool, pool_state in self._pools().items()}
+
+    def next_read(self, now_us: int, *, workers: bool) -> ReadRequest:
+        """Return what to read next."""
+        self._wants = self.heads.next_requests(_STREAMS_MAX)
+        probe = self.tail.next_probe(now_us)
+        self._probe = probe if probe.lows or probe.ids else None
+        return ReadRequest(
+            last_id=self.tail.last_id,
+            after_receipt=self._receipts_after(now_us),
+            lagging=self.lagging,
+            wants=self._wants,
+            probe=self._probe,
+            workers=workers,
+            attributes=self.order.attribute_requests(),
+        )
+
+    def _receipts_after(self, now_us: int) -> int | None:
+        """Return the receipt id to read above; None while no job is in flight to leave one."""
+        if not self.order.in_flight and now_us - self._receipts_us < _RECEIPTS_IDLE_US:
+            return None
+        self._receipts_us = now_us
+        return self._receipts.next_after(now_us)
+
+    def learn(self, view: TickView, events: Iterable[Event]) -> None:
+        """Take in one tick's view, then the events of the background threads."""
+        observed = view.observed
+        now_us = observed.now_us
+        if view.workers is not None:
+            self.capacity.set_workers(view.workers)
+        self._take_pauses(observed)
+        self._take_receipts(view.receipts, now_us)
+        self._take_tail(observed)
+        if observed.newest_id is not None and observed.newest_id - self.tail.last_id > _FLOOD:
+            self.tail.skip(observed.newest_id, now_us)
+            self.flooded = True
+        self._take_found(view, now_us)
+        self._take_fills(view.fills, now_us)
+        self.order.learn(view.texts)
+        for item in events:
+            self._take_news(item, now_us)
+        self._scans.take()
+
+    def take_scan(self, lanes: LaneRows) -> None:
+        """Take in a whole scan of all lanes at once: the one made at the take-over."""
+        self._scans.add(lanes)
+        while self._scans.is_behind:
+            self._scans.take()
+
+    def plan(self, now_us: int) -> tuple[Plan, ...]:
+        """Decide what to dispatch now, pool by pool, and count it as dispatched."""
+        self._now_us = now_us
+        pool_states = self._pools()
+        alone = len(pool_states) == 1
+        sizes = {
+            pool: pool_state.next_size(
+                self.capacity,
+                now_us,
+                pending=self.has_pending if alone else pool_state.pool.has_waiting,
+                round_us=self._round_us,
+            )
+            for pool, pool_state in pool_states.items()
+        }
+        plans = self.order.plan(now_us, sizes, self.heads, self.paused)
+        for plan in plans:
+            if plan.doubtful:
+                self.tail.doubt(plan.doubtful, now_us)
+        return plans
+
+    def _pools(self) -> dict[str, PoolState]:
+        """Return the state of each pool, with those of new pools added."""
+        pool_states = self._pool_states
+        for pool in self.order.served[len(pool_states) :]:
+            pool_states[pool.name or ""] = PoolState(pool, ceiling=self._queued_max)
+        return pool_states
+
+    def dispatched(self, plan: Plan, taken: set[int], now_us: int) -> None:
+        """Record which ids of a plan the database took; the rest is probed again."""
+        if len(taken) < len(plan.rows):
+            refused = [job[0] for job in plan.rows if job[0] not in taken]
+            self.order.refused(refused, plan.pool)
+            self.tail.doubt(refused, now_us)
+        pool_state = self._pool_states.get(plan.pool)
+        if pool_state is not None:
+            pool_state.record_plan(plan.rows, now_us)
+
+    @property
+    def may_recall(self) -> bool:
+        """Whether there may be rows to recall."""
+        return bool(self.paused) or self.order.may_exceed_limits or self.order.bands > 1
+
+    def rows_to_recall(self) -> tuple[int, ...]:
+        """Return the unclaimed rows to recall.
+
+        These are rows of paused lanes, rows above a new limit, and rows that have waited too
+        long in their bands.
+        """
+        order = self.order
+        paused = order.unclaimed_of(self.paused) if self.paused else ()
+        return tuple(
+            sorted({*paused, *order.surplus_rows(), *order.overdue_rows(self._now_us)})
+        )
+
+    def explain(self, question: Question, now_us: int) -> Answer | None:
+        """Explain why a pending job does not run; None while its lane is not known."""
+        capacity, pool = self.capacity, self.order.pool_name_of(question.queue) or ""
+        scene = lane_snapshot(
+            self.order,
+            question.queue,
+            question.tenant,
+            job_id=question.job_id,
+            rank=question.rank,
+            now_us=now_us,
+            slots=capacity.slots(pool),
+            free=capacity.free(pool),
+        )
+        if scene is None:
+            return None
+        pool_state = self._pool_states.get(pool)
+        if pool_state is not None:
+            band = self.order.table.band_of(question.queue, question.rank)
+            scene = pool_state.complete_snapshot(scene, band, now_us)
+        return answer(question, scene)
+
+    def pool_snapshot(self, pool: PoolOrders, now_us: int) -> LedgerSnapshot:
+        """Read the ledgers of a pool for its fairness report."""
+        name, capacity = pool.name or "", self.capacity
+        slots, free = capacity.slots(name), capacity.free(name)
+        return take_snapshot(pool.ledgers, now_us, slots=slots, free=free)
+
+    def run_time_moments(self, pool: str) -> RunTimeMoments | None:
+        """Return the moments of a pool's run times, which are measured from the first call on.
+
+        None: there is no such pool.
+        """
+        pool_state = self._pools().get(pool)
+        if pool_state is not None and pool_state.moments is None:
+            pool_state.moments = RunTimeMoments()
+        return None if pool_state is None else pool_state.moments
+
+    def _take_pauses(self, observed: Observed) -> None:
+        queues, tenants = observed.paused_queues or [], observed.paused_tenants or []
+        if queues or self.paused:
+            self.paused = frozenset(zip(queues, tenants, strict=True))
+
+    def _take_receipts(self, receipts: Sequence[Receipt], now_us: int) -> None:
+        order, capacity, pool_states = self.order, self.capacity, self._pools()
+        ended: list[list[EndedRuns]] = [[] for _ in pool_states]
+        for pool_state in pool_states.values():
+            pool_state.claims = 0
+        for receipt in receipts:
+            if receipt.claimed and receipt.worker is not None:
+                order.claimed(receipt.claimed, receipt.at_us)
+                capacity.claimed(receipt.worker, receipt.claimed)
+                self._claimed_by(receipt.worker).claims += len(receipt.claimed)
+            if receipt.ended:
+                run_us = receipt.run_us or [0] * len(receipt.ended)
+                parts = order.split_by_pool(receipt.ended, run_us)
+                for endings, part in zip(ended, parts, strict=True):
+                    endings.append(EndedRuns(*part))
+                order.ended(receipt.ended, run_us)
+                capacity.ended(receipt.ended)
+            if receipt.returned:
+                order.returned(receipt.returned, receipt.at_us)
+                capacity.ended(receipt.returned)
+        self._receipts.record_taken([receipt.id for receipt in receipts], now_us)
+        for pool_state, mine in zip(pool_states.values(), ended, strict=True):
+            pool_state.take_endings(mine, capacity, now_us)
+
+    def _claimed_by(self, worker: int) -> PoolState:
+        """Return the pool of a worker; the first, while it is not known."""
+        found = self._pool_states.get(self.capacity.pool_of(worker) or "")
+        return found or next(iter(self._pool_states.values()))
+
+    def _take_tail(self, observed: Observed) -> None:
+        ids, now_us = observed.ids, observed.now_us
+        self.runnable = ()
+        self.lagging = ids is not None and len(ids) >= self._tail_max
+        if ids is None:
+            return
+        self.tail.read(ids, observed.xmax, now_us)
+        if observed.first_due_us is None and ids[0] > self._newest_id:
+            self.heads.discovered(_all_found(observed, ids))
+            self.runnable = observed.queues
+        else:
+            pending = _pending(observed, ids, self._seen(ids, now_us))
+            self.heads.discovered(pending)
+            self.runnable = [row.queue for row in pending if row.id > self._newest_id]
+
+    def _take_found(self, view: TickView, now_us: int) -> None:
+        probe = self._probe
+        if probe is None:
+            return
+        pending = [
+            PendingJob(*row[:6], self.tail.seen_us(row.id, now_us))
+            for row in view.found
+            if row.run_at_us is None
+        ]
+        ids = [row.id for row in view.found]
+        if view.probed_all:
+            self.tail.probed(probe, ids, view.observed.xmin, now_us)
+        else:
+            self.tail.probed(Probe(probe.lows, probe.highs, ()), ids, 0, now_us)
+        self.heads.missed(pending)
+
+    def _take_fills(self, fills: Sequence[HeadFill], now_us: int) -> None:
+        for fill in fills:
+            want = self._wants[fill.place - 1]
+            heads: list[AnyHead] = []
+            if fill.ids is not None:
+                hints, seen = fill.hints_us or repeat(None), self._seen(fill.ids, now_us)
+                heads = list(zip(fill.ids, fill.seqs, hints, seen, strict=False))
+            self.heads.filled(want.stream, heads, want.limit)
+
+    def _take_news(self, item: Event, now_us: int) -> None:
+        match item:
+            case Promoted(rows):
+                self.heads.missed(rows)
+            case Recalled(ids):
+                self.capacity.ended(ids)
+                self.tail.doubt(self.order.recalled(ids, self.heads), now_us)
+            case PolicyChanged(table):
+                self.order.apply(table, now_us)
+            case LanesScanned(lanes):
+                self._scans.add(lanes)
+            case Audited(queued):
+                self.order.reconcile(queued.rows(), queued.now_us, self.heads)
+                self.capacity.reconcile(_holders(queued), self.order.in_flight)
+
+    def _seen(self, ids: Sequence[int], now_us: int) -> Iterable[int | None]:
+        if max(ids) <= self._begin_id:
+            return repeat(None)
+        seen_us = self.tail.seen_us
+        return [seen_us(job_id, now_us) for job_id in ids]
+
+
+def _all_found(observed: Observed, ids: Sequence[int]) -> list[PendingJob]:
+    """Return the new rows, all of which are pending and new to this leader."""
+    ranks = cast("list[int]", observed.ranks)
+    hints, seen = observed.hints_us or repeat(None), repeat(observed.now_us)
+    columns = (ids, observed.seqs, observed.queues, observed.tenants, ranks)
+    return list(map(PendingJob, *columns, hints, seen))
+
+
+def _pending(
+    observed: Observed, ids: Sequence[int], seen_us: Iterable[int | None]
+) -> list[PendingJob]:
+    """Return those of the new rows that are pending."""
+    hints = observed.hints_us or repeat(None)
+    columns = (ids, observed.seqs, observed.queues, observed.tenants, observed.ranks)
+    return [
+        PendingJob(job_id, seq, queue, tenant, rank, hint, seen)
+        for job_id, seq, queue, tenant, rank, hint, seen in zip(
+            *columns, hints, seen_us, strict=False
+        )
+        if rank is not None
+    ]
+
+
+def _holders(queued: QueuedRows) -> dict[int, int]:
+    pairs = zip(queued.job_ids or (), queued.workers or (), strict=True)
+    return {job_id: worker for job_id, worker in pairs if worker is not None}

@@ -1,0 +1,414 @@
+"""The ledger of one (pool, band): what each lane was charged, and which rows wait.
+
+An event notes what a lane owes; the next plan settles it. Unknown ids are ignored everywhere,
+so an event that is reported twice changes nothing.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fairlead_scheduler.limits.blocked_reasons import LIMIT, RESERVE
+from fairlead_scheduler.limits.limiter import Limiter
+from fairlead_scheduler.ordering.aging import Aging
+from fairlead_scheduler.ordering.blocked import Member
+from fairlead_scheduler.ordering.claim_floor import ClaimFloor
+from fairlead_scheduler.ordering.key_state import KeyState
+from fairlead_scheduler.ordering.lanes import CLOSED, UNCLAIMED, InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.level import NEVER, Level
+from fairlead_scheduler.ordering.pool_context import PoolContext
+from fairlead_scheduler.ordering.short_job_reserve import LongJobs, ShortJobReserve
+from fairlead_scheduler.policy.compiled import CompiledPolicy
+from fairlead_scheduler.policy.settings import FairSettings
+
+
+class Ledger:
+    """Lanes, queues and jobs in flight, and every event that moves a tag."""
+
+    def __init__(
+        self,
+        table: CompiledPolicy,
+        in_flight_jobs: dict[int, InFlightJob],
+        context: PoolContext,
+        *,
+        band: int = 0,
+    ) -> None:
+        self.table = table
+        self.context = context
+        self.band = band
+        context.ledgers[band : band + 1] = [self]
+        self.now_us = 0
+        self.slots = 1
+        self.blocked = context.blocked
+        self.stale: dict[Lane, None] = {}
+        """Lanes that are to get their new terms, those that have waited longest first."""
+        self.rebound = False
+        """Whether a lane that has its new terms may have more rows than they allow."""
+        self.key_state = KeyState()
+        self.active_rules = 0
+        """The rules that hold, of those without lane variables."""
+        self.may_exceed_limits = bool(table.stored)
+        """Whether more rows may wait than limits allow."""
+        self.root: Level[Queue] = Level()
+        self.short_reserve = ShortJobReserve(self.root)
+        self.queues: dict[str, Queue] = {}
+        self.in_flight_jobs = in_flight_jobs
+        self.reserving: dict[Member, None] = {}
+        """Lanes and queues that have a reserve."""
+        self.long_jobs: LongJobs | None = None
+        self.aging: Aging | None = None
+        """None where there are no other bands."""
+        self.unclaimed = 0
+        self.mean = context.mean
+        self.floor = 0
+        self.last_root_tag = 0
+        """The largest root tag of a row since the last time that none was unclaimed."""
+        self._plans = 1
+        self._dirty: list[Lane] = []
+        self.claim_floor = ClaimFloor()
+
+    @property
+    def settings(self) -> FairSettings:
+        """The settings in force."""
+        return self.table.settings
+
+    def members(self) -> Iterator[Member]:
+        """Yield every queue and every lane."""
+        for queue in self.queues.values():
+            yield queue
+            yield from queue.all_lanes()
+
+    def ensure_lane(self, queue: str, tenant: str) -> Lane:
+        """Return a tenant's lane, made when it is not known."""
+        node = self._queue(queue)
+        lane = node.tenants.get(tenant)
+        if lane is None:
+            lane = node.tenants[tenant] = Lane(node, tenant, node.rule.lane(tenant))
+            self._add(lane)
+        return lane
+
+    def ensure_aged_lane(self, queue: str, tenant: str, band: int) -> Lane:
+        """Return the lane of a tenant's jobs that come from another band."""
+        node = self._queue(queue)
+        lane = node.aged.get((tenant, band))
+        if lane is None:
+            lane = node.aged[tenant, band] = Lane(node, tenant, node.rule.lane(tenant))
+            lane.aged = band
+            self._add(lane)
+        return lane
+
+    def _queue(self, queue: str) -> Queue:
+        node = self.queues.get(queue)
+        if node is None:
+            rule = self.table.queue(queue)
+            node = Queue(queue, self.root.virtual, rule, self.settings, band=self.band)
+            node.pool = self.context.place
+            node.foreign = self.context.is_foreign(queue, self.table.routing)
+            if self.table.rules:
+                node.bind_rules(self.table.rules, self.active_rules)
+            node.rescale()
+            self.queues[queue] = node
+            self.root.add(node)
+            self.bind(node, queue, None)
+            node.keys = node.new_keys()
+            self.context.share_keys(node)
+            if node.keys is not None:
+                self.key_state.queues[node] = None
+        return node
+
+    def _add(self, lane: Lane) -> None:
+        node = lane.queue
+        if self.table.rules:
+            lane.bind_rules(self.table.rules, self.active_rules)
+        node.lanes.add(lane)
+        node.scale = min(node.scale, lane.weight / node.weight)
+        self.bind(lane, node.name, lane.tenant)
+
+    def activate(self, lane: Lane) -> None:
+        """Let a lane wait for service: its tag is V at least, so idleness earns no credit."""
+        queue = lane.queue
+        lanes = queue.lanes
+        lane.start = max(lane.start, self.virtual_in(queue))
+        lane.active = True
+        if lane.resumes:
+            lane.resumes = False
+        else:
+            lane.waits_since_us = self.now_us
+        lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
+        lanes.join(lane)
+        if not (queue.active or queue.blocked_by):
+            self._join(queue)
+
+    def virtual_in(self, queue: Queue) -> int:
+        """Return V between the tenants of a queue, brought up to date once in a plan."""
+        if queue.settled_in != self._plans:
+            queue.settled_in = self._plans
+            queue.lanes.advance(queue.smallest_tag())
+        return queue.lanes.virtual
+
+    def deactivate(self, lane: Lane) -> None:
+        """Let a lane wait no longer: it has nothing, or is blocked."""
+        queue = lane.queue
+        lane.active = False
+        queue.lanes.leave(lane)
+        if queue.active and not queue.lanes.active:
+            queue.active = False
+            self.root.leave(queue)
+
+    def bind(self, member: Member, queue: str, tenant: str | None) -> None:
+        """Give a member the bounds and the reserve of its terms."""
+        if member.terms.reserve_of(1):
+            self.reserving[member] = None
+        else:
+            self.reserving.pop(member, None)
+        self.context.bind(member, (queue, tenant), slots=self.slots, now_us=self.now_us)
+
+    def block_if_full(self, member: Member) -> bool:
+        """Block a member if its bounds leave no room; whether it is blocked."""
+        bounds = member.bounds
+        if bounds is None or bounds.room(self.now_us) > 0:
+            return False
+        self.block(member, bounds.reason)
+        return True
+
+    def block(self, member: Member, reason: int) -> None:
+        """Block a member: it waits for service no longer."""
+        if isinstance(member, Lane) and member.blocked_by == RESERVE:
+            self.short_reserve.remove(member)
+        self.blocked.block(member, reason, self.now_us)
+        if isinstance(member, Lane):
+            if member.active:
+                self.deactivate(member)
+            if reason == RESERVE:
+                self.short_reserve.add(member)
+        elif member.active:
+            member.active = False
+            self.root.leave(member)
+
+    def is_long(self, lane: Lane) -> bool:
+        """Whether a lane's next job is one of those that leave slots for short ones."""
+        return (
+            self.long_jobs is not None
+            and bool(lane.heads.ready)
+            and self.long_jobs.is_long(lane)
+        )
+
+    def block_if_reserved(self, lane: Lane) -> bool:
+        """Block a lane if its next job is long and there is no room; whether it is blocked."""
+        if self.long_jobs is None or self.long_jobs.room > 0 or not self.is_long(lane):
+            return False
+        self.block(lane, RESERVE)
+        return True
+
+    def unblock_long(self) -> list[Lane]:
+        """Unblock lanes for whose next jobs there is room among the long ones: admit them."""
+        found: list[Lane] = []
+        if self.long_jobs is not None and self.root.reserve_blocked and self.long_jobs.room > 0:
+            room = self.long_jobs.room
+            for queue in self.short_reserve.next_queues(room):
+                found += self.short_reserve.next_lanes(queue, room, self.virtual_in(queue))
+        for lane in found:
+            self.unblock(lane)
+        return found
+
+    def count_aged(self, lane: Lane) -> int:
+        """Return how many of a lane's next jobs may go here that come from another band."""
+        aging = self.aging
+        return 0 if aging is None else aging.aged(lane.heads, self.band, self.now_us)
+
+    def deactivate_unless_aged(self, lane: Lane) -> bool:
+        """Rest a lane of aged jobs whose next one has not aged; whether it rests."""
+        if lane.aged is None or self.count_aged(lane) or not lane.heads.ready:
+            return False
+        self.deactivate(lane)
+        if self.aging is not None:
+            self.aging.note(lane.heads)
+        return True
+
+    def reserve_use(self, member: Member) -> tuple[int, int]:
+        """Return how many jobs a member has in flight, in all places, and its reserve."""
+        in_flight = member.in_flight
+        if self.context.has_several:
+            names = (member.name, None) if isinstance(member, Queue) else member.owner
+            in_flight = sum(each.in_flight for each in self.context.members(*names))
+        return in_flight, member.terms.reserve_of(self.slots)
+
+    def unblock(self, lane: Lane) -> None:
+        """Block a lane no longer, whatever the reason: admit it."""
+        if lane.blocked_by == RESERVE:
+            self.short_reserve.remove(lane)
+            lane.resumes = True
+        self.blocked.unblock(lane, self.now_us)
+
+    def unblock_queue(self, queue: Queue) -> None:
+        """Let a queue wait for service again, if it has lanes that do, and there is room."""
+        self.blocked.unblock(queue, self.now_us)
+        if queue.lanes.active and not self.block_if_full(queue):
+            self._join(queue)
+            if queue.lanes.first() is not None:
+                self.root.put(queue)
+
+    def _join(self, queue: Queue) -> None:
+        queue.start = max(queue.start, self.root.virtual)
+        queue.active = True
+        queue.waits_since_us = self.now_us
+        self.root.join(queue)
+
+    def settle(self) -> None:
+        """Begin a plan: find the floor, collect what is owed, bring V up to date."""
+        self._plans += 1
+        if not self.unclaimed:
+            self.last_root_tag = 0
+        lowest = self.claim_floor.lowest_tag()
+        if lowest != NEVER:
+            self.floor = lowest
+        owing, self._dirty = self._dirty, []
+        queues = dict.fromkeys([lane.queue for lane in owing])
+        self._collect(owing)
+        for queue in queues:
+            self.mean.add(queue.ran_us, queue.ended, self.settings.window)
+            queue.settle(self.settings)
+            self.root.move(queue, queue.owed_us)
+            queue.owed_us = 0
+            if queue.bounds is not None:
+                self._recheck(queue.bounds)
+        self.root.advance(lowest)
+
+    def claim(self, ids: Iterable[int], at_us: int) -> None:
+        """Note that workers claimed these rows."""
+        get = self.in_flight_jobs.get
+        claimed = 0
+        for job_id in ids:
+            job = get(job_id)
+            if job is not None and job.claimed_us == UNCLAIMED:
+                job.claimed_us = at_us
+                claimed += 1
+        self.unclaimed -= claimed
+
+    def end(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
+        """Close jobs in flight, charging what they ran instead of what was expected."""
+        if self.key_state.queues:
+            self.key_state.release(ids, self.in_flight_jobs)
+        pop = self.in_flight_jobs.pop
+        unclaimed = 0
+        if self.long_jobs is not None:
+            self.long_jobs.ids.difference_update(ids)
+        for job_id, run in zip(ids, run_us, strict=True):
+            job = pop(job_id, None)
+            if job is None:
+                continue
+            lane = job.lane
+            if job.claimed_us == UNCLAIMED:
+                unclaimed += 1
+            job.claimed_us = CLOSED
+            lane.in_flight -= 1
+            lane.queue.in_flight -= 1
+            lane.owed_us -= job.charged_us
+            if run > 0:
+                lane.owed_us += run
+                lane.ran_us += run
+                lane.ended += 1
+            if not lane.dirty:
+                lane.dirty = True
+                self._dirty.append(lane)
+        self.unclaimed -= unclaimed
+
+    def withdraw(self, job_id: int) -> InFlightJob | None:
+        """Close a job in flight as if it had never been, refunding its charge."""
+        return self.close(job_id, refund=True)
+
+    def close(self, job_id: int, *, refund: bool = False) -> InFlightJob | None:
+        """Close a job in flight; its charge stands unless it is refunded."""
+        if self.key_state.queues:
+            self.key_state.release((job_id,), self.in_flight_jobs)
+        job = self.in_flight_jobs.pop(job_id, None)
+        if job is not None:
+            job.lane.in_flight -= 1
+            job.lane.queue.in_flight -= 1
+            if job.claimed_us == UNCLAIMED:
+                self.unclaimed -= 1
+            else:
+                job.lane.served_us += job.charged_us
+            job.claimed_us = CLOSED
+            self.owe(job.lane, -job.charged_us if refund else 0)
+            if self.long_jobs is not None:
+                self.long_jobs.ids.discard(job_id)
+        return job
+
+    def hand_back(self, ids: Iterable[int], at_us: int) -> None:
+        """Note that claimed rows wait again, to be charged a second time."""
+        for job_id in ids:
+            job = self.in_flight_jobs.get(job_id)
+            if job is None or job.claimed_us == UNCLAIMED:
+                continue
+            lane = job.lane
+            ran_us = max(0, at_us - job.claimed_us)
+            lane.served_us += ran_us
+            self.owe(lane, ran_us - job.charged_us + lane.expected_us)
+            again = InFlightJob(lane, job.head, job.rank, job.root_tag, lane.expected_us)
+            self.in_flight_jobs[job_id] = again
+            self.unclaimed += 1
+            self.claim_floor.add(again)
+            self.check_for_recall(lane)
+
+    def refresh(self, now_us: int) -> None:
+        """Charge running jobs for what they have run beyond their charge."""
+        long_jobs = self.long_jobs
+        longer_us = NEVER if long_jobs is None else long_jobs.longer_us
+        for job_id, job in self.in_flight_jobs.items():
+            if job.claimed_us != UNCLAIMED:
+                over_us = now_us - job.claimed_us - job.charged_us
+                if over_us > 0:
+                    job.charged_us += over_us
+                    self.owe(job.lane, over_us)
+                    if long_jobs is not None and job.charged_us >= longer_us:
+                        long_jobs.ids.add(job_id)
+
+    def owe(self, lane: Lane, cost_us: int) -> None:
+        """Let the next plan charge a lane and its queue, or refund them."""
+        lane.owed_us += cost_us
+        if not lane.dirty:
+            lane.dirty = True
+            self._dirty.append(lane)
+
+    def check_for_recall(self, lane: Lane) -> None:
+        """Have a new unclaimed row checked for a recall, if it may not wait where it is."""
+        queue = lane.queue
+        has_hold = lane.terms.blocking_rule is not None or queue.terms.blocking_rule is not None
+        self.may_exceed_limits = (
+            self.may_exceed_limits or has_hold or queue.foreign or queue.rules.jobs > 0
+        )
+
+    def _collect(self, owing: Iterable[Lane]) -> None:
+        """Charge what lanes owe, and learn from what has ended in them."""
+        window, prior_samples = self.settings.window, self.settings.prior_samples
+        for lane in owing:
+            queue, owed_us, ended = lane.queue, lane.owed_us, lane.ended
+            lane.dirty = False
+            if ended:
+                mean, ran_us = lane.mean, lane.ran_us
+                queue.ran_us += ran_us
+                queue.ended += ended
+                lane.served_us += ran_us
+                mean.add(ran_us, ended, window)
+                lane.expected_us = mean.shrunk_us(queue.prior_us, prior_samples)
+                lane.ended = lane.ran_us = 0
+            queue.owed_us += owed_us
+            lane.owed_us = 0
+            queue.lanes.move(lane, owed_us)
+            bounds = lane.bounds
+            if bounds is not None and (lane.blocked_by or len(bounds.members) > 1):
+                self._recheck(bounds)
+            if lane.blocked_by == RESERVE:
+                self.short_reserve.moved(lane)
+                if ended:
+                    self.blocked.recheck(lane)
+
+    def _recheck(self, bounds: Limiter) -> None:
+        """Have members with these bounds that a limit blocks checked again, in all bands."""
+        for member in bounds.members:
+            if isinstance(member, Lane | Queue) and member.blocked_by == LIMIT:
+                self.blocked.recheck(member)
+
+
+def has_waiting(ledger: Ledger) -> bool:
+    """Whether a lane of a band waits for service, or a row for a worker."""
+    return ledger.root.active > 0 or ledger.unclaimed > 0

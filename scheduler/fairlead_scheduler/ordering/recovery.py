@@ -1,0 +1,150 @@
+"""Starting from a full read of `work_queue`, and correcting the ledger by one."""
+
+from collections.abc import Container, Iterable
+
+from fairlead_scheduler.ordering.blocked import Member
+from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob, Lane
+from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.plan import QueueRow
+from fairlead_scheduler.pending.cursors import LaneHeads
+
+
+def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> None:
+    """Fill an empty ledger from the rows that a former leader dispatched.
+
+    Queues go on from their largest tags. The tenants' tags are gone: they are made anew as if
+    the unclaimed rows had just been dispatched in their order, which costs fairness one bound,
+    once.
+    """
+    ordered = sorted(rows, key=_claim_order)
+    unclaimed = [row.vtag for row in ordered if row.claimed_us is None]
+    ledger.floor = min(floor, *unclaimed) if unclaimed else floor
+    root = ledger.root
+    root.virtual = root.top = unclaimed[0] if unclaimed else floor
+    for row in ordered:
+        job = _enter(ledger, row, now_us)
+        lane = job.lane
+        queue = lane.queue
+        queue.start = max(queue.start, row.vtag)
+        root.move(queue, row.estimate_us)
+        if job.claimed_us == UNCLAIMED:
+            if not queue.rows:
+                ledger.claim_floor.represent(job)
+            lane.start = max(lane.start, queue.tags[-1] if queue.tags else 0)
+            queue.rows.append(job)
+            queue.tags.append(lane.start)
+            queue.lanes.move(lane, row.estimate_us)
+
+
+def reconcile(
+    ledger: Ledger, rows: Iterable[QueueRow], now_us: int, touched: Container[int]
+) -> int:
+    """Correct the ledger by a full read; returns how many ids were wrong.
+
+    Ids in `touched` have changed since the read began, and the ledger is right about them.
+    """
+    wrong = 0
+    read: set[int] = set()
+    for row in rows:
+        job_id = row.job_id
+        read.add(job_id)
+        if job_id not in touched:
+            wrong += _correct(ledger, row, now_us)
+    gone = [
+        job_id
+        for job_id in ledger.in_flight_jobs
+        if job_id not in read and job_id not in touched
+    ]
+    for job_id in gone:
+        ledger.close(job_id)
+    return wrong + len(gone)
+
+
+def forget_idle_lanes(ledger: Ledger) -> list[LaneHeads]:
+    """Drop lanes without work or debt when there are too many; returns their heads."""
+    limit = ledger.settings.idle_lanes_max
+    idle = sum(len(q.tenants) - q.lanes.active for q in ledger.queues.values()) - limit
+    gone: list[LaneHeads] = []
+    for queue in tuple(ledger.queues.values()):
+        if idle <= len(gone):
+            break
+        virtual = queue.lanes.advance(queue.smallest_tag())
+        lanes = [x for x in queue.tenants.values() if _is_forgettable(x, virtual, ledger)]
+        for lane in lanes[: idle - len(gone)]:
+            del queue.tenants[lane.tenant]
+            _drop(lane, ledger)
+            gone.append(lane.heads)
+        for lane in [x for x in queue.aged.values() if _is_forgettable(x, virtual, ledger)]:
+            assert lane.aged is not None
+            del queue.aged[lane.tenant, lane.aged]
+            _drop(lane, ledger)
+        drained = queue.bounds is None or queue.bounds.is_empty(ledger.now_us)
+        if drained and not (queue.tenants or queue.aged) and queue.drop_claimed() is None:
+            _unbind(queue)
+            del ledger.queues[queue.name]
+            ledger.key_state.queues.pop(queue, None)
+            ledger.root.remove(queue)
+            ledger.reserving.pop(queue, None)
+            ledger.blocked.unblock(queue, ledger.now_us)
+    return gone
+
+
+def _drop(lane: Lane, ledger: Ledger) -> None:
+    _unbind(lane)
+    lane.queue.lanes.remove(lane)
+    ledger.reserving.pop(lane, None)
+    ledger.unblock(lane)
+
+
+def _unbind(member: Member) -> None:
+    """Leave a member's bounds to the members in other bands."""
+    if member.bounds is not None:
+        member.bounds.members = [x for x in member.bounds.members if x is not member]
+
+
+def _is_forgettable(lane: Lane, virtual: int, ledger: Ledger) -> bool:
+    heads = lane.heads
+    busy = lane.active or lane.in_flight or lane.dirty or heads.stream or heads.changed
+    drained = lane.bounds is None or lane.bounds.is_empty(ledger.now_us)
+    return not busy and drained and lane.start <= virtual
+
+
+def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> InFlightJob:
+    """Enter a job in flight for a row that another leader or pool dispatched."""
+    lane = ledger.ensure_lane(row.queue, row.tenant)
+    job = InFlightJob(lane, None, 0, row.vtag, row.estimate_us)
+    ledger.in_flight_jobs[row.job_id] = job
+    if lane.queue.keys is not None:
+        lane.queue.keys.unknown[row.job_id] = row.tenant
+    lane.in_flight += 1
+    lane.queue.in_flight += 1
+    if row.claimed_us is None:
+        ledger.unclaimed += 1
+        ledger.last_root_tag = max(ledger.last_root_tag, row.vtag)
+        ledger.check_for_recall(lane)
+    else:
+        job.claimed_us = row.claimed_us
+        job.charged_us = max(row.estimate_us, now_us - row.claimed_us)
+    if ledger.long_jobs is not None and job.charged_us >= ledger.long_jobs.longer_us:
+        ledger.long_jobs.ids.add(row.job_id)
+    return job
+
+
+def _correct(ledger: Ledger, row: QueueRow, now_us: int) -> bool:
+    job = ledger.in_flight_jobs.get(row.job_id)
+    if job is None:
+        job = _enter(ledger, row, now_us)
+        ledger.owe(job.lane, job.charged_us)
+        if job.claimed_us == UNCLAIMED:
+            ledger.claim_floor.add(job)
+    elif row.claimed_us is None and job.claimed_us != UNCLAIMED:
+        ledger.hand_back((row.job_id,), now_us)
+    elif row.claimed_us is not None and job.claimed_us == UNCLAIMED:
+        ledger.claim((row.job_id,), row.claimed_us)
+    else:
+        return False
+    return True
+
+
+def _claim_order(row: QueueRow) -> tuple[int, int]:
+    return row.vtag, row.job_id

@@ -1,0 +1,47 @@
+"""The settings of the fair order, as values."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortSettings:
+    """How many slots are kept for short jobs, and which are short."""
+
+    per_10_000: int
+    lowest: int
+    shorter_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairSettings:
+    """The settings of the fair order."""
+
+    inflight_share_cap: float = 2.0
+    """Beta: a lane with so many times its fair share in flight waits while others have less."""
+    prior_us: int = 100_000
+    """The first estimate in a queue where nothing has ended yet."""
+    prior_samples: int = 4
+    """n0: the number of samples that the prior counts as."""
+    window: int = 200
+    """How many samples a mean remembers."""
+    refresh_us: int = 25_000
+    """How often running jobs are charged for what they have run beyond their charge; less often
+    with thousands of them."""
+    turn_us: int = 1000
+    """How long one turn of a lane may occupy the whole fleet. Shorter jobs share a turn: ten
+    thousand lanes of one-millisecond jobs would otherwise cost more to order than to run."""
+    idle_lanes_max: int = 20_000
+    """Lanes without work that are remembered, for their means, before some are forgotten."""
+    short: ShortSettings | None = None
+    """None: no slot is kept for short jobs."""
+
+
+class KeyLimit(NamedTuple):
+    """One key of a queue: at most `limit` jobs of one value in flight."""
+
+    path: str
+    """`payload` or `headers`, then names of fields, with dots between them."""
+    limit: int
+    per_tenant: bool = False
+    """Whether each tenant's jobs count by themselves."""

@@ -1,0 +1,105 @@
+"""A scheduler process: waits for the database, the schema and the lease; leads; repeats."""
+
+import os
+import random
+import secrets
+import socket
+import threading
+from contextlib import closing
+
+import psycopg
+
+from fairlead.db.connect import Connection, Unreachable, connect_with_backoff
+from fairlead.db.notifications import Notifications
+from fairlead.runtime import log
+from fairlead.runtime.wakeup import Wakeup
+from fairlead.service import WaitLog, await_schema
+from fairlead_scheduler.leadership.election import LeaderLease, acquire
+from fairlead_scheduler.leadership.sessions import connect_leader
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.settings import SchedulerSettings
+from fairlead_scheduler.term import Term
+
+_log = log.get("scheduler")
+_STANDBY_SECONDS = 0.5
+_RECONNECT_SECONDS_MAX = 0.5
+
+
+class Scheduler:
+    """One replica.
+
+    Args:
+        settings: Where and how.
+        stop: Set it, and ring the wakeup, to have `serve` release the lease and return.
+        wakeup: Ends every rest; a signal handler may ring it.
+        metrics: What it measures.
+    """
+
+    def __init__(
+        self,
+        settings: SchedulerSettings,
+        *,
+        stop: threading.Event,
+        wakeup: Wakeup,
+        metrics: Metrics,
+    ) -> None:
+        self.ready = threading.Event()
+        self._settings = settings
+        self._stop = stop
+        self._wakeup = wakeup
+        self._metrics = metrics
+        self._waiting = WaitLog("scheduler")
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+    def serve(self) -> None:
+        """Lead or stand by until asked to stop.
+
+        Raises:
+            SchemaTooNew: the schema needs newer code.
+        """
+        while not self._stop.is_set():
+            connection = connect_with_backoff(self._connect, self._stop, self._waiting)
+            if connection is None:
+                break
+            try:
+                with closing(connection):
+                    self._serve_over(connection)
+            except (psycopg.Error, Unreachable) as error:
+                reason = " ".join(str(error).split()) or type(error).__name__
+                _log.warning("scheduler.disconnected", reason=reason)
+            self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
+        self.ready.clear()
+
+    def _connect(self) -> Connection:
+        return connect_leader(self._settings, name="lead")
+
+    def _serve_over(self, connection: Connection) -> None:
+        if not await_schema(connection, self._stop, self._waiting):
+            return
+        self.ready.set()
+        lease = self._await_lease(connection)
+        if lease is None:
+            return
+        self._metrics.begin()
+        try:
+            Term(
+                lease,
+                self._settings,
+                stop=self._stop,
+                wakeup=self._wakeup,
+                metrics=self._metrics,
+            ).serve()
+        finally:
+            self._metrics.end()
+
+    def _await_lease(self, connection: Connection) -> LeaderLease | None:
+        """Stand by until the lease is acquired; None when asked to stop first."""
+        if self._settings.database_direct:
+            connection.execute(b"listen fairlead_leader")
+        notices = Notifications(connection)
+        while not self._stop.is_set():
+            lease = acquire(connection, self._settings, holder=self._holder)
+            if lease is not None:
+                return lease
+            notices.wait(self._wakeup, _STANDBY_SECONDS)
+        return None

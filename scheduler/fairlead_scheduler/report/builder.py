@@ -1,0 +1,176 @@
+"""Making a report every few seconds, a little in each tick.
+
+The window lies between the last thirteen snapshots: about a minute, and longer with more lanes
+than can be read so often. The service between two snapshots is shared as an ideal fair order
+would have shared it: first among the bands, the upper ones before the lower, then among the
+queues, then among the tenants of each. A lane that waited all the while would have taken any
+amount. One that did not, because it had nothing, or because a bound or a pause blocked it,
+wanted what it got.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from math import inf
+from typing import TypeVar
+
+from fairlead_scheduler.ordering.lanes import Lane, Queue
+from fairlead_scheduler.report.account import BUCKETS, Account
+from fairlead_scheduler.report.aggregate import Aggregate
+from fairlead_scheduler.report.maxmin import MaxMinShares, max_min_shares
+from fairlead_scheduler.report.snapshot import LedgerSnapshot
+from fairlead_scheduler.report.values import FairnessReport
+
+_AT_ONCE = 250
+"""Lanes that a tick has time for."""
+_LANE_US = 2_000
+"""The least time between two snapshots for each lane: one takes about 10 us of processor time,
+so that ten thousand, which are read every 20 s, take half of a hundredth of the leader's."""
+
+T = TypeVar("T")
+
+
+class QueueTenants:
+    """The tenants of a queue, between two snapshots."""
+
+    __slots__ = ("level", "served_us", "shares")
+
+    def __init__(self) -> None:
+        self.served_us = 0
+        self.shares = MaxMinShares()
+        self.level = inf
+        """What each was entitled to for a weight of 1, if it wanted that much."""
+
+
+class ReportBuilder:
+    """Makes the reports of one leader from snapshots of one pool's ledgers.
+
+    Args:
+        period_us: The time from one snapshot to the next, longer with very many lanes.
+    """
+
+    def __init__(self, period_us: int) -> None:
+        self._period_us = period_us
+        self._accounts: dict[Lane, Account] = {}
+        self._snapshots_us: deque[int] = deque(maxlen=BUCKETS + 1)
+        self._place = 0
+        self._begun_us = 0
+        self._work: Iterator[FairnessReport | None] | None = None
+
+    def step(self, now_us: int, take: Callable[[], LedgerSnapshot]) -> FairnessReport | None:
+        """Go on for a moment; returns a report when one is finished.
+
+        Args:
+            now_us: The database's time.
+            take: Takes a snapshot of the ledgers.
+        """
+        if self._work is None:
+            span_us = max(self._period_us, len(self._accounts) * _LANE_US)
+            if self._snapshots_us and 0 <= now_us - self._snapshots_us[-1] < span_us:
+                return None
+            begun = bool(self._snapshots_us)
+            self._work = self._report(take()) if begun else self._begin(take())
+        for report in self._work:
+            return report
+        self._work = None
+        return None
+
+    def _begin(self, snapshot: LedgerSnapshot) -> Iterator[FairnessReport | None]:
+        """Count from this snapshot on."""
+        self._begun_us = snapshot.at_us
+        self._snapshots_us.append(snapshot.at_us)
+        for some in _parts(snapshot.ended_us):
+            for lane, ended_us in some:
+                lane.served_us -= ended_us
+                account = self._accounts[lane] = Account(lane)
+                account.begin(snapshot.running_us.get(lane, 0))
+                account.note(snapshot, self._begun_us)
+            yield None
+
+    def _report(self, snapshot: LedgerSnapshot) -> Iterator[FairnessReport | None]:
+        """Report on the time from the last snapshot to this one; at last, yield the report."""
+        begun_us = self._snapshots_us[-1]
+        self._snapshots_us.append(snapshot.at_us)
+        self._place = (self._place + 1) % BUCKETS
+        tenants_of: dict[Queue, QueueTenants] = {}
+        for some in _parts(snapshot.ended_us):
+            self._serve(some, snapshot, begun_us, tenants_of)
+            yield None
+        _entitle(tenants_of, begun_us)
+        yield None
+        aggregate = Aggregate(snapshot, since_us=self._snapshots_us[0])
+        for accounts in _parts(tuple(self._accounts.values())):
+            self._roll(accounts, tenants_of, aggregate)
+            yield None
+        yield from aggregate.report()
+
+    def _serve(
+        self,
+        some: Iterable[tuple[Lane, int]],
+        snapshot: LedgerSnapshot,
+        begun_us: int,
+        tenants_of: dict[Queue, QueueTenants],
+    ) -> None:
+        """Count what lanes were served, and enter what they would have taken."""
+        for lane, ended_us in some:
+            account = self._accounts.get(lane)
+            if account is None:
+                account = self._accounts[lane] = Account(lane)
+            lane.served_us -= ended_us
+            account.serve(ended_us, snapshot.running_us.get(lane, 0))
+            account.waited = account.waits_since(begun_us)
+            tenants = tenants_of.get(lane.queue)
+            if tenants is None:
+                tenants = tenants_of[lane.queue] = QueueTenants()
+            tenants.served_us += account.fresh_us
+            tenants.shares.add(inf if account.waited else account.fresh_us, lane.weight)
+
+    def _roll(
+        self,
+        some: Iterable[Account],
+        tenants_of: Mapping[Queue, QueueTenants],
+        aggregate: Aggregate,
+    ) -> None:
+        """Move the window on, and forget lanes that have nothing in it and no job."""
+        for account in some:
+            lane = account.lane
+            tenants = tenants_of.get(lane.queue)
+            account.roll(self._place, 0.0 if tenants is None else tenants.level * lane.weight)
+            account.note(aggregate.snapshot, self._begun_us)
+            if account.is_idle:
+                del self._accounts[lane]
+            else:
+                aggregate.add(account)
+
+
+def _entitle(tenants_of: Mapping[Queue, QueueTenants], begun_us: int) -> None:
+    """Share all that was served: bands get theirs in turn, each among its queues."""
+    left: float = sum(tenants.served_us for tenants in tenants_of.values())
+    for band in sorted({queue.band for queue in tenants_of}):
+        within = {queue: tenants for queue, tenants in tenants_of.items() if queue.band == band}
+        left -= _entitle_band(within, left, begun_us)
+
+
+def _entitle_band(
+    tenants_of: Mapping[Queue, QueueTenants], left: float, begun_us: int
+) -> float:
+    """Share what is left among the queues of a band; returns how much they are entitled to.
+
+    A queue that waited would have taken all that its tenants wanted; any other one wanted what
+    it got. What each is entitled to is shared among its tenants.
+    """
+    wanted = [
+        tenants.shares.total
+        if queue.active and queue.waits_since_us <= begun_us
+        else tenants.served_us
+        for queue, tenants in tenants_of.items()
+    ]
+    amounts = max_min_shares(left, wanted, [queue.weight for queue in tenants_of])
+    for tenants, amount in zip(tenants_of.values(), amounts, strict=True):
+        tenants.level = tenants.shares.level(amount)
+    return sum(amounts)
+
+
+def _parts(each: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Yield slices that a tick has time for."""
+    for begin in range(0, len(each), _AT_ONCE):
+        yield each[begin : begin + _AT_ONCE]

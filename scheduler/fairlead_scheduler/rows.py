@@ -1,0 +1,245 @@
+"""What the leader reads, as values: results of its statements, and events of other threads.
+
+A list is one column of many rows, which costs a tenth of as many rows.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
+from fairlead_scheduler.ordering.plan import QueueRow
+from fairlead_scheduler.pending.tail import Probe
+from fairlead_scheduler.pending.values import HeadRequest, PendingJob
+from fairlead_scheduler.policy.compiled import CompiledPolicy
+
+_LANES_AT_ONCE = 500
+"""Ten thousand would hold up a dispatch for longer than a tick."""
+
+
+class Observed(NamedTuple):
+    """The result of `observe`; a list is None where there are no rows.
+
+    When `first_due_us` is set, scheduled rows are among them, with None for their ranks.
+    """
+
+    now_us: int
+    xmin: int
+    xmax: int
+    paused_queues: list[str] | None
+    paused_tenants: list[str | None] | None
+    newest_id: int | None
+    ids: list[int] | None
+    seqs: list[int]
+    queues: list[str]
+    tenants: list[str]
+    ranks: list[int | None]
+    hints_us: list[int | None] | None
+    first_due_us: int | None
+
+
+class Receipt(NamedTuple):
+    """The record that one batch of claims, endings or hand-backs leaves for the leader."""
+
+    id: int
+    at_us: int
+    worker: int | None
+    claimed: list[int] | None
+    ended: list[int] | None
+    run_us: list[int] | None
+    returned: list[int] | None
+    queues: list[str] | None
+    """The queues of jobs that ended unclaimed; `kinds` and `outcomes` are parallel lists."""
+    kinds: list[str] | None
+    outcomes: list[str] | None
+
+
+class HeadFill(NamedTuple):
+    """The heads read for the request at this place, counted from 1."""
+
+    place: int
+    ids: list[int] | None
+    seqs: list[int]
+    hints_us: list[int | None] | None
+
+
+class ProbedJob(NamedTuple):
+    """A job that a probe found; `run_at_us` is set while it is scheduled."""
+
+    id: int
+    seq: int
+    queue: str
+    tenant: str
+    rank: int
+    hint_us: int | None
+    run_at_us: int | None
+
+
+class LaneRows(NamedTuple):
+    """The first and the last pending job of every stream, by columns; None without any."""
+
+    now_us: int
+    ids: list[int] | None
+    seqs: list[int]
+    queues: list[str]
+    tenants: list[str]
+    ranks: list[int]
+    since_us: list[int]
+    last_ids: list[int]
+    last_seqs: list[int]
+
+    def parts(self) -> "Iterator[LaneRows]":
+        """Yield them in parts, each as large as a tick has time for."""
+        for begin in range(0, len(self.ids or ()), _LANES_AT_ONCE):
+            part = slice(begin, begin + _LANES_AT_ONCE)
+            yield LaneRows(
+                self.now_us,
+                self.ids[part] if self.ids else None,
+                self.seqs[part],
+                self.queues[part],
+                self.tenants[part],
+                self.ranks[part],
+                self.since_us[part],
+                self.last_ids[part],
+                self.last_seqs[part],
+            )
+
+    def first(self) -> list[PendingJob]:
+        """Return the first job of each stream."""
+        return self._found(self.ids or (), self.seqs)
+
+    def last(self) -> list[PendingJob]:
+        """Return the last job of each stream."""
+        return self._found(self.last_ids or (), self.last_seqs)
+
+    def _found(self, ids: Sequence[int], seqs: Sequence[int]) -> list[PendingJob]:
+        if not ids:
+            return []
+        columns = (ids, seqs, self.queues, self.tenants, self.ranks)
+        return list(map(PendingJob, *columns, repeat(None), repeat(None)))
+
+    def waits_us(self) -> dict[str, int]:
+        """Return for how long the oldest of each queue had been due when this was read."""
+        waits: dict[str, int] = {}
+        for queue, since_us in zip(self.queues or (), self.since_us or (), strict=True):
+            waits[queue] = max(waits.get(queue, 0), self.now_us - since_us)
+        return waits
+
+
+class Worker(NamedTuple):
+    """A live worker."""
+
+    id: int
+    slots: int
+    pool: str = "default"
+    beside: int = 0
+    """How many jobs it holds that occupy no slot."""
+
+
+class QueuedRows(NamedTuple):
+    """All of `work_queue`, by columns; a list is None where there are no rows."""
+
+    now_us: int
+    floor_bands: list[int] | None
+    floors: list[int]
+    job_ids: list[int] | None
+    queues: list[str]
+    tenants: list[str]
+    vtags: list[int]
+    estimates_us: list[int]
+    claimed_us: list[int | None]
+    workers: list[int | None]
+    bands: list[int]
+    pools: Sequence[str] = ()
+    floor_pools: Sequence[str] | None = None
+
+    def by_band(self) -> dict[str, tuple[int, ...]]:
+        """Return the floors of each pool by their bands; 0 for a band that has none."""
+        known: dict[str, dict[int, int]] = {}
+        named = zip(
+            self.floor_pools or (), self.floor_bands or (), self.floors or (), strict=False
+        )
+        for pool, band, floor in named:
+            known.setdefault(pool, {})[band] = floor
+        return {
+            pool: tuple(floors.get(band, 0) for band in range(1 + max(floors)))
+            for pool, floors in known.items()
+        }
+
+    def rows(self) -> list[QueueRow]:
+        """Return them as rows of the ledger."""
+        if self.job_ids is None:
+            return []
+        columns = (self.job_ids, self.queues, self.tenants, self.vtags, self.estimates_us)
+        pools = self.pools or repeat("default")
+        return list(map(QueueRow, *columns, self.claimed_us, self.bands, pools))
+
+
+class PolicyRow(NamedTuple):
+    """A stored version of the policy."""
+
+    version: int
+    document: str
+    disabled: list[str]
+    """The names of its rules that had to be disabled."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadRequest:
+    """What one tick is to read in addition to the tail and the receipts."""
+
+    last_id: int
+    after_receipt: int | None
+    lagging: bool = False
+    wants: tuple[HeadRequest, ...] = ()
+    probe: Probe | None = None
+    workers: bool = False
+    attributes: tuple[AttributeRequest, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TickView:
+    """What one tick read."""
+
+    observed: Observed
+    receipts: list[Receipt]
+    fills: list[HeadFill]
+    found: list[ProbedJob]
+    probed_all: bool
+    workers: list[Worker] | None
+    texts: Sequence[str | None] = ()
+    """The requested job attributes, as text; the last of them may be missing."""
+
+
+class Promoted(NamedTuple):
+    """Jobs that fell due and are pending now."""
+
+    rows: tuple[PendingJob, ...]
+
+
+class Recalled(NamedTuple):
+    """Jobs that left `work_queue` unclaimed."""
+
+    ids: tuple[int, ...]
+
+
+class LanesScanned(NamedTuple):
+    """A scan over all streams."""
+
+    lanes: LaneRows
+
+
+class Audited(NamedTuple):
+    """A full read of `work_queue`."""
+
+    queued: QueuedRows
+
+
+class PolicyChanged(NamedTuple):
+    """Another policy is in force."""
+
+    table: CompiledPolicy
+
+
+Event = Promoted | Recalled | LanesScanned | Audited | PolicyChanged

@@ -1,0 +1,11 @@
+-- store_shadow_report: store the result of the last shadow simulation; nothing under another leader.
+-- locks: the leader's row (for share), then the pool's row.
+-- index: leaders_pkey, policy_shadow_pkey
+with lead as materialized (
+    select l.epoch from fairlead.leaders l
+    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+)
+insert into fairlead.policy_shadow as s (pool, report, said)
+select %(pool)s, %(report)s::jsonb, %(said)s from lead l
+on conflict (pool) do update
+set at = clock_timestamp(), report = excluded.report, said = excluded.said

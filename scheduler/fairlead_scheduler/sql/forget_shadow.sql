@@ -1,8 +1,0 @@
--- forget_shadow: forget what was said of another shadow policy; nothing under another leader.
--- locks: the leader's row (for share), then the rows of all pools.
--- index: leaders_pkey, policy_shadow_pkey
-with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
-)
-delete from fairlead.policy_shadow s using lead where s.pool > ''

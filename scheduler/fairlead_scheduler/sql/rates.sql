@@ -1,5 +1,0 @@
--- rates: what is used of rates, as the last dispatch left it; of a queue that has been in several pools,
---        what each of them dispatched last.
--- locks: none.
--- index: rate_usage_once
-select r.queue, r.tenant, r.per_us, r.tat_us from fairlead.rate_usage r where r.pool > ''

@@ -1,4 +1,0 @@
--- wake: tell these workers, or everybody when the list is empty, that there is work.
--- locks: none.
--- index: none.
-select pg_notify('fairlead_work', %(workers)s)

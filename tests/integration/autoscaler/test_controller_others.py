@@ -1,0 +1,89 @@
+"""What the controller asks for once a minute: quotas, and other autoscalers."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead import policy_storage
+from fairlead_autoscaler.controller.options import Options
+from fairlead_autoscaler.kube.port import ForbiddenError
+from tests.support.controlling import DEPLOYMENT, POOL, Scene
+
+TWO = """
+pools:
+  - {name: first, queues: [a], autoscale: {objective: 10s, min: 4, max: 20, slots: 10}}
+  - {name: second, queues: ["*"], autoscale: {objective: 10s, min: 4, max: 20, slots: 10}}
+"""
+
+
+@pytest.fixture
+def asking(scene: Scene) -> Scene:
+    """Have the controller ask for both."""
+    scene.options = replace(scene.options, reads_quotas=True, reads_autoscalers=True)
+    scene.controller = scene.another()
+    return scene
+
+
+def wants(scene: Scene, *, steps: int = 1) -> int:
+    """Let the pool need all that it may have; return what is asked of it then."""
+    for _ in range(steps):
+        scene.need(slots=200, work=4000.0)
+        scene.step()
+        scene.start()
+    return scene.replicas
+
+
+def test_pods_that_were_added_within_the_minute_count(asking: Scene) -> None:
+    """The quota left three, and three were added: no three more are requested."""
+    asking.kube.quota = 3
+    assert 3 == wants(asking)
+    assert 3 == wants(asking, steps=5)
+    asking.kube.quota = 2
+    assert 3 == wants(asking, steps=5)
+
+    assert 5 == wants(asking, steps=4)
+    assert "AtQuota" in str(asking.status()["limitedBy"])
+
+
+def test_a_quota_that_grew_is_seen_within_a_minute(asking: Scene) -> None:
+    """And one that is gone."""
+    asking.kube.quota = 0
+    assert 0 == wants(asking)
+    asking.kube.quota = None
+
+    assert 0 < wants(asking, steps=13)
+
+
+def test_pools_share_what_the_quota_leaves(asking: Scene) -> None:
+    """Together they ask for no more than it does."""
+    policy_storage.store(asking.db, TWO)
+    names = {"first": "release-worker-first", "second": "release-worker-second"}
+    for pool, name in names.items():
+        asking.kube.add_pool(pool, name=name)
+    asking.options = Options(holder="me", deployments=names, reads_quotas=True)
+    asking.controller = asking.another()
+    asking.kube.quota = 5
+    asking.step(3)
+
+    assert [4, 1] == [asking.kube.deployments[pool].replicas for pool in names]
+
+
+def test_what_is_forbidden_keeps_nothing_else_from_being_asked(asking: Scene) -> None:
+    """Each of the two is a right of its own."""
+    asking.kube.fail("autoscalers", ForbiddenError("403"))
+    asking.kube.quota = 3
+
+    assert 3 == wants(asking)
+
+
+def test_another_autoscaler_is_named_within_a_minute(asking: Scene) -> None:
+    """The pool is left to it."""
+    wants(asking)
+    before = asking.replicas
+    asking.kube.targets[DEPLOYMENT] = ("hpa",)
+    asking.need(slots=0)
+    asking.step(13)
+
+    assert before == asking.replicas
+    assert "ForeignAutoscaler" == asking.status()["reason"]
+    assert POOL in asking.kube.deployments

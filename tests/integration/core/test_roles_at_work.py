@@ -1,0 +1,137 @@
+"""Services log in as members of their roles, and jobs go from insert to history."""
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead.db.migrate import migrate
+from fairlead.db.statements import load
+from tests.integration.conftest import Fairlead
+from tests.support import drains, race
+from tests.support.logins import LogIn, as_login
+
+
+@pytest.fixture(params=[False, True], ids=["open", "isolated"])
+def isolation(request: pytest.FixtureRequest, db: Connection[TupleRow]) -> bool:
+    """Install row-level security or not, and tell."""
+    rls = bool(request.param)
+    migrate(db, rls=rls)
+    return rls
+
+
+def application(db: Connection[TupleRow], log_in: LogIn) -> Connection[TupleRow]:
+    """Return the connection of an application that has the tenant without a name."""
+    client = log_in("fairlead_enqueue")
+    db.execute("INSERT INTO fairlead.tenant_logins VALUES (%s, '')", [client.info.user])
+    return client
+
+
+@pytest.mark.usefixtures("isolation")
+def test_the_roles_carry_jobs_from_insert_to_history(
+    db: Connection[TupleRow], log_in: LogIn
+) -> None:
+    """Insert, dispatch, claim, finish, and every other way for an attempt to end."""
+    client = application(db, log_in)
+    scheduler, worker = log_in("fairlead_scheduler"), log_in("fairlead_worker")
+    jobs = race.insert(client, count=5)
+    epoch = race.lead(scheduler)
+    assert jobs == race.dispatch(scheduler, jobs, epoch=epoch)
+    me = race.register(worker)
+    leases = race.claim(worker, me)
+
+    assert jobs[:1] == race.finish(worker, leases[:1])
+    assert "scheduled" == race.end(worker, leases[1], "failed")
+    assert "queued" == race.end(worker, leases[2], "released")
+    race.answer(worker, "complete(%s, %s)", leases[3].job, leases[3].token)
+    assert "scheduled" == race.answer(worker, "fail(%s, %s)", leases[4].job, leases[4].token)
+
+    states = ["succeeded", "scheduled", "queued", "succeeded", "scheduled"]
+    assert [(state,) for state in states] == client.execute(
+        "SELECT state FROM fairlead.job_status ORDER BY id"
+    ).fetchall()
+
+
+@pytest.mark.usefixtures("isolation")
+def test_the_schedulers_role_sweeps(db: Connection[TupleRow], log_in: LogIn) -> None:
+    """It promotes, expires, recalls, marks workers dead and steals what they held."""
+    client = application(db, log_in)
+    scheduler, worker = log_in("fairlead_scheduler"), log_in("fairlead_worker")
+    late, expired, queued, running = race.insert(client, count=4)
+    epoch = race.lead(scheduler)
+    db.execute("UPDATE fairlead.jobs SET run_at = now() WHERE id = %s", [late])
+    race.let_expire(db, expired)
+    race.dispatch(scheduler, [running], epoch=epoch)
+    me = race.register(worker)
+    race.claim(worker, me)
+    race.dispatch(scheduler, [queued], epoch=epoch)
+
+    scheduler.execute(
+        load("fairlead_scheduler.background", "promote"),
+        {"epoch": epoch, "from_us": 0, "limit": 10},
+    )
+    assert ("pending",) == race.places(db, late)
+    assert 1 == race.answer(scheduler, "_expire(%s, '-infinity', 10)", epoch)
+    assert queued == race.answer(scheduler, "_recall(%s, %s::bigint[])", epoch, [queued])
+    race.let_lapse(db, me)
+    assert (me,) == race.mark_dead(scheduler, epoch=epoch)
+    assert (running,) == race.steal(scheduler, epoch=epoch)
+
+
+@pytest.mark.usefixtures("isolation")
+def test_the_autoscalers_role_marks_a_pod_and_the_workers_role_heeds_it(
+    log_in: LogIn,
+) -> None:
+    """The one writes marks and the other what became of them."""
+    autoscaler, worker = log_in("fairlead_autoscaler"), log_in("fairlead_worker")
+    me = drains.register(worker)
+    drains.mark(autoscaler)
+    assert (True, True, False) == drains.renew(worker, me)
+    assert drains.say_drained(worker, me)
+    assert 0 == drains.slots(log_in("fairlead_scheduler"), me)
+    assert drains.drained_at(autoscaler) is not None
+
+    drains.lift(autoscaler)
+
+    assert (True, False, False) == drains.renew(worker, me)
+    assert drains.undrain(worker, me)
+
+
+@pytest.mark.usefixtures("isolation")
+def test_the_admins_role_steers_jobs_of_every_tenant(
+    db: Connection[TupleRow], log_in: LogIn
+) -> None:
+    """It cancels, retries and pauses whatever the tenant."""
+    admin = log_in("fairlead_admin")
+    job = race.insert_one(db)
+
+    assert "cancelled" == race.answer(admin, "cancel(%s)", job)
+    assert race.answer(admin, "retry(%s)", job) is not None
+    race.answer(admin, "pause('default')")
+    assert True is race.answer(admin, "resume('default')")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("top", "--json"),
+        ("queues",),
+        ("tenants",),
+        ("workers", "list"),
+        ("jobs", "list"),
+        ("schedules", "list"),
+        ("policy", "history"),
+    ],
+    ids=" ".join,
+)
+def test_a_person_watches_by_the_schedulers_login(
+    fairlead: Fairlead,
+    database_url: str,
+    log_in: LogIn,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+) -> None:
+    """The chart's notes say so: what only looks runs in the scheduler's pod."""
+    name = str(log_in("fairlead_scheduler").info.user)
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
+
+    fairlead(*words)

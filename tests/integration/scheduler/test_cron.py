@@ -1,0 +1,253 @@
+"""Schedules fire once, whichever replica leads; one that cannot fire delays no other."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.race import Database
+from tests.support.schedulers import Replica, depose, scheduling
+from tests.support.waiting import until
+
+EVERY_SECOND = "* * * * * *"
+
+
+@pytest.fixture
+def replica(database_url: str) -> Iterator[Replica]:
+    """Yield a scheduler that leads, or soon will."""
+    with scheduling(database_url) as running:
+        yield running
+
+
+def schedule(
+    db: Database,
+    name: str,
+    cron: str = EVERY_SECOND,
+    *,
+    missed: str = "coalesce",
+    considered: str = "0 s",
+    **more: str,
+) -> None:
+    """Insert a schedule that was considered until so long ago."""
+    columns = {"name": name, "cron": cron, "missed": missed, "kind": "noop", **more}
+    names = ", ".join(columns)
+    db.execute(
+        f"INSERT INTO fairlead.schedules ({names}, considered_until)"
+        f" VALUES ({', '.join(['%s'] * len(columns))}, now() - %s::interval)".encode(),
+        [*columns.values(), considered],
+    )
+
+
+def fires(db: Database, name: str) -> int:
+    """Count the jobs of a schedule."""
+    row = db.execute(
+        "SELECT count(*) FROM fairlead.jobs WHERE headers ->> 'fairlead.schedule' = %s", [name]
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def fired(db: Database, name: str, count: int = 1) -> None:
+    """Wait until the schedule has fired so often."""
+    until(lambda: fires(db, name) >= count, what=f"{count} fires of {name}")
+
+
+def problem(db: Database, name: str) -> str | None:
+    """Return what stands in the way of a schedule."""
+    row = db.execute(
+        "SELECT problem FROM fairlead.schedules WHERE name = %s", [name]
+    ).fetchone()
+    assert row is not None
+    return None if row[0] is None else str(row[0])
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_fire_inserts_the_job_of_its_template(db: Database) -> None:
+    """The job is the template's, and its headers say which fire it is."""
+    schedule(
+        db,
+        "report",
+        queue="reports",
+        tenant="acme",
+        payload='{"a": 1}',
+        headers='{"trace": "x"}',
+        expires_in="1 hour",
+        timeout="7 s",
+        priority="3",
+        max_attempts="2",
+    )
+    fired(db, "report")
+
+    row = db.execute(
+        "SELECT queue, tenant, kind, payload, priority, max_attempts, timeout::text,"
+        " expires_at - f.fire_time = interval '1 hour', headers ->> 'trace',"
+        " (headers ->> 'fairlead.fire_time')::timestamptz = f.fire_time"
+        " FROM fairlead.jobs j, LATERAL (SELECT min(fire_time) AS fire_time"
+        " FROM fairlead.schedule_fires WHERE schedule = 'report') f ORDER BY j.id LIMIT 1"
+    ).fetchone()
+    template = ("reports", "acme", "noop", {"a": 1}, 3, 2, "00:00:07")
+    assert (*template, True, "x", True) == row
+
+
+@pytest.mark.usefixtures("replica")
+def test_two_tenants_schedules_of_one_name_both_fire(db: Database) -> None:
+    """A schedule is its tenant's, and so are its fires."""
+    for tenant in ("acme", "other"):
+        schedule(db, "report", tenant=tenant)
+
+    def both() -> bool:
+        row = db.execute(
+            "SELECT count(*) > 1 FROM fairlead.schedule_fires GROUP BY fire_time"
+            " ORDER BY 1 DESC LIMIT 1"
+        ).fetchone()
+        return row == (True,)
+
+    until(both, what="a fire of both at one instant")
+    assert [("acme",), ("other",)] == db.execute(
+        "SELECT DISTINCT tenant FROM fairlead.jobs ORDER BY tenant"
+    ).fetchall()
+
+
+def test_each_fire_is_fired_once_however_often_the_lead_changes(
+    database_url: str, db: Database
+) -> None:
+    """A fire is unique by schedule and time, whichever replica fires it; none is lost."""
+    with scheduling(database_url), scheduling(database_url):
+        schedule(db, "often", missed="catch_up", considered="30 s")
+        for count in (1, 31, 33, 35):
+            fired(db, "often", count)
+            depose(db)
+        fired(db, "often", 37)
+
+    row = db.execute(
+        "SELECT count(*), count(DISTINCT fire_time),"
+        " extract(epoch FROM max(fire_time) - min(fire_time)) + 1"
+        " FROM fairlead.schedule_fires WHERE schedule = 'often'"
+    ).fetchone()
+    assert row is not None
+    assert row[0] == row[1] == row[2] == fires(db, "often")
+
+
+@pytest.mark.usefixtures("replica")
+@pytest.mark.parametrize(
+    ("missed", "expected"), [("skip", 0), ("coalesce", 1), ("catch_up", 4)]
+)
+def test_missed_fires_follow_the_policy(db: Database, missed: str, expected: int) -> None:
+    """Four hours without a leader: skip them, coalesce them into one, or catch up on each."""
+    schedule(db, "late", hourly(db), missed=missed, considered="4 hours")
+    schedule(db, "after it")
+
+    fired(db, "after it")
+    until(lambda: is_considered(db, "late"), what="the late schedule being considered")
+
+    assert expected == fires(db, "late")
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_bad_expression_says_so_and_delays_no_other(db: Database) -> None:
+    """What the cron library refuses is written down where people look."""
+    schedule(db, "bad", "61 * * * *")
+    schedule(db, "good")
+
+    fired(db, "good")
+
+    until(lambda: "Bad minute" in (problem(db, "bad") or ""), what="the problem")
+    assert problem(db, "good") is None
+
+
+@pytest.mark.usefixtures("replica")
+def test_a_job_that_cannot_be_inserted_is_the_schedules_problem(db: Database) -> None:
+    """A fire that a constraint refuses is written down; once it is mended, it fires."""
+    db.execute(
+        "ALTER TABLE fairlead.jobs ADD CONSTRAINT jobs_are_not_evil CHECK (kind <> 'evil')"
+    )
+    schedule(db, "evil")
+    db.execute("UPDATE fairlead.schedules SET kind = 'evil'")
+    schedule(db, "good")
+
+    until(lambda: "jobs_are_not_evil" in (problem(db, "evil") or ""), what="the problem")
+    fired(db, "good")
+    db.execute("UPDATE fairlead.schedules SET kind = 'noop'")
+
+    fired(db, "evil")
+    until(lambda: problem(db, "evil") is None, what="the problem's end")
+
+
+@pytest.mark.usefixtures("replica")
+@pytest.mark.parametrize(
+    ("missed", "expected"), [("skip", 0), ("coalesce", 1), ("catch_up", 4)]
+)
+def test_what_a_disabled_schedule_missed_is_up_to_its_policy(
+    db: Database, missed: str, expected: int
+) -> None:
+    """Disabled for four hours: nothing fires meanwhile, and then what the policy says."""
+    schedule(db, "off", hourly(db), missed=missed, considered="4 hours", enabled="false")
+    schedule(db, "after it")
+    fired(db, "after it", 3)
+    assert 0 == fires(db, "off")
+
+    db.execute("UPDATE fairlead.schedules SET enabled = true WHERE name = 'off'")
+
+    until(lambda: is_considered(db, "off"), what="the schedule being considered")
+    assert expected == fires(db, "off")
+
+
+def hourly(db: Database) -> str:
+    """Return an expression that is half an hour away: no fire is on time in the test."""
+    minute = db.execute("SELECT extract(minute FROM now() + interval '30 min')::int").fetchone()
+    assert minute is not None
+    return f"{minute[0]} * * * *"
+
+
+def is_considered(db: Database, name: str) -> bool:
+    """Tell whether a schedule was considered in the last minute."""
+    row = db.execute(
+        "SELECT considered_until > now() - interval '1 min' FROM fairlead.schedules"
+        " WHERE name = %s",
+        [name],
+    ).fetchone()
+    return row == (True,)
+
+
+@pytest.mark.usefixtures("replica")
+@pytest.mark.parametrize("edit", ["cron = '*/5 * * * *'", "timezone = 'Asia/Kolkata'"])
+def test_other_times_of_a_schedule_begin_with_the_edit(db: Database, edit: str) -> None:
+    """A new expression or zone fires nothing of the past, whatever the policy."""
+    schedule(db, "edited", "0 0 1 1 *", missed="catch_up", considered="400 days")
+    fired(db, "edited")
+    before = fires(db, "edited")
+    db.execute("UPDATE fairlead.schedules SET considered_until = now() - interval '20 hours'")
+
+    db.execute(f"UPDATE fairlead.schedules SET {edit}".encode())
+
+    assert is_considered(db, "edited")
+    schedule(db, "after it")
+    fired(db, "after it", 5)
+    assert fires(db, "edited") - before in {0, 1}
+
+
+def test_an_edit_of_anything_else_keeps_what_a_schedule_owes(db: Database) -> None:
+    """Its payload may change while a leader is away, and it may be enabled again."""
+    schedule(db, "edited", missed="catch_up", considered="4 hours")
+
+    db.execute(
+        "UPDATE fairlead.schedules SET cron = cron, kind = 'other', payload = '1',"
+        " enabled = NOT enabled"
+    )
+
+    assert not is_considered(db, "edited")
+
+
+@pytest.mark.usefixtures("replica")
+def test_schedules_that_come_change_and_go_are_noticed(db: Database) -> None:
+    """What has not changed is not planned anew; what has is."""
+    schedule(db, "first", "0 0 1 1 *")
+    schedule(db, "second")
+    fired(db, "second")
+
+    db.execute("UPDATE fairlead.schedules SET cron = %s WHERE name = 'first'", [EVERY_SECOND])
+    db.execute("DELETE FROM fairlead.schedules WHERE name = 'second'")
+    fired(db, "first", 2)
+
+    gone = fires(db, "second")
+    fired(db, "first", 5)
+    assert gone == fires(db, "second")

@@ -1,0 +1,196 @@
+"""What an object of the cluster means to the controller."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from fairlead.jsontext import Json
+from fairlead_autoscaler.kube import convert, models
+from fairlead_autoscaler.kube.events import micro_time, truncate
+from fairlead_autoscaler.kube.port import FIELD_OWNER
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+
+def stamp(seconds: float) -> str:
+    """Return so many seconds after noon, as objects say it."""
+    return (NOON + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def managed(*entries: tuple[str, float | None]) -> models.ManagedObjectMeta:
+    """Return the metadata of a Deployment made at noon, whose replicas these own since then.
+
+    None: by its scale, which has no time.
+    """
+    fields: list[Json] = [
+        {
+            "manager": who,
+            "operation": "Update",
+            "fieldsV1": {"f:spec": {"f:replicas": {}}},
+            **({"subresource": "scale"} if since is None else {"time": stamp(since)}),
+        }
+        for who, since in entries
+    ]
+    fields.append({"manager": "kube-controller-manager", "time": stamp(99), "fieldsV1": {}})
+    return models.ManagedObjectMeta.model_validate(
+        {"name": "d", "creationTimestamp": stamp(0), "managedFields": fields}
+    )
+
+
+@pytest.mark.parametrize(
+    ("entries", "owner"),
+    [
+        ([], None),
+        ([("helm", 0.0)], None),
+        ([(FIELD_OWNER, None)], None),
+        ([("helm", 0.0), (FIELD_OWNER, None)], None),
+        ([("helm", 60.0), (FIELD_OWNER, None)], None),
+        ([("kubectl", 60.0)], "kubectl"),
+        ([("intruder", None)], "intruder"),
+        ([("helm", 90.0), ("intruder", None)], "intruder"),
+        ([("a", 60.0), ("b", 61.0)], "b"),
+    ],
+)
+def test_who_else_wrote_replicas_last(
+    entries: list[tuple[str, float | None]], owner: str | None
+) -> None:
+    """Another writer is seen by its managed fields; who made the Deployment is none."""
+    assert owner == convert.owner(managed(*entries))
+
+
+def pod(
+    *, ready: str, since: float, phase: str = "Running", deleted: bool = False
+) -> models.PodObject:
+    """Return a pod that a kubelet saw at noon, ready or not since then."""
+    metadata: dict[str, Json] = {
+        "name": "p",
+        "uid": "u",
+        "labels": {"fairlead/pool": "default"},
+    }
+    if deleted:
+        metadata["deletionTimestamp"] = stamp(50)
+    condition: Json = {"type": "Ready", "status": ready, "lastTransitionTime": stamp(since)}
+    status: Json = {"phase": phase, "startTime": stamp(0), "conditions": [condition]}
+    return models.PodObject.model_validate({"metadata": metadata, "status": status})
+
+
+@pytest.mark.parametrize(
+    ("ready", "since", "was_ready"),
+    [("True", 3, True), ("False", 0, False), ("False", 1, False), ("False", 7, True)],
+)
+def test_a_controller_that_has_just_begun_knows_who_was_ready(
+    ready: str, since: float, *, was_ready: bool
+) -> None:
+    """A pod that is not ready, and not since its start, has been: it blocks the scale-in."""
+    seen = convert.pod(pod(ready=ready, since=since), None, None)
+
+    assert seen is not None
+    assert was_ready == seen.was_ready
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_has_ended_is_no_pod(phase: str) -> None:
+    """An evicted pod stays to be looked at; its ReplicaSet has made another one."""
+    ended = pod(ready="False", since=7, phase=phase)
+
+    assert convert.pod(ended, None, None) is None
+
+
+def test_a_pod_that_is_deleted_terminates_until_it_is_gone() -> None:
+    """It counts in the connection budget."""
+    seen = convert.pod(pod(ready="False", since=7, phase="Failed", deleted=True), None, 5.0)
+
+    assert seen is not None
+    assert (True, 5.0) == (seen.terminating, seen.seen_at)
+
+
+def test_a_pod_that_waits_for_a_node_is_unschedulable() -> None:
+    """What waits for a node says nothing about how long a pod takes to start."""
+    read = models.PodObject.model_validate(
+        {
+            "metadata": {"name": "p", "labels": None},
+            "status": {
+                "phase": "Pending",
+                "conditions": [
+                    {"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}
+                ],
+            },
+        }
+    )
+
+    seen = convert.pod(read, None, None)
+
+    assert seen is not None
+    assert seen.unschedulable
+
+
+def test_a_rollout_that_made_no_progress_is_past_its_deadline() -> None:
+    """`RolloutStuck` after the progress deadline."""
+    condition = {"type": "Progressing", "status": "False", "reason": "ProgressDeadlineExceeded"}
+    read = models.DeploymentObject.model_validate(
+        {"metadata": {"name": "d"}, "spec": {}, "status": {"conditions": [condition]}}
+    )
+
+    seen = convert.deployment(read, None, None)
+
+    assert (True, 1) == (seen.past_deadline, seen.replicas)
+
+
+def test_a_note_is_cut_at_whole_characters() -> None:
+    """The server refuses more than 1024 bytes."""
+    assert "short" == truncate("short")
+    assert 1024 >= len(truncate("é" * 600).encode()) > 1000
+
+
+def test_times_have_microseconds_and_end_in_z() -> None:
+    """The server refuses an event whose time has none."""
+    assert "2026-01-01T12:00:00.000000Z" == micro_time(NOON)
+
+
+@pytest.mark.parametrize(
+    ("quantity", "expected"),
+    [("0", 0), ("7", 7), ("1k", 1000), ("2M", 2_000_000), ("1kk", None), ("1500m", None)],
+)
+def test_a_thousand_is_written_as_1k(quantity: str, expected: int | None) -> None:
+    """The API server shortens what it can; what is no whole number is none."""
+    assert expected == convert.count(quantity)
+
+
+def test_a_quota_of_a_thousand_pods_holds() -> None:
+    """Both numbers may be shortened."""
+    quotas = [
+        {"status": {"hard": {"pods": "2k"}, "used": {"pods": "1k"}}},
+        {"status": {"hard": {"count/pods": "1200"}, "used": {"count/pods": "1k"}}},
+        {"status": {"hard": {"requests.cpu": "4"}, "used": {"requests.cpu": "1500m"}}},
+    ]
+    read = tuple(models.Quota.model_validate(each) for each in quotas)
+
+    assert 200 == convert.quota_pods(read)
+
+
+def test_a_watch_that_is_behind_shows_nothing_older() -> None:
+    """Who asked for the object knows it newer than its watch does, for a moment."""
+    newer, older = (
+        models.DeploymentObject.model_validate(
+            {
+                "metadata": {"name": "d", "uid": "u", "resourceVersion": version},
+                "spec": {"replicas": replicas},
+            }
+        )
+        for version, replicas in (("10", 8), ("9", 10))
+    )
+    shown = convert.deployment(newer, None, None)
+
+    assert shown == convert.deployment(older, shown, None)
+    assert (
+        "11"
+        == convert.deployment(
+            newer.model_copy(
+                update={
+                    "metadata": newer.metadata.model_copy(update={"resource_version": "11"})
+                }
+            ),
+            shown,
+            None,
+        ).version
+    )

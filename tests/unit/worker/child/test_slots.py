@@ -1,0 +1,212 @@
+"""Slots hold attempts from claim to ending, and gates bound what runs of one kind."""
+
+import os
+from collections.abc import Iterable
+
+import pytest
+
+import fairlead
+from fairlead.tasks import Handler
+from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.child.concurrency_gate import ConcurrencyGates
+from fairlead_worker.child.deadline_watch import overdue
+from fairlead_worker.child.intake import ClaimSorter
+from fairlead_worker.child.slots import Slots
+from fairlead_worker.ipc.attempt_table import (
+    ASYNC,
+    CANCELLED,
+    THREAD,
+    AttemptTable,
+    new_attempt_table,
+)
+from tests.support.attempts import claimed
+
+
+class Sink:
+    """Takes reports, and does nothing with them."""
+
+    def extend(self, attempt: Attempt, by_seconds: float) -> None:
+        """Take it."""
+
+    def report(self, attempt: Attempt, fraction: float, note: str) -> None:
+        """Take it."""
+
+
+def handler(kind: str = "work", concurrency: int | None = None) -> Handler:
+    """Return a handler that does nothing."""
+    tasks = fairlead.Tasks()
+    tasks.handler(kind, concurrency=concurrency)(lambda _job: None)
+    return tasks.handlers[kind]
+
+
+def attempts(count: int, run_by: Handler) -> list[Attempt]:
+    """Return that many attempts."""
+    return [Attempt(claimed(n, 100 + n), run_by, Sink(), 0) for n in range(1, count + 1)]
+
+
+@pytest.fixture
+def slots() -> Slots:
+    """Return two slots with an attempt table."""
+    descriptor = new_attempt_table(2)
+    try:
+        return Slots(2, AttemptTable(descriptor, 2))
+    finally:
+        os.close(descriptor)
+
+
+def entered(slots: Slots) -> int:
+    """Take a free slot."""
+    slot = slots.acquire()
+    assert slot is not None
+    return slot
+
+
+def tokens(held: Iterable[Attempt]) -> list[int]:
+    """Return the attempts' tokens."""
+    return [attempt.token for attempt in held]
+
+
+def test_an_attempt_is_held_from_its_claim_until_its_ending_is_written(slots: Slots) -> None:
+    """The orphan-claim check finds it wherever it is on its way."""
+    one, two = attempts(2, handler())
+    slots.hold([one, two])
+    one.slot = 1
+    slots.record_start(one, ASYNC)
+    slots.record_end(one)
+
+    assert [101, 102] == list(slots.held)
+    assert not slots.is_empty
+
+    slots.drop([one, two])
+    slots.drop([two])
+
+    assert slots.is_empty
+
+
+def test_a_loan_keeps_a_child_from_being_empty(slots: Slots) -> None:
+    """A suspect job that runs elsewhere still takes a slot here, until that is returned."""
+    (one,) = attempts(1, handler())
+    slots.ready.append(one)
+    assert one is slots.next(entered(slots))
+    slots.lend_slot(one)
+
+    assert (False, 1) == (slots.is_empty, slots.busy)
+    assert [True, False] == [slots.return_slot(one.key), slots.return_slot(one.key)]
+    assert (True, 0) == (slots.is_empty, slots.busy)
+
+
+def test_a_slot_goes_from_one_attempt_to_the_next_and_is_free_when_there_is_none(
+    slots: Slots,
+) -> None:
+    """At any time a slot is free, or the property of one attempt."""
+    one, two = attempts(2, handler())
+    slots.ready.extend([one, two])
+    slot = entered(slots)
+
+    assert [one, two] == [slots.next(slot), slots.next(slot)]
+    assert [slot, slot, 1] == [one.slot, two.slot, slots.free]
+    assert slots.next(slot) is None
+    assert 2 == slots.free
+
+
+def test_an_attempt_waits_at_its_gate_in_the_slot_that_it_keeps(slots: Slots) -> None:
+    """Leaving the gate returns the next attempt, which has a slot of its own."""
+    one, two = attempts(2, handler(concurrency=1))
+    slots.ready.extend([one, two])
+
+    assert [one, None] == [slots.next(entered(slots)), slots.next(entered(slots))]
+    assert slots.acquire() is None
+    assert (two,) == slots.waiting()
+    assert two is slots.record_end(one)
+    assert one.slot != two.slot
+    assert slots.next(one.slot) is None
+    assert 1 == slots.free
+
+
+def test_what_will_not_start_gives_its_slot_back(slots: Slots) -> None:
+    """Withdrawn or taken back: what waits at a gate has a slot, what is ready has none."""
+    one, two, three = attempts(3, handler(concurrency=1))
+    slots.ready.extend([one, two, three])
+    for _ in range(2):
+        slots.next(entered(slots))
+
+    assert [False, True] == [slots.withdraw(each) for each in (one, two)]
+    assert slots.next(entered(slots)) is None
+    assert 0 == slots.free
+    assert [three] == slots.take_unstarted()
+    assert 1 == slots.free
+
+
+def test_a_new_deadline_reaches_the_table_only_while_the_attempt_runs(slots: Slots) -> None:
+    """An attempt that has ended does not touch the record of the one that followed it."""
+    one, two = attempts(2, handler())
+    for attempt in (one, two):
+        attempt.slot = 0
+        slots.record_start(attempt, THREAD)
+    one.deadline_us = two.deadline_us = 5
+
+    slots.record_change(one, CANCELLED)
+    assert [THREAD, 0] == [slots.cells[4], slots.cells[3]]
+
+    slots.record_change(two, CANCELLED)
+    assert [THREAD | CANCELLED, 5] == [slots.cells[4], slots.cells[3]]
+
+
+def test_attempts_past_their_deadline_are_overdue_until_they_are_stopped() -> None:
+    """An attempt is stopped once."""
+    late, stopped, early = attempts(3, handler())
+    late.deadline_us = stopped.deadline_us = 10
+    early.deadline_us = 11
+    stopped.stop = "timeout"
+
+    assert (late,) == overdue([late, None, stopped, early], 10)
+
+
+def test_a_gate_lets_in_as_many_as_it_says_and_the_next_when_one_leaves() -> None:
+    """Attempts beyond `concurrency=` wait in their slots, in order."""
+    gates = ConcurrencyGates()
+    one, two, three, four = attempts(4, handler(concurrency=2))
+
+    assert [True, True, False, False] == [gates.enter(each) for each in (one, two, three, four)]
+    assert three is gates.leave(one)
+    assert [four] == gates.take_waiting()
+    assert gates.leave(two) is None
+    assert gates.leave(three) is None
+    assert gates.enter(one)
+
+
+def test_claimed_rows_that_are_not_to_run_end_at_once() -> None:
+    """Cancelled and expired jobs, unknown kinds and orphans never reach a handler."""
+    sorter = ClaimSorter({"work": handler()}, Sink())
+
+    found = sorter.sort(
+        [
+            claimed(1, 11),
+            claimed(2, 12, doomed="cancelled"),
+            claimed(3, 13, doomed="expired"),
+            claimed(4, 14, kind="wrok"),
+            claimed(5, 15, doomed="gone"),
+            claimed(6, 16, alone=True),
+        ]
+    )
+
+    assert [11, 16] == tokens(found.to_run)
+    assert ["thread", "quarantine"] == [attempt.where for attempt in found.to_run]
+    assert [12, 13, 14] == tokens(found.ended)
+    assert ["cancelled", "expired", "failed"] == [
+        getattr(attempt.ending, "outcome", None) for attempt in found.ended
+    ]
+    assert [(5, 15)] == found.orphans
+
+
+def test_process_handlers_are_bounded_by_the_processors_unless_they_say_otherwise() -> None:
+    """A process each: as many as there are processors."""
+    tasks = fairlead.Tasks()
+    tasks.handler("plain", process=True)(lambda _job: None)
+    tasks.handler("wide", process=True, concurrency=100)(lambda _job: None)
+    sorter = ClaimSorter(tasks.handlers, Sink())
+
+    found = sorter.sort([claimed(1, 11, kind="plain"), claimed(2, 12, kind="wide")])
+
+    bounds = [attempt.handler.concurrency for attempt in found.to_run]
+    assert [os.cpu_count(), 100] == bounds

@@ -1,0 +1,119 @@
+"""One claimed attempt, from its claim until its ending is stored."""
+
+from asyncio import Task
+from datetime import UTC, datetime, timedelta
+from time import monotonic_ns
+from typing import Literal, Protocol, TypeAlias
+
+from fairlead.job import Claimed
+from fairlead.tasks import Handler
+from fairlead_worker.attempts.outcome import Ending, Stop
+from fairlead_worker.attempts.trace import Origin, Trace
+from fairlead_worker.ipc.attempt_key import Key
+
+Where: TypeAlias = Literal["loop", "thread", "process", "quarantine"]
+"""Where its handler runs; a quarantine process is another child, which the parent starts."""
+
+
+class ReportSink(Protocol):
+    """Takes what handlers report while they run."""
+
+    def extend(self, attempt: "Attempt", by_seconds: float) -> None:
+        """Move the attempt's deadline, here and in the database."""
+        ...
+
+    def report(self, attempt: "Attempt", fraction: float, note: str) -> None:
+        """Keep the latest progress."""
+        ...
+
+
+class Attempt:
+    """What the worker knows of an attempt; `fairlead.Job` is its interface for the handler.
+
+    Times are microseconds of CLOCK_MONOTONIC, 0 before they are known. Fields are written by
+    one thread at a time: the claimer's, then the one that runs the handler, then the
+    finisher's. `stop` is written once, by the event loop. `origin` and `trace` are for traces
+    only, and stay None where there are none.
+    """
+
+    __slots__ = (
+        "arrived_us",
+        "deadline_us",
+        "ended_us",
+        "ending",
+        "finished_by_handler",
+        "handler",
+        "job_id",
+        "origin",
+        "row",
+        "sink",
+        "slot",
+        "stale",
+        "start_counted",
+        "started_us",
+        "stop",
+        "task",
+        "token",
+        "trace",
+        "where",
+    )
+
+    def __init__(
+        self, row: Claimed, handler: Handler, sink: ReportSink, arrived_us: int
+    ) -> None:
+        self.row = row
+        self.job_id, self.token = row.job_id, row.token  # read more often than the others
+        self.handler = handler
+        self.sink = sink
+        self.arrived_us = arrived_us
+        self.where: Where = handler.runs_on
+        self.slot = -1
+        self.started_us = self.ended_us = self.deadline_us = 0
+        self.ending: Ending | None = None
+        self.stop: Stop | None = None
+        self.task: Task[None] | None = None
+        self.finished_by_handler = self.start_counted = self.stale = False
+        self.origin: Origin | None = None
+        self.trace: Trace | None = None
+
+    @property
+    def key(self) -> Key:
+        """The job's id and the token, which fence every statement about it."""
+        return self.job_id, self.token
+
+    @property
+    def timeout_seconds(self) -> float:
+        """The lesser of what the row and the handler allow."""
+        of_row, of_handler = self.row.timeout_seconds, self.handler.timeout_seconds
+        return of_row if of_handler is None or of_row < of_handler else of_handler
+
+    @property
+    def waited_seconds(self) -> float:
+        """From falling due to the handler's start."""
+        return self.row.waited_seconds + (self.started_us - self.arrived_us) / 1e6
+
+    # --- what fairlead.Job asks for ---------------------------------------------------------
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop."""
+        return self.stop is not None
+
+    @property
+    def deadline(self) -> datetime:
+        """When the attempt has run too long, by this machine's clock."""
+        left_us = self.deadline_us - monotonic_ns() // 1000
+        return datetime.now(UTC) + timedelta(microseconds=left_us)
+
+    def extend(self, by_seconds: float) -> None:
+        """Move the deadline to at least so many seconds from now."""
+        self.sink.extend(self, by_seconds)
+
+    def report(self, fraction: float, note: str) -> None:
+        """Note how far the work is."""
+        self.sink.report(self, fraction, note)
+
+    def completes(self) -> bool:
+        """Note that the handler finishes the job itself; True: the database is called."""
+        self.finished_by_handler = True
+        return True

@@ -1,0 +1,339 @@
+"""The child process: builds the claimer, the executor and the finisher, and obeys the parent.
+
+Its threads: the event loop in the main thread, those of plain functions, the claimer, the
+finisher, and one that reads the parent's messages. An error in one of Fairlead's own threads
+ends the process, and the parent starts another: a child that does half of its work is worse
+than none.
+"""
+
+import asyncio
+import gc
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+
+from pydantic import ValidationError
+
+from fairlead import tasks
+from fairlead.db import connect
+from fairlead.db.connect import Connection
+from fairlead.runtime import log
+from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
+from fairlead.settings import DatabaseSettings, explain
+from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.attempts.error_callback import ErrorCallback
+from fairlead_worker.attempts.outcome import HandedBack, Stop
+from fairlead_worker.child.attempt_metrics import AttemptMetrics
+from fairlead_worker.child.claimer import Claimer, ClaimerLink
+from fairlead_worker.child.deadline_watch import DeadlineWatch
+from fairlead_worker.child.eager_loop import EagerLoop
+from fairlead_worker.child.executor import Executor
+from fairlead_worker.child.finisher import Finisher
+from fairlead_worker.child.intake import ClaimSorter, Intake
+from fairlead_worker.child.parent_link import ParentLink
+from fairlead_worker.child.quarantine_runner import QuarantineRunner
+from fairlead_worker.child.slots import Slots
+from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.attempt_table import AttemptTable
+from fairlead_worker.ipc.child_args import ChildArguments, read
+from fairlead_worker.isolated.process_runner import ProcessRunner
+from fairlead_worker.metrics.counters import Counters
+from fairlead_worker.tracing import setup
+from fairlead_worker.tracing.origin_reader import OriginReader
+from fairlead_worker.tracing.setup import FLUSH_SECONDS
+
+_STOP_SECONDS = 0.8
+_POLL_SECONDS = 0.02
+_POLLS_MAX = 20
+_FAULT_EXIT_CODE = 70
+_RETURNED = HandedBack("returned")
+
+
+class Child:
+    """The child process itself; `parent.child_handle.ChildHandle` is the parent's view of it.
+
+    Args:
+        arguments: the command line that the parent wrote.
+        app: the application.
+        settings: where the database is.
+    """
+
+    def __init__(
+        self, arguments: ChildArguments, app: tasks.Tasks, settings: DatabaseSettings
+    ) -> None:
+        self._arguments, self._app, self._settings = arguments, app, settings
+        self._log = log.get("worker.child")
+        self._loop = EagerLoop()
+        self._parent = ParentLink(arguments.control_fd)
+        self._done: asyncio.Future[None] = self._loop.create_future()
+        self._draining = self._claims_stopped = self._reported_ready = False
+        self._pause: int | None = None  # the last one requested; None after `StartClaiming`
+        self._claims_paused = False
+        table = AttemptTable(arguments.table_fd, arguments.concurrency)
+        self._slots = Slots(arguments.concurrency, table)
+        self._spans = setup.start(arguments.pool)
+        self._counters = Counters(arguments.wait_bounds)
+        self._metrics = AttemptMetrics(self._counters, self._parent.send)
+        self._process_runner = ProcessRunner(arguments)
+        self._deadline_watch = DeadlineWatch(self._loop, self._slots, self._return_unrun)
+        self._finisher = Finisher(
+            partial(self._open, "worker endings"),
+            self._slots,
+            self._metrics,
+            emptied=self._all_stored,
+            stop=self._stop_soon,
+            stored=None if self._spans is None else self._spans.stored,
+        )
+        self._executor = Executor(
+            self._loop,
+            self._slots,
+            ended=self._finisher.ended,
+            run_isolated=self._process_runner.run,
+            to_quarantine=self._send_to_quarantine,
+            filled=self._deadline_watch.arm,
+            report_failure=ErrorCallback(app.on_error).report,
+            spans=self._spans,
+        )
+        self._claimer = self._make_claimer()
+
+    def _make_claimer(self) -> Claimer | QuarantineRunner:
+        arguments = self._arguments
+        open_connection = partial(self._open, "worker claims")
+        sorter = ClaimSorter(self._app.handlers, self._finisher.reports)
+        origins = None if self._spans is None else OriginReader()
+        intake = Intake(sorter, self._slots, self._executor, self._finisher, origins=origins)
+        if arguments.quarantine:
+            return QuarantineRunner(
+                open_connection,
+                intake=intake,
+                slots=self._slots,
+                send=self._parent.send,
+                reached=self._reached,
+                stopped=self._claimer_stopped,
+            )
+        listens = self._settings.database_direct
+        return Claimer(
+            ClaimerLink(
+                open_connection=open_connection, listens=listens, send=self._parent.send
+            ),
+            arguments.pool,
+            slots=self._slots,
+            intake=intake,
+            ended=lambda: self._finisher.ended_total,
+            counters=self._counters,
+            reached=self._reached,
+            stopped=self._claimer_stopped,
+        )
+
+    def run(self) -> None:
+        """Serve until the parent sends the end."""
+        asyncio.set_event_loop(self._loop)
+        for name, work in (
+            ("claimer", self._claimer.run),
+            ("finisher", self._finisher.run),
+            ("control", self._listen),
+        ):
+            threading.Thread(target=_guarded, args=(work,), name=name, daemon=True).start()
+        self._loop.run_until_complete(self._done)
+        self._finisher.stop()
+        self._metrics.flush(())
+        self._process_runner.close(within_seconds=0.0 if self._spans is None else FLUSH_SECONDS)
+        self._parent.send(messages.Drained())
+        if self._spans is not None:
+            self._spans.close(FLUSH_SECONDS)
+        if self._slots.held:
+            _exit_now()
+        self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+        self._loop.close()
+
+    def _open(self, name: str) -> Connection:
+        return connect.connect_service(self._settings, name=name)
+
+    # --- the parent's messages ---------------------------------------------------------------
+
+    def _listen(self) -> None:
+        """Read the parent's messages in a thread; urgent ones do not wait for the loop."""
+        for message in self._parent.messages():
+            match message:
+                case messages.StartClaiming(worker_id):
+                    self._loop.call_soon_threadsafe(self._begin_pause, None)
+                    self._claimer.start_claiming(worker_id)
+                case messages.PauseClaiming(number) if isinstance(self._claimer, Claimer):
+                    self._loop.call_soon_threadsafe(self._begin_pause, number)
+                    self._claimer.pause(partial(self._claimer_paused, number))
+                case messages.RunSuspect(job_id, token) if isinstance(
+                    self._claimer, QuarantineRunner
+                ):
+                    self._claimer.take((job_id, token))
+                case messages.HeldTokensRequest(number):
+                    self._claimer.report_held(number)
+                case messages.LeaseLost():
+                    break
+                case _:
+                    self._loop.call_soon_threadsafe(self._handle, message)
+        self._end_without_storing()
+
+    def _handle(self, message: messages.ToChild) -> None:
+        match message:
+            case messages.Drain():
+                self._drain()
+            case messages.Release():
+                self._drain()
+                self._deadline_watch.stop_all("released")
+                self._loop.call_later(_STOP_SECONDS, self._end_when_stored, _POLLS_MAX)
+            case messages.Cancel(jobs):
+                self._deadline_watch.stop_tokens([token for _, token in jobs], "cancelled")
+            case messages.SlotReturned(job_id, token):
+                if self._slots.return_slot((job_id, token)):
+                    self._executor.fill()
+                    self._claimer.wake()
+            case _:
+                self._log.error("message.unexpected", message=type(message).__name__)
+
+    def _end_without_storing(self) -> None:
+        """Stop every handler as lost and exit: the lease or the parent is gone."""
+        self._finisher.stop()
+        self._claimer.stop()
+        self._loop.call_soon_threadsafe(self._deadline_watch.stop_all, "lost")
+        rest = threading.Event()
+        for _ in range(int(_STOP_SECONDS / _POLL_SECONDS)):
+            rest.wait(_POLL_SECONDS)
+            if not any(self._slots.running):
+                break
+        _exit_now()
+
+    # --- stages -----------------------------------------------------------------------------
+
+    def _reached(self) -> None:
+        """Send `Ready` once; in the claimer's thread."""
+        if not self._reported_ready:
+            self._reported_ready = True
+            self._parent.send(messages.Ready(tuple(self._app.handlers)))
+
+    def _drain(self) -> None:
+        self._draining = True
+        self._claimer.stop()
+        self._end_if_empty()
+
+    def _claimer_stopped(self) -> None:
+        """Continue the drain in the loop's thread."""
+        self._loop.call_soon_threadsafe(self._return_unstarted)
+
+    def _return_unstarted(self) -> None:
+        self._claims_stopped = self._draining = True
+        self._parent.send(messages.Draining())
+        self._return_unrun(self._slots.take_unstarted())
+        self._end_if_empty()
+
+    def _all_stored(self) -> None:
+        """Note that nothing is held any more; in the finisher's thread."""
+        if self._draining or self._pause is not None:
+            self._loop.call_soon_threadsafe(self._end_if_empty)
+        else:
+            self._claimer.wake()
+
+    def _end_if_empty(self) -> None:
+        """Do what waits for the last ending, if nothing is held any more."""
+        if self._slots.held:
+            return
+        if self._claims_paused and self._pause is not None:
+            self._claims_paused = False  # so that it is sent once
+            self._parent.send(messages.ClaimingPaused(self._pause))
+        if self._draining and self._claims_stopped:
+            self._end()
+
+    def _end_when_stored(self, polls_left: int) -> None:
+        """End although handlers still run, once what has ended is stored."""
+        ended = any(each.ending or each.ended_us for each in tuple(self._slots.held.values()))
+        if ended and polls_left:
+            self._loop.call_later(_POLL_SECONDS, self._end_when_stored, polls_left - 1)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        if not self._done.done():
+            self._done.set_result(None)
+
+    # --- a pause, which `StartClaiming` ends -----------------------------------------------
+
+    def _begin_pause(self, number: int | None) -> None:
+        self._pause, self._claims_paused = number, False
+
+    def _claimer_paused(self, number: int) -> None:
+        """Continue the pause in the loop's thread: no claim is under way."""
+        self._loop.call_soon_threadsafe(self._finish_pause, number)
+
+    def _finish_pause(self, number: int) -> None:
+        if number == self._pause:
+            self._claims_paused = True
+            self._return_unrun(self._slots.take_unstarted())
+            self._end_if_empty()
+
+    # --- attempts ---------------------------------------------------------------------------
+
+    def _return_unrun(self, attempts: Iterable[Attempt]) -> None:
+        returned = list(attempts)
+        for attempt in returned:
+            attempt.ending = _RETURNED
+        if returned:
+            self._finisher.ended_many(returned)
+
+    def _send_to_quarantine(self, attempt: Attempt) -> None:
+        """Send a suspect job to the parent, which quarantines it; its slot stays taken."""
+        self._slots.lend_slot(attempt)
+        self._parent.send(messages.NeedsQuarantine(*attempt.key))
+        self._slots.drop([attempt])  # not before, or an orphan-claim check would miss it
+        self._end_if_empty()
+
+    def _stop_soon(self, attempt: Attempt, why: Stop) -> None:
+        """Stop an attempt; in the finisher's thread."""
+        self._loop.call_soon_threadsafe(self._stop_one, attempt, why)
+
+    def _stop_one(self, attempt: Attempt, why: Stop) -> None:
+        if not self._executor.withdraw(attempt, why) and why != "expired":
+            self._deadline_watch.stop(attempt, why)
+
+
+def _guarded(work: Callable[[], None]) -> None:
+    """Run one of Fairlead's own threads; an error in it ends the process."""
+    try:
+        work()
+    except BaseException:  # noqa: BLE001 - whatever it is, the process ends with it
+        log.get("worker.child").exception(
+            "thread.failed", thread=threading.current_thread().name
+        )
+        sys.stderr.flush()
+        os._exit(_FAULT_EXIT_CODE)
+
+
+def _exit_now() -> None:
+    """Exit although handlers still run: nothing may wait for them."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run a child; return the exit code."""
+    die_with_parent()
+    arguments = read(argv)
+    log.configure(arguments.log_format, arguments.log_level)
+    log.print_by_line()
+    leave_signals_to_parent()
+    try:
+        app = tasks.load(arguments.app)
+        log.mark_records()
+        child = Child(arguments, app, DatabaseSettings())
+    except (tasks.AppError, ValidationError) as error:
+        message = explain(error) if isinstance(error, ValidationError) else str(error)
+        sys.stderr.write(f"fairlead: {message}\n")
+        return 2
+    gc.freeze()  # what is loaded by now stays
+    child.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,269 @@
+"""The claimer: takes jobs from the queue while there is room, in a thread of its own.
+
+After a full batch it claims again at once. Otherwise it rests: until a slot is free, until a
+NOTIFY for this worker, or for as long as it has already been quiet, within bounds. Polling is
+the truth, and a NOTIFY only shortens a rest.
+"""
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from select import select
+from time import monotonic
+
+import psycopg
+
+from fairlead.db.connect import Connection
+from fairlead.db.notifications import Notifications
+from fairlead.job import Claimed
+from fairlead.runtime import log
+from fairlead.runtime.log_throttle import LogThrottle
+from fairlead.runtime.wakeup import Wakeup
+from fairlead_worker.attempts import attempt_store
+from fairlead_worker.attempts.attempt_store import ClaimRequest
+from fairlead_worker.child import claim_rate
+from fairlead_worker.child.claim_rate import JobRate
+from fairlead_worker.child.floor_scan_turn import FloorScanTurn
+from fairlead_worker.child.intake import Intake
+from fairlead_worker.child.slots import Slots
+from fairlead_worker.db.reconnect import connections, log_waiting
+from fairlead_worker.ipc import messages
+from fairlead_worker.metrics import series
+from fairlead_worker.metrics.counters import Counters
+
+_LISTEN = b"listen fairlead_work"
+_FULL_REST_SECONDS = 1.0
+_URGENT_JITTER_SECONDS = 0.25
+_HELD_MAX = 5000
+_RETRY_SECONDS = 0.5
+_NO_WORKER_ID = 0  # nothing is claimed before there is an id
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimerLink:
+    """How the claimer reaches the database and the parent."""
+
+    open_connection: Callable[[], Connection]
+    listens: bool
+    send: Callable[[messages.ToParent], None]
+
+
+class Claimer:
+    """Claims for one child.
+
+    Args:
+        link: the database and the parent.
+        pool: the pool to claim from.
+        slots: what is held already.
+        intake: where claimed jobs go.
+        ended: returns how many attempts have ended so far.
+        counters: where claims are counted.
+        reached: called when the database is reached.
+        stopped: called when it has stopped and will claim nothing more.
+    """
+
+    def __init__(
+        self,
+        link: ClaimerLink,
+        pool: str,
+        *,
+        slots: Slots,
+        intake: Intake,
+        ended: Callable[[], int],
+        counters: Counters,
+        reached: Callable[[], None],
+        stopped: Callable[[], None],
+    ) -> None:
+        self._link, self._request = link, ClaimRequest(_NO_WORKER_ID, pool)
+        self._slots, self._intake = slots, intake
+        self._ended, self._counters = ended, counters
+        self._reached, self._stopped = reached, stopped
+        self._wakeup = Wakeup()
+        self._may_claim, self._stop = threading.Event(), threading.Event()
+        self._between_claims: deque[Callable[[], None]] = deque()
+        self._rate = JobRate(at=monotonic())
+        self._floor_scan = FloorScanTurn()
+        self._woken = self._reported_idle = False
+        self._log, self._throttle = log.get("worker.claim"), LogThrottle()
+        self._log_waiting = log_waiting(self._log, self._throttle)
+        slots.wake_claimer = self._wake_by_slots
+
+    # --- called by other threads ------------------------------------------------------------
+
+    def start_claiming(self, worker_id: int) -> None:
+        """Begin to claim, under this id."""
+        self._request = replace(self._request, worker_id=worker_id)
+        self._may_claim.set()
+        self._wakeup.wake()
+
+    def stop(self) -> None:
+        """Claim nothing more."""
+        self._stop.set()
+        self._wakeup.wake()
+
+    def report_held(self, number: int) -> None:
+        """Send all held tokens to the parent between two claims."""
+        self._do_between_claims(partial(self._send_held, number))
+
+    def pause(self, paused: Callable[[], None]) -> None:
+        """Claim nothing until `start_claiming`; call back once no claim is under way."""
+        self._may_claim.clear()
+        self._do_between_claims(paused)
+
+    def _do_between_claims(self, between_claims: Callable[[], None]) -> None:
+        self._between_claims.append(between_claims)
+        self._wakeup.wake()
+
+    def wake(self) -> None:
+        """Check again how much there is room for, and whether nothing is held."""
+        self._wakeup.wake()
+
+    def _wake_by_slots(self) -> None:
+        self._slots.wake_claimer_at = -1
+        self._wakeup.wake()
+
+    # --- the thread -------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Claim until stopped."""
+        for connection in connections(
+            self._link.open_connection, self._stop, self._log_waiting
+        ):
+            self._serve(connection)
+        self._stopped()
+
+    def _serve(self, connection: Connection) -> None:
+        """Claim on one connection until it is lost."""
+        try:
+            notifications = Notifications(connection)
+            if self._link.listens:
+                connection.execute(_LISTEN)
+            self._reached()
+            while not self._stop.is_set():
+                self._step(connection, notifications)
+        except psycopg.Error as error:
+            if self._throttle.due(type(error).__name__, monotonic()):
+                self._log.warning("claims.interrupted", reason=" ".join(str(error).split()))
+            # The answer to a claim may be lost: then its jobs are leased to us and not held.
+            self._link.send(messages.ClaimAnswerLost())
+            self._stop.wait(random.uniform(0, _RETRY_SECONDS))
+
+    def _step(self, connection: Connection, notifications: Notifications) -> None:
+        """Do what was requested, then claim if there is room, then rest if that is due."""
+        while self._between_claims:
+            self._between_claims.popleft()()
+        count = self._claim_limit()
+        if count == 0:
+            self._rest_until_needed(notifications)
+            return
+        woken, self._woken = self._woken, False
+        # A wakeup means rows above the floor; a scan below it can wait.
+        found = self._claim(connection, count, woken=woken)
+        if woken and found == 0:
+            # What it was woken for may be below the floor.
+            self._floor_scan = self._floor_scan.missed_wakeup(monotonic())
+        if found < count and not self._floor_scan.is_urgent_at(monotonic()):
+            self._rest_until_woken(notifications)
+
+    def _send_held(self, number: int) -> None:
+        self._link.send(messages.HeldTokens(number, tuple(self._slots.held)))
+
+    def _claim_limit(self) -> int:
+        slots = self._slots
+        if slots.claims_blocked or not self._may_claim.is_set() or len(slots.held) > _HELD_MAX:
+            return 0
+        self._rate = self._rate.after(self._ended(), monotonic())
+        return claim_rate.claim_limit(
+            free=self._slots.free, ready=len(self._slots.ready), prefetch=self._rate.prefetch
+        )
+
+    def _claim(self, connection: Connection, count: int, *, woken: bool) -> int:
+        began, below_floor = monotonic(), False
+        if not woken and self._floor_scan.is_quiet_at(began):
+            found, below_floor = self._peek(connection, began)
+            if not found:
+                return 0
+        rows = attempt_store.claim(
+            connection, self._request, limit=count, below_floor=below_floor
+        )
+        now = monotonic()
+        self._counters.observe(series.CLAIM_DURATION, now - began)
+        if not rows:
+            self._counters.count(series.CLAIM_EMPTY)
+            return 0
+        self._floor_scan = self._floor_scan.found(now)
+        self._counters.observe(series.CLAIM_BATCH, len(rows))
+        self._accept(connection, rows)
+        return len(rows)
+
+    def _peek(self, connection: Connection, now: float) -> tuple[bool, bool]:
+        """Read, before a claim that follows a silence, whether there is anything to claim.
+
+        A claim writes to PostgreSQL's log even when it finds nothing, so an idle fleet's claims
+        would keep the disk busy. Below the floor it reads only in this worker's turn. Returns
+        whether there is something, and whether to claim below the floor.
+        """
+        pool = self._request.pool
+        peeked = attempt_store.claimable(connection, pool, below_floor=False)
+        if not self._floor_scan.is_due_at(now):
+            return peeked.found, False
+        ours = peeked.turn_due and attempt_store.take_floor_scan_turn(connection, pool)
+        self._floor_scan = self._floor_scan.asked(now, ours=ours)
+        below = ours and attempt_store.claimable(connection, pool, below_floor=True).found
+        return peeked.found or below, ours
+
+    def _accept(self, connection: Connection, rows: list[Claimed]) -> None:
+        if self._reported_idle:
+            self._reported_idle = False
+            self._link.send(messages.Busy())
+        orphans = self._intake.accept(connection, rows)
+        if orphans:
+            attempt_store.drop_orphans(connection, orphans)
+
+    # --- rests ------------------------------------------------------------------------------
+
+    def _rest_until_needed(self, notifications: Notifications) -> None:
+        """Rest until few enough attempts are ready, or the wakeup.
+
+        Notifications that arrive meanwhile are read although the next claim finds their jobs
+        anyway: it may be hours away, and a server that cannot deliver them keeps its snapshot
+        open until it can.
+        """
+        prefetch = self._rate.prefetch
+        self._slots.wake_claimer_at = max(0, prefetch - max(1, prefetch // 2))
+        if self._claim_limit() == 0:
+            select([self._wakeup], [], [], _FULL_REST_SECONDS)
+        self._slots.wake_claimer_at = -1
+        self._wakeup.clear()
+        while notifications.take():  # it returns a part at a time
+            continue
+
+    def _rest_until_woken(self, notifications: Notifications) -> None:
+        """Rest until a NOTIFY for this worker, a request of the parent, or the end."""
+        began, floor_scan = monotonic(), self._floor_scan
+        quiet_seconds = began - floor_scan.found_at
+        seconds = claim_rate.rest_seconds(
+            quiet_seconds=quiet_seconds, listens=self._link.listens
+        )
+        until = began + seconds * random.uniform(0.75, 1.25)
+        if floor_scan.is_urgent:
+            until = min(until, floor_scan.next_at + random.uniform(0, _URGENT_JITTER_SECONDS))
+        while not (self._woken or self._stop.is_set() or self._between_claims):
+            self._report_idle()
+            left = until - monotonic()
+            if left <= 0:
+                return
+            self._woken = self._is_woken(notifications.wait(self._wakeup, left))
+
+    def _is_woken(self, payloads: Iterable[str]) -> bool:
+        """Return whether a notification is for every worker or for this one."""
+        me = str(self._request.worker_id)
+        return any(not each or me in each.split(",") for each in payloads)
+
+    def _report_idle(self) -> None:
+        if not self._reported_idle and self._slots.is_empty and self._may_claim.is_set():
+            self._reported_idle = True
+            self._link.send(messages.Idle())

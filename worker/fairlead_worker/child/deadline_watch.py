@@ -1,0 +1,118 @@
+"""Stop handlers at their deadlines, and return what was claimed too early.
+
+Deadlines are checked twenty times a second instead of by a timer per job. This runs on the
+event loop, so it cannot stop a handler that blocks the loop; the parent, which reads the same
+deadlines in the attempt table, ends that one.
+"""
+
+from asyncio import AbstractEventLoop
+from collections.abc import Callable, Iterable
+from time import monotonic_ns
+
+from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.attempts.outcome import Stop
+from fairlead_worker.child.slots import Slots
+from fairlead_worker.ipc.attempt_table import CANCELLED
+
+CHECK_SECONDS = 0.05
+READY_SECONDS_MAX = 0.5
+"""How long a claimed attempt may wait for a slot before it goes back to the queue."""
+EXTEND_SECONDS = 1.0
+"""How often the deadlines of attempts that wait at a gate are extended."""
+
+
+class DeadlineWatch:
+    """Checks while something is held, and rests otherwise. All of it runs on the event loop.
+
+    Args:
+        loop: the event loop.
+        slots: what runs and what is ready.
+        return_unrun: takes attempts that did not start.
+    """
+
+    def __init__(
+        self,
+        loop: AbstractEventLoop,
+        slots: Slots,
+        return_unrun: Callable[[Iterable[Attempt]], None],
+    ) -> None:
+        self._loop = loop
+        self._slots = slots
+        self._return_unrun = return_unrun
+        self._armed = False
+        self._extend_at_us = 0
+
+    def arm(self) -> None:
+        """Check from now on, until nothing is held. A repeat does nothing."""
+        if not self._armed:
+            self._armed = True
+            self._loop.call_later(CHECK_SECONDS, self._again)
+
+    def _again(self) -> None:
+        self._armed = False
+        if self._slots.held:
+            self.check(monotonic_ns() // 1000)
+            self.arm()
+
+    def check(self, now_us: int) -> None:
+        """Stop what is past its deadline, and return what has been ready for too long."""
+        for attempt in overdue(self._slots.running, now_us):
+            self.stop(attempt, "timeout")
+        waited_too_long = self._take_ready_until(now_us - int(READY_SECONDS_MAX * 1e6))
+        if waited_too_long:
+            self._return_unrun(waited_too_long)
+        if now_us >= self._extend_at_us:
+            self._extend_at_us = now_us + int(EXTEND_SECONDS * 1e6)
+            self._extend_waiting()
+
+    def _extend_waiting(self) -> None:
+        """Move the deadlines of what waits at a gate: its time has not begun."""
+        for attempt in self._slots.waiting():
+            attempt.sink.extend(attempt, attempt.timeout_seconds)
+
+    def _take_ready_until(self, arrived_until_us: int) -> list[Attempt]:
+        ready = self._slots.ready
+        waited_too_long: list[Attempt] = []
+        while True:
+            try:
+                attempt = ready.popleft()
+            except IndexError:
+                return waited_too_long
+            if attempt.arrived_us >= arrived_until_us:
+                ready.appendleft(attempt)
+                return waited_too_long
+            waited_too_long.append(attempt)
+
+    def stop(self, attempt: Attempt, why: Stop) -> None:
+        """Stop one handler. A repeat, and another reason later, change nothing.
+
+        A coroutine is cancelled. Threads and processes poll `stop`.
+        """
+        if attempt.stop is not None:
+            return
+        attempt.stop = why
+        if why == "cancelled":
+            attempt.deadline_us = min(attempt.deadline_us, monotonic_ns() // 1000)
+            self._slots.record_change(attempt, CANCELLED)
+        if attempt.task is not None and attempt.started_us:
+            attempt.task.cancel()
+
+    def stop_tokens(self, tokens: Iterable[int], why: Stop) -> None:
+        """Stop the attempts with these tokens, if they are still here."""
+        for token in tokens:
+            attempt = self._slots.held.get(token)
+            if attempt is not None:
+                self.stop(attempt, why)
+
+    def stop_all(self, why: Stop) -> None:
+        """Stop everything."""
+        self.stop_tokens(tuple(self._slots.held), why)
+
+
+def overdue(running: Iterable[Attempt | None], now_us: int) -> tuple[Attempt, ...]:
+    """Return the running attempts that are past their deadlines and were not stopped."""
+    return tuple(
+        attempt
+        for attempt in running
+        if attempt is not None and attempt.stop is None and attempt.deadline_us <= now_us
+    )

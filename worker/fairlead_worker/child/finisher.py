@@ -1,0 +1,194 @@
+"""The finisher: collects ended attempts into batches and stores them, in a thread of its own.
+
+Threads append ended attempts to a list and go on. The finisher takes the list and stores it
+with one statement per kind of ending. Where many end, it lingers a few milliseconds for more;
+where few do, none would come, and a limit may keep the slot idle until the ending is stored.
+"""
+
+import sys
+import threading
+from collections.abc import Callable, Iterable
+from queue import Empty, SimpleQueue
+from time import monotonic
+
+import psycopg
+
+from fairlead.db.connect import Connection
+from fairlead.runtime import log
+from fairlead.runtime.log_throttle import LogThrottle
+from fairlead_worker.attempts import attempt_store
+from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.attempts.outcome import JobLost, Stop
+from fairlead_worker.child.attempt_metrics import AttemptMetrics
+from fairlead_worker.child.claim_rate import JobRate
+from fairlead_worker.child.ending_writer import EndingWriter
+from fairlead_worker.child.progress import ProgressReports
+from fairlead_worker.child.slots import Slots
+
+BATCH_MAX = 500
+LINGER_SECONDS = 0.004
+_TICK_SECONDS = 1.0
+_POLL_SECONDS = 0.25
+_NEVER = sys.maxsize
+
+
+class Finisher:
+    """Stores endings, extensions and progress.
+
+    Args:
+        open_connection: opens a connection.
+        slots: what is held; what is stored is dropped.
+        metrics: counts what is stored.
+        emptied: called when nothing is held any more.
+        stop: called with an attempt that turns out to be cancelled or to have lost its job.
+        stored: called with attempts that need no more storing; None: not wanted.
+    """
+
+    def __init__(
+        self,
+        open_connection: Callable[[], Connection],
+        slots: Slots,
+        metrics: AttemptMetrics,
+        *,
+        emptied: Callable[[], None],
+        stop: Callable[[Attempt, Stop], None],
+        stored: Callable[[list[Attempt]], None] | None,
+    ) -> None:
+        self._slots = slots
+        self._metrics = metrics
+        self._emptied = emptied
+        self._stop_attempt = stop
+        self._report_stored = stored
+        self._stop = threading.Event()
+        self._writer = EndingWriter(open_connection, self._stop, metrics, slots=slots)
+        self._throttle = LogThrottle()
+        self._ended: list[Attempt] = []
+        self._wake_queue: SimpleQueue[None] = SimpleQueue()
+        self._wake_at_count = _NEVER
+        self._tick_at = monotonic() + _TICK_SECONDS
+        self._rate = JobRate(at=monotonic())
+        self._log = log.get("worker.finish")
+        self.reports = ProgressReports(slots, self.wake)
+        self.ended_total = 0
+
+    # --- called by other threads ------------------------------------------------------------
+
+    def ended(self, attempt: Attempt) -> None:
+        """Take an attempt that has ended."""
+        self._ended.append(attempt)
+        if len(self._ended) >= self._wake_at_count:
+            self.wake()
+
+    def ended_many(self, attempts: Iterable[Attempt]) -> None:
+        """Take attempts that ended without having run."""
+        self._ended.extend(attempts)
+        self.wake()
+
+    def wake(self) -> None:
+        """Wake the thread."""
+        self._wake_at_count = _NEVER
+        self._wake_queue.put(None)
+
+    def stop(self) -> None:
+        """Store nothing more."""
+        self._stop.set()
+        self.wake()
+
+    # --- the thread -------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Store until stopped."""
+        while not self._stop.is_set():
+            self._await_ended()
+            self.step()
+        self._writer.close()
+
+    def step(self) -> None:
+        """Store endings and extensions; once a second, progress and counts."""
+        self._store_endings()
+        self._store_extensions()
+        if monotonic() >= self._tick_at:
+            self._tick_at = monotonic() + _TICK_SECONDS
+            self._store_progress()
+            self._metrics.flush(self._slots.running)
+
+    def _await_ended(self) -> None:
+        self._rest(1, _POLL_SECONDS if self._slots.held else _TICK_SECONDS)
+        self._rate = self._rate.after(self.ended_total + len(self._ended), monotonic())
+        more = self._rate.should_batch and (self._slots.busy or self._slots.ready)
+        if self._ended and more:
+            self._rest(BATCH_MAX, LINGER_SECONDS)
+
+    def _rest(self, until_ended: int, seconds: float) -> None:
+        """Wait until so many have ended, the thread is woken, or the time is over."""
+        self._wake_at_count = until_ended
+        try:
+            if len(self._ended) < until_ended:
+                self._wake_queue.get(timeout=seconds)
+        except Empty:
+            return
+        finally:
+            self._wake_at_count = _NEVER
+
+    def _store_endings(self) -> None:
+        batch = self._take()
+        if not batch:
+            return
+        lost = [each for each in batch if isinstance(each.ending, JobLost)]
+        storable = [each for each in batch if each not in lost] if lost else batch
+        stored = self._writer.write(storable)
+        if self._stop.is_set():
+            return
+        if self._report_stored is not None:
+            self._report_stored(stored + lost)
+        self._forget_progress(stored)
+        self._slots.drop(stored)
+        self._slots.drop(lost)
+        if not self._slots.held:
+            self._emptied()
+
+    def _take(self) -> list[Attempt]:
+        """Take what has ended; others append meanwhile, at the end only."""
+        count = min(len(self._ended), 2 * BATCH_MAX)
+        batch = self._ended[:count]
+        del self._ended[:count]
+        self.ended_total += count
+        return batch + self._writer.take_due(monotonic())
+
+    def _store_extensions(self) -> None:
+        extensions = [] if self._writer.is_backing_off else self.reports.take_extensions()
+        connection = self._writer.connect_if_needed() if extensions else None
+        if connection is None:
+            return
+        try:
+            stops = attempt_store.extend(connection, extensions)
+        except psycopg.Error as error:
+            self.reports.put_back(extensions)
+            self._writer.failed(error)
+            return
+        self._writer.succeeded()
+        for attempt, _ in extensions:
+            why = stops.get(attempt.token)
+            if why is not None:
+                self._stop_attempt(attempt, why)
+
+    def _store_progress(self) -> None:
+        latest = [] if self._writer.is_backing_off else self.reports.take_latest()
+        if latest:
+            self._try(lambda connection: attempt_store.store_progress(connection, latest))
+
+    def _forget_progress(self, attempts: list[Attempt]) -> None:
+        ended = self.reports.take_ended(attempts)
+        if ended:
+            self._try(lambda connection: attempt_store.forget_progress(connection, ended))
+
+    def _try(self, write: Callable[[Connection], None]) -> None:
+        """Run a statement that nothing depends on; when it fails, its data is lost."""
+        connection = self._writer.connect_if_needed()
+        if connection is None:
+            return
+        try:
+            write(connection)
+        except psycopg.Error as error:
+            if self._throttle.due(type(error).__name__, monotonic()):
+                self._log.warning("progress.not_stored", reason=str(error))

@@ -1,0 +1,188 @@
+"""The attempts that a child holds, and the slots they run in: from ready to running to stored.
+
+Several threads move attempts, without a lock: each step is one operation of a deque or a
+dictionary, which the interpreter does whole. `held` has every attempt from its claim until its
+ending is stored, so the orphan-claim check misses none, wherever it is on its way.
+
+A slot is a number. At any time it is free or belongs to one attempt, and only these change
+that:
+
+    free -> attempt      `acquire` takes a slot, and `next` puts the first ready attempt into it
+    attempt -> attempt   `next` again, when the one before has ended
+    attempt -> free      `next` finds none ready; `free_slot`, at the end of a turn; `withdraw`
+                         and `take_unstarted`, for what will not run; `return_slot`, when the
+                         parent returns a lent slot
+
+So an attempt keeps its slot while it waits at its kind's gate, while it runs, and while the
+slot is lent to the parent, which runs the attempt in quarantine.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+
+from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.child.concurrency_gate import ConcurrencyGates
+from fairlead_worker.ipc.attempt_key import Key
+from fairlead_worker.ipc.attempt_table import CELLS, AttemptTable
+
+
+class Slots:
+    """The attempts of one child, and the slots in which they run.
+
+    Args:
+        concurrency: how many run at a time.
+        table: where the running ones are recorded for the parent.
+    """
+
+    def __init__(self, concurrency: int, table: AttemptTable) -> None:
+        self.concurrency = concurrency
+        self.cells = table.cells
+        self.held: dict[int, Attempt] = {}
+        self.ready: deque[Attempt] = deque()
+        self.running: list[Attempt | None] = [None] * concurrency
+        self._free: deque[int] = deque(range(concurrency))
+        self._gates = ConcurrencyGates()
+        self._lent: dict[Key, int] = {}
+        # A resting claimer sets when to be woken, so that ending a job costs two comparisons.
+        self.wake_claimer_at = -1  # or fewer ready attempts wake it
+        self.wake_claimer: Callable[[], None] = _before_start
+        self.claims_blocked = False
+        """Whether endings cannot be stored, so that nothing more is claimed."""
+
+    # --- what is held -----------------------------------------------------------------------
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no attempt is held and no slot is lent."""
+        return not self.held and not self._lent
+
+    def hold(self, attempts: Iterable[Attempt]) -> None:
+        """Hold claimed attempts from now on."""
+        self.held.update((attempt.token, attempt) for attempt in attempts)
+
+    def drop(self, attempts: Iterable[Attempt]) -> None:
+        """Hold attempts no longer: their endings are stored, or the parent has them."""
+        for attempt in attempts:
+            self.held.pop(attempt.token, None)
+
+    def block_claims(self) -> None:
+        """Stop claims: endings cannot be stored."""
+        self.claims_blocked = True
+
+    def unblock_claims(self) -> None:
+        """Allow claims again and wake the claimer. A repeat does nothing."""
+        if self.claims_blocked:
+            self.claims_blocked = False
+            self.wake_claimer()
+
+    # --- which attempt has which slot -------------------------------------------------------
+
+    @property
+    def free(self) -> int:
+        """How many slots are free."""
+        return len(self._free)
+
+    @property
+    def busy(self) -> int:
+        """How many slots are taken."""
+        return self.concurrency - len(self._free)
+
+    def acquire(self) -> int | None:
+        """Take a free slot, for `next`; None when all are taken."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            return None
+
+    def next(self, slot: int) -> Attempt | None:
+        """Give a slot to the first ready attempt, and return it to be started.
+
+        None when none is ready, which frees the slot, or when the attempt has to wait at its
+        kind's gate: then `record_end` of another one returns it.
+        """
+        try:
+            attempt = self.ready.popleft()
+        except IndexError:
+            self._free.append(slot)
+            attempt = None
+        if len(self.ready) <= self.wake_claimer_at:
+            self.wake_claimer()
+        if attempt is None:
+            return None
+        attempt.slot = slot
+        # Suspect jobs run in another child, and the gates are each child's own.
+        bounded = attempt.handler.concurrency is not None and attempt.where != "quarantine"
+        return None if bounded and not self._gates.enter(attempt) else attempt
+
+    def free_slot(self, attempt: Attempt) -> None:
+        """Free the slot of an attempt that has ended, although others may be ready."""
+        self._free.append(attempt.slot)
+
+    def waiting(self) -> tuple[Attempt, ...]:
+        """Return what has a slot and waits at its kind's gate."""
+        return self._gates.waiting()
+
+    def withdraw(self, attempt: Attempt) -> bool:
+        """Take back an attempt that waits at its gate; return whether it did."""
+        if not self._gates.withdraw(attempt):
+            return False
+        self._free.append(attempt.slot)
+        return True
+
+    def take_unstarted(self) -> list[Attempt]:
+        """Take back whatever is ready or waits at a gate."""
+        taken: list[Attempt] = []
+        while self.ready:
+            try:
+                taken.append(self.ready.popleft())
+            except IndexError:
+                break
+        waiting = self._gates.take_waiting()
+        self._free.extend(attempt.slot for attempt in waiting)
+        return taken + waiting
+
+    def lend_slot(self, attempt: Attempt) -> None:
+        """Keep an attempt's slot taken while the parent runs it in quarantine."""
+        self._lent[attempt.key] = attempt.slot
+
+    def return_slot(self, key: Key) -> bool:
+        """Free the slot that was lent for this attempt; return whether one was."""
+        slot = self._lent.pop(key, None)
+        if slot is None:
+            return False
+        self._free.append(slot)
+        return True
+
+    # --- what the parent sees ---------------------------------------------------------------
+
+    def record_start(self, attempt: Attempt, flags: int) -> None:
+        """Write the table's record before the handler starts; the job id last: it counts."""
+        first = attempt.slot * CELLS
+        cells = self.cells
+        cells[first + 1] = attempt.token
+        cells[first + 2] = attempt.started_us
+        cells[first + 3] = attempt.deadline_us
+        cells[first + 4] = flags
+        cells[first] = attempt.job_id
+        self.running[attempt.slot] = attempt
+
+    def record_change(self, attempt: Attempt, flags: int = 0) -> None:
+        """Write a running attempt's new deadline, and further flags."""
+        first = attempt.slot * CELLS
+        if self.running[attempt.slot] is attempt:
+            self.cells[first + 3] = attempt.deadline_us
+            self.cells[first + 4] |= flags
+
+    def record_end(self, attempt: Attempt) -> Attempt | None:
+        """Clear the table's record: the handler has ended. Its slot is still taken.
+
+        Returns:
+            The attempt whose turn at the gate it is, to start in the slot that it waited in.
+        """
+        self.cells[attempt.slot * CELLS] = 0
+        self.running[attempt.slot] = None
+        return None if attempt.handler.concurrency is None else self._gates.leave(attempt)
+
+
+def _before_start() -> None:
+    """Do nothing: the claimer has not started."""

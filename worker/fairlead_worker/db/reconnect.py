@@ -1,0 +1,36 @@
+"""Reconnect: yield one connection after another, and log why there is none."""
+
+import threading
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from structlog.typing import FilteringBoundLogger
+
+from fairlead.db.connect import Connection, connect_with_backoff
+from fairlead.runtime.log_throttle import LogThrottle
+
+
+def log_waiting(
+    logger: FilteringBoundLogger, throttle: LogThrottle
+) -> Callable[[str, float], None]:
+    """Return a callback for `connect_with_backoff`: it logs the reason, throttled."""
+
+    def write(why: str, rest_seconds: float) -> None:
+        if throttle.due(why, monotonic()):
+            again = round(rest_seconds, 3)
+            logger.warning("database.waiting", reason=why, again_in_seconds=again)
+
+    return write
+
+
+def connections(
+    open_one: Callable[[], Connection],
+    stop: threading.Event,
+    waiting: Callable[[str, float], None],
+) -> Iterator[Connection]:
+    """Yield connections until stopped, each when the one before it is done with."""
+    while not stop.is_set():
+        connection = connect_with_backoff(open_one, stop, waiting)
+        if connection is not None:
+            with connection:
+                yield connection

@@ -1,0 +1,112 @@
+"""How attempts end that a child's death or its killing interrupted, and which of them overran.
+
+Pure: table entries and times go in, interruptions come out.
+"""
+
+import signal
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Literal
+
+from fairlead_worker.ipc.attempt_table import CANCELLED, PROCESS, AttemptEntry
+
+EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interruption:
+    """How an attempt that did not end by itself is handed back."""
+
+    job_id: int
+    token: int
+    ended_as: EndedAs
+    error: str | None = None
+    delay: timedelta | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Died:
+    """The child ended without being asked to: what ran in it crashed."""
+
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overran:
+    """The parent killed the child because of these attempts; the others are not to blame."""
+
+    tokens: frozenset[int]
+    over_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The worker stopped before the attempts were done; none is to blame."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """The lease was lost: what ran belongs to another worker, and nothing of it is stored."""
+
+
+Cause = Died | Overran | Stopped | Fenced
+
+
+def overrunners(
+    entries: Iterable[AttemptEntry], *, now_us: int, grace_us: int
+) -> tuple[AttemptEntry, ...]:
+    """Return the attempts that are past their deadlines by more than the grace.
+
+    Those that run in a process of the child's own are ended by the child.
+    """
+    return tuple(
+        entry
+        for entry in entries
+        if entry.deadline_us + grace_us < now_us and not entry.flags & PROCESS
+    )
+
+
+def endings(entries: Iterable[AttemptEntry], cause: Cause) -> tuple[Interruption, ...]:
+    """Return how the attempts end that had started in a child which is dead now."""
+    return tuple(ending for entry in entries if (ending := _ending(entry, cause)) is not None)
+
+
+def _ending(entry: AttemptEntry, cause: Cause) -> Interruption | None:
+    match cause:
+        case Fenced():
+            return None
+        case Died(exit_code):
+            error = f"the process that ran it {how_it_died(exit_code)}"
+            return Interruption(entry.job_id, entry.token, "crashed", error)
+        case Overran(tokens, over_seconds) if entry.token in tokens:
+            return Interruption(
+                entry.job_id, entry.token, "failed", _overrun(entry, over_seconds)
+            )
+        case Overran():
+            error = "another job in its process did not stop when it was asked to"
+            return Interruption(entry.job_id, entry.token, "released", error)
+        case Stopped(reason):
+            return Interruption(entry.job_id, entry.token, "released", reason)
+
+
+def _overrun(entry: AttemptEntry, over_seconds: float) -> str:
+    """Say what the attempt ignored: its deadline, or its cancellation, which moves that."""
+    cancelled = bool(entry.flags & CANCELLED)
+    what, since = (
+        ("cancelled", "its cancellation") if cancelled else ("timeout", "its deadline")
+    )
+    stayed = f"it did not stop within {over_seconds:g} s of {since}"
+    return f"{what}: {stayed}, so its process was killed"
+
+
+def how_it_died(exit_code: int) -> str:
+    """Return it in words: a negative code is the signal that killed it, as in `subprocess`."""
+    if exit_code >= 0:
+        return f"exited with code {exit_code}"
+    try:
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was killed by signal {-exit_code}"

@@ -1,0 +1,169 @@
+"""The process that runs handlers with `process=True`, one at a time; see `process_runner`."""
+
+import argparse
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+from contextvars import Context
+from datetime import UTC, datetime, timedelta
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, cast
+
+from fairlead import tasks
+from fairlead.job import Claimed, Job
+from fairlead.jsontext import Json
+from fairlead.runtime import log
+from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
+from fairlead_worker.attempts import outcome
+from fairlead_worker.attempts.error_callback import ErrorCallback
+from fairlead_worker.attempts.outcome import Ending, Stop
+from fairlead_worker.isolated.process_runner import Line, to_line
+from fairlead_worker.tracing import setup
+
+if TYPE_CHECKING:
+    from fairlead_worker.tracing.spans import Spans  # which needs an extra
+
+
+class RemoteAttempt:
+    """An attempt seen from its process: its reports go over the socket.
+
+    Args:
+        to_child: the socket to the child.
+        left_seconds: until its deadline.
+    """
+
+    def __init__(self, to_child: socket.socket, left_seconds: float) -> None:
+        self._socket = to_child
+        self._lock = threading.Lock()
+        self.deadline = datetime.now(UTC) + timedelta(seconds=left_seconds)
+        self.stop: Stop | None = None
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether the handler should stop."""
+        return self.stop is not None
+
+    def extend(self, by_seconds: float) -> None:
+        """Move the deadline to at least so many seconds from now."""
+        later = datetime.now(UTC) + timedelta(seconds=by_seconds)
+        self.deadline = max(self.deadline, later)
+        self.send({"type": "extend", "seconds": by_seconds})
+
+    def report(self, fraction: float, note: str) -> None:
+        """Note how far the work is."""
+        self.send({"type": "report", "fraction": fraction, "note": note})
+
+    def completes(self) -> bool:
+        """Note that the handler finishes the job itself; True: the database is called."""
+        self.send({"type": "completes"})
+        return True
+
+    def send(self, line: Line) -> None:
+        """Send a line to the child; to a dead one, nothing: this process ends soon."""
+        with self._lock, contextlib.suppress(OSError):
+            self._socket.sendall(json.dumps(line).encode() + b"\n")
+
+
+class ProcessServer:
+    """Runs what the child sends, in the main thread; a second thread listens.
+
+    Args:
+        app: the application.
+        to_child: the socket to the child.
+        spans: where spans of handlers go; None: they are not traced.
+    """
+
+    def __init__(
+        self, app: tasks.Tasks, to_child: socket.socket, spans: "Spans | None"
+    ) -> None:
+        self._handlers = app.handlers
+        self._error_callback = ErrorCallback(app.on_error)
+        self._socket = to_child
+        self._spans = spans
+        self._inbox: SimpleQueue[Line] = SimpleQueue()
+        self._current: RemoteAttempt | None = None
+
+    def listen(self) -> None:
+        """Take lines until the child hangs up; then end this process, whatever runs in it."""
+        with self._socket.makefile("rb") as lines:
+            for text in lines:
+                line: Line = json.loads(text)
+                if line["type"] == "run":
+                    self._inbox.put(line)
+                elif self._current is not None:
+                    self._current.stop = cast("Stop", line["why"])
+        # What runs must not go on: its job may have another worker by now.
+        if self._spans is not None and self._current is None and self._inbox.empty():
+            self._spans.close(setup.FLUSH_SECONDS)
+        os._exit(0)
+
+    def serve(self) -> None:
+        """Run one handler after another, for ever."""
+        while True:
+            line = self._inbox.get()
+            remote = RemoteAttempt(self._socket, cast("float", line["left_seconds"]))
+            self._current = remote
+            ended = Context().run(self._run, line, remote)
+            self._current = None
+            remote.send({"type": "ended", **ended})
+
+    def _run(self, line: Line, remote: RemoteAttempt) -> Line:
+        """Run one handler, in the context that was made for it; return how that ended."""
+        row = Claimed._make(cast("list[Json]", line["row"]))
+        handler = self._handlers.get(row.kind)
+        if handler is None:
+            return _ended(outcome.unknown_kind(row.kind, tuple(self._handlers)))
+        log.running.set(row)
+        if self._spans is not None:
+            self._spans.resume(cast("dict[str, str]", line["trace"]))
+        job = Job(row, remote)
+        try:
+            return _ended(outcome.from_value(handler.run(job)))
+        except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+            seconds = cast("float", line["timeout_seconds"])
+            ending = outcome.from_error(error, remote.stop, seconds)
+            late = seconds if remote.stop == "timeout" else None
+            failure = outcome.failure(error, ending, row, timed_out_seconds=late)
+            if failure is not None:
+                self._error_callback.report(job, failure)
+            if failure is None or self._spans is None:
+                return _ended(ending)
+            return _ended(ending, dict[str, Json](self._spans.raised(failure)))
+
+
+def _ended(ending: Ending | None, raised: Json = None) -> Line:
+    return {"ending": to_line(ending), "raised": raised}
+
+
+def main() -> int:
+    """Serve one child until it hangs up."""
+    die_with_parent()
+    parser = argparse.ArgumentParser()
+    for name in ("--app", "--pool", "--log-format", "--log-level"):
+        parser.add_argument(name, required=True)
+    parser.add_argument("--fd", type=int, required=True)
+    arguments = parser.parse_args()
+    log.configure(arguments.log_format, arguments.log_level)
+    log.print_by_line()
+    leave_signals_to_parent()
+    to_child = socket.socket(fileno=arguments.fd)
+    try:
+        app = tasks.load(arguments.app)
+    except tasks.AppError as error:
+        sys.stderr.write(f"fairlead: {error}\n")
+        return 2
+    log.mark_records()
+    server = ProcessServer(app, to_child, setup.start(arguments.pool))
+    # The child may have died meanwhile; then `listen` ends this process.
+    with contextlib.suppress(OSError):
+        to_child.sendall(b'{"type":"ready"}\n')
+    threading.Thread(target=server.listen, daemon=True).start()
+    server.serve()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The children that claim: keep up their number, and give up when none can start."""
+
+from dataclasses import dataclass
+from time import monotonic
+
+from fairlead.runtime import log
+from fairlead_worker.config import WorkerConfig
+from fairlead_worker.ipc import messages
+from fairlead_worker.parent.child_handle import ChildHandle
+
+DEATHS_AT_START_MAX = 5
+_REST_SECONDS_FIRST, _REST_SECONDS_MAX = 0.1, 5.0
+_CANNOT_LOAD = 2
+
+
+def rest_seconds(deaths_at_start: int) -> float:
+    """Return how long to wait before the next child starts: 0 after a death at work."""
+    if deaths_at_start == 0:
+        return 0.0
+    return min(_REST_SECONDS_FIRST * 2.0 ** (deaths_at_start - 1), _REST_SECONDS_MAX)
+
+
+@dataclass(frozen=True, slots=True)
+class CannotStartChildren:
+    """No child can be started; the sentence says why, or the child has printed it already."""
+
+    exit_code: int
+    sentence: str | None
+
+
+class ClaimingChildren:
+    """The claiming children of one registration at a time.
+
+    Args:
+        config: the worker's settings.
+    """
+
+    def __init__(self, config: WorkerConfig) -> None:
+        self._config = config
+        self._deaths_at_start = 0
+        self._start_at = 0.0
+        self._log = log.get("worker.claiming_children")
+        self.children: tuple[ChildHandle, ...] = ()
+        self.served = False
+        self._pauses = 0
+
+    def fill(self, now: float) -> None:
+        """Start the children that are missing, unless the last ones died too quickly."""
+        while len(self.children) < self._config.processes and now >= self._start_at:
+            try:
+                child = ChildHandle(self._config)
+            except OSError as error:
+                self._log.error("child.not_started", reason=str(error))
+                self._start_at = now + _REST_SECONDS_MAX
+                return
+            self.children = (*self.children, child)
+            self._log.info("child.started", pid=child.pid)
+
+    def ready(self, child: ChildHandle, message: messages.Ready) -> None:
+        """Note that a child could work."""
+        child.ready = True
+        self._deaths_at_start = 0
+        self._log.debug("child.loaded", pid=child.pid, kinds=list(message.kinds))
+
+    def start_claiming(self, worker_id: int) -> None:
+        """Let the children that are ready claim, under this id. A repeat does nothing."""
+        for child in self.children:
+            if child.ready and not child.claiming:
+                child.claiming = self.served = True
+                child.pause_number = None
+                child.send(messages.StartClaiming(worker_id))
+                self._log.info("child.ready", pid=child.pid, worker=worker_id)
+
+    def pause(self) -> None:
+        """Stop the children that claim, until `start_claiming`. A repeat does nothing."""
+        for child in self.children:
+            if child.claiming:
+                self._pauses += 1
+                child.claiming, child.pause_number = False, self._pauses
+                child.send(messages.PauseClaiming(self._pauses))
+
+    def paused(self, child: ChildHandle, message: messages.ClaimingPaused) -> None:
+        """Note that a child holds nothing, unless it may claim again by now."""
+        if child.pause_number == message.number:
+            child.pause_number = None
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether no child claims or holds anything."""
+        return not any(
+            child.claiming or child.pause_number is not None for child in self.children
+        )
+
+    @property
+    def slots(self) -> int:
+        """How many jobs the children that are ready run at a time."""
+        return self._config.concurrency * sum(child.ready for child in self.children)
+
+    def remove(self, child: ChildHandle, exit_code: int) -> CannotStartChildren | None:
+        """Note a death; return why no child can ever start, if that is so."""
+        self.children = tuple(each for each in self.children if each is not child)
+        if child.cause is not None or child.ready:
+            return None
+        self._deaths_at_start += 1
+        if exit_code == _CANNOT_LOAD:
+            return CannotStartChildren(_CANNOT_LOAD, None)
+        if self._deaths_at_start >= DEATHS_AT_START_MAX:
+            return CannotStartChildren(
+                1,
+                f"{self._config.app}: {self._deaths_at_start} processes in a row died before "
+                f"they were ready, the last with code {exit_code}; its own message is above",
+            )
+        self._start_at = monotonic() + rest_seconds(self._deaths_at_start)
+        return None
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether all children have started and have nothing to do."""
+        complete = len(self.children) == self._config.processes
+        return complete and all(child.idle for child in self.children)

@@ -1,0 +1,136 @@
+"""Hand attempts back to the queue, and ask again for those that are locked.
+
+What is handed back is counted here, by queue and kind, because the child that ran it is dead.
+
+An open transaction may have an attempt locked, such as that of the very handler whose process
+was killed: the server ends the transaction when it notices. Until then the answer is `locked`.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from functools import partial
+
+from fairlead.runtime import log
+from fairlead_worker.db.session import Session
+from fairlead_worker.ipc.interruptions import Interruption
+from fairlead_worker.ipc.messages import MetricsGrowth
+from fairlead_worker.metrics.counters import Counters
+from fairlead_worker.metrics.series import OTHER
+from fairlead_worker.parent import worker_store
+from fairlead_worker.parent.lease_thread import LeaseThread, Reply
+from fairlead_worker.parent.worker_store import HandBackResult
+
+_RETRY_SECONDS = 0.5
+_UNTOUCHED = ("stale", "locked")
+_FOR_GOOD = ("failed", "cancelled")
+
+
+class HandBacks:
+    """The attempts that are being handed back.
+
+    Args:
+        lease: runs the database calls.
+    """
+
+    def __init__(self, lease: LeaseThread) -> None:
+        self._lease = lease
+        self._locked: list[tuple[float, Interruption]] = []
+        self._clock = 0.0
+        self._log = log.get("worker.hand_back")
+        self.pending: frozenset[int] = frozenset()
+        self.interrupted: Counter[str] = Counter()
+        self.report_growth: Callable[[MetricsGrowth], None] = _discard_growth
+        self._counters = Counters()
+        self._uncounted_starts: set[int] = set()
+
+    def note_uncounted_starts(self, tokens: Iterable[int]) -> None:
+        """Note attempts whose start has not been counted, before they are handed back."""
+        self._uncounted_starts.update(tokens)
+
+    def hand_back(self, endings: Iterable[Interruption]) -> None:
+        """Hand attempts back as soon as the database answers."""
+        wanted = tuple(endings)
+        if wanted:
+            self.pending |= {each.token for each in wanted}
+            self._lease.submit(partial(self._hand_back, wanted))
+
+    def return_unheld(
+        self, worker_id: int, claimed_until: datetime, held: frozenset[int]
+    ) -> None:
+        """Return what a worker has claimed and neither holds nor is handing back."""
+        held_tokens = held | self.pending
+        self._lease.submit(partial(self._return_unheld, worker_id, claimed_until, held_tokens))
+
+    def advance(self, now: float) -> None:
+        """Ask again for what was locked a while ago."""
+        self._clock = now
+        due = [ending for at, ending in self._locked if at <= now]
+        self._locked = [(at, ending) for at, ending in self._locked if at > now]
+        self.hand_back(due)
+
+    def forget(self) -> None:
+        """Ask no more: the lease was lost, and its row's attempts are handed back otherwise."""
+        self._locked.clear()
+        self._uncounted_starts.clear()
+        self.pending = frozenset()
+
+    def record(self, results: Iterable[HandBackResult]) -> None:
+        """Count and log what was handed back, in the parent's loop."""
+        all_results = tuple(results)
+        touched = tuple(each for each in all_results if each.state not in _UNTOUCHED)
+        self._uncounted_starts.difference_update(
+            each.ending.token for each in all_results if each.state == "stale"
+        )
+        counts = Counter((each.ending.ended_as, each.state) for each in touched)
+        for (ended_as, state), count in sorted(counts.items()):
+            self.interrupted[ended_as] += count
+            self._log.info("attempts.ended", ended_as=ended_as, state=state, count=count)
+        if touched:
+            self._lease.submit(partial(self._ask_kinds, touched))
+
+    def _ask_kinds(self, touched: tuple[HandBackResult, ...], session: Session) -> Reply:
+        found = worker_store.kinds(session, {each.ending.job_id for each in touched})
+        return partial(self._count, touched, found)
+
+    def _count(
+        self, touched: tuple[HandBackResult, ...], found: Mapping[int, tuple[str, str]]
+    ) -> None:
+        with self._counters.lock:
+            for each in touched:
+                queue, kind = found.get(each.ending.job_id, (OTHER, OTHER))
+                counts = self._counters.kind(queue, kind)
+                counts.ended[each.ending.ended_as] += 1
+                counts.started += each.ending.token in self._uncounted_starts
+                if each.state in _FOR_GOOD:
+                    counts.finished[each.state] += 1
+        self._uncounted_starts.difference_update(each.ending.token for each in touched)
+        growth = self._counters.take()
+        if growth is not None:
+            self.report_growth(growth)
+
+    def _hand_back(self, endings: tuple[Interruption, ...], session: Session) -> Reply:
+        return partial(self._handed_back, endings, worker_store.hand_back(session, endings))
+
+    def _handed_back(
+        self, endings: tuple[Interruption, ...], results: tuple[HandBackResult, ...]
+    ) -> None:
+        locked = {each.ending.token for each in results if each.state == "locked"}
+        again = self._clock + _RETRY_SECONDS
+        self._locked += [(again, each) for each in endings if each.token in locked]
+        self.pending -= {each.token for each in endings} - locked
+        self.record(results)
+
+    def _return_unheld(
+        self,
+        worker_id: int,
+        claimed_until: datetime,
+        held_tokens: frozenset[int],
+        session: Session,
+    ) -> Reply:
+        results = worker_store.return_unheld(session, worker_id, claimed_until, held_tokens)
+        return partial(self.record, results)
+
+
+def _discard_growth(_growth: MetricsGrowth) -> None:
+    """Discard the growth: no page shows it."""

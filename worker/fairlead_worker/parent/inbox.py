@@ -1,0 +1,79 @@
+"""Read the children's messages and dispatch each to its receiver."""
+
+from select import select
+from time import monotonic
+
+from fairlead.runtime import log
+from fairlead.runtime.wakeup import Wakeup
+from fairlead_worker.ipc import messages
+from fairlead_worker.parent.child_handle import ChildHandle
+from fairlead_worker.parent.children import STOPPED, Children
+from fairlead_worker.parent.metrics_page import MetricsPage
+from fairlead_worker.parent.orphan_claims import OrphanClaims
+
+
+class Inbox:
+    """The parent's end of all control sockets.
+
+    Args:
+        children: all children, claiming and in quarantine.
+        metrics_page: receives the growth of the metrics.
+        orphan_claims: receives the tokens that children hold.
+    """
+
+    def __init__(
+        self, children: Children, metrics_page: MetricsPage, orphan_claims: OrphanClaims
+    ) -> None:
+        self._children, self._metrics_page = children, metrics_page
+        self._orphan_claims = orphan_claims
+        self._log = log.get("worker")
+
+    def wait(self, wakeup: Wakeup, seconds: float) -> None:
+        """Wait for messages or the wakeup for so long; then read them and send what waited."""
+        connected = [child for child in self._children.all if not child.hung_up]
+        sockets = {child.fileno(): child for child in connected}
+        unsent = [child.fileno() for child in connected if child.has_unsent]
+        readable, writable, _ = select([wakeup.fileno(), *sockets], unsent, [], seconds)
+        wakeup.clear()
+        for each in writable:
+            sockets[each].flush()
+        for each in readable:
+            if each != wakeup.fileno():
+                self.read_from(sockets[each])
+
+    def read_from(self, child: ChildHandle) -> None:
+        """Handle what has come from one child, including what a dead one sent last."""
+        quarantine = self._children.quarantine
+        for message in child.received():
+            match message:
+                case messages.MetricsGrowth():
+                    self._metrics_page.add_from_child(message, child.pid)
+                case messages.NeedsQuarantine():
+                    quarantine.take(message, child)
+                case messages.SuspectEnded():
+                    quarantine.ended(message, monotonic())
+                case messages.SuspectDeclined():
+                    quarantine.declined(message, monotonic())
+                case messages.HeldTokens():
+                    self._orphan_claims.answered(message, child)
+                case messages.ClaimingPaused():
+                    self._children.claiming.paused(child, message)
+                case messages.ClaimAnswerLost():
+                    self._orphan_claims.plan(monotonic())
+                case _:
+                    self._note_state(child, message)
+
+    def _note_state(self, child: ChildHandle, message: messages.State) -> None:
+        match message:
+            case messages.Ready() if child in self._children.quarantine.children:
+                child.ready = True
+            case messages.Ready():
+                self._children.claiming.ready(child, message)
+            case messages.Idle():
+                child.idle = True
+            case messages.Busy():
+                child.idle = False
+            case messages.Draining():
+                self._log.debug("child.draining", pid=child.pid)
+            case messages.Drained():
+                child.cause = child.cause or STOPPED

@@ -1,0 +1,285 @@
+"""The thread that renews a worker's lease and makes all of the parent's database calls.
+
+It has one connection. It renews the lease on time, and at once when a job that runs here is
+cancelled; between renewals it runs the tasks that the parent's loop submits, in order. A call
+that fails for a passing reason is repeated, over a new connection if need be. The parent's loop
+never waits for this thread.
+
+The lease is trusted from the moment *before* a renewal was sent: `trusted_until` is that moment
+plus the lease less its margin. The parent ends its handlers when it passes, whatever this
+thread is waiting for.
+"""
+
+import random
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+
+import psycopg
+
+from fairlead.db import connect
+from fairlead.db.migrate import schema_state
+from fairlead.runtime import log
+from fairlead.runtime.log_throttle import LogThrottle
+from fairlead.runtime.wakeup import Wakeup
+from fairlead_worker.config import WorkerConfig
+from fairlead_worker.db.reconnect import log_waiting
+from fairlead_worker.db.session import Session
+from fairlead_worker.ipc.attempt_key import Key
+from fairlead_worker.parent import worker_store
+from fairlead_worker.parent.pod_drain_state import UNMARKED, DrainMark
+
+_REST_SECONDS_MAX = 5.0
+_CLOSE_SECONDS = 0.5
+
+Reply = Callable[[], None]
+"""What the parent's loop does with a task's result."""
+
+DatabaseTask = Callable[[Session], Reply]
+"""A task for the database. It is repeated when the connection breaks in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseHeld:
+    """The lease of one worker row, and until when to trust it (monotonic)."""
+
+    worker_id: int
+    trusted_until: float
+
+
+@dataclass(frozen=True, slots=True)
+class MarkedDead:
+    """The worker's row has been marked dead: its jobs may run elsewhere."""
+
+    worker_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseUnusable:
+    """The worker cannot continue, ever; the sentence says why, and what a person can do."""
+
+    exit_code: int
+    sentence: str
+
+
+LeaseStatus = LeaseHeld | MarkedDead | DatabaseUnusable | None
+
+
+class LeaseThread:
+    """Renews the lease until `stop`.
+
+    Args:
+        config: the worker's settings.
+        name: the worker's name, for `pg_stat_activity`.
+        running: returns the keys of the attempts that run now; called by this thread.
+        changed: rung when the status has changed or a reply has come.
+    """
+
+    def __init__(
+        self,
+        config: WorkerConfig,
+        *,
+        name: str,
+        running: Callable[[], tuple[Key, ...]],
+        changed: Wakeup,
+    ) -> None:
+        self._config = config
+        self._name = name
+        self._running = running
+        self._changed = changed
+        self._wake = Wakeup()
+        self._stop = threading.Event()
+        self._tasks: deque[DatabaseTask] = deque()
+        self.replies: deque[Reply] = deque()
+        self._session: Session | None = None
+        self._renew_at = 0.0
+        self._reported = 0, 0
+        self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
+        self._log, self._throttle = log.get("worker.lease"), LogThrottle()
+        self._log_waiting = log_waiting(self._log, self._throttle)
+        self.slots = 1  # a row has one at least
+        self.slotless = 0
+        """How many attempts are leased to this worker and take no slot."""
+        self.status: LeaseStatus = None
+        self.drain_mark = UNMARKED
+        self.cancelled: frozenset[int] = frozenset()
+        self.renewals = {"renewed": 0, "dead": 0, "failed": 0}
+
+    def start(self) -> None:
+        """Start the thread, which connects."""
+        self._thread.start()
+
+    def submit(self, task: DatabaseTask) -> None:
+        """Have a task run after those submitted before; its reply comes to `replies`."""
+        self._tasks.append(task)
+        self._wake.wake()
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether there is a session, as far as is known."""
+        return self._session is not None
+
+    def abort_stuck_call(self, now: float) -> None:
+        """Cut off a call that the database does not answer. Called by the parent's loop."""
+        session = self._session
+        if session is not None and session.abort_if_stuck(now):
+            self._log.warning("database.call_aborted", seconds=self._config.worker_call_seconds)
+
+    def stop(self) -> None:
+        """Stop the thread; one that a frozen server blocks is left behind."""
+        self._stop.set()
+        self._wake.wake()
+        self._thread.join(_CLOSE_SECONDS)
+        if not self._thread.is_alive():
+            self.close()
+
+    def close(self) -> None:
+        """Close the wakeup; only for a thread that does not run."""
+        self._wake.close()
+
+    def set_slots(self, slots: int) -> None:
+        """Report in the row how many jobs the ready children run at a time."""
+        if slots != self.slots:
+            self.slots = slots
+            self._wake.wake()
+
+    def set_slotless(self, slotless: int) -> None:
+        """Report how many attempts are leased in addition to those slots.
+
+        The leader subtracts the leased attempts from slots and these together; the rest is
+        free.
+        """
+        if slotless != self.slotless:
+            self.slotless = slotless
+            self._wake.wake()
+
+    def registered(self, row: worker_store.Registered, since: float, slots: int) -> None:
+        """Trust the lease of a row that a task inserted with so many slots, since it began."""
+        self._reported = slots, 0
+        self.drain_mark = row.drain_mark
+        self._renew_at = since + self._config.worker_renew_seconds
+        self._set_status(LeaseHeld(row.worker_id, self._trusted_until(since)))
+
+    def stop_renewing(self) -> None:
+        """Renew no more: the caller gives the row up."""
+        self.drain_mark = UNMARKED
+        self._set_status(None)
+
+    def note_drained(self) -> None:
+        """Note that a task has stored that the marked pod holds nothing."""
+        self.drain_mark = DrainMark(draining=True, drained=True)
+
+    # --- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                try:
+                    self._step()
+                except psycopg.Error as error:
+                    self._failed(error)
+        except Exception as fault:  # noqa: BLE001 - a bug: the parent must not continue
+            self._set_status(DatabaseUnusable(1, f"the lease cannot be kept: {fault!r}"))
+        if self._session is not None:
+            self._session.close()
+
+    def _step(self) -> None:
+        """Connect, renew when it is time, run one task, or else wait."""
+        session = self._session or self._connect()
+        if session is None:
+            return
+        self._renew_if_due(session)
+        if self._tasks:
+            reply = self._tasks[0](session)
+            self._tasks.popleft()
+            self.replies.append(reply)
+            self._changed.wake()
+        else:
+            self._rest(session)
+
+    def _renew_if_due(self, session: Session) -> None:
+        status, started = self.status, monotonic()
+        due = started >= self._renew_at or (self.slots, self.slotless) != self._reported
+        if not isinstance(status, LeaseHeld) or not due:
+            return
+        renewal = worker_store.Renewal(
+            worker_id=status.worker_id,
+            lease_seconds=self._config.worker_lease_seconds,
+            slots=self.slots,
+            slotless=self.slotless,
+            running=self._running(),
+        )
+        renewed = worker_store.renew(session, renewal)
+        self.renewals["renewed" if renewed is not None else "dead"] += 1
+        if renewed is None:
+            self._set_status(MarkedDead(status.worker_id))
+            return
+        self._renew_at = started + self._config.worker_renew_seconds
+        self._reported = renewal.slots, renewal.slotless
+        self.cancelled, self.drain_mark = renewed.cancelled, renewed.drain_mark
+        self._set_status(LeaseHeld(status.worker_id, self._trusted_until(started)))
+
+    def _rest(self, session: Session) -> None:
+        """Wait for a task, a notification or the next renewal."""
+        is_held = isinstance(self.status, LeaseHeld)
+        seconds = self._renew_at - monotonic() if is_held else _REST_SECONDS_MAX
+        payloads = session.wait(self._wake, max(0.0, seconds))
+        mine = {str(job_id) for job_id, _ in self._running()}
+        if self._config.pod_uid is not None:  # its drain mark has changed
+            mine.add(self._config.pod_uid)
+        if mine.intersection(payloads):
+            self._renew_at = 0.0
+
+    def _connect(self) -> Session | None:
+        connection = connect.connect_with_backoff(self._open, self._stop, self._log_waiting)
+        if connection is None:
+            return None
+        session = Session(connection, call_seconds=self._config.worker_call_seconds)
+        if self._config.database_direct:
+            # The server times out a little before we do, so that its answer says why.
+            milliseconds = int(self._config.worker_call_seconds * 900)
+            session.run(f"set statement_timeout = {milliseconds}".encode())
+            session.run(b"listen fairlead_cancel")
+        self._log.info("database.connected", name=self._name)
+        self._renew_at = 0.0
+        self._session = session
+        return session
+
+    def _open(self) -> connect.Connection:
+        connection = connect.connect_service(self._config, name=f"worker {self._name}")
+        try:
+            schema = schema_state(connection)
+        except psycopg.Error as error:
+            connection.close()
+            raise connect.Unreachable(f"cannot read the schema's version: {error}") from None
+        if schema.fits:
+            return connection
+        connection.close()
+        if schema.too_new:
+            self._set_status(DatabaseUnusable(2, schema.sentence()))
+        raise connect.Unreachable(schema.sentence())
+
+    def _failed(self, error: psycopg.Error) -> None:
+        """Log the error and wait a little; the call that failed is repeated."""
+        session = self._session
+        broken = session is None or session.broken
+        if session is not None and broken:
+            session.close()
+            self._session = None
+        if isinstance(self.status, LeaseHeld) and monotonic() >= self._renew_at:
+            self.renewals["failed"] += 1
+        if not broken and len(self._tasks) > 1:
+            self._tasks.rotate(-1)
+        reason = " ".join(str(error).split()) or type(error).__name__
+        if self._throttle.due(type(error).__name__, monotonic()):
+            self._log.warning("database.failed", reason=reason, connected=not broken)
+        self._stop.wait(random.uniform(0.02, 0.2) if broken else random.uniform(0.2, 1.0))
+
+    def _trusted_until(self, since: float) -> float:
+        return since + self._config.worker_lease_seconds - self._config.worker_margin_seconds
+
+    def _set_status(self, status: LeaseStatus) -> None:
+        self.status = status
+        self._changed.wake()

@@ -1,0 +1,71 @@
+"""Reap dead children: release their attempts and look for what else they had claimed."""
+
+from fairlead.runtime import log
+from fairlead_worker.ipc.interruptions import Died, Overran, endings, how_it_died
+from fairlead_worker.parent.child_handle import ChildHandle
+from fairlead_worker.parent.children import Children
+from fairlead_worker.parent.claiming_children import CannotStartChildren
+from fairlead_worker.parent.hand_back import HandBacks
+from fairlead_worker.parent.inbox import Inbox
+from fairlead_worker.parent.metrics_page import MetricsPage
+from fairlead_worker.parent.orphan_claims import OrphanClaims
+
+
+class Reaper:
+    """Kills the children whose moment has come, and cleans up after all that are dead.
+
+    Args:
+        children: where dead ones are removed.
+        inbox: reads their last messages.
+        hand_backs: hands back what they ran.
+        metrics_page: counts deaths.
+        orphan_claims: finds what they had claimed.
+    """
+
+    def __init__(
+        self,
+        children: Children,
+        inbox: Inbox,
+        *,
+        hand_backs: HandBacks,
+        metrics_page: MetricsPage,
+        orphan_claims: OrphanClaims,
+    ) -> None:
+        self._children, self._inbox = children, inbox
+        self._hand_backs, self._metrics_page = hand_backs, metrics_page
+        self._orphan_claims = orphan_claims
+        self._log = log.get("worker")
+
+    def reap(self, now: float) -> CannotStartChildren | None:
+        """Reap every dead child; return why no other one can work, if none can."""
+        cannot_start: CannotStartChildren | None = None
+        for child in self._children.all:
+            child.kill_if_due(now)
+            code = child.reap()
+            if code is not None:
+                self._inbox.read_from(child)
+                found = self._reap_one(child, code, now)
+                cannot_start = cannot_start or found
+        return cannot_start
+
+    def _reap_one(
+        self, child: ChildHandle, code: int, now: float
+    ) -> CannotStartChildren | None:
+        children, cannot_start = self._children, None
+        cause, started = child.cause_of_end(), child.running()
+        uncounted = self._metrics_page.child_died(child.pid, started)
+        self._hand_backs.note_uncounted_starts(uncounted)
+        if child in children.quarantine.children:
+            self._hand_backs.hand_back(children.quarantine.process_died(child, started, cause))
+        else:
+            children.quarantine.sender_died(child)
+            self._hand_backs.hand_back(endings(started, cause))
+            cannot_start = children.claiming.remove(child, code)
+        if isinstance(cause, Died | Overran):
+            self._metrics_page.child_deaths += 1
+            how = how_it_died(code)
+            self._log.error("child.died", pid=child.pid, reason=how, started=len(started))
+            self._orphan_claims.plan(now)
+        self._orphan_claims.died(child)
+        child.close()
+        return cannot_start

@@ -1,0 +1,219 @@
+"""The parent's statements, one function each: the worker's row, and what is leased to it.
+
+Every function is one autocommitted call, or a few of which each is valid by itself. A crash or
+a lost connection in the middle leaves what was done; repeating it is harmless unless the
+function says otherwise.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from importlib.metadata import version
+from socket import gethostname
+from typing import cast
+
+from fairlead.db.statements import integers, load
+from fairlead_worker.config import WorkerConfig
+from fairlead_worker.db.session import Session
+from fairlead_worker.ipc.attempt_key import Key, key_parameters
+from fairlead_worker.ipc.interruptions import Interruption
+from fairlead_worker.parent.pod_drain_state import DrainMark
+
+_PACKAGE = __package__ or ""
+_ATTEMPTS = "fairlead_worker.attempts"
+_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class HandBackResult:
+    """What an attempt's job is now: scheduled, queued, failed, cancelled, stale or locked."""
+
+    ending: Interruption
+    state: str
+
+
+@dataclass(frozen=True, slots=True)
+class Registered:
+    """A worker's new row, and the drain mark that its pod had already."""
+
+    worker_id: int
+    drain_mark: DrainMark
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """What a renewal returns: tokens of running attempts to cancel, and the drain mark."""
+
+    cancelled: frozenset[int]
+    drain_mark: DrainMark
+
+
+def register(session: Session, config: WorkerConfig, name: str, slots: int) -> Registered:
+    """Insert this worker's row with a new lease, wake the scheduler, and return the row.
+
+    Not idempotent: when the answer is lost, a row stays that is never renewed; it holds no job
+    and lapses with its lease.
+    """
+    values = {
+        "lease_seconds": config.worker_lease_seconds,
+        "slots": slots,
+        "slots_full": config.concurrency * config.processes,
+        "name": name,
+        "pool": config.pool,
+        "host": gethostname(),
+        "pod_uid": config.pod_uid,
+        "pod_name": config.pod_name,
+        "version": version("fairlead"),
+    }
+    worker_id, draining, drained, _ = session.rows(load(_PACKAGE, "register"), values)[0]
+    return Registered(_integer(worker_id), DrainMark(bool(draining), bool(drained)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renewal:
+    """What a renewal reports about a worker."""
+
+    worker_id: int
+    lease_seconds: float
+    slots: int
+    slotless: int
+    """How many attempts it holds without a slot."""
+    running: tuple[Key, ...]
+
+
+def renew(session: Session, renewal: Renewal) -> Renewed | None:
+    """Renew the lease; stop claims while the pod is marked, and allow them afterwards.
+
+    None: the row is dead, and its jobs may run elsewhere by now.
+    """
+    values = {
+        "worker": renewal.worker_id,
+        "lease_seconds": renewal.lease_seconds,
+        "slots": renewal.slots,
+        "beside": renewal.slotless,
+        **key_parameters(renewal.running),
+    }
+    rows = session.rows(load(_PACKAGE, "renew"), values)
+    if not rows:
+        return None
+    cancelled, draining, marked, drained = rows[0]
+    over = draining and not marked and session.rows(load(_PACKAGE, "undrain"), values)
+    drain_mark = DrainMark() if over else DrainMark(bool(draining), bool(drained))
+    return Renewed(frozenset(_integers(cancelled)), drain_mark)
+
+
+def drained(session: Session, worker_id: int) -> bool:
+    """Store that a marked pod holds nothing, if that is true; return whether it is."""
+    return bool(session.rows(load(_PACKAGE, "drained"), {"worker": worker_id}))
+
+
+def keep_deadlines(session: Session, waiting: Iterable[Key], lease_seconds: float) -> None:
+    """Move the deadlines of attempts that have not begun to the end of a lease at least."""
+    session.rows(
+        load(_PACKAGE, "keep_deadlines"),
+        {**key_parameters(waiting), "lease_seconds": lease_seconds},
+    )
+
+
+def take_over(
+    session: Session, workers: tuple[int, ...], error: str
+) -> tuple[HandBackResult, ...]:
+    """Mark workers dead and hand back what they held as lost; return the new states.
+
+    Their claims end first: a claim locks its worker's row, so none can slip in between. What
+    another transaction has locked is left to the scheduler's sweep.
+    """
+    if not workers:
+        return ()
+    session.rows(load(_PACKAGE, "deregister"), {"workers": integers(workers)})
+    left = leased(session, workers)
+    return hand_back(session, [Interruption(*key, "lost", error) for key in left])
+
+
+def deregister(session: Session, worker_id: int) -> tuple[HandBackResult, ...]:
+    """Mark this worker dead and return what it still holds; none of it runs any more."""
+    session.rows(load(_PACKAGE, "deregister"), {"workers": integers((worker_id,))})
+    left = leased(session, (worker_id,))
+    return hand_back(session, [Interruption(*key, "returned") for key in left])
+
+
+def predecessors(session: Session, config: WorkerConfig, name: str) -> tuple[int, ...]:
+    """Return the workers of this name and pod that are not marked dead."""
+    values = {"name": name, "pod_uid": config.pod_uid}
+    return tuple(
+        _integer(row[0]) for row in session.rows(load(_PACKAGE, "predecessors"), values)
+    )
+
+
+def leased(
+    session: Session, workers: tuple[int, ...], claimed_until: datetime | None = None
+) -> tuple[Key, ...]:
+    """Return what is leased to workers and was claimed at that instant or before."""
+    values = {"workers": integers(workers), "claimed_until": claimed_until}
+    rows = session.rows(load(_PACKAGE, "leased"), values)
+    return tuple((_integer(job_id), _integer(token)) for job_id, token in rows)
+
+
+def database_time(session: Session) -> datetime:
+    """Return the time of the clock that stamps claims."""
+    now = session.rows(load(_PACKAGE, "database_time"), {})[0][0]
+    assert isinstance(now, datetime)
+    return now
+
+
+def hand_back(session: Session, endings: Iterable[Interruption]) -> tuple[HandBackResult, ...]:
+    """End attempts that were cut short; the caller asks again for those that are `locked`."""
+    wanted = sorted(endings, key=lambda each: (each.job_id, each.token))
+    results: list[HandBackResult] = []
+    for start in range(0, len(wanted), _BATCH):
+        batch = wanted[start : start + _BATCH]
+        by_token = {each.token: each for each in batch}
+        rows = session.rows(load(_ATTEMPTS, "hand_back"), _parameters(batch))
+        results += [HandBackResult(by_token[_integer(row[1])], str(row[2])) for row in rows]
+    return tuple(results)
+
+
+def kinds(session: Session, job_ids: Iterable[int]) -> dict[int, tuple[str, str]]:
+    """Return the queue and the kind of jobs, by id."""
+    rows = session.rows(load(_PACKAGE, "kinds"), {"ids": integers(sorted(job_ids))})
+    return {_integer(job_id): (str(queue), str(kind)) for job_id, queue, kind in rows}
+
+
+def return_unheld(
+    session: Session, worker_id: int, claimed_until: datetime, held: frozenset[int]
+) -> tuple[HandBackResult, ...]:
+    """Hand back, as returned, what this worker has claimed and none of its children holds."""
+    rows = leased(session, (worker_id,), claimed_until)
+    unheld = [(job_id, token) for job_id, token in rows if token not in held]
+    return hand_back(session, [Interruption(*key, "returned") for key in unheld])
+
+
+def unfinished(session: Session) -> bool:
+    """Return whether anything is pending, queued, running, or due again after an attempt."""
+    return bool(session.rows(load(_PACKAGE, "unfinished"), {})[0][0])
+
+
+def awaited(session: Session) -> dict[str, bool]:
+    """Return the queues with something unfinished, at most ten, and whether each is paused."""
+    rows = session.rows(load(_PACKAGE, "awaited"), {})
+    return {str(queue): bool(paused) for queue, paused in rows}
+
+
+def _parameters(batch: list[Interruption]) -> dict[str, object]:
+    return {
+        "ids": integers(each.job_id for each in batch),
+        "tokens": integers(each.token for each in batch),
+        "ended_as": [each.ended_as for each in batch],
+        "errors": [each.error for each in batch],
+        "delays": [each.delay for each in batch],
+    }
+
+
+def _integer(value: object) -> int:
+    assert isinstance(value, int)
+    return value
+
+
+def _integers(value: object) -> tuple[int, ...]:
+    assert isinstance(value, list)
+    return tuple(_integer(each) for each in cast("list[object]", value))
