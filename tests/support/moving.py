@@ -16,8 +16,8 @@ def of_page(text: str) -> Samples:
     """Return the samples of a page, by their names and labels."""
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value
-        for process_tree in text_string_to_metric_families(text)
-        for sample in process_tree.samples
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
     }
 
 

@@ -30,8 +30,8 @@ def shown(metrics: Metrics) -> dict[str, float]:
     """Return the series by pool."""
     return {
         sample.labels["pool"]: sample.value
-        for process_tree in metrics.registry.collect()
-        for sample in process_tree.samples
+        for family in metrics.registry.collect()
+        for sample in family.samples
         if sample.name == NAME
     }
 
