@@ -15,14 +15,14 @@ from types import FrameType
 
 from bench import machine
 from bench.context import say
-from bench.fairness import picture, report
 from bench.fairness.arguments import Arguments, arguments
 from bench.fairness.evaluation import evaluate
-from bench.fairness.generate import generate
-from bench.fairness.outcome import middle
-from bench.fairness.record import record
-from bench.fairness.table import rows
-from bench.fairness.workload import WorkloadRefusedError, load
+from bench.fairness.results import picture, report
+from bench.fairness.results.outcome import middle
+from bench.fairness.results.record import record
+from bench.fairness.results.table import rows
+from bench.fairness.traffic.generate import generate
+from bench.fairness.traffic.workload import WorkloadRefusedError, load
 from bench.processes import BrokenRunError
 from fairlead.policy import PolicyRefused
 from fairlead_scheduler.simulation import trace

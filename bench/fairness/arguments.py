@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.fairness.contenders import UnknownContenderError, contender
-from bench.fairness.workload import FOLDER, Form, load
+from bench.fairness.contenders.registry import UnknownContenderError, contender
+from bench.fairness.traffic.workload import FOLDER, Form, load
 
 _SEED = 1
 

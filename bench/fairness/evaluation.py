@@ -17,14 +17,14 @@ from typing import cast
 import psycopg
 
 from bench.context import say
-from bench.fairness import real
 from bench.fairness.arguments import Arguments, row_name
-from bench.fairness.contenders import ALWAYS
-from bench.fairness.generate import generate
-from bench.fairness.outcome import Observed, Outcome, measure
-from bench.fairness.scenes import scene
-from bench.fairness.weights import Edit
-from bench.fairness.workload import Workload, WorkloadRefusedError, load, recorded
+from bench.fairness.contenders.registry import ALWAYS
+from bench.fairness.postgres import replay
+from bench.fairness.results.outcome import Observed, Outcome, measure
+from bench.fairness.scenes.registry import scene
+from bench.fairness.traffic.generate import generate
+from bench.fairness.traffic.weights import Edit
+from bench.fairness.traffic.workload import Workload, WorkloadRefusedError, load, recorded
 from bench.processes import BrokenRunError
 from bench.server import Server, running
 from fairlead import policy_storage
@@ -144,7 +144,7 @@ def _really(play: Play, jobs: Sequence[Arrival], server: Server) -> Observed | O
     if play.is_scene:
         return scene(play.name, workload, jobs, play.seed, server)
     edits = (Edit(0, workload.weights, workload.policy), *workload.edited)
-    return real.play(
+    return replay.play(
         server, jobs, slots=workload.slots, until_us=workload.until_us, edits=edits
     )
 

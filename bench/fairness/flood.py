@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from bench.context import say
-from bench.fairness import real
-from bench.fairness.generate import generate
-from bench.fairness.workload import FOLDER, Workload, load
+from bench.fairness.postgres import replay
+from bench.fairness.traffic.generate import generate
+from bench.fairness.traffic.workload import FOLDER, Workload, load
 from bench.machine import ROOT
 from bench.png import save
 from bench.server import Server, running
@@ -83,7 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _played(
     server: Server, workload: Workload, trace: Sequence[Arrival]
 ) -> Sequence[JobOutcome]:
-    observed = real.play(
+    observed = replay.play(
         server, trace, slots=workload.slots, until_us=workload.until_us, edits=()
     )
     return observed.played

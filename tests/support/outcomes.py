@@ -1,8 +1,8 @@
 """A machine and outcomes of a small workload, for tests of the benches' tables."""
 
-from bench.fairness.contenders import FAIRLEAD, REAL
-from bench.fairness.outcome import Outcome
-from bench.fairness.workload import Workload
+from bench.fairness.contenders.registry import FAIRLEAD, REAL
+from bench.fairness.results.outcome import Outcome
+from bench.fairness.traffic.workload import Workload
 from bench.machine import Machine
 
 MACHINE = Machine(

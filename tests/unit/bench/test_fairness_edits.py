@@ -2,10 +2,10 @@
 
 import pytest
 
-from bench.fairness.contenders import Race, contender
-from bench.fairness.figures import figures
-from bench.fairness.simulation import simulate
-from bench.fairness.weights import Edit
+from bench.fairness.contenders.registry import Race, contender
+from bench.fairness.contenders.simulation import simulate
+from bench.fairness.results.figures import figures
+from bench.fairness.traffic.weights import Edit
 from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival
 

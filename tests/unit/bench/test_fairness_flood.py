@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from bench.fairness import flood
-from bench.fairness.contenders import Race, contender
-from bench.fairness.generate import generate
-from bench.fairness.simulation import simulate
-from bench.fairness.workload import FOLDER, load
+from bench.fairness.contenders.registry import Race, contender
+from bench.fairness.contenders.simulation import simulate
+from bench.fairness.traffic.generate import generate
+from bench.fairness.traffic.workload import FOLDER, load
 from fairlead_scheduler.simulation.engine import JobOutcome
 
 WORKLOAD = load(FOLDER / "FLOOD.toml")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.fairness.ideal import begins, fluid
+from bench.fairness.contenders.ideal import begins, fluid
 from fairlead_scheduler.simulation.trace import Arrival, Lane
 
 A, B, C = ("q", "a"), ("q", "b"), ("r", "c")

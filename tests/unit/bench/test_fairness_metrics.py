@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bench.fairness import metrics
-from bench.fairness.ideal import Point
+from bench.fairness.contenders.ideal import Point
+from bench.fairness.results import metrics
 from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival, Group
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bench.fairness.contenders import REAL
-from bench.fairness.outcome import Observed, Outcome, measure, middle
-from bench.fairness.table import rows
-from bench.fairness.workload import Workload
+from bench.fairness.contenders.registry import REAL
+from bench.fairness.results.outcome import Observed, Outcome, measure, middle
+from bench.fairness.results.table import rows
+from bench.fairness.traffic.workload import Workload
 from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from bench.fairness.generate import generate
-from bench.fairness.outcome import measure
-from bench.fairness.table import rows
-from bench.fairness.workload import FOLDER, load
+from bench.fairness.results.outcome import measure
+from bench.fairness.results.table import rows
+from bench.fairness.traffic.generate import generate
+from bench.fairness.traffic.workload import FOLDER, load
 
 
 @pytest.mark.parametrize("name", ["W5-reserve", "W7-bands"])

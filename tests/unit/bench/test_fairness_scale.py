@@ -1,7 +1,8 @@
 """The scenes with long backlogs: shares, ticks, sizes and statements."""
 
-from bench.fairness import exposition, pinned, reweigh, scale
-from bench.fairness.exposition import Counters
+from bench.fairness.postgres import exposition
+from bench.fairness.postgres.exposition import Counters
+from bench.fairness.scenes import pinned, reweigh, scale
 from fairlead_scheduler.simulation.engine import JobOutcome
 from fairlead_scheduler.simulation.trace import Arrival, Group
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from bench.fairness import estimates, failover, limits, noted
-from bench.fairness.noted import Dispatch
+from bench.fairness.postgres import dispatch_log
+from bench.fairness.postgres.dispatch_log import Dispatch
+from bench.fairness.scenes import estimates, failover, limits
 from fairlead_scheduler.simulation.trace import Arrival
 
 MS, SECOND = 1000, 1_000_000
@@ -20,9 +21,9 @@ def test_a_job_over_its_tenants_limit_is_seen() -> None:
     """At the dispatch that exceeded it; other tenants have no limit."""
     found = [dispatch(0, 0, in_flight=4), dispatch(1, 0, in_flight=9)]
 
-    assert 1 == noted.over_limit(found, ["limited", "free"], {"limited": 3})
-    assert 0 == noted.over_limit(found, ["limited", "free"], {"limited": 4})
-    assert 0 == noted.over_limit([], [], {"limited": 4})
+    assert 1 == dispatch_log.over_limit(found, ["limited", "free"], {"limited": 3})
+    assert 0 == dispatch_log.over_limit(found, ["limited", "free"], {"limited": 4})
+    assert 0 == dispatch_log.over_limit([], [], {"limited": 4})
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ def test_a_window_with_more_than_a_rate_allows_is_seen(times_ms: list[int], over
     """Two a second with a burst of three: whole jobs only, since records are a moment late."""
     times_us = [at_ms * MS for at_ms in times_ms]
 
-    assert over == noted.over_rate(times_us, per_second=2, burst=3)
+    assert over == dispatch_log.over_rate(times_us, per_second=2, burst=3)
 
 
 def test_the_time_between_two_jobs_of_a_slot_is_told_in_its_parts() -> None:
@@ -65,7 +66,7 @@ def test_a_job_that_was_recalled_counts_once() -> None:
     """Only its last dispatch: an edit had it dispatched again."""
     recalled, other, again = dispatch(0, 10), dispatch(1, 20), dispatch(0, 30)
 
-    assert [other, again] == noted.lasting([recalled, other, again])
+    assert [other, again] == dispatch_log.lasting([recalled, other, again])
 
 
 def test_an_error_is_told_in_seconds_and_as_a_part_of_the_wait() -> None:

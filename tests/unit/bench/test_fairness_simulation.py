@@ -4,17 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from bench.fairness.contenders import (
+from bench.fairness.contenders.references import Fifo, LeastInFlight, RoundRobin, Stride
+from bench.fairness.contenders.registry import (
     ALWAYS,
     Race,
     UnknownContenderError,
     contender,
 )
-from bench.fairness.generate import generate
-from bench.fairness.references import Fifo, LeastInFlight, RoundRobin, Stride
-from bench.fairness.simulation import simulate
-from bench.fairness.sqs import SqsRules
-from bench.fairness.workload import FOLDER, Workload, load
+from bench.fairness.contenders.simulation import simulate
+from bench.fairness.contenders.sqs import SqsRules
+from bench.fairness.traffic.generate import generate
+from bench.fairness.traffic.workload import FOLDER, Workload, load
 from fairlead_scheduler.simulation.engine import JobOutcome, SimulatedFleet
 from fairlead_scheduler.simulation.trace import Arrival
 

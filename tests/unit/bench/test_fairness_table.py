@@ -3,10 +3,10 @@
 import pytest
 
 from bench.fairness.arguments import own, row_name
-from bench.fairness.record import targets
-from bench.fairness.report import Run
-from bench.fairness.table import Row, interval
-from bench.fairness.workload import Target, load
+from bench.fairness.results.record import targets
+from bench.fairness.results.report import Run
+from bench.fairness.results.table import Row, interval
+from bench.fairness.traffic.workload import Target, load
 from tests.support.outcomes import MACHINE, outcome
 
 

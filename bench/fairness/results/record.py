@@ -1,0 +1,104 @@
+"""Write a run's tables and picture into the page about fairness, each between its two marks.
+
+The quick form writes the main table and everything below it; the full form its own table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from bench.fairness.results import picture
+from bench.fairness.results.figures import COSTS
+from bench.fairness.results.outcome import Outcome, middle
+from bench.fairness.results.report import (
+    Run,
+    Runs,
+    cells,
+    costs,
+    heads,
+    size,
+    title,
+    value,
+)
+from bench.fairness.results.table import rows
+from bench.machine import ROOT
+
+PAGE = ROOT / "docs/explanation/fairness.md"
+PICTURE = ROOT / "docs/images/fairness.png"
+
+
+def record(runs: Runs, run: Run) -> None:
+    """Replace the parts of the page that this form writes; the quick form draws a picture."""
+    outcomes = [middle(of_one) for of_one in runs]
+    plays = [outcome for outcome in outcomes if not outcome.is_scene]
+    scenes = [outcome for outcome in outcomes if outcome.is_scene]
+    text = PAGE.read_text(encoding="utf-8")
+    if run.form == "full":
+        text = replaced(text, "the full form", [*targets(runs, run), "", *_details(scenes)])
+    else:
+        text = replaced(text, "the table", targets(runs, run))
+        text = replaced(text, "policies", _details(plays))
+        text = replaced(text, "costs", _costs(plays))
+        text = replaced(text, "scenes", _details(scenes))
+        picture.draw(PICTURE, plays)
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def replaced(text: str, part: str, lines: Iterable[str]) -> str:
+    """Return the page with one of its parts replaced."""
+    begin = f"<!-- python -m bench.fairness --record writes: {part} -->\n"
+    end = f"<!-- end of {part} -->\n"
+    before, first, rest = text.partition(begin)
+    _, last, after = rest.partition(end)
+    assert first, f"{PAGE.name} has lost the mark {begin.strip()}"
+    assert last, f"{PAGE.name} has lost the mark {end.strip()}"
+    written = "\n".join(lines)
+    return f"{before}{begin}\n{written}\n\n{end}{after}"
+
+
+def targets(runs: Runs, run: Run) -> Iterator[str]:
+    """Return the table of targets as lines, after the conditions."""
+    yield f"{run.conditions}\n"
+    yield from _table(
+        ("", "workload", *heads(run)),
+        [
+            (
+                row.name,
+                row.title,
+                *cells(row, run)[:-1],
+                f"**missed**: {row.why}" if row.missed else row.result,
+            )
+            for row in rows(runs)
+        ],
+    )
+
+
+def _costs(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield from _table(("", *(title(figure)[0] for figure in COSTS)), costs(outcomes))
+
+
+def _details(outcomes: Sequence[Outcome]) -> Iterator[str]:
+    """Return each workload's figures: of each contender, or of each part of a scene."""
+    for number, outcome in enumerate(outcomes):
+        show = outcome.workload.show
+        if number:
+            yield ""
+        yield f"**{outcome.name}**: {outcome.workload.title}."
+        yield f"{size(outcome)}.\n"
+        yield from _table(
+            ("" if outcome.is_scene else "policy", *(title(figure)[0] for figure in show)),
+            [
+                (name, *(value(figure, measured.get(figure)) for figure in show))
+                for name, measured in outcome.measured.items()
+            ],
+        )
+
+
+def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield _row(head)
+    yield _row(["---"] * len(head))
+    yield from map(_row, lines)
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |".replace("|  |", "| |")
