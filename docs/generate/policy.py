@@ -5,8 +5,8 @@ from pathlib import Path
 
 from pydantic.json_schema import JsonSchemaValue
 
+from fairlead.policy.cel.variables import VARIABLES
 from fairlead.policy.schema import json_schema
-from fairlead.policy.variables import VARIABLES
 
 PATH = Path("docs/reference/policy.md")
 SCHEMA_PATH = Path("docs/reference/policy.schema.json")

@@ -5,7 +5,7 @@ from time import process_time
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from fairlead.policy.cel import (
+from fairlead.policy.cel.compiler import (
     BOOL,
     DOUBLE,
     INT,
@@ -15,8 +15,8 @@ from fairlead.policy.cel import (
     Scope,
     compile_condition,
 )
-from fairlead.policy.cel_errors import InvalidCondition
-from fairlead.policy.variables import VARIABLES, expression, sample_values
+from fairlead.policy.cel.errors import InvalidCondition
+from fairlead.policy.cel.variables import VARIABLES, expression, sample_values
 
 _VALUES = sample_values()
 _TYPES = {name: each.type for name, each in VARIABLES.items()}

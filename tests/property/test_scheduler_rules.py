@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.policy import parse
-from fairlead.policy.variables import Workers
+from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.pending.values import PendingJob
 from fairlead_scheduler.policy.compiled import compile_policy

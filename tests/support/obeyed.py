@@ -4,7 +4,7 @@ from functools import partial
 from itertools import product
 
 from fairlead.policy import Policy
-from fairlead.policy.variables import Workers
+from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.ordering.router import PoolSize, Router
 from fairlead_scheduler.pending.heads import Heads

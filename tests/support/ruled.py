@@ -4,7 +4,7 @@ from collections.abc import Callable
 from time import thread_time
 
 from fairlead.policy import parse
-from fairlead.policy.variables import Workers
+from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.explain.answer import LaneSnapshot, Question, answer, as_json
 from fairlead_scheduler.explain.snapshot import lane_snapshot
 from fairlead_scheduler.metrics.registry import Metrics

@@ -8,7 +8,7 @@ The package is pure: it opens no file and no connection, reads no clock and star
 It imports pydantic, PyYAML, the CEL package and, of core, only `durations` and `jsontext`.
 
 Begin with `models` (the fields of a document) and `parser` (how one is read). `value_types`
-defines numbers, durations and names; `rules`, `variables` and `cel` define conditions.
+defines numbers, durations and names; `rules` and the package `cel` define conditions.
 """
 
 from fairlead.policy.backlog import Backlog

@@ -7,14 +7,14 @@ from pydantic import AfterValidator, FailFast, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from fairlead.policy import value_types
-from fairlead.policy.cel import BYTES_MAX, EvaluationError, Expression
-from fairlead.policy.cel_errors import InvalidCondition
+from fairlead.policy.cel.compiler import BYTES_MAX, EvaluationError, Expression
+from fairlead.policy.cel.errors import InvalidCondition
+from fairlead.policy.cel.variables import CLOCK, JOB, LANE, WORKERS, expression, sample_values
 from fairlead.policy.globs import glob
 from fairlead.policy.mapping import MappingModel, entry_error
 from fairlead.policy.slots import SLOTS_MAX
 from fairlead.policy.time_zones import UTC, time_zone
 from fairlead.policy.value_types import ValueType
-from fairlead.policy.variables import CLOCK, JOB, LANE, WORKERS, expression, sample_values
 
 EXPRESSIONS_MAX = 100
 _PATTERN = "a name or a pattern with * and ?"

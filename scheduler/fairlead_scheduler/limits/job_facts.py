@@ -6,7 +6,7 @@ forgotten with them.
 
 from typing import NamedTuple
 
-from fairlead.policy.variables import NO_DEADLINE_S, JobValues
+from fairlead.policy.cel.variables import NO_DEADLINE_S, JobValues
 
 FACTS = ["job", "facts"]
 """The path of the facts, in the form of a key's path; they come from the job's row."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from itertools import repeat
 from typing import cast
 
-from fairlead.policy.variables import Workers
+from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.capacity.pool_state import PoolState
 from fairlead_scheduler.capacity.utilization import EndedRuns
 from fairlead_scheduler.capacity.workers import Capacity

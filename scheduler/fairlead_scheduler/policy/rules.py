@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 from fairlead.policy import Glob, Policy, Rule, glob, name_of
-from fairlead.policy.cel import Scope
+from fairlead.policy.cel.compiler import Scope
 
 Labels: TypeAlias = Mapping[str, Mapping[str, str]]
 """The labels of each tenant that has some."""

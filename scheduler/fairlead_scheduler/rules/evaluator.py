@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
 
-from fairlead.policy.cel import Scope
-from fairlead.policy.variables import Workers, clock, pool_values
+from fairlead.policy.cel.compiler import Scope
+from fairlead.policy.cel.variables import Workers, clock, pool_values
 from fairlead_scheduler.ordering import apply_policy
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger

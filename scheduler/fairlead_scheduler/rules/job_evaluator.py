@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from fairlead.policy.cel import Scope
+from fairlead.policy.cel.compiler import Scope
 from fairlead_scheduler.limits.job_facts import JobFacts
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.policy.rules import Condition, Labels

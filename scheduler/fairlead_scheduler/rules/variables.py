@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fairlead.policy.variables import LaneFacts
+from fairlead.policy.cel.variables import LaneFacts
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.policy.rules import Labels
 

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import groupby
 from typing import NamedTuple
 
-from fairlead.policy.variables import Workers
+from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
 from fairlead_scheduler.ordering.level import NEVER
 from fairlead_scheduler.ordering.plan import QueueRow

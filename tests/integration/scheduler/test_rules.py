@@ -5,7 +5,7 @@ from time import thread_time
 import pytest
 
 from fairlead import policy_storage
-from fairlead.policy.cel import Scope
+from fairlead.policy.cel.compiler import Scope
 from fairlead_scheduler.policy.rules import Condition
 from tests.support.children import register
 from tests.support.race import Database

@@ -3,7 +3,6 @@
 import pytest
 
 from fairlead.policy import PolicyRefused, canonical_json, parse
-from fairlead.policy.variables import Workers, clock, pool_values
 
 _WHEN = "rules: [{when: '%s', hold: true}]"
 _RULE = "rules: [{when: hour > 5, %s}]"
@@ -123,20 +122,3 @@ def test_a_rule_is_written_as_it_was_read() -> None:
     policy = parse("rules: [{name: n, when: hour < 6, zone: Asia/Tokyo, weightFactor: 4}]")
 
     assert policy == parse(canonical_json(policy))
-
-
-@pytest.mark.parametrize(
-    ("zone", "expected"),
-    [("UTC", (23, 30, 7)), ("Asia/Kolkata", (5, 0, 1)), ("America/New_York", (18, 30, 7))],
-)
-def test_the_clock_is_that_of_the_zone(zone: str, expected: tuple[int, int, int]) -> None:
-    """Monday is 1 and Sunday 7, and the day changes with the zone."""
-    sunday_us = 1_767_569_400_000_000
-
-    assert expected == clock(zone, sunday_us)
-
-
-def test_without_workers_none_of_their_slots_is_free() -> None:
-    """A share of nothing is nothing, so that `workers.free_ratio < 0.1` holds then."""
-    assert (9, 0, 1, 0, 0, 0.0) == pool_values((9, 0, 1), Workers(0, 0))
-    assert (9, 0, 1, 8, 2, 0.25) == pool_values((9, 0, 1), Workers(8, 2))

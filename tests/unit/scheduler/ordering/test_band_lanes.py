@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fairlead.policy import parse
-from fairlead.policy.variables import Workers
+from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.lanes import Lane, Queue

@@ -6,7 +6,7 @@ from time import thread_time
 import pytest
 
 from fairlead.policy import parse
-from fairlead.policy.cel import Scope
+from fairlead.policy.cel.compiler import Scope
 from fairlead_scheduler.explain.snapshot import lane_snapshot
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.policy.compiled import compile_policy

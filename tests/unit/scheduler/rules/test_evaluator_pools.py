@@ -5,7 +5,7 @@ from time import thread_time
 
 import pytest
 
-from fairlead.policy.variables import Workers
+from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.rules.evaluator import EvaluationClocks, RuleEvaluator
 from tests.support.pools import Fleets

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead.policy.cel import Scope
+from fairlead.policy.cel.compiler import Scope
 from fairlead_scheduler.explain.answer import Answer, Question, answer
 from fairlead_scheduler.limits.job_facts import JobFacts, parse_facts
 from fairlead_scheduler.ordering.plan import QueueRow

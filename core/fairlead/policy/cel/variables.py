@@ -9,7 +9,15 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 from zoneinfo import ZoneInfo
 
-from fairlead.policy.cel import BOOL, DOUBLE, INT, STRING, TEXTS, Expression, compile_condition
+from fairlead.policy.cel.compiler import (
+    BOOL,
+    DOUBLE,
+    INT,
+    STRING,
+    TEXTS,
+    Expression,
+    compile_condition,
+)
 
 
 class Variable(NamedTuple):

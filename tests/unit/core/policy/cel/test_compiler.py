@@ -2,9 +2,9 @@
 
 import pytest
 
-from fairlead.policy import cel_fast_path
-from fairlead.policy.cel import BYTES_MAX, EvaluationError, compile_condition
-from fairlead.policy.cel_errors import InvalidCondition
+from fairlead.policy.cel import fast_path
+from fairlead.policy.cel.compiler import BYTES_MAX, EvaluationError, compile_condition
+from fairlead.policy.cel.errors import InvalidCondition
 
 VARIABLES = {
     "n": "int",
@@ -162,7 +162,7 @@ def test_a_condition_that_only_compares_needs_no_package(text: str, *, compares:
     """It is run as a function of this program; whatever has anything else in it is not."""
     condition = compile_condition(text, VARIABLES)
 
-    assert compares == (condition.run.__module__ == cel_fast_path.__name__)
+    assert compares == (condition.run.__module__ == fast_path.__name__)
     assert compile_condition(text, VARIABLES, by_package=True).run(VALUES) is condition.run(
         VALUES
     )

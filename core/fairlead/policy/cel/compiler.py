@@ -12,8 +12,8 @@ from functools import lru_cache
 from importlib import import_module
 from typing import Protocol, TypeAlias, cast
 
-from fairlead.policy.cel_errors import InvalidCondition, translate_error
-from fairlead.policy.cel_fast_path import compile_comparison
+from fairlead.policy.cel.errors import InvalidCondition, translate_error
+from fairlead.policy.cel.fast_path import compile_comparison
 
 BYTES_MAX = 1024
 BOOL, INT, DOUBLE, STRING, TEXTS = "bool", "int", "double", "string", "map(string, string)"
