@@ -247,8 +247,8 @@ class _Watched:
         policy = self.size.policy(2 * self.size.per_pool)
         with self.server.connect(release.DATABASE) as connection:
             policy_storage.store(connection, policy, author="bench")
-        slot_demand = scaled + self.size.pools
-        self._until("every pool has grown", lambda: self.program.scaled() >= slot_demand)
+        wanted = scaled + self.size.pools
+        self._until("every pool has grown", lambda: self.program.scaled() >= wanted)
         settled = self.program.steps() + _SETTLED_STEPS
         self._until("it has settled again", lambda: self.program.steps() >= settled)
         writes = sum(_is_scale(each.verb, each.resource) for each in self.kube.asked[asked:])

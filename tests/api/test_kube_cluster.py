@@ -180,17 +180,17 @@ def test_a_deployment_that_does_not_exist_is_missing_by_pool(
 
 def test_an_edit_of_the_policy_wakes_the_controller_and_is_read(server: api.Api) -> None:
     """The controller watches both ConfigMaps; an empty live one holds nothing."""
-    conditions: list[None] = []
-    with scenes.watching(server.client(), changed=lambda: conditions.append(None)) as cluster:
+    changes: list[None] = []
+    with scenes.watching(server.client(), changed=lambda: changes.append(None)) as cluster:
         before = cluster.documents()
         assert before.live is not None
         assert before.values is not None
         assert ("", "pools: {}\n") == (before.live.text, before.values.text)
-        conditions.clear()
+        changes.clear()
 
         scenes.edit(server.client(), scenes.POLICY, "pools: {default: {}}\n")
 
-        until(lambda: conditions, what="the change of the policy")
+        until(lambda: changes, what="the change of the policy")
         live = cluster.documents().live
         assert live is not None
         assert "pools: {default: {}}\n" == live.text

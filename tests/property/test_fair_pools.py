@@ -23,10 +23,10 @@ _STEPS = st.one_of(
 )
 
 
-def document(pool_by_queue: tuple[str | None, ...]) -> str:
+def document(assigned: tuple[str | None, ...]) -> str:
     """Return a policy under which each queue belongs to its pool, or to none."""
     served: dict[str, list[str]] = {}
-    for queue, pool in zip(QUEUES, pool_by_queue, strict=True):
+    for queue, pool in zip(QUEUES, assigned, strict=True):
         if pool is not None:
             served.setdefault(pool, []).append(queue)
     pools = [f"{{name: {pool}, queues: {queues}}}" for pool, queues in served.items()]

@@ -107,9 +107,9 @@ class Model:
 
     def take_receipts(self) -> tuple[list[int], list[int], list[int]]:
         """Return the jobs claimed, ended and returned that the leader has to learn of, once."""
-        report = (sorted(self.claimed), sorted(self.ended), sorted(self.returned))
+        receipts = (sorted(self.claimed), sorted(self.ended), sorted(self.returned))
         self.claimed, self.ended, self.returned = [], [], []
-        return report
+        return receipts
 
     def dispatch(self, ids: Iterable[int], *, vtag: int) -> tuple[int, ...]:
         """Move the pending ones of these jobs."""

@@ -27,7 +27,7 @@ def scene(scene: Scene) -> Scene:
     return scene
 
 
-def conditions(scene: Scene) -> list[tuple[str, str]]:
+def events(scene: Scene) -> list[tuple[str, str]]:
     """Return the action of each event, and how its note begins."""
     return [(each.action, each.note.partition(":")[0]) for each in scene.kube.events]
 
@@ -37,11 +37,11 @@ def test_a_condition_that_changes_while_the_write_fails_is_reported(scene: Scene
     scene.kube.fail("apply_scale", AWAY)
     scene.need(slots=200, work=4000.0)
     scene.step()
-    assert [("Observe", "0 pods")] == conditions(scene)
+    assert [("Observe", "0 pods")] == events(scene)
     scene.need(slots=200, work=4000.0)
     scene.step()
 
-    assert [("Observe", "0 pods"), ("Scale", "from 0 to 10 pods")] == conditions(scene)
+    assert [("Observe", "0 pods"), ("Scale", "from 0 to 10 pods")] == events(scene)
 
 
 def test_a_write_that_fails_is_no_event_by_itself(scene: Scene) -> None:
@@ -49,13 +49,13 @@ def test_a_write_that_fails_is_no_event_by_itself(scene: Scene) -> None:
     scene.need(slots=40, work=400.0)
     scene.step()
     scene.start()
-    before = conditions(scene)
+    before = events(scene)
     scene.kube.fail("apply_scale", *[AWAY] * 3)
     for _ in range(3):
         scene.need(slots=90, work=900.0)
         scene.step()
 
-    assert before == conditions(scene)
+    assert before == events(scene)
     assert [] != before
 
 
@@ -67,12 +67,12 @@ def test_an_event_that_could_not_be_recorded_is_recorded_later(
     scene.kube.fail("record_event", *[AWAY] * times)
     scene.need(slots=200, work=4000.0)
     scene.step()
-    assert (10, []) == (scene.replicas, conditions(scene))
+    assert (10, []) == (scene.replicas, events(scene))
     for _ in range(times):
         scene.need(slots=200, work=4000.0)
         scene.step()
 
-    assert [("Scale", "from 0 to 10 pods")] == conditions(scene)
+    assert [("Scale", "from 0 to 10 pods")] == events(scene)
 
 
 def test_a_write_that_is_forbidden_is_logged_once(scene: Scene, logged: Lines) -> None:
@@ -148,7 +148,7 @@ def test_a_controller_that_lost_the_lead_records_no_pending_event(scene: Scene) 
     scene.need(slots=200, work=4000.0)
     scene.step()
 
-    assert [] == [each for each in conditions(scene) if each[0] == "Scale"]
+    assert [] == [each for each in events(scene) if each[0] == "Scale"]
 
 
 def test_a_scale_down_that_is_postponed_again_is_logged_once_a_minute(

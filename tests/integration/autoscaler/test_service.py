@@ -15,8 +15,8 @@ from psycopg.rows import TupleRow
 
 from fairlead import policy_storage
 from tests.support.kubernetes import api, objects, scenes
-from tests.support.kubernetes import program as conditions
 from tests.support.kubernetes.objects import part
+from tests.support.kubernetes.program import environment, kubeconfig
 from tests.support.waiting import until
 
 POLICY = "pools: [{name: default, queues: ['*'], autoscale: {objective: 10s, min: 1, max: 5}}]"
@@ -44,9 +44,9 @@ def program(
     server: api.Api, database_url: str, folder: Path, *, before: str = ""
 ) -> Generator[subprocess.Popen[str]]:
     """Run the program, after some code of the test's, until the block ends."""
-    given = conditions.environment(database_url, {"default": scenes.WORKERS})
+    given = environment(database_url, {"default": scenes.WORKERS})
     command = [sys.executable, "-c", before + PROGRAM]
-    command += ["--kubeconfig", str(conditions.kubeconfig(server, folder))]
+    command += ["--kubeconfig", str(kubeconfig(server, folder))]
     with (folder / "log").open("w") as log:
         running = subprocess.Popen(command, env={**os.environ, **given}, stderr=log, text=True)
         try:

@@ -104,5 +104,5 @@ def test_pods_are_adopted_as_they_are(capsys: pytest.CaptureFixture[str]) -> Non
 
     tell_adopted(adopted(kube, pools), as_json=True)
 
-    conditions = [{"pool": "default", "deployment": "shop-worker", "pods": 7}]
-    assert conditions == json.loads(capsys.readouterr().out)
+    expected = [{"pool": "default", "deployment": "shop-worker", "pods": 7}]
+    assert expected == json.loads(capsys.readouterr().out)

@@ -245,7 +245,7 @@ def test_a_clock_that_is_off_is_reported(
         ),
     ],
 )
-def test_each_role_is_reported_what_it_cannot_see_and_how_it_could(
+def test_each_role_is_told_what_it_cannot_see_and_how_it_could(
     database_url: str, examine: Examine, role: str, unseen: set[str]
 ) -> None:
     """Other logins' snapshots beside; after what is printed was granted it sees all."""

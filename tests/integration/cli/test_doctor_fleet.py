@@ -258,7 +258,7 @@ def test_connections_that_run_out_are_told(examine: Examine) -> None:
             more = re.search(r"max_connections = '(\d+)'", said)
             assert more is not None
             small.stop()
-            # What this server is report on its command line goes before its file.
+            # What this server is told on its command line goes before its file.
             given = {**_SETTINGS, "max_connections": more[1]}
             leaving.enter_context(Server(small.data_dir, settings=given))
 

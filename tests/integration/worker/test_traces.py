@@ -108,19 +108,19 @@ def test_an_attempt_is_a_wait_a_run_and_a_settlement(
     dispatch_all(db)
 
     (run,) = collector.has("process default", job_id)
-    (wait,), (drop,) = collector.has("wait default", job_id), collector.has("settle default")
+    (wait,), (settle,) = collector.has("wait default", job_id), collector.has("settle default")
 
     assert (TRACE_ID, SPAN_ID, "CONSUMER") == (run.trace_id, run.parent_id, run.kind)
     assert [(TRACE_ID, SPAN_ID)] == [(each.trace_id, each.span_id) for each in run.links]
-    for part, kind in ((wait, "INTERNAL"), (drop, "CLIENT")):
+    for part, kind in ((wait, "INTERNAL"), (settle, "CLIENT")):
         assert (TRACE_ID, run.span_id, kind) == (part.trace_id, part.parent_id, part.kind)
     assert wait.start_ns <= wait.end_ns <= run.start_ns + 1_000_000
     assert abs(wait.end_ns - run.start_ns) < 1_000_000
     assert run.start_ns < run.end_ns
-    assert abs(run.end_ns - drop.start_ns) < 1_000_000
-    assert drop.start_ns < drop.end_ns
+    assert abs(run.end_ns - settle.start_ns) < 1_000_000
+    assert settle.start_ns < settle.end_ns
     assert before.timestamp() * 1e9 - 1e9 < wait.start_ns
-    assert drop.end_ns < datetime.now(UTC).timestamp() * 1e9 + 1e9
+    assert settle.end_ns < datetime.now(UTC).timestamp() * 1e9 + 1e9
     assert "fairlead-worker" == run.service
     assert {
         "messaging.system": "fairlead",
@@ -202,7 +202,7 @@ def test_a_failed_run_says_so_and_keeps_what_was_raised(
     job_id = enqueue(db, kind, {}, "error")
 
     (run,) = collector.has("process default", job_id)
-    (drop,) = collector.has("settle default", job_id)
+    (settle,) = collector.has("settle default", job_id)
 
     assert (True, "ValueError: no luck") == (run.failed, run.message)
     assert "failed" == run.attributes["messaging.fairlead.ended_as"]
@@ -213,7 +213,7 @@ def test_a_failed_run_says_so_and_keeps_what_was_raised(
         said["exception.message"],
     )
     assert "traced_app.py" in str(said["exception.stacktrace"])
-    assert not drop.failed
+    assert not settle.failed
 
 
 @pytest.mark.usefixtures("traced")

@@ -146,12 +146,12 @@ def labels_of(made: Object) -> dict[str, str]:
 
 def selects(query: dict[str, str], name: str, labels: dict[str, str]) -> bool:
     """Return whether a query's selectors take an object: equalities only."""
-    slot_demand = [
+    required = [
         each.split("=", 1) for each in query.get("labelSelector", "").split(",") if each
     ]
     field_selector = query.get("fieldSelector", "")
     named = not field_selector or field_selector == f"metadata.name={name}"
-    return named and all(labels.get(key) == value for key, value in slot_demand)
+    return named and all(labels.get(key) == value for key, value in required)
 
 
 def merged(here: Json, patch: Json) -> Json:

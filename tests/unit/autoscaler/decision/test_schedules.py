@@ -1,22 +1,16 @@
 """Schedules hold by the clock of their zone, and are asked for a start delay ahead."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from fairlead.policy.autoscale import Schedule
 from fairlead_autoscaler.decision.schedules import ScheduledBounds, bounds, is_active
 from tests.support.autoscaling import pool
+from tests.support.instants import utc
 
 
 def schedule(**given: object) -> Schedule:
     """Return a schedule of one pod at least."""
     return Schedule.model_validate({"min": 1} | given)
-
-
-def at(text: str) -> datetime:
-    """Return an instant of UTC."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -33,7 +27,7 @@ def test_a_schedule_holds_from_its_start_until_its_end(instant: str, expected: b
     """The start is within it, the end is not, and other days are not."""
     office = schedule(days=["mon", "tue", "wed", "thu", "fri"], start="08:00", end="18:00")
 
-    assert expected == is_active(office, at(instant))
+    assert expected == is_active(office, utc(instant))
 
 
 @pytest.mark.parametrize(
@@ -53,7 +47,7 @@ def test_a_schedule_over_midnight_belongs_to_the_day_on_which_it_starts(
 ) -> None:
     """Friday's night is also the first hours of Saturday."""
     assert expected == is_active(
-        schedule(days=["fri"], start="22:00", end="06:00"), at(instant)
+        schedule(days=["fri"], start="22:00", end="06:00"), utc(instant)
     )
 
 
@@ -62,7 +56,7 @@ def test_equal_times_are_a_whole_day() -> None:
     sunday = schedule(days=["sun"], start="00:00", end="00:00")
 
     assert [False, True, True, False] == [
-        is_active(sunday, at(instant))
+        is_active(sunday, utc(instant))
         for instant in (
             "2026-03-07 23:59:00",
             "2026-03-08 00:00:00",
@@ -77,7 +71,7 @@ def test_a_schedule_follows_the_clock_through_the_year() -> None:
     office = schedule(start="08:00", end="18:00", zone="Europe/Berlin")
 
     assert [False, True, False, True] == [
-        is_active(office, at(instant))
+        is_active(office, utc(instant))
         for instant in (
             "2026-01-15 06:59:00",
             "2026-01-15 07:00:00",
@@ -92,7 +86,7 @@ def test_the_night_on_which_the_clocks_jump_loses_an_hour() -> None:
     night = schedule(start="02:00", end="04:00", zone="Europe/Berlin")
 
     assert [False, True, True, False] == [
-        is_active(night, at(f"2026-03-29 {time}"))
+        is_active(night, utc(f"2026-03-29 {time}"))
         for time in ("00:59:00", "01:00:00", "01:59:00", "02:00:00")
     ]
 
@@ -102,7 +96,7 @@ def test_the_night_on_which_the_clocks_repeat_counts_both_times() -> None:
     night = schedule(start="02:00", end="03:00", zone="Europe/Berlin")
 
     assert [False, True, True, False] == [
-        is_active(night, at(f"2026-10-{time}"))
+        is_active(night, utc(f"2026-10-{time}"))
         for time in ("24 23:59:00", "25 00:00:00", "25 01:59:00", "25 02:00:00")
     ]
 
@@ -123,6 +117,6 @@ def test_floors_are_asked_for_ahead_and_caps_on_time() -> None:
         ScheduledBounds(20, 50),
         ScheduledBounds(5, 80),
     ] == [
-        bounds(config, at(f"2026-03-02 {time}"), ahead_seconds=90)
+        bounds(config, utc(f"2026-03-02 {time}"), ahead_seconds=90)
         for time in ("07:58:29", "07:58:30", "08:00:00", "09:00:00")
     ]

@@ -15,11 +15,11 @@ def test_a_worker_tells_the_kinds_of_the_allowlist_apart(
     allowlist: str, expected: dict[str, int]
 ) -> None:
     """With an allowlist only its kinds are labels; the sum stays the same."""
-    tally = Counters()
-    with tally.lock:
+    counters = Counters()
+    with counters.lock:
         for kind, count in (("mail", 1), ("sms", 2), ("fax", 4)):
-            tally.kind("default", kind).started = count
-    growth = tally.take()
+            counters.kind("default", kind).started = count
+    growth = counters.take()
     assert growth is not None
     with worker_page(metrics_kind_allowlist=allowlist) as page:
         page.add(growth)

@@ -45,7 +45,7 @@ def heard(wakeup: Wakeup) -> bool:
     return bool(select([wakeup.fileno()], [], [], 0)[0])
 
 
-def test_a_ring_ends_the_next_wait_and_no_other(
+def test_a_wakeup_ends_the_next_wait_and_no_other(
     wakeup: Wakeup, pair: tuple[socket.socket, socket.socket]
 ) -> None:
     """Woken three times before a wait, it ends one wait."""
@@ -72,7 +72,7 @@ def test_a_wait_ends_when_something_comes_beside_it(
 
 
 def test_a_wakeup_without_a_waiter_never_blocks_its_sender(wakeup: Wakeup) -> None:
-    """Signal handlers ring it, and they must return."""
+    """Signal handlers send them, and they must return."""
     for _ in range(100_000):
         wakeup.wake()
 
@@ -81,7 +81,7 @@ def test_a_wakeup_without_a_waiter_never_blocks_its_sender(wakeup: Wakeup) -> No
     assert not heard(wakeup)
 
 
-def test_a_signals_descriptor_rings_it(wakeup: Wakeup) -> None:
+def test_a_signals_descriptor_wakes_it(wakeup: Wakeup) -> None:
     """`signal.set_wakeup_fd` writes a byte to it."""
     os.write(wakeup.signal_descriptor(), b"\x0f")
 

@@ -4,7 +4,7 @@ import pytest
 
 from fairlead_scheduler.background.xid_age import XidAge
 
-NOTES = ((100, 10.0), (150, 20.0), (150, 30.0), (400, 40.0))
+SAMPLES = ((100, 10.0), (150, 20.0), (150, 30.0), (400, 40.0))
 """The next id, and when it was the next one."""
 
 
@@ -24,7 +24,7 @@ def test_an_id_is_as_old_as_the_last_note_at_which_it_was_new(
 ) -> None:
     """To the time between two notes."""
     horizon = XidAge()
-    for sample in NOTES:
+    for sample in SAMPLES:
         horizon.sample(*sample)
 
     assert expected == horizon.age_seconds(transactions)
@@ -33,7 +33,7 @@ def test_an_id_is_as_old_as_the_last_note_at_which_it_was_new(
 def test_few_notes_are_kept() -> None:
     """What is older than all that are kept is as old as the first of them."""
     horizon = XidAge(samples_max=2)
-    for sample in NOTES:
+    for sample in SAMPLES:
         horizon.sample(*sample)
 
     assert 10.0 == horizon.age_seconds(399)

@@ -1,25 +1,21 @@
 """Schedules fire at local times: named hours once a day, every hour by elapsed time."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from itertools import islice
 
 import pytest
 
 from fairlead_scheduler.cron.expression import BadSchedule, parse
+from tests.support.instants import utc
 
 # In Berlin the clocks jump from 02:00 to 03:00 on 29 March 2026 (01:00 UTC), and show
 # 02:00 to 03:00 twice on 25 October 2026 (from 00:00 UTC to 02:00 UTC).
 BERLIN = "Europe/Berlin"
 
 
-def instant(text: str) -> datetime:
-    """Return an instant that is written in UTC."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
-
 def fires(expression: str, zone: str, after: str, count: int) -> list[str]:
     """Return the next fires as UTC minutes."""
-    found = islice(parse(expression, zone).after(instant(after)), count)
+    found = islice(parse(expression, zone).after(utc(after)), count)
     return [fire.strftime("%m-%d %H:%M") for fire in found]
 
 
@@ -115,7 +111,7 @@ def test_fires_follow_the_local_clock(
 def test_seconds_are_kept_where_there_are_six_fields() -> None:
     """Six fields have seconds first."""
     cron = parse("*/20 * * * * *", "UTC")
-    after = instant("2026-01-01T00:00:05")
+    after = utc("2026-01-01T00:00:05")
 
     assert [20, 40, 0] == [fire.second for fire in islice(cron.after(after), 3)]
 
@@ -123,7 +119,7 @@ def test_seconds_are_kept_where_there_are_six_fields() -> None:
 def test_a_fire_is_never_the_instant_that_it_is_asked_after() -> None:
     """A fire at the instant itself has been considered; a fraction of a second counts."""
     cron = parse("0 9 * * *", "UTC")
-    nine = instant("2026-01-01T09:00")
+    nine = utc("2026-01-01T09:00")
 
     assert nine + timedelta(days=1) == next(cron.after(nine))
     assert nine == next(cron.after(nine - timedelta(microseconds=1)))

@@ -1,17 +1,12 @@
 """Missed fires: skipped, coalesced or caught up on; fires that are on time fire always."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 import pytest
 
 from fairlead_scheduler.cron.expression import parse
 from fairlead_scheduler.cron.missed_fires import Fires, Missed, decide
-
-
-def instant(text: str) -> datetime:
-    """Return an instant that is written in UTC."""
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)
-
+from tests.support.instants import utc
 
 NOW = "2026-01-10T12:00:05"
 HOURS_AGO = ("2026-01-10T10:00", "2026-01-10T11:00")
@@ -30,29 +25,27 @@ def test_missed_fires_are_skipped_coalesced_or_caught_up_on(
     missed: Missed, expected: list[str]
 ) -> None:
     """On-time fires fire always; missed ones by the policy, and each of them is counted."""
-    decided = decide(
-        parse("0 * * * *", "UTC"), missed, instant("2026-01-10T09:30"), instant(NOW), 1000
-    )
+    decided = decide(parse("0 * * * *", "UTC"), missed, utc("2026-01-10T09:30"), utc(NOW), 1000)
 
     assert expected == [fire.strftime("%H:%M") for fire in decided.times]
-    assert (instant(NOW), 2) == (decided.considered_until, decided.missed)
+    assert (utc(NOW), 2) == (decided.considered_until, decided.missed)
 
 
 def test_a_fire_within_ten_seconds_is_on_time_for_every_policy() -> None:
     """A take-over of the lead makes no fire a missed one."""
     cron = parse("*/5 * * * * *", "UTC")
     policies: tuple[Missed, ...] = ("skip", "coalesce", "catch_up")
-    before, now = instant("2026-01-10T12:00:01"), instant("2026-01-10T12:00:10.5")
+    before, now = utc("2026-01-10T12:00:01"), utc("2026-01-10T12:00:10.5")
     decided = {decide(cron, missed, before, now, 1000) for missed in policies}
 
-    times = (instant("2026-01-10T12:00:05"), instant("2026-01-10T12:00:10"))
+    times = (utc("2026-01-10T12:00:05"), utc("2026-01-10T12:00:10"))
     assert {Fires(times, now, 0)} == decided
 
 
 def test_catching_up_is_bounded_and_goes_on_where_it_stopped() -> None:
     """At most so many at a time; the rest comes with the next pass, and nothing is lost."""
     cron = parse("0 * * * *", "UTC")
-    considered, now = instant("2026-01-01T00:00"), instant("2026-01-02T00:00")
+    considered, now = utc("2026-01-01T00:00"), utc("2026-01-02T00:00")
     caught: list[datetime] = []
     passes = 0
     while considered < now:
@@ -67,7 +60,7 @@ def test_catching_up_is_bounded_and_goes_on_where_it_stopped() -> None:
 def test_a_year_of_missed_seconds_is_coalesced_at_once() -> None:
     """The latest missed fire is found without walking through all of them."""
     cron = parse("* * * * * *", "UTC")
-    now = instant("2026-01-10T12:00:00")
+    now = utc("2026-01-10T12:00:00")
     decided = decide(cron, "coalesce", now - timedelta(days=365), now, 1000)
 
     assert now - timedelta(seconds=10) == decided.times[0]

@@ -38,7 +38,7 @@ def test_a_trace_is_read_as_it_was_written(
 
 
 @pytest.mark.parametrize(
-    ("line", "note"),
+    ("line", "message"),
     [
         ("{", "line 2 is not JSON"),
         pytest.param("9" * 5000, "line 2 is not JSON", id="many digits"),
@@ -62,12 +62,12 @@ def test_a_trace_is_read_as_it_was_written(
         (JOB % f', "keys": {{"payload.a": "{"x" * 130}"}}', "keys of 'payload.a' is 'xxx"),
     ],
 )
-def test_a_line_that_is_no_job_is_refused(tmp_path: Path, line: str, note: str) -> None:
+def test_a_line_that_is_no_job_is_refused(tmp_path: Path, line: str, message: str) -> None:
     """The message names line, field and value."""
     path = tmp_path / "jobs.jsonl"
     path.write_text(f"{JOB % ''}{line}\n")
 
-    with pytest.raises(TraceRefusedError, match=note) as refused:
+    with pytest.raises(TraceRefusedError, match=message) as refused:
         read(path)
 
     assert len(str(refused.value)) < 200

@@ -7,7 +7,7 @@ from fairlead_worker.metrics.series import KINDS_MAX, OTHER, PAIRS_MAX, QUEUES_M
 
 
 def test_what_grew_is_sent_once() -> None:
-    """A tally has what was counted since the last one, and is None when nothing was."""
+    """Taking returns what was counted since the last time, and None when nothing was."""
     counters = Counters()
     counters.count(series.CLAIM_EMPTY)
     counters.count(series.CLAIM_EMPTY)
