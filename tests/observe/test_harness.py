@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -30,9 +29,9 @@ _BROKEN = {"alert": "CannotBeAsked", "expr": "up * on (namespace) up"}
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
-    """Yield a fleet with a rule of the test's own."""
+    """Yield a fleet with two rules of the test's own, one of which cannot be evaluated."""
     rules = tmp_path_factory.mktemp("rules") / "rules.json"
-    rules.write_text(json.dumps({"groups": [{"name": "own", "rules": [_GONE]}]}))
+    rules.write_text(json.dumps({"groups": [{"name": "own", "rules": [_GONE, _BROKEN]}]}))
     with watching(rules=[rules]) as running:
         yield running
 
@@ -118,12 +117,8 @@ def test_what_did_not_come_is_reported_with_what_is_there(fleet: Watched) -> Non
         fleet.wait_for_alert("NoSuchAlert", seconds=1)
 
 
-def test_a_rule_that_cannot_be_evaluated_is_reported(tmp_path: Path) -> None:
+def test_a_rule_that_cannot_be_evaluated_is_reported(fleet: Watched) -> None:
     """With Prometheus's message."""
-    rules = tmp_path / "rules.json"
-    rules.write_text(json.dumps({"groups": [{"name": "own", "rules": [_BROKEN]}]}))
-
-    with watching(rules=[rules], load=False, schedulers=1, workers=(1, 1)) as alone:
-        problems = until(alone.rule_problems, what="a rule's problem", seconds=_TIMEOUT_SECONDS)
+    problems = until(fleet.rule_problems, what="a rule's problem", seconds=_TIMEOUT_SECONDS)
 
     assert ["CannotBeAsked"] == [each.partition(":")[0] for each in problems]
