@@ -9,14 +9,16 @@ from tests.support.race import claim, finish
 
 
 @contextmanager
-def working(connect: Connect, worker: int, *, pool: str = "default") -> Generator[list[int]]:
+def working(
+    connect: Connect, worker: int, *, pool: str = "default", pause_seconds: float = 0.005
+) -> Generator[list[int]]:
     """Claim and finish whatever is queued until the end of the block; yield the ids."""
     done: list[int] = []
     stop = threading.Event()
     session = connect()
 
     def work() -> None:
-        while not stop.wait(0.005):
+        while not stop.wait(pause_seconds):
             done.extend(finish(session, claim(session, worker, pool=pool)))
 
     thread = threading.Thread(target=work, name="working")

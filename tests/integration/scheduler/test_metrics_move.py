@@ -169,7 +169,7 @@ def test_every_series_of_a_leader_moves(
         snapshot.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
         snapshot.execute("SELECT 1")
         moved.await_all(*let_one_die(db), what="a death")
-        with working(connect, at_work):
+        with working(connect, at_work, pause_seconds=0.03):
             moved.await_all(*insert_for_queues(db), what="queues")
             moved.await_all(*insert_for_tenants(db), what="tenants")
             moved.await_all(*miss_fires(db), what="missed fires")
