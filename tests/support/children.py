@@ -7,7 +7,6 @@ control socket and reads its attempt table, as a parent does.
 import os
 import signal
 import socket
-import subprocess
 import sys
 import threading
 from collections.abc import Generator
@@ -20,6 +19,7 @@ from psycopg.rows import TupleRow
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_table import AttemptEntry, AttemptTable, new_attempt_table
 from tests.support import tree
+from tests.support.preforked import fork_server
 from tests.support.waiting import until
 
 Message = TypeVar("Message")
@@ -63,26 +63,24 @@ class RunningChild:
         ours, theirs = socket.socketpair()
         descriptor = new_attempt_table(concurrency)
         self._table = AttemptTable(descriptor, concurrency)
-        command = [sys.executable, "-m", "fairlead_worker.child.child_main", "--app", app]
-        command += ["--pool", "default", "--concurrency", str(concurrency)]
-        command += ["--log-format", "json"]
-        command += ["--control-fd", str(theirs.fileno()), "--table-fd", str(descriptor)]
-        command += ["--quarantine"] if quarantine else []
+        arguments = ["--app", app, "--pool", "default", "--concurrency", str(concurrency)]
+        arguments += ["--log-format", "json", "--control-fd", "{0}", "--table-fd", "{1}"]
+        arguments += ["--quarantine"] if quarantine else []
+        reading, stderr = os.pipe()
         with theirs:
-            self.process = subprocess.Popen(
-                command,
-                pass_fds=[theirs.fileno(), descriptor],
-                process_group=0,
-                cwd=tree.ROOT,
+            self.process = fork_server().fork(
+                arguments,
+                [theirs.fileno(), descriptor],
+                stderr=stderr,
                 env={
                     **os.environ,
                     "FAIRLEAD_DATABASE_URL": database_url,
                     "PYTHONPATH": tree.SOURCES,
                     **(environment or {}),
                 },
-                stderr=subprocess.PIPE,
-                text=True,
             )
+        os.close(stderr)
+        self._stderr = os.fdopen(reading, encoding="utf-8")
         os.close(descriptor)
         self.socket = ours
         self.received: list[messages.ToParent] = []
@@ -144,8 +142,7 @@ class RunningChild:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.exits()
         self.socket.close()
-        assert self.process.stderr is not None
-        self.process.stderr.close()
+        self._stderr.close()
 
     def _listen(self) -> None:
         with suppress(OSError), self.socket.makefile("rb") as lines:
@@ -153,8 +150,7 @@ class RunningChild:
                 self.received.append(messages.from_child(line))
 
     def _read_log(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
+        for line in self._stderr:
             self.log.append(line)
             sys.stderr.write(line)
 
