@@ -6,6 +6,7 @@ import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Protocol, TypeVar
 
 import hypothesis
@@ -146,10 +147,18 @@ def background() -> Iterator[Background]:
         yield threads.submit
 
 
-@pytest.fixture
-def own_server() -> Iterator[Server]:
-    """Yield a durable, migrated server of this test's own, which it may kill and restart."""
-    with running_server({}, within=fast_folder()) as running:
+@pytest.fixture(scope="session")
+def migrated_data() -> Iterator[Path]:
+    """Yield the data folder of a stopped server with a migrated database."""
+    with running_server(FAST, within=fast_folder()) as running:
         with psycopg.connect(running.url, autocommit=True) as connection:
             migrate(connection)
+        running.stop()
+        yield running.data_dir
+
+
+@pytest.fixture
+def own_server(migrated_data: Path) -> Iterator[Server]:
+    """Yield a durable, migrated server of this test's own, which it may kill and restart."""
+    with running_server({}, within=fast_folder(), data=migrated_data) as running:
         yield running

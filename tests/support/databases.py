@@ -7,6 +7,7 @@ enough of it.
 
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -43,11 +44,19 @@ _numbers = count(1)
 
 @contextmanager
 def running_server(
-    settings: Mapping[str, str], *, within: Path | None = None
+    settings: Mapping[str, str],
+    *,
+    within: Path | None = None,
+    data: Path | None = None,
 ) -> Generator[Server]:
     """Start a server of the chosen version in a folder of its own, and remove both at the end.
 
     `FAIRLEAD_TEST_POSTGRES` chooses the major version; without it the wheel's newest runs.
+
+    Args:
+        settings: the server's.
+        within: where the folder is made.
+        data: the data folder of a stopped server, to begin with a copy of its databases.
     """
     version = os.environ.get("FAIRLEAD_TEST_POSTGRES")
     folder = Path(tempfile.mkdtemp(prefix="fairlead-test-", dir=within))
@@ -55,6 +64,9 @@ def running_server(
     bin_dir = binaries(int(version) if version else None)
     wanted = {**_EVERY_SERVER, **settings}
     try:
+        if data is not None:
+            subprocess.run(["/bin/cp", "-a", str(data), str(folder / "pg")], check=True)
+            (folder / "pg/postmaster.opts").unlink()  # it has the other server's port
         with Server(folder / "pg", bin_dir=bin_dir, settings=wanted) as server:
             yield server
     finally:
