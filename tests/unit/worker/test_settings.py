@@ -103,16 +103,17 @@ def test_a_wrong_value_is_named_with_its_setting(
     assert expected in refusal(arguments)
 
 
+@pytest.mark.parametrize("flag", ["--concurency", "--grace"])
 def test_an_unknown_flag_is_one_sentence_and_exit_code_2(
-    capsys: pytest.CaptureFixture[str],
+    capsys: pytest.CaptureFixture[str], flag: str
 ) -> None:
-    """A person sees one line, and no usage text of twenty."""
+    """A person sees one line, and no usage text of twenty; the start of a flag is none."""
     with pytest.raises(SystemExit) as refused:
-        main(("1", *APP, "--concurency", "5"))
+        main(("1", *APP, flag, "5"))
 
     said = capsys.readouterr().err
     assert 2 == refused.value.code
-    assert "fairlead: unrecognized arguments: --concurency 5; see" in said
+    assert f"fairlead: unrecognized arguments: {flag} 5; see" in said
     assert 1 == said.count("\n")
 
 
