@@ -66,8 +66,8 @@ quick: setup ## check format, lint, types of what changed, unit tests: under a m
 room: setup ## run one room's tests: make room ROOM=worker
 	$(PYTEST) $(or $(wildcard tests/unit/$(ROOM) tests/integration/$(ROOM)),$(error say which room: make room ROOM=core, scheduler, worker, autoscaler or cli))
 
-test: setup ## run the tests: unit, property, integration, short chaos, tidy, typing
-	$(PYTEST)
+test: setup ## run the tests: unit, property, integration, short chaos; make check has the rest
+	$(PYTEST) --ignore=tests/tidy --ignore=tests/typing
 
 test-long: setup ## run the hot statements over a million rows, the fair order through hundreds of histories
 	$(PYTEST) tests/integration tests/property -m long
