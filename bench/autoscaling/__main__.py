@@ -14,13 +14,13 @@ from collections.abc import Mapping, Sequence
 from bench.autoscaling import elsewhere, keda, quick
 from bench.autoscaling import record as tables
 from bench.autoscaling.evaluation import Row, Runs, collected, evaluate, rows
-from bench.autoscaling.hardships import endured, hardships, outage
+from bench.autoscaling.fault_scenarios import compare, fault_scenarios, outage
 from bench.autoscaling.workload import Curve, FleetConfig, load
 from bench.context import say
 
 FIRST_SEED = 101
 """No parameter was chosen on these seeds; parameters were chosen on seeds 1 to 10."""
-HARD_SEEDS = 2
+FAULT_SEEDS = 2
 
 
 def main() -> int:
@@ -58,11 +58,11 @@ def shown(
 ) -> list[Row]:
     """Print the tables of a run, and write them into the page if requested."""
     found = [*rows(runs, config), *outage(config, curves["ramp"], FIRST_SEED)]
-    hard = [endured(each, curves, seeds[:HARD_SEEDS]) for each in hardships(config)]
+    compared = [compare(each, curves, seeds[:FAULT_SEEDS]) for each in fault_scenarios(config)]
     parts = {
         "targets": list(tables.targets(found, seeds, elsewhere.load())),
         "runs": list(tables.every_run(runs)),
-        "hardships": list(tables.hardships(hard)),
+        "faults": list(tables.faults(compared)),
     }
     for lines in reversed(parts.values()):
         say("\n".join((*lines, "")))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from bench.autoscaling import evaluation
 from bench.autoscaling.evaluation import FAIRLEAD, KPA, Row, collected, evaluate
-from bench.autoscaling.hardships import outage
+from bench.autoscaling.fault_scenarios import outage
 from bench.autoscaling.keda import tuned
 from bench.autoscaling.workload import Curve, FleetConfig
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from bench.autoscaling.elsewhere import Elsewhere
 from bench.autoscaling.evaluation import Row, Runs
-from bench.autoscaling.hardships import Endured
+from bench.autoscaling.fault_scenarios import Comparison
 from bench.autoscaling.picture import draw
 from bench.autoscaling.run import Figures
 from bench.machine import ROOT
@@ -72,8 +72,8 @@ def every_run(runs: Runs) -> Iterator[str]:
         yield f"| {name} | {contender} | {' | '.join(_cells(found))} |"
 
 
-def hardships(found: Iterable[Endured]) -> Iterator[str]:
-    """Return the results of each hardship."""
+def faults(found: Iterable[Comparison]) -> Iterator[str]:
+    """Return the results of each scenario."""
     yield (
         "| | late % | p99, s | pod-h | KPA: late % | p99, s | pod-h | stopped by us | by KPA |"
     )

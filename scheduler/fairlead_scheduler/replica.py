@@ -30,8 +30,8 @@ class Scheduler:
 
     Args:
         settings: Where and how.
-        stop: Set it, and ring the wakeup, to have `serve` release the lease and return.
-        wakeup: Ends every rest; a signal handler may ring it.
+        stop: Set it, and wake `wakeup`, to have `serve` release the lease and return.
+        wakeup: Ends every rest; a signal handler may wake it.
         metrics: What it measures.
     """
 

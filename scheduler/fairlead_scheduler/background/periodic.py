@@ -124,7 +124,7 @@ class PeriodicThreads:
 
     Args:
         lease: The term's lease.
-        wakeup: Rung when a thread stops.
+        wakeup: Woken when a thread stops.
         failed: Called on the task's thread with the name of each task that failed.
     """
 

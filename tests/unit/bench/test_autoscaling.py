@@ -14,8 +14,8 @@ from bench.autoscaling.controllers import (
     hpa_replicas,
 )
 from bench.autoscaling.fairlead import Fairlead, Faults
+from bench.autoscaling.fault_scenarios import outage
 from bench.autoscaling.fleet import Fleet
-from bench.autoscaling.hardships import outage
 from bench.autoscaling.interval import interval
 from bench.autoscaling.run import run
 from bench.autoscaling.workload import FleetConfig, Job, Workload, draw, load

@@ -74,7 +74,7 @@ class LeaseThread:
         config: the worker's settings.
         name: the worker's name, for `pg_stat_activity`.
         running: returns the keys of the attempts that run now; called by this thread.
-        changed: rung when the status has changed or a reply has come.
+        changed: woken when the status has changed or a reply has come.
     """
 
     def __init__(

@@ -18,8 +18,8 @@ OUTAGE = (600.0, 1200.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Hardship:
-    """A hardship: the fleet it happens to, and the faults."""
+class FaultScenario:
+    """The fleet, and the faults that it meets."""
 
     name: str
     config: FleetConfig
@@ -27,18 +27,18 @@ class Hardship:
 
 
 @dataclass(frozen=True, slots=True)
-class Endured:
-    """The results under a hardship, and KPA's, which shares only its pods and nodes."""
+class Comparison:
+    """The results in a scenario, and KPA's, which shares only its pods and nodes."""
 
     name: str
     ours: tuple[Figures, ...]
     kpas: tuple[Figures, ...]
 
 
-def hardships(config: FleetConfig) -> list[Hardship]:
-    """Return all hardships; with slow starts the objective is as long as the start."""
+def fault_scenarios(config: FleetConfig) -> list[FaultScenario]:
+    """Return all scenarios; with slow starts the objective is as long as the start."""
     found = [
-        Hardship(
+        FaultScenario(
             f"pods start in {start:g} s, objective {max(30.0, start):g} s",
             config.model_copy(
                 update={"start_median": start, "objective": max(config.objective, start)}
@@ -50,26 +50,28 @@ def hardships(config: FleetConfig) -> list[Hardship]:
     nodes = config.model_copy(update={"node_share": 0.2, "node_seconds": 90.0})
     return [
         *found,
-        Hardship("one pod in five waits 90 s for a node", nodes, Faults()),
-        Hardship("the word is 10 s old", config, Faults(lag=10.0)),
-        Hardship("one word in three is lost", config, Faults(lost=1 / 3)),
-        Hardship("the autoscaler is killed every 5 min", config, Faults(restarts=300.0)),
-        Hardship("the scheduler's leader every 5 min", config, Faults(hand_offs=300.0)),
+        FaultScenario("one pod in five waits 90 s for a node", nodes, Faults()),
+        FaultScenario("the report is 10 s old", config, Faults(lag=10.0)),
+        FaultScenario("one report in three is lost", config, Faults(lost=1 / 3)),
+        FaultScenario("the autoscaler is killed every 5 min", config, Faults(restarts=300.0)),
+        FaultScenario("the scheduler's leader every 5 min", config, Faults(hand_offs=300.0)),
     ]
 
 
-def endured(hardship: Hardship, curves: Mapping[str, Curve], seeds: Sequence[int]) -> Endured:
+def compare(
+    scenario: FaultScenario, curves: Mapping[str, Curve], seeds: Sequence[int]
+) -> Comparison:
     """Return the results on each workload and seed, for Fairlead and KPA."""
     ours: list[Figures] = []
     kpas: list[Figures] = []
-    config = hardship.config
+    config = scenario.config
     for name in WORKLOADS:
         for seed in seeds:
             drawn = draw(name, curves[name], config, seed)
             fleet = begun(config, drawn, seed)
-            ours.append(run(fleet, Fairlead(fleet, faults=hardship.faults)))
+            ours.append(run(fleet, Fairlead(fleet, faults=scenario.faults)))
             kpas.append(run(begun(config, drawn, seed), Kpa(config.pods_max, config.slots)))
-    return Endured(hardship.name, tuple(ours), tuple(kpas))
+    return Comparison(scenario.name, tuple(ours), tuple(kpas))
 
 
 def outage(config: FleetConfig, curve: Curve, seed: int) -> list[Row]:
