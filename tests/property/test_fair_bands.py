@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead_scheduler.policy.compiled import Bands, CompiledPolicy, Terms
-from tests.support.fleet import Fleet, Job, Key
+from tests.support.fleet import Fleet, Key
 from tests.support.loads import Load, arrive, bound, happen, watch
 from tests.support.tables import table
 
@@ -73,14 +73,14 @@ def test_limits_hold_over_all_bands_and_no_slot_is_idle_beside_work(
     wrong: list[str] = []
     left = {owner: each.limit or 0 for owner, each in terms.items()}
 
-    def may_go(job: Job) -> bool:
-        owners: tuple[Owner, ...] = (job.lane, (job.queue, None))
+    def may_go(lane: Key) -> bool:
+        owners: tuple[Owner, ...] = (lane, (lane[0], None))
         return all(in_flight(fleet, each) < left.get(each, 1 << 30) for each in owners)
 
     def observe() -> None:
         wrong.extend(f"{o} over {n}" for o, n in left.items() if in_flight(fleet, o) > n)
         taken = all(job_id in fleet.work for job_id, *_ in fleet.plans[-1].rows)
-        if taken and len(fleet.running) < slots and any(map(may_go, fleet.pending.values())):
+        if taken and len(fleet.running) < slots and any(map(may_go, fleet.waiting)):
             wrong.append(f"a slot is idle at {fleet.now_us}")
 
     arrive(fleet, given_loads, until_us=2 * SECOND)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from fairlead_scheduler.policy.compiled import Terms
 from fairlead_scheduler.policy.gcra import Rate
 from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
-from tests.support.fleet import Fleet, Job, Key
+from tests.support.fleet import Fleet, Key
 from tests.support.loads import Load, arrive, bound, flood, happen, watch
 from tests.support.tables import table
 
@@ -101,11 +101,10 @@ class Watch:
 
     def eligible(self) -> bool:
         """Return whether a job waits that every limit and every rate allows."""
-        return any(map(self.may_go, self.fleet.pending.values()))
+        return any(map(self.may_go, self.fleet.waiting))
 
-    def may_go(self, job: Job) -> bool:
-        """Return whether every limit and every rate allows a job."""
-        lane = job.lane
+    def may_go(self, lane: Key) -> bool:
+        """Return whether every limit and every rate allows a job of a lane."""
         if lane in self.fleet.paused:
             return False
         return self.has_room(lane) and self.has_room((lane[0], None))
@@ -217,7 +216,8 @@ def test_slots_are_kept_from_long_jobs_only(
         long = sum(job.cost_us >= short.shorter_us for job in fleet.work.values())
         if long > slots - kept:
             wrong.append(f"{long} long jobs at {fleet.now_us}")
-        waiting = [job for job in fleet.pending.values() if watched.may_go(job)]
+        open_to = {lane for lane in fleet.waiting if watched.may_go(lane)}
+        waiting = [job for job in fleet.pending.values() if job.lane in open_to]
         free = [job for job in waiting if job.cost_us < short.shorter_us or long < slots - kept]
         if len(fleet.running) < slots and free:
             wrong.append(f"a slot is idle beside {free[0].lane} at {fleet.now_us}")

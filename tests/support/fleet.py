@@ -5,7 +5,7 @@ dispatches; between ticks workers claim in the order of tags and jobs end. Every
 determined by what is put in. It stands in for no SQL: it shows what the decisions lead to.
 """
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -76,9 +76,7 @@ class Fleet:
         table: CompiledPolicy | None = None,
         heads: HeadsSettings | None = None,
     ) -> None:
-        self.slots = slots
-        self.depth = depth
-        self.tick_us = tick_us
+        self.slots, self.depth, self.tick_us = slots, depth, tick_us
         self.heads_settings = heads
         self.order = Router(POOL, table)
         self.heads = Heads(heads, in_flight=self.order.in_flight)
@@ -86,6 +84,8 @@ class Fleet:
         self.now_us = 0
         self.jobs: dict[int, Job] = {}
         self.pending: dict[int, Job] = {}
+        self.waiting = Counter[Key]()
+        """How many jobs of each lane are pending, of those that have any."""
         self.work: dict[int, Job] = {}
         """What is in `work_queue`."""
         self.running: list[tuple[int, int]] = []
@@ -99,6 +99,8 @@ class Fleet:
         self.used: dict[tuple[str, str | None, int], WindowUsage] = {}
         """What rates have used, as the database keeps it."""
         self.refuse: Callable[[int], bool] = lambda _: False
+        self.in_flight = Counter[Key]()
+        """How many rows of `work_queue` each lane has."""
         self.in_flight_max: dict[Key, int] = {}
         self.cost_max_us: dict[Key, int] = {}
         """The largest cost of a job of the lane, or charge for one."""
@@ -113,8 +115,7 @@ class Fleet:
         self._ended: list[tuple[int, int]] = []
         self._returned: dict[int, list[int]] = {}
         """and what was handed back."""
-        self._ids = 0
-        self._seqs = 0
+        self._ids = self._seqs = 0
 
     @property
     def pool(self) -> PoolOrders:
@@ -187,6 +188,7 @@ class Fleet:
         while self.running and self.running[0][0] <= until_us:
             self.now_us, job_id = heappop(self.running)
             job = self.work.pop(job_id)
+            self.in_flight[job.lane] -= 1
             assert job.claimed_us is not None
             job.ended_us = self.now_us
             self._forget(job)
@@ -214,6 +216,8 @@ class Fleet:
             job = self.work.pop(job_id)
             assert job.claimed_us is None
             self.pending[job_id] = job
+            self.waiting[job.lane] += 1
+            self.in_flight[job.lane] -= 1
         self._queued = [entry for entry in self._queued if entry[2] in self.work]
         heapify(self._queued)
         unknown = self.order.recalled(job_ids, self.heads)
@@ -260,9 +264,10 @@ class Fleet:
             self._seqs += 1
             job.seq = self._seqs
             self.jobs[job.id] = self.pending[job.id] = job
-            insort(self._lanes.setdefault(job.stream, []), (job.seq, job.id))
+            self._lanes.setdefault(job.stream, []).append((job.seq, job.id))
             self._new.append(job)
             lane = job.lane
+            self.waiting[lane] += 1
             self.cost_max_us[lane] = max(self.cost_max_us.get(lane, 0), job.cost_us)
 
     def _dispatch(self, plan: Plan) -> None:
@@ -273,22 +278,29 @@ class Fleet:
         self.used |= {(each.queue, each.tenant, each.per_us): each for each in plan.used}
         gone = [job_id for job_id in ids if job_id not in self.pending]
         refused = [i for i in ids if i in self.pending and self.refuse(i)]
+        left = {*gone, *refused}
         self.order.refused([*gone, *refused], POOL)
         bands = {row[0]: band for band, part, _ in plan.parts for row in part}
         for row in rows:
-            if row.id in gone or row.id in refused:
+            if row.id in left:
                 continue
             job = self.pending.pop(row.id)
+            lane = job.lane
+            self.waiting[lane] -= 1
+            if not self.waiting[lane]:
+                del self.waiting[lane]
             self.dispatched[job.id] += 1
             job.vtag, job.estimate_us = row.vtag, row.estimate_us
             job.band = bands[job.id]
-            charge_us = max(self.cost_max_us[job.lane], row.estimate_us)
-            self.cost_max_us[job.lane] = charge_us
+            self.cost_max_us[lane] = max(self.cost_max_us[lane], row.estimate_us)
             self.work[job.id] = job
+            self.in_flight[lane] += 1
+            self.in_flight_max[lane] = max(
+                self.in_flight_max.get(lane, 0), self.in_flight[lane]
+            )
             heappush(self._queued, (job.band, job.vtag, job.id))
         found = [_found(self.jobs[job_id]) for job_id in refused]
         self.heads.missed(found)
-        self._count()
 
     def _claim(self) -> None:
         while self._queued and len(self.running) < self.slots:
@@ -305,13 +317,6 @@ class Fleet:
 
     def _forget(self, job: Job) -> None:
         self._lanes[job.stream].remove((job.seq, job.id))
-
-    def _count(self) -> None:
-        in_flight: dict[Key, int] = {}
-        for job in self.work.values():
-            in_flight[job.lane] = in_flight.get(job.lane, 0) + 1
-        for lane, count in in_flight.items():
-            self.in_flight_max[lane] = max(self.in_flight_max.get(lane, 0), count)
 
 
 def _seq_of(job: Job) -> int:

@@ -85,7 +85,7 @@ def watch(fleet: Fleet, weights: Mapping[Key, float]) -> Callable[[Key, Key], fl
     history: list[dict[Key, float]] = []
 
     def observe() -> None:
-        if {job.lane for job in fleet.pending.values()} >= set(weights):
+        if weights.keys() <= fleet.waiting.keys():
             history.append({lane: fleet.service_us(lane) / w for lane, w in weights.items()})
 
     def spread(one: Key, other: Key) -> float:
