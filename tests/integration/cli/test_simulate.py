@@ -43,6 +43,7 @@ _OF_KINDS = """
          LATERAL (SELECT now() - interval '70 s' AS at,
                          CASE WHEN i % 10 = 0 THEN 'report' ELSE 'mail' END AS kind) came
 """
+_SOON = ("--horizon", "1s")  # for what does not depend on how far a prediction looks ahead
 _KEYED = "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]"
 _MIXED = """
     INSERT INTO fairlead.jobs (queue, tenant, kind, payload)
@@ -153,8 +154,8 @@ def test_a_queue_that_the_file_moves_is_simulated_where_it_goes(
         "{name: spare, queues: [later]}]\n"
     )
 
-    found = simulated(fairlead, file)
-    lines = fairlead("policy", "simulate", str(file)).splitlines()
+    found = simulated(fairlead, file, "--horizon", "20s")
+    lines = fairlead("policy", "simulate", str(file), *_SOON).splitlines()
 
     both = [{"pool": "default", "slots": 8}, {"pool": "gpu", "slots": 2}]
     assert (both, 10, 3) == (found["pools"], found["slots"], found["in_flight"])
@@ -183,7 +184,7 @@ def test_a_long_lane_is_counted_up_to_a_bound(
     """A tenant with more waiting jobs than were counted is assumed to have work throughout."""
     busy.execute(_BACKLOG, [["deep"], 25_000])
 
-    found = simulated(fairlead, file)
+    found = simulated(fairlead, file, *_SOON)
 
     assert (5997 + 20_000 + 250, True) == (found["waiting"], found["waiting_is_more"])
 
@@ -210,7 +211,7 @@ def test_recorded_traffic_is_history_or_a_file(
     for tenant, share in shares(history).items():
         assert share == pytest.approx(shares(recorded)[tenant], abs=0.01)
     assert "136 recorded jobs" in fairlead(
-        "policy", "simulate", str(file), "--against", "recorded", "--slots", "3"
+        "policy", "simulate", str(file), "--against", "recorded", "--slots", "3", *_SOON
     )
 
 
@@ -269,11 +270,11 @@ def test_what_is_not_known_of_jobs_is_said(
     fairlead("trace", "export", "--output", str(trace))
     file.write_text(_KEYED)
 
-    of_now = simulated(fairlead, file)["notes"]
-    of_history = simulated(fairlead, file, "--against", "recorded")["notes"]
-    of_file = simulated(fairlead, file, "--against", "recorded", "--trace", str(trace))["notes"]
+    recorded = (*_SOON, "--against", "recorded")
+    of_history = simulated(fairlead, file, *recorded)["notes"]
+    of_file = simulated(fairlead, file, *recorded, "--trace", str(trace))["notes"]
 
-    (read,) = cast("list[str]", of_now)
+    (read,) = cast("list[str]", simulated(fairlead, file, *_SOON)["notes"])
     assert read.startswith("kinds and keys are read of 1,060 of 5,997 waiting jobs; ")
     assert str(of_history).startswith("['kinds and keys are those of history")
     source, silent = cast("list[str]", of_file)
