@@ -18,6 +18,8 @@ ROOMS = {
 SOURCES = os.pathsep.join(str(ROOT / each) for each in ("", *ROOMS))
 """What programs import from: a checkout runs its own code, whichever one is installed."""
 
+_BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+
 
 @cache
 def files(*suffixes: str) -> tuple[Path, ...]:
@@ -56,6 +58,19 @@ def module(path: Path) -> ast.Module:
 
 def functions(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
     """Yield every function of a module, methods and inner ones too."""
-    for node in ast.walk(tree):
+    nodes: list[ast.AST] = [tree]
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             yield node
+        # Only statements hold functions, and these are the parts that hold statements.
+        for part in _BLOCKS:
+            nodes.extend(getattr(node, part, ()))
+
+
+def called(call: ast.Call) -> str | None:
+    """Return the name of what is called, without what it is an attribute of."""
+    match call.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case _:
+            return None

@@ -9,6 +9,8 @@ import pytest
 
 from tests.support import tree
 
+pytestmark = pytest.mark.xdist_group("trees")
+
 # Tools that make or look at a server or its schema, and never touch a job.
 MAY_HOLD_SQL = {
     Path("core/fairlead/db/migrate.py"),
@@ -43,9 +45,9 @@ def literals(module: ast.Module) -> Iterator[str]:
                 yield node.value.decode(errors="replace")
 
 
-def sql_in(source: str) -> tuple[str, ...]:
+def sql_in(module: ast.Module) -> tuple[str, ...]:
     """Return the strings of a module that are SQL statements."""
-    return tuple(each for each in literals(ast.parse(source)) if STATEMENT.search(each))
+    return tuple(each for each in literals(module) if STATEMENT.search(each))
 
 
 def header_faults(name: str, statement: str) -> tuple[str, ...]:
@@ -63,10 +65,10 @@ def header_faults(name: str, statement: str) -> tuple[str, ...]:
     )
 
 
-def loaded(source: str) -> Iterator[tuple[str | None, str]]:
+def loaded(module: ast.Module) -> Iterator[tuple[str | None, str]]:
     """Yield (package, statement) of every load() whose statement is named literally."""
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "load":
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and tree.called(node) == "load":
             named = [
                 part.value
                 for part in node.args
@@ -84,7 +86,7 @@ def statements() -> tuple[Path, ...]:
 def test_no_sql_stands_in_the_rooms_modules() -> None:
     """SQL in the rooms stands in sql/, and session commands alone stand in Python."""
     modules = (path for path in tree.of_rooms(".py") if path not in MAY_HOLD_SQL)
-    found = {path: sql_in(tree.text(path)) for path in modules}
+    found = {path: sql_in(tree.module(path)) for path in modules}
 
     assert {} == {path: strings for path, strings in found.items() if strings}
 
@@ -112,7 +114,7 @@ def test_every_load_names_a_statement_that_exists() -> None:
     missing: list[str] = []
     for path in tree.of_rooms(".py"):
         room = tree.ROOMS[path.parts[0]]
-        for package, name in loaded(tree.text(path)):
+        for package, name in loaded(tree.module(path)):
             home = (package or room).split(".")[0]
             folder = next(folder for folder, owner in tree.ROOMS.items() if owner == home)
             found = (tree.ROOT / folder / home).rglob(f"sql/{name}.sql")
@@ -133,7 +135,7 @@ def test_every_load_names_a_statement_that_exists() -> None:
 )
 def test_the_sql_rule_sees_every_kind_of_statement(source: str) -> None:
     """SQL is found as text, bytes and f-string, in either case."""
-    assert sql_in(source)
+    assert sql_in(ast.parse(source))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_the_sql_rule_sees_every_kind_of_statement(source: str) -> None:
 )
 def test_the_sql_rule_lets_prose_and_session_commands_pass(source: str) -> None:
     """Docstrings, sentences and one-word session commands are no statements."""
-    assert () == sql_in(source)
+    assert () == sql_in(ast.parse(source))
 
 
 def test_the_header_rule_names_what_is_missing() -> None:
@@ -164,4 +166,4 @@ def test_the_load_rule_reads_both_ways_of_naming_a_statement() -> None:
     """A load is seen with its package and with the module's own."""
     source = "a = sql.load('fairlead', 'now')\nb = load(__package__, 'claim')\n"
 
-    assert [("fairlead", "now"), (None, "claim")] == list(loaded(source))
+    assert [("fairlead", "now"), (None, "claim")] == list(loaded(ast.parse(source)))

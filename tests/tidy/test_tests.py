@@ -2,7 +2,11 @@
 
 import ast
 
+import pytest
+
 from tests.support import tree
+
+pytestmark = pytest.mark.xdist_group("trees")
 
 
 def sleeps(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -10,7 +14,7 @@ def sleeps(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "sleep":
+        if isinstance(node, ast.Call) and tree.called(node) == "sleep":
             return True
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             waiting += ast.iter_child_nodes(node)

@@ -1,0 +1,14 @@
+"""What the tidy tests share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import tree
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trees() -> Iterator[None]:
+    """Forget the syntax trees when no test needs them: what ends pytest collects garbage."""
+    yield
+    tree.module.cache_clear()
