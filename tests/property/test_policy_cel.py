@@ -55,39 +55,52 @@ _COMPARED = {
     DOUBLE: ["0.0", "-0.0", "1.5", "1e300", "12.0", "workers.free_ratio", "lane.oldest_wait_s"],
     STRING: ["''", "'default'", "'é'", "'z'", "lane.queue", "lane.tenant"],
 }
+_SIGNS = st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
+_KINDS = st.sampled_from([BOOL, INT, DOUBLE, STRING])
+_ORDERED = st.sampled_from([INT, DOUBLE, STRING])
+_NUMBERS = st.sampled_from([INT, DOUBLE])
+_BOOLS = st.sampled_from(["true", "false", "lane.waiting"])
+_PARTS = {"&&": 2, "||": 2, "?": 3, "!": 1, "==": 2}
+_JOINED = st.sampled_from([*_PARTS])
+_LEAF = {kind: st.sampled_from(texts) for kind, texts in _LEAVES.items()}
+_SIDE = {kind: st.sampled_from(texts) for kind, texts in _COMPARED.items()}
+_OPERATOR = {
+    BOOL: st.sampled_from(["&&", "||", "?"]),
+    INT: st.sampled_from("+-*/%?"),
+    DOUBLE: st.sampled_from("+-*/?"),
+    STRING: st.sampled_from("+?"),
+}
 
 
 @st.composite
 def comparing(draw: st.DrawFn, depth: int = 4) -> str:
     """Return a condition that only compares; numbers of both kinds have an order."""
     if not depth or draw(st.booleans()):
-        kind = draw(st.sampled_from([BOOL, INT, DOUBLE, STRING]))
+        kind = draw(_KINDS)
         if kind == BOOL:
-            return draw(st.sampled_from(["true", "false", "lane.waiting"]))
-        sign = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
+            return draw(_BOOLS)
+        sign = draw(_SIGNS)
         mixed = kind != STRING and sign[0] in "<>"
-        other = draw(st.sampled_from([INT, DOUBLE])) if mixed else kind
-        left = draw(st.sampled_from(_COMPARED[kind]))
-        return f"{left} {sign} {draw(st.sampled_from(_COMPARED[other]))}"
-    sign = draw(st.sampled_from(["&&", "||", "?", "!", "=="]))
-    parts = [f"({draw(comparing(depth - 1))})" for _ in range(3)]
+        other = draw(_NUMBERS) if mixed else kind
+        return f"{draw(_SIDE[kind])} {sign} {draw(_SIDE[other])}"
+    sign = draw(_JOINED)
+    parts = [f"({draw(comparing(depth - 1))})" for _ in range(_PARTS[sign])]
     if sign == "!":
         return f"!{parts[0]}"
-    return f"{parts[0]} ? {parts[1]} : {parts[2]}" if sign == "?" else sign.join(parts[:2])
+    return f"{parts[0]} ? {parts[1]} : {parts[2]}" if sign == "?" else sign.join(parts)
 
 
 @st.composite
 def typed(draw: st.DrawFn, kind: str, depth: int = 3) -> str:
     """Return an expression of a type, as text."""
     if not depth or draw(st.booleans()):
-        return draw(st.sampled_from(_LEAVES[kind]))
+        return draw(_LEAF[kind])
     below = depth - 1
     if kind == BOOL and draw(st.booleans()):
-        of = draw(st.sampled_from([INT, DOUBLE, STRING]))
-        sign = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
+        of = draw(_ORDERED)
+        sign = draw(_SIGNS)
         return f"({draw(typed(of, below))} {sign} {draw(typed(of, below))})"
-    signs = {BOOL: ["&&", "||", "?"], INT: "+-*/%?", DOUBLE: "+-*/?", STRING: "+?"}[kind]
-    sign = draw(st.sampled_from(signs))
+    sign = draw(_OPERATOR[kind])
     left, right = draw(typed(kind, below)), draw(typed(kind, below))
     if sign == "?":
         return f"({draw(typed(BOOL, below))} ? {left} : {right})"
@@ -162,17 +175,17 @@ def test_what_fits_is_read_and_has_a_value_in_bounded_time(text: str) -> None:
 @example("'\\U0001F600' > '\uffff'")
 def test_what_only_compares_means_what_the_package_says(text: str) -> None:
     """It is run in a fraction of the time, and as a value of the same type."""
-    theirs = compile_condition(text, _TYPES, by_package=True)
+    ours, theirs = expression(text), compile_condition(text, _TYPES, by_package=True)
 
     for sample in _VALUES:
-        assert theirs.run(sample) is expression(text).run(sample)
+        assert theirs.run(sample) is ours.run(sample)
 
 
 @settings(max_examples=300, deadline=None)
 @given(typed(BOOL))
 def test_whoever_runs_a_condition_it_means_the_same(text: str) -> None:
     """Also with functions and sums in it, and where it has no value."""
-    theirs = compile_condition(text, _TYPES, by_package=True)
+    ours, theirs = expression(text), compile_condition(text, _TYPES, by_package=True)
 
     for sample in _VALUES:
-        assert str(ran(theirs, sample)) == str(ran(expression(text), sample))
+        assert str(ran(theirs, sample)) == str(ran(ours, sample))
