@@ -32,7 +32,7 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watched]:
     """Yield a fleet with two rules of the test's own, one of which cannot be evaluated."""
     rules = tmp_path_factory.mktemp("rules") / "rules.json"
     rules.write_text(json.dumps({"groups": [{"name": "own", "rules": [_GONE, _BROKEN]}]}))
-    with watching(rules=[rules]) as running:
+    with watching(rules=[rules], workers=(1, 2)) as running:
         yield running
 
 
