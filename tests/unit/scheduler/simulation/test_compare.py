@@ -98,8 +98,10 @@ def test_the_same_seed_gives_the_same_prediction() -> None:
     """The result depends on the state, the policies and the seed alone."""
     new = weighing("a", 10)
 
-    assert compared(BACKLOG, new, seed=7) == compared(BACKLOG, new, seed=7)
-    assert compared(BACKLOG, new, seed=7) != compared(BACKLOG, new, seed=8)
+    found = compared(BACKLOG, new, seed=7)
+
+    assert found == compared(BACKLOG, new, seed=7)
+    assert found != compared(BACKLOG, new, seed=8)
 
 
 def test_the_same_policy_gives_equal_columns() -> None:
