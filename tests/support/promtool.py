@@ -121,7 +121,7 @@ def choice() -> Choice:
 def complaints(groups: Iterable[Rule], folder: Path, chosen: Choice | None = None) -> str:
     """Return what promtool says against the groups; empty: all is as expected.
 
-    They have one time between two scrapes, in which the rules are looked at, too.
+    Between two scrapes of a group, the rules are looked at once.
 
     Args:
         groups: What to try.
@@ -129,21 +129,26 @@ def complaints(groups: Iterable[Rule], folder: Path, chosen: Choice | None = Non
         chosen: What the rules are filled with; None: `choice()`.
     """
     given = list(groups)
-    (every,) = {str(each["interval"]) for each in given}
     (folder / "rules.yaml").write_text(alerts.render(chosen or choice()), "utf-8")
-    tests = {
-        "rule_files": ["rules.yaml"],
-        "evaluation_interval": every,
-        "tests": given,
-    }
-    (folder / "tests.yaml").write_text(yaml.safe_dump(tests, sort_keys=False), "utf-8")
-    return _run("test", "rules", str(folder / "tests.yaml"))
+    written = [
+        _write(folder, every, [each for each in given if each["interval"] == every])
+        for every in sorted({str(each["interval"]) for each in given})
+    ]
+    return _run("test", "rules", *map(str, written))
 
 
 def refusals(rules: str, folder: Path) -> str:
     """Return what promtool says against a rule file; empty: Prometheus takes it."""
     (folder / "checked.yaml").write_text(rules, "utf-8")
     return _run("check", "rules", "--lint=all", "--lint-fatal", str(folder / "checked.yaml"))
+
+
+def _write(folder: Path, every: str, groups: list[Rule]) -> Path:
+    """Write the groups of one interval, which a file of tests has one of."""
+    tests = {"rule_files": ["rules.yaml"], "evaluation_interval": every, "tests": groups}
+    path = folder / f"tests-{every}.yaml"
+    path.write_text(yaml.safe_dump(tests, sort_keys=False), "utf-8")
+    return path
 
 
 def _minutes(time: str) -> int:
