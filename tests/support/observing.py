@@ -20,6 +20,7 @@ from psycopg.rows import TupleRow
 from fairlead.policy_storage import store
 from fairlead_cli.dev import process_table
 from fairlead_cli.dev.postgres import Server
+from fairlead_cli.dev.process_table import Process
 from tests.support.asking import Asking, Sample
 from tests.support.databases import fast_folder
 from tests.support.observed import prometheus
@@ -122,7 +123,9 @@ class Watched(Asking):
 
         A busy machine does not get to what has the lowest one.
         """
-        for pid in (pid for name in self.names() for pid in self._family(name)):
+        living = process_table.living()
+        fleet = [*self.observed.fleet.names(), *self._workers()]
+        for pid in {pid for name in fleet for pid in self._family(name, living)}:
             with suppress(ProcessLookupError, PermissionError):
                 if os.getpriority(os.PRIO_PROCESS, pid) > 0:
                     os.setpriority(os.PRIO_PROCESS, pid, 0)
@@ -164,16 +167,15 @@ class Watched(Asking):
 
     def _send(self, name: str, what: signal.Signals) -> None:
         """Send a signal to a program and its descendants, the oldest first."""
-        for pid in self._family(name):
+        for pid in self._family(name, process_table.living()):
             with suppress(ProcessLookupError):  # it has ended by itself
                 os.kill(pid, what)
 
-    def _family(self, name: str) -> list[int]:
-        """Return a program and its descendants, the oldest first."""
-        living = process_table.living().values()
+    def _family(self, name: str, living: Mapping[int, Process]) -> list[int]:
+        """Return a program and its descendants among the living, the oldest first."""
         found = [self.pid(name)]
         for pid in found:
-            found += [each.pid for each in living if each.parent == pid]
+            found += [each.pid for each in living.values() if each.parent == pid]
         return found
 
 
