@@ -30,10 +30,13 @@ def figure(board: str, panel: str) -> str:
     return dashboards.filled(found.expr, _CHOSEN)
 
 
-def says(expr: str, at: Mapping[str, float | None], series: Mapping[str, str]) -> Rule:
-    """Return a group that expects values at some times; None: no value."""
+def says(figures: Mapping[str, Mapping[str, float | None]], series: Mapping[str, str]) -> Rule:
+    """Return a group that expects values of each figure at some times; None: no value.
+
+    Figures of the same series share a group: promtool takes time for each minute of one.
+    """
     return {
-        "name": expr,
+        "name": " and ".join(figures),
         "interval": "1m",
         "input_series": [
             {"series": each, "values": values}
@@ -45,6 +48,7 @@ def says(expr: str, at: Mapping[str, float | None], series: Mapping[str, str]) -
                 "eval_time": time,
                 "exp_samples": [] if said is None else [{"labels": "{}", "value": said}],
             }
+            for expr, at in figures.items()
             for time, said in at.items()
         ],
     }
@@ -64,9 +68,8 @@ def test_a_rule_that_fails_at_once_is_counted(tmp_path: Path) -> None:
     """Three looks between two scrapes, after which it is never looked at again."""
     errors = 'fairlead_policy_rule_errors_total{job="j", instance="s1", rule="%s"}'
     series = {errors % "bad": "_x5 3x40", errors % "good": "0x40", **process("s1", 0)}
-    expected = says(
-        figure("fairness", "Rules that fail"), {"4m": 0, "7m": 3, "14m": 3, "30m": 0}, series
-    )
+    at = {"4m": 0, "7m": 3, "14m": 3, "30m": 0}
+    expected = says({figure("fairness", "Rules that fail"): at}, series)
 
     assert "" == complaints([expected], tmp_path)
 
@@ -76,7 +79,7 @@ def test_a_rule_that_fails_later_is_counted(tmp_path: Path) -> None:
     overruns = 'fairlead_policy_rule_overruns_total{job="j", instance="s1", rule="bad"}'
     many = f"({figure('fairness', 'Rules that fail')}) > bool 4"
 
-    expected = says(many, {"14m": 0, "20m": 1, "40m": 0}, {overruns: "0x15 5x30"})
+    expected = says({many: {"14m": 0, "20m": 1, "40m": 0}}, {overruns: "0x15 5x30"})
 
     assert "" == complaints([expected], tmp_path)
 
@@ -117,7 +120,7 @@ def test_a_queue_stands_still_where_a_job_waits_none_starts_and_none_runs(
         **process("w1", began),
     }
 
-    expected = says(figure("overview", "Queues that stand still"), said, series)
+    expected = says({figure("overview", "Queues that stand still"): said}, series)
 
     assert "" == complaints([expected], tmp_path)
 
@@ -131,7 +134,7 @@ def test_a_count_of_long_ago_that_was_not_looked_at_is_no_start(tmp_path: Path) 
         'process_start_time_seconds{job="j", instance="w1"}': "_x20 0x20",
     }
 
-    expected = says(figure("overview", "Queues that stand still"), {"22m": 1}, series)
+    expected = says({figure("overview", "Queues that stand still"): {"22m": 1}}, series)
 
     assert "" == complaints([expected], tmp_path)
 
@@ -147,12 +150,15 @@ def test_an_attempt_that_fails_first_is_counted(tmp_path: Path) -> None:
 
     many = figure("overview", "Attempts that fail")
     whose = f"sum({figure('overview', 'Kinds that fail most')})"
-    groups = [
-        says(many, {"9m": None, "12m": 0.25, "16m": None}, series),
-        says(whose, {"9m": None, "12m": 1, "16m": None}, series),
-    ]
+    expected = says(
+        {
+            many: {"9m": None, "12m": 0.25, "16m": None},
+            whose: {"9m": None, "12m": 1, "16m": None},
+        },
+        series,
+    )
 
-    assert "" == complaints(groups, tmp_path)
+    assert "" == complaints([expected], tmp_path)
 
 
 def test_the_wait_that_brought_a_pod_is_late_without_the_rules_too(tmp_path: Path) -> None:
@@ -163,7 +169,7 @@ def test_the_wait_that_brought_a_pod_is_late_without_the_rules_too(tmp_path: Pat
         **process("w1", 10),
     }
 
-    expected = says(figure("overview", "Started in time"), {"12m": 0.25}, series)
+    expected = says({figure("overview", "Started in time"): {"12m": 0.25}}, series)
 
     assert "" == complaints([expected], tmp_path, Choice(namespace="elsewhere"))
 
@@ -183,16 +189,14 @@ def test_what_a_pod_did_counts_after_it_has_gone(tmp_path: Path) -> None:
         **gone,
     }
     at = {"11m": None, "14m": 0.25, "20m": 0.25, "26m": None}
-    groups = [
-        says(figure("overview", "Started in time"), at, waited),
-        says(
-            figure("overview", "Attempts that fail"),
-            {"11m": None, "14m": 0.25, "16m": 0.25, "21m": None},
-            failed,
-        ),
-    ]
+    fails = {"11m": None, "14m": 0.25, "16m": 0.25, "21m": None}
+    figures = {
+        figure("overview", "Started in time"): at,
+        figure("overview", "Attempts that fail"): fails,
+    }
+    expected = says(figures, {**waited, **failed})
 
-    assert "" == complaints(groups, tmp_path, Choice(namespace="elsewhere"))
+    assert "" == complaints([expected], tmp_path, Choice(namespace="elsewhere"))
 
 
 _WAITS = {"2.0": 30, "30.0": 54, "+Inf": 60}
@@ -214,6 +218,11 @@ def waits(objective: str, worker: str = "w1") -> dict[str, str]:
     return series
 
 
+def at_last(figures: Mapping[str, float]) -> dict[str, Mapping[str, float]]:
+    """Return what figures say once all that they look back at is there."""
+    return {each: {"20m": said} for each, said in figures.items()}
+
+
 @pytest.mark.parametrize("namespace", [NAMESPACE, None], ids=["installation", "every"])
 @pytest.mark.parametrize(
     ("objective", "in_time"), [("2", 0.5), ("30", 0.9), ("", 0.9)], ids=["2s", "30s", "none"]
@@ -222,40 +231,30 @@ def test_what_is_late_goes_by_the_objective_of_the_policy(
     objective: str, in_time: float, namespace: str | None, tmp_path: Path
 ) -> None:
     """Whatever bucket is chosen; without an objective by that."""
-    series = waits(objective)
-    late = figure("overview", "Late jobs by queue")
     allowed = float(objective or "30")
-    groups = [
-        says(
-            figure("overview", "Oldest wait / objective"),
-            {"40m": round(6 / allowed, 3)},
-            {**series, _OLDEST: "6x60"},
-        ),
-        says(figure("overview", "Started in time"), {"40m": in_time}, series),
-        says(
-            figure("overview", "Error budget left"),
-            {"40m": round(1 - (1 - in_time) / 0.1, 3)},
-            series,
-        ),
-        says(f"sum({late})", {"40m": round(1 - in_time, 3)}, series),
-    ]
+    late = f"sum({figure('overview', 'Late jobs by queue')})"
+    figures = {
+        figure("overview", "Oldest wait / objective"): round(6 / allowed, 3),
+        figure("overview", "Started in time"): in_time,
+        figure("overview", "Error budget left"): round(1 - (1 - in_time) / 0.1, 3),
+        late: round(1 - in_time, 3),
+    }
 
-    assert "" == complaints(groups, tmp_path, Choice(namespace=namespace))
+    expected = says(at_last(figures), {**waits(objective), _OLDEST: "6x60"})
+
+    assert "" == complaints([expected], tmp_path, Choice(namespace=namespace))
 
 
 def test_without_the_rules_what_is_late_goes_by_the_bucket_that_is_chosen(
     tmp_path: Path,
 ) -> None:
     """The alerts need not be installed: here they record another installation's starts."""
-    series = waits("2")
-    groups = [
-        says(
-            figure("overview", "Oldest wait / objective"),
-            {"40m": 0.2},
-            {**series, _OLDEST: "6x60"},
-        ),
-        says(figure("overview", "Started in time"), {"40m": 0.9}, series),
-        says(figure("overview", "Error budget left"), {"40m": 0}, series),
-    ]
+    figures = {
+        figure("overview", "Oldest wait / objective"): 0.2,
+        figure("overview", "Started in time"): 0.9,
+        figure("overview", "Error budget left"): 0.0,
+    }
 
-    assert "" == complaints(groups, tmp_path, Choice(namespace="elsewhere"))
+    expected = says(at_last(figures), {**waits("2"), _OLDEST: "6x60"})
+
+    assert "" == complaints([expected], tmp_path, Choice(namespace="elsewhere"))
