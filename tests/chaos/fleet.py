@@ -18,6 +18,7 @@ from psycopg.rows import TupleRow
 from fairlead_cli.dev import process_table
 from tests.chaos import app, history, records
 from tests.chaos.history import NO_RESETS, Ended, Event, Found, Resets, Violations
+from tests.chaos.session import Session
 from tests.support.tree import SOURCES
 from tests.support.waiting import until
 
@@ -132,6 +133,13 @@ class Fleet:
     apart: set[int] = field(default_factory=set[int])
     """Inserted jobs whose handlers run in isolated processes."""
     recorded: bool = False
+    _history: history.History = field(init=False)
+    _session: Session = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Know where the handlers write, and where the fleet's state is."""
+        self._history = history.History(self.history_path)
+        self._session = Session(self.url)
 
     @property
     def history_path(self) -> Path:
@@ -140,7 +148,7 @@ class Fleet:
 
     def events(self) -> tuple[Event, ...]:
         """Return the events recorded so far."""
-        return history.read(self.history_path)
+        return self._history.events()
 
     def started(self, pids: tuple[int, ...]) -> tuple[Event, ...]:
         """Return the starts in these processes."""
@@ -237,17 +245,16 @@ class Fleet:
         until(lambda: self._leads(leases * LEASE_SECONDS), what="a lead", seconds=20)
 
     def _leads(self, seconds: float) -> bool:
-        with self.connect() as connection:
-            row = connection.execute(
-                "SELECT true FROM fairlead.leaders WHERE role = 'scheduler' AND epoch > 0"
-                " AND taken_at < now() - make_interval(secs => %s)",
-                [seconds],
-            ).fetchone()
-        return row is not None
+        rows = self._session.read(
+            "SELECT true FROM fairlead.leaders WHERE role = 'scheduler' AND epoch > 0"
+            " AND taken_at < now() - make_interval(secs => %s)",
+            seconds,
+        )
+        return bool(rows)
 
     def unfinished(self) -> tuple[int, ...]:
         """Return the unfinished jobs."""
-        rows = self._rows("SELECT id FROM fairlead.jobs ORDER BY id", [])
+        rows = self._session.read("SELECT id FROM fairlead.jobs ORDER BY id")
         return tuple(int(row[0]) for row in rows)
 
     def wait_until_done(self, seconds: float) -> None:
@@ -256,9 +263,7 @@ class Fleet:
 
     def ended(self) -> tuple[Ended, ...]:
         """Return how jobs finished, from the database."""
-        with self.connect() as connection:
-            found = connection.execute("SELECT id, token, outcome FROM fairlead.job_history")
-            rows = found.fetchall()
+        rows = self._session.read("SELECT id, token, outcome FROM fairlead.job_history")
         return tuple(Ended(int(row[0]), row[1], str(row[2])) for row in rows)
 
     def violations(self) -> Violations:
@@ -304,46 +309,45 @@ class Fleet:
 
     def finishers(self, jobs: Collection[int]) -> set[str]:
         """Return the names of the workers that finished these jobs."""
-        rows = self._rows(
+        rows = self._session.read(
             "SELECT w.name FROM fairlead.job_history h JOIN fairlead.worker_leases w"
             " ON w.id = h.worker WHERE h.id = ANY (%s)",
-            [list(jobs)],
+            list(jobs),
         )
         return {str(row[0]) for row in rows}
 
     def attempts(self, jobs: Collection[int]) -> dict[int, tuple[int, int, int]]:
         """Return the failed attempts, crashes and losses of unfinished jobs."""
-        rows = self._rows(
+        rows = self._session.read(
             "SELECT id, attempts, crashes, losses FROM fairlead.jobs WHERE id = ANY (%s)",
-            [list(jobs)],
+            list(jobs),
         )
         return {row[0]: (row[1], row[2], row[3]) for row in rows}
 
     def errors(self, ended_as: str) -> list[float]:
         """Return when attempts ended in a way, by this machine's clock."""
-        rows = self._rows(
+        rows = self._session.read(
             "SELECT extract(epoch FROM at)::float8 FROM fairlead.attempt_errors"
             " WHERE ended_as = %s ORDER BY at",
-            [ended_as],
+            ended_as,
         )
         return [float(row[0]) for row in rows]
 
     def leader_pid(self) -> int | None:
         """Return the process of the leader."""
-        rows = self._rows(
+        rows = self._session.read(
             "SELECT split_part(holder, ':', 2)::int FROM fairlead.leaders"
             " WHERE role = 'scheduler' AND lease_until > now()",
-            [],
         )
         return int(rows[0][0]) if rows else None
 
     def connection_kinds(self) -> set[str]:
         """Return the names of the fleet's connections, and of its handlers' own."""
-        rows = self._rows(
+        rows = self._session.read(
             "SELECT DISTINCT application_name FROM pg_stat_activity"
             " WHERE (application_name LIKE 'fairlead %%' OR application_name = %s)"
             " AND datname = current_database()",
-            [app.SESSIONS],
+            app.SESSIONS,
         )
         return {str(row[0]) for row in rows}
 
@@ -362,6 +366,7 @@ class Fleet:
 
     def end(self) -> None:
         """Kill what still runs, children included, but only processes of this fleet."""
+        self._session.close()
         for program in self.programs:
             if program.process.poll() is None:
                 send(signal.SIGKILL, program.process_tree())

@@ -71,16 +71,33 @@ class Violations:
         return not (self.lost or self.twice or self.stale or self.unseen or self.usurped)
 
 
-def read(path: Path) -> tuple[Event, ...]:
-    """Return every event, in the order of writing.
+@dataclass(slots=True)
+class History:
+    """The file that the handlers write to, of which each look reads what is new."""
 
-    An incomplete line is being written at this moment, or its writer was killed: a file grows
-    page by page, and a write may end between two of them.
-    """
-    if not path.exists():
-        return ()
-    lines = path.read_text("utf-8").splitlines()
-    return tuple(Event(**json.loads(line)) for line in lines if line.endswith("}"))
+    path: Path
+    _known: list[Event] = field(default_factory=list[Event])
+    _bytes: int = 0
+    """How much of the file the known events are from: whole lines."""
+
+    def events(self) -> tuple[Event, ...]:
+        """Return every event, in the order of writing.
+
+        An incomplete line is being written at this moment, or its writer was killed: a file
+        grows page by page, and a write may end between two of them.
+        """
+        if not self.path.exists():
+            return ()
+        with self.path.open("rb") as file:
+            file.seek(self._bytes)
+            lines, newline, last = file.read().rpartition(b"\n")
+        self._known += _events(lines)
+        self._bytes += len(lines) + len(newline)
+        return (*self._known, *_events(last))
+
+
+def _events(lines: bytes) -> list[Event]:
+    return [Event(**json.loads(line)) for line in lines.split(b"\n") if line.endswith(b"}")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,10 +9,10 @@ from tests.chaos.history import (
     Ended,
     Event,
     Found,
+    History,
     Resets,
     Violations,
     find_violations,
-    read,
     slowest_recovery_seconds,
 )
 from tests.chaos.records import Effect
@@ -43,14 +43,28 @@ def ran(job: int, token: int, *, finished: bool = True, at: float = 0.0) -> tupl
 
 def test_a_line_that_its_writer_was_killed_over_hides_no_other(tmp_path: Path) -> None:
     """Half of it may stand at the end of the file, and then before other lines."""
-    history, started = tmp_path / "history", app.line("started", job=7, token=8)
-    history.write_bytes(started + started[:20])
-    before = read(history)
-    history.write_bytes(started + started[:20] + started)
+    path, started = tmp_path / "history", app.line("started", job=7, token=8)
+    history = History(path)
+    path.write_bytes(started + started[:20])
+    before = history.events()
+    path.write_bytes(started + started[:20] + started)
 
-    found = [len(before), len(read(history))]
+    found = [len(before), len(history.events()), len(History(path).events())]
 
-    assert [1, 2] == found
+    assert [1, 2, 2] == found
+
+
+def test_each_look_returns_every_event_once(tmp_path: Path) -> None:
+    """Wherever the file ended at the one before it, in the middle of a line or behind one."""
+    path, line = tmp_path / "history", app.line("started", job=7, token=8)
+    history, written = History(path), line * 3
+    assert () == history.events()
+
+    for end in range(len(written) + 1):
+        path.write_bytes(written[:end])
+        assert history.events() == History(path).events()
+
+    assert 3 == len(history.events())
 
 
 def test_a_job_that_was_cut_short_and_run_again_is_clean() -> None:
