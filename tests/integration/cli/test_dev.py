@@ -35,20 +35,6 @@ def enqueue(url: str, kind: str = "k") -> None:
         connection.execute("INSERT INTO fairlead.jobs (kind) VALUES (%s)", [kind])
 
 
-def test_what_handlers_print_is_seen_while_the_fleet_runs() -> None:
-    """It waits in no buffer for more of it, or for the end."""
-    with running_dev() as dev:
-        enqueue(dev.url, "says")
-        enqueue(dev.url, "says_apart")
-
-        lines = ("worker-1 said by a thread\n", "worker-1 said by a process\n")
-        until(
-            lambda: all(line in dev.said.read_text() for line in lines),
-            what="what was printed",
-            seconds=60,
-        )
-
-
 def test_dev_starts_a_killed_server_again_and_jobs_go_on() -> None:
     """After a SIGKILL of the postmaster the URL works again, and what had ended is there."""
     with running_dev() as dev:
@@ -63,11 +49,22 @@ def test_dev_starts_a_killed_server_again_and_jobs_go_on() -> None:
         assert "postgres ended; starting it again" in dev.said.read_text()
 
 
-def test_a_closed_terminal_stops_the_fleet_as_ctrl_c_does() -> None:
-    """Nothing of it runs on behind a window that is gone, and what had ended is kept."""
+def test_what_handlers_print_is_seen_until_a_closed_terminal_stops_the_fleet() -> None:
+    """It waits in no buffer for more of it, or for the end.
+
+    That is as with Ctrl-C: nothing of the fleet runs on behind a window that is gone, and what
+    had ended is kept.
+    """
     with running_dev() as dev:
-        enqueue(dev.url)
-        until(lambda: ended(dev.url) == 1, what="the end of a job", seconds=30)
+        enqueue(dev.url, "says")
+        enqueue(dev.url, "says_apart")
+        lines = ("worker-1 said by a thread\n", "worker-1 said by a process\n")
+        until(
+            lambda: all(line in dev.said.read_text() for line in lines),
+            what="what was printed",
+            seconds=60,
+        )
+        until(lambda: ended(dev.url) == 2, what="the end of both jobs", seconds=30)
         fleet = {dev.pid, *process_table.children(dev.pid)}
 
         os.kill(dev.pid, signal.SIGHUP)
