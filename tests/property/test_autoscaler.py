@@ -20,20 +20,34 @@ LOADED = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 """Drawing examples is slow on a loaded machine; that says nothing of the decision."""
 _AMOUNTS = st.one_of(st.just(0.0), st.floats(0, 2000))
 _AGES = st.integers(0, 14)
+# Made once: a choice that is made for a draw is checked again for each of them.
+_PAST = _AGES.map(lambda age: NOW - seconds(age))
+_DUE = st.tuples(_AMOUNTS, _AMOUNTS, _AMOUNTS, _AMOUNTS)
+_WAITED = st.none() | st.floats(-10, 200)
+_VARIANCES = st.sampled_from((0.0, 64.0, 640.0))
+_SEEN_AT = st.none() | _PAST
+_DRAIN_UNTIL = st.sampled_from((None, NOW + seconds(40)))
+_DRAINED_AT = st.sampled_from((None, NOW - seconds(2)))
+_CONNECTIONS = st.none() | st.integers(0, 60)
+_QUOTAS = st.none() | st.integers(0, 9)
+_OBSERVED = st.sampled_from((2, 2, 2, 1))
+_OWNERS = st.sampled_from((None, None, None, "kubectl"))
+_WARM = st.sampled_from((0, 0, 3))
+_STARTING = st.sampled_from((2, 100))
 
 
 @st.composite
 def demands(draw: st.DrawFn, *, oldest: int = 14) -> Demand:
     """Draw a pool's demand, reported at most this many seconds ago."""
     work = draw(_AMOUNTS)
-    due = sorted(draw(st.tuples(_AMOUNTS, _AMOUNTS, _AMOUNTS, _AMOUNTS)))
+    due = sorted(draw(_DUE))
     row = demand(
         work=work,
-        waited=draw(st.none() | st.floats(-10, 200)),
+        waited=draw(_WAITED),
         total=draw(st.integers(0, 1000)),
         useful=draw(st.integers(0, 400)),
         due=due,
-        variance=draw(st.sampled_from((0.0, 64.0, 640.0))),
+        variance=draw(_VARIANCES),
     )
     return replace(row, at=NOW - seconds(draw(st.integers(-2, oldest))))
 
@@ -46,7 +60,7 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
         Pod(
             uid=uid,
             created_at=NOW - seconds(draw(st.integers(-60, 99))),
-            seen_at=draw(st.none() | st.just(NOW - seconds(draw(_AGES)))),
+            seen_at=draw(_SEEN_AT),
             ready=draw(st.booleans()),
             was_ready=draw(st.booleans()),
             terminating=draw(st.integers(0, 9)) == 0,
@@ -58,9 +72,9 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
         Worker(
             pod_uid=uid,
             slots_full=SLOTS,
-            registered_at=NOW - seconds(draw(_AGES)),
-            drain_until=draw(st.none() | st.just(NOW + seconds(40))),
-            drained_at=draw(st.none() | st.just(NOW - seconds(2))),
+            registered_at=draw(_PAST),
+            drain_until=draw(_DRAIN_UNTIL),
+            drained_at=draw(_DRAINED_AT),
         )
         for uid in uids
         if draw(st.integers(0, 4)) > 0
@@ -79,15 +93,15 @@ def looks(draw: st.DrawFn, *, oldest: int = 14) -> Inputs:
     return Inputs(
         now=NOW,
         answered=True,
-        cluster_at=NOW - seconds(draw(_AGES)),
+        cluster_at=draw(_PAST),
         demand=draw(demands(oldest=oldest)) if draw(st.integers(0, 9)) else None,
         deployment=draw(deployments()),
         pods=pods,
         workers=workers,
         loads=loads,
         pending=draw(st.booleans()),
-        connections=draw(st.none() | st.integers(0, 60)),
-        quota_pods=draw(st.none() | st.integers(0, 9)),
+        connections=draw(_CONNECTIONS),
+        quota_pods=draw(_QUOTAS),
     )
 
 
@@ -102,10 +116,10 @@ def deployments(draw: st.DrawFn) -> Deployment:
         # One version of it has one number of replicas.
         version=f"{draw(st.integers(1, 3))}-{replicas}",
         generation=2,
-        observed_generation=draw(st.sampled_from((2, 2, 2, 1))),
+        observed_generation=draw(_OBSERVED),
         status_replicas=pods,
-        updated_replicas=draw(st.sampled_from((pods, pods, 0))),
-        owner=draw(st.sampled_from((None, None, None, "kubectl"))),
+        updated_replicas=pods if draw(st.integers(0, 2)) else 0,
+        owner=draw(_OWNERS),
     )
 
 
@@ -116,8 +130,8 @@ def pools(draw: st.DrawFn) -> Autoscale:
     given: dict[str, object] = {
         "min": draw(st.integers(0, most)),
         "max": most,
-        "warmSlots": draw(st.sampled_from((0, 0, 3))),
-        "startingMax": draw(st.sampled_from((2, 100))),
+        "warmSlots": draw(_WARM),
+        "startingMax": draw(_STARTING),
         "holdIn": draw(st.integers(0, 9)) == 0,
         "holdOut": draw(st.integers(0, 9)) == 0,
         "dryRun": draw(st.integers(0, 9)) == 0,
