@@ -158,7 +158,7 @@ def test_ctrl_c_while_it_starts_and_again_and_again_leaves_nothing(tmp_path: Pat
                 running.wait(timeout=0.2)
         said, errors = running.communicate()
 
-    assert ("stopped", "") == (said.splitlines()[-1], errors)
+    assert (["stopped"], "") == (said.splitlines()[-1:], errors)
     assert running.returncode in {0, -signal.SIGINT}  # after the last line it ignores signals
     assert set() == family & process_table.living().keys()
     (folder,) = {

@@ -42,15 +42,17 @@ def main() -> None:
             refuse(f"{path} is not there: run `make observe` in a checkout, or give its path")
     try:
         prometheus.program()
-        _run(given.rules.absolute(), given.dashboards, seconds=given.seconds)
+        with stopping(stop=(stop := threading.Event()), again=threading.Event()):
+            _run(given.rules.absolute(), given.dashboards, stop, seconds=given.seconds)
+            _print("stopped")
     except (PostgresError, PrometheusError) as error:
         refuse(str(error))
 
 
-def _run(rules: Path, dashboards: Path, *, seconds: float | None) -> None:
-    stop, again = threading.Event(), threading.Event()
+def _run(
+    rules: Path, dashboards: Path, stop: threading.Event, *, seconds: float | None
+) -> None:
     with ExitStack() as leaving:
-        leaving.enter_context(stopping(stop=stop, again=again))
         made = tempfile.TemporaryDirectory(prefix="fairlead-observe-", dir=account.state_dir())
         folder = Path(leaving.enter_context(made))
         folder.chmod(0o755)  # the server's account must enter it
@@ -70,7 +72,6 @@ def _run(rules: Path, dashboards: Path, *, seconds: float | None) -> None:
             observed.look()
             if not observed.prometheus.is_running():
                 raise PrometheusError("Prometheus ended: start it all again")
-    _print("stopped")
 
 
 def _addresses(observed: Observed, folder: Path) -> Iterator[str]:
