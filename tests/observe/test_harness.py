@@ -24,7 +24,8 @@ _GONE = {
     "labels": {"severity": "critical"},
     "annotations": {"summary": "{{ $labels.pod }} is gone"},
 }
-_BROKEN = {"alert": "CannotBeAsked", "expr": "up * on (namespace) up"}
+_TWO = 'label_replace(vector(1), "of", "two", "", "") or vector(1)'
+_BROKEN = {"alert": "CannotBeAsked", "expr": f"vector(1) * on () ({_TWO})"}
 
 
 @pytest.fixture(scope="module")
