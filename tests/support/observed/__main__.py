@@ -1,5 +1,6 @@
 """`make observe`: run the observed fleet until Ctrl-C, and print its addresses."""
 
+import signal
 import sys
 import tempfile
 import threading
@@ -42,6 +43,7 @@ def main() -> None:
             refuse(f"{path} is not there: run `make observe` in a checkout, or give its path")
     try:
         prometheus.program()
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # after the last line, too
         with stopping(stop=(stop := threading.Event()), again=threading.Event()):
             _run(given.rules.absolute(), given.dashboards, stop, seconds=given.seconds)
             _print("stopped")
