@@ -1,4 +1,4 @@
-"""A worker's child on its own: the test is its parent.
+"""A worker's child on its own: the test is what its parent is.
 
 The child is a real process. The test registers the worker, speaks with the child over the
 control socket and reads its attempt table, as a parent does.

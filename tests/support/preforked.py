@@ -1,7 +1,8 @@
 """Children of a worker, forked from a process that has loaded their code once.
 
-Each is a process of its own, and what `python -m fairlead_worker.child.child_main` is after its
-imports. Those are most of what a child costs, and two hundred tests start one.
+Each is a process of its own, and does what `python -m fairlead_worker.child.child_main` does
+after its imports. Those are most of what a child costs, and two hundred tests start one. The
+interpreter's own variables, such as PYTHONHASHSEED, are those of the server.
 """
 
 import atexit
@@ -17,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from queue import SimpleQueue
 
+from fairlead_cli.dev import process_table
 from fairlead_worker.child import child_main
 from tests.support import tree
 
@@ -25,7 +27,7 @@ _DESCRIPTORS_MAX = 8
 
 
 class Forked:
-    """A forked process, as `subprocess.Popen` would show it."""
+    """A forked process."""
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -37,12 +39,16 @@ class Forked:
         self._code = code
         self._ended.set()
 
-    def poll(self) -> int | None:
-        """Return its exit code, or None while it lives."""
-        return self._code
+    def is_alive(self) -> bool:
+        """Return whether it lives, as the kernel knows."""
+        return self._code is None and process_table.is_alive(self.pid)
 
     def wait(self, seconds: float) -> int:
-        """Wait for its end, and return its exit code."""
+        """Wait for its end, and return its exit code.
+
+        Raises:
+            TimeoutError: it lives.
+        """
         self._ended.wait(seconds)
         if self._code is None:
             raise TimeoutError(f"process {self.pid} did not end within {seconds:g} s")
@@ -58,10 +64,11 @@ class ForkServer:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "tests.support.preforked", str(theirs.fileno())],
                 pass_fds=[theirs.fileno()],
+                process_group=0,
                 cwd=tree.ROOT,
                 env={**os.environ, "PYTHONPATH": tree.SOURCES},
             )
-        self._begun: SimpleQueue[Forked] = SimpleQueue()
+        self._begun: SimpleQueue[Forked | None] = SimpleQueue()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -84,7 +91,10 @@ class ForkServer:
         """
         request = json.dumps([[*arguments], {**env}]).encode()
         socket.send_fds(self._socket, [request], [stderr, *descriptors])
-        return self._begun.get()
+        forked = self._begun.get()
+        if forked is None:
+            raise RuntimeError("the process that forks children has ended")
+        return forked
 
     def close(self) -> None:
         """End it."""
@@ -102,6 +112,9 @@ class ForkServer:
                 self._begun.put(living[pid])
             else:
                 living.pop(pid).has_ended(os.waitstatus_to_exitcode(status))
+        for each in living.values():
+            each.has_ended(-signal.SIGKILL)  # as the kernel ends them when the server dies
+        self._begun.put(None)
 
 
 @cache

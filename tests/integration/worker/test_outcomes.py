@@ -200,4 +200,4 @@ def test_what_is_not_to_run_ends_without_a_handler(
         ),
         what="an empty queue",
     )
-    assert running.process.poll() is None
+    assert running.process.is_alive()
