@@ -2,7 +2,7 @@
 
 PYTHON ?= python3
 # How many test processes run side by side: TEST_PROCESSES, or 4, each with a PostgreSQL of its own. They
-# wait for half of their time, so two cores have work for four. On a cluster its own default holds.
+# wait for more than half of their time, so two cores have work for four. On a cluster its own default holds.
 PROCESSES := $(or $(TEST_PROCESSES),4)
 
 # Where the environment forbids bytecode, as in many container images, each of the hundreds of processes
@@ -61,7 +61,7 @@ quick: setup ## check format, lint, types of what changed, unit tests: under a m
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/ruff check --quiet .
 	$(if $(CHANGED),$(BIN)/mypy $(CHANGED))
-	$(BIN)/python -m pytest --numprocesses=2 --quiet $(if $(ROOM),tests/unit/$(ROOM),tests/unit)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadgroup --quiet $(if $(ROOM),tests/unit/$(ROOM),tests/unit)
 
 room: setup ## run one room's tests: make room ROOM=worker
 	$(PYTEST) $(or $(wildcard tests/unit/$(ROOM) tests/integration/$(ROOM)),$(error say which room: make room ROOM=core, scheduler, worker, autoscaler or cli))
@@ -83,7 +83,7 @@ test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well,
 test-lowest: ## run a part of the tests on the lowest versions that are allowed
 	rm -rf .venv-lowest && $(PYTHON) -m venv .venv-lowest
 	.venv-lowest/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[dev,plot,test]' $$($(PYTHON) -c "$$LOWEST")
-	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(PROCESSES) tests/unit $(LOWEST_TESTS)
+	.venv-lowest/bin/python -m pytest --quiet --numprocesses=$(PROCESSES) --dist=loadgroup tests/unit $(LOWEST_TESTS)
 	rm -rf .venv-lowest
 
 test-kubernetes: setup ## run the tests of the cluster's API with both majors of the client
@@ -94,7 +94,7 @@ test-kubernetes: setup ## run the tests of the cluster's API with both majors of
 	@rm -rf .venv-kubernetes
 
 # Side by side, the longest first; the house's rules run mypy again, over what it has just learnt.
-check: setup ## check format, lint, types, import contracts and house rules
+check: setup ## check format, lint, types, import contracts, house rules, generated pages, typing of the API
 	@$(MAKE) --no-print-directory --jobs=2 check-pyright check-mypy check-style check-house
 
 .PHONY: check-pyright check-mypy check-style check-house
