@@ -87,6 +87,25 @@ def test_an_alert_has_a_severity_a_duration_and_texts(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_an_alert_says_a_window_that_it_asks_for(path: Path) -> None:
+    """A sentence about the last three days is about a query of three days."""
+    rule = cast("Rule", yaml.safe_load(path.read_text("utf-8")))
+    notes = cast("dict[str, str]", rule["annotations"])
+    said = set(re.findall(r"within (\$\w+)", " ".join(notes.values())))
+
+    assert said <= set(re.findall(r"\[(\$\w+)[\]:]", str(rule["expr"])))
+
+
+@pytest.mark.parametrize("name", ["FairleadWaitBudgetShrinks", "FairleadAttemptsFailSteadily"])
+def test_what_goes_on_for_days_is_asked_of_three_days_and_six_hours(name: str) -> None:
+    """The cases have a day, which a shorter window would pass as well."""
+    (path,) = (each for each in FILES if each.stem == name)
+    windows = re.findall(r"sum_over_time\([^\[]*\[([^\]]+)\]", path.read_text("utf-8"))
+
+    assert ["$3d", "$3d", "$6h", "$6h", "$6h:$1m"] == windows
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_an_alert_names_the_queue_or_the_pool_that_it_is_about(path: Path) -> None:
     """Its queue, else its pool, stands in the summary; every label in what it says."""
     rule = cast("Rule", yaml.safe_load(path.read_text("utf-8")))
