@@ -327,3 +327,5 @@ def test_the_shadow_is_simulated_for_each_pool_that_the_policy_names(
     term.shadows.poll()
 
     assert {} == by_pool(db)
+    assert term.shadows.run is not None, "what is left is not simulated anew"
+    assert "default" == term.shadows.run.pool
