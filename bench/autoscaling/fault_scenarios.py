@@ -1,4 +1,4 @@
-"""Fairlead's decision under slow starts, scarce nodes, late reports, and failures."""
+"""Fairlead's decision under slow starts, scarce nodes, late demands, and failures."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def fault_scenarios(config: FleetConfig) -> list[FaultScenario]:
     return [
         *found,
         FaultScenario("one pod in five waits 90 s for a node", nodes, Faults()),
-        FaultScenario("the report is 10 s old", config, Faults(lag=10.0)),
-        FaultScenario("one report in three is lost", config, Faults(lost=1 / 3)),
+        FaultScenario("the demand is 10 s old", config, Faults(lag=10.0)),
+        FaultScenario("one demand in three is lost", config, Faults(lost=1 / 3)),
         FaultScenario("the autoscaler is killed every 5 min", config, Faults(restarts=300.0)),
         FaultScenario("the scheduler's leader every 5 min", config, Faults(hand_offs=300.0)),
     ]

@@ -101,7 +101,7 @@ def expect(fleet: Watched, expr: str) -> None:
 def await_shadow(fleet: Watched) -> None:
     """Wait until the shadow was simulated: by a process of the lowest priority, within 120 s.
 
-    It is early that there are few jobs to simulate, and the restart of the server ends it.
+    It is asked for early, while there are few jobs to simulate.
     """
 
     def simulated() -> bool:

@@ -51,7 +51,7 @@ def test_a_local_time_fires_once_on_every_day(
     info = ZoneInfo(zone)
     start = change_near(somewhen, info)
     elapsed = [start + n * MINUTE for n in range(1, 5 * 24 * 60)]
-    # Of one zone's times, those are compared that its clock shows.
+    # Times with the same tzinfo compare by wall clock.
     walls = [(instant, instant.astimezone(info)) for instant in elapsed]
     expected: list[datetime] = []
     first_day, last_day = walls[0][1].date(), walls[-1][1].date()

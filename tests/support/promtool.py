@@ -121,7 +121,7 @@ def choice() -> Choice:
 def complaints(groups: Iterable[Rule], folder: Path, chosen: Choice | None = None) -> str:
     """Return what promtool says against the groups; empty: all is as expected.
 
-    Between two scrapes of a group, the rules are looked at once.
+    The rules are evaluated at each group's interval.
 
     Args:
         groups: What to try.

@@ -9,6 +9,6 @@ from tests.support import tree
 
 @pytest.fixture(scope="session", autouse=True)
 def _trees() -> Iterator[None]:
-    """Forget the syntax trees when no test needs them: what ends pytest collects garbage."""
+    """Forget the syntax trees before pytest collects its garbage at the end."""
     yield
     tree.module.cache_clear()

@@ -3,11 +3,7 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from tests.support import tree
-
-pytestmark = pytest.mark.xdist_group("trees")
 
 FILE_LINES_MAX = 400
 FILE_LINES_MAX_IN_A_PACKAGE = 500

@@ -9,8 +9,6 @@ import pytest
 
 from tests.support import tree
 
-pytestmark = pytest.mark.xdist_group("trees")
-
 # Tools that make or look at a server or its schema, and never touch a job.
 MAY_HOLD_SQL = {
     Path("core/fairlead/db/migrate.py"),

@@ -2,11 +2,7 @@
 
 import ast
 
-import pytest
-
 from tests.support import tree
-
-pytestmark = pytest.mark.xdist_group("trees")
 
 
 def sleeps(function: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:

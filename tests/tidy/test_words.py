@@ -11,8 +11,6 @@ import pytest
 
 from tests.support import tree
 
-pytestmark = pytest.mark.xdist_group("trees")
-
 BANNED = {"manager", "managers", "helper", "helpers", "util", "utils"}
 REASON_WORDS_LOWEST = 3
 
@@ -51,7 +49,7 @@ def unexplained(source: str) -> tuple[int, ...]:
     """Return the lines with a suppression that names no rule or gives no reason."""
     found: list[int] = []
     if SUPPRESSION.search(source) is None:
-        return ()  # Its tokens take hundreds of times as long to read.
+        return ()  # reading its tokens takes longer
     tokens = tokenize.generate_tokens(io.StringIO(source).readline)
     for token in tokens:
         match = SUPPRESSION.search(token.string) if token.type == tokenize.COMMENT else None

@@ -70,7 +70,7 @@ def list_schedules(
 
 @app.command("enable")
 def enable(name: Name, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
-    """Enable a schedule; its misfire policy decides on missed runs."""
+    """Enable a schedule; its missed-fire policy decides on missed runs."""
     key = _change("switch_schedule", name, tenant, enabled=True)
     _say(key, "enabled", as_json=as_json)
 

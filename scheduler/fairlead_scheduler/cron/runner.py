@@ -117,7 +117,7 @@ class ScheduleRunner:
         return self._crons[times]
 
     def _fire(self, row: Schedule, now_us: int) -> None:
-        """Fire the schedule by its misfire policy, and plan its next fire.
+        """Fire the schedule by its missed-fire policy, and plan its next fire.
 
         One that has changed, or cannot be inserted, is read again and retried. One whose lane
         is over its backlog limit is retried later: by then its fires may count as missed.

@@ -52,8 +52,8 @@ def test_dev_starts_a_killed_server_again_and_jobs_go_on() -> None:
 def test_what_handlers_print_is_seen_until_a_closed_terminal_stops_the_fleet() -> None:
     """It waits in no buffer for more of it, or for the end.
 
-    That is as with Ctrl-C: nothing of the fleet runs on behind a window that is gone, and what
-    had ended is kept.
+    A closed terminal stops the fleet as Ctrl-C does: no process runs on, and what had ended is
+    kept.
     """
     with running_dev() as dev:
         enqueue(dev.url, "says")

@@ -47,7 +47,7 @@ def refused(url: str, folder: Path, *arguments: str) -> tuple[int, list[str]]:
 def test_bad_settings_are_one_sentence_and_exit_code_2(
     database_url: str, tmp_path: Path
 ) -> None:
-    """No traceback, of whichever of the worker's processes finds the mistake."""
+    """No traceback, no usage text."""
     code, said = refused(database_url, tmp_path, "--app", "shop:tasks", "--processes", "0")
 
     assert (2, 1) == (code, len(said)), said

@@ -1,4 +1,4 @@
-"""How old a transaction id is, by notes of when ids were new."""
+"""How old a transaction id is, by samples of when ids were new."""
 
 import pytest
 
@@ -13,16 +13,16 @@ SAMPLES = ((100, 10.0), (150, 20.0), (150, 30.0), (400, 40.0))
     [
         pytest.param(0, 0.0, id="it is the next one still"),
         pytest.param(1, 10.0, id="given out since the sample before the last"),
-        pytest.param(250, 10.0, id="it was the next one for two notes: the later counts"),
+        pytest.param(250, 10.0, id="it was the next one for two samples: the later counts"),
         pytest.param(251, 30.0, id="the one before it"),
         pytest.param(300, 30.0, id="as old as the first sample"),
-        pytest.param(1000, 30.0, id="older than all notes, and at least as old as the first"),
+        pytest.param(1000, 30.0, id="older than all samples, and at least as old as the first"),
     ],
 )
-def test_an_id_is_as_old_as_the_last_note_at_which_it_was_new(
+def test_an_id_is_as_old_as_the_last_sample_at_which_it_was_new(
     transactions: int, expected: float
 ) -> None:
-    """To the time between two notes."""
+    """To the time between two samples."""
     horizon = XidAge()
     for sample in SAMPLES:
         horizon.sample(*sample)
@@ -30,7 +30,7 @@ def test_an_id_is_as_old_as_the_last_note_at_which_it_was_new(
     assert expected == horizon.age_seconds(transactions)
 
 
-def test_few_notes_are_kept() -> None:
+def test_few_samples_are_kept() -> None:
     """What is older than all that are kept is as old as the first of them."""
     horizon = XidAge(samples_max=2)
     for sample in SAMPLES:
