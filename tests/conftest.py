@@ -90,10 +90,17 @@ def server() -> Iterator[Server]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def databases(server: Server) -> Iterator[Connection[TupleRow]]:
+    """Yield the connection over which this test process makes databases and drops them."""
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        yield connection
+
+
 @pytest.fixture
-def database_url(server: Server) -> Iterator[str]:
+def database_url(server: Server, databases: Connection[TupleRow]) -> Iterator[str]:
     """Yield the URL of a migrated database that belongs to this test alone."""
-    with cloned_database(server) as url:
+    with cloned_database(server, over=databases) as url:
         yield url
 
 

@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import count
 from pathlib import Path
 
@@ -82,20 +82,28 @@ def make_template(server: Server) -> None:
 
 
 @contextmanager
-def cloned_database(server: Server) -> Generator[str]:
-    """Clone the template, yield the clone's URL, and drop it, even while sessions use it."""
+def cloned_database(
+    server: Server, *, over: Connection[TupleRow] | None = None
+) -> Generator[str]:
+    """Clone the template, yield the clone's URL, and drop it, even while sessions use it.
+
+    Args:
+        server: the one that holds the template.
+        over: a connection to it for both statements; None: each opens one.
+    """
     name = f"test_{next(_numbers)}"
     called = sql.Identifier(name)
     copied = sql.SQL("CREATE DATABASE {} TEMPLATE {} STRATEGY FILE_COPY").format(
         called, sql.Identifier(_TEMPLATE)
     )
-    with _connect(server.url) as connection:
+    dropped = sql.SQL("DROP DATABASE {} WITH (FORCE)").format(called)
+    with nullcontext(over) if over else _connect(server.url) as connection:
         connection.execute(copied)
     try:
         yield server.url_of(name)
     finally:
-        with _connect(server.url) as connection:
-            connection.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(called))
+        with nullcontext(over) if over else _connect(server.url) as connection:
+            connection.execute(dropped)
 
 
 def fast_folder() -> Path | None:
