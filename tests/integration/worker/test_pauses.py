@@ -1,5 +1,7 @@
 """A child pauses while its pod is marked, and can claim again afterwards."""
 
+import itertools
+
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -17,6 +19,18 @@ _CLAIMED = "SELECT count(worker) FROM fairlead.work_queue"
 def claimed(db: Connection[TupleRow], count: int) -> None:
     """Wait until so many jobs are leased."""
     until(lambda: db.execute(_CLAIMED).fetchone() == (count,), what=f"{count} leased jobs")
+
+
+def await_held(running: RunningChild, count: int) -> None:
+    """Wait until the child holds so many; it drops what it returned once that is stored."""
+    numbers = itertools.count(1)
+
+    def holds() -> bool:
+        number = next(numbers)
+        running.send(messages.HeldTokensRequest(number))
+        return count == len(running.receives(messages.HeldTokens, count=number).tokens)
+
+    until(holds, what=f"{count} held tokens")
 
 
 def rests(running: RunningChild) -> list[int]:
@@ -44,8 +58,7 @@ def test_a_pause_returns_what_has_not_started_and_goes_on_with_what_runs(
     running.send(messages.PauseClaiming(1))
 
     claimed(db, 1)
-    running.send(messages.HeldTokensRequest(7))
-    assert 1 == len(running.receives(messages.HeldTokens).tokens)
+    await_held(running, 1)
     assert [] == rests(running)
     lock.close()
     assert 1 == running.receives(messages.ClaimingPaused).number
