@@ -5,9 +5,10 @@ It is typed as the login that docs/runbooks/README.md asks for, which is no supe
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
+from string import Template
 
 import psycopg
 import pytest
@@ -20,6 +21,7 @@ from fairlead_autoscaler import status
 from fairlead_autoscaler.decision.decide import decide
 from fairlead_autoscaler.decision.result import State
 from fairlead_cli.dev.postgres import Server
+from fairlead_cli.main import run as fairlead
 from tests.support import autoscaling as looks
 from tests.support import tree
 from tests.support.chart import EVERYTHING, Object, at, needs_helm, text
@@ -27,7 +29,7 @@ from tests.support.children import register
 from tests.support.databases import cloned_database
 from tests.support.logins import as_login, login
 from tests.support.race import claim
-from tests.support.runbooks import RUNBOOKS, commands, halves, run, words
+from tests.support.runbooks import RUNBOOKS, Said, commands, halves, run, words
 from tests.support.schedulers import scheduling
 from tests.support.waiting import until
 
@@ -126,15 +128,35 @@ def given(server: Server, tmp_path: Path) -> Iterator[Mapping[str, str]]:
             }
 
 
+@pytest.fixture
+def typed(
+    given: Mapping[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> Callable[[str], Said]:
+    """Return a function that runs a command: `fairlead` here, the rest in a shell."""
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", given["URL"])
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def type_one(command: str) -> Said:
+        program, *arguments = words(command)
+        if program != "fairlead":
+            return run(command, url=given["URL"], folder=tmp_path, given=given)
+        code = fairlead([Template(each).substitute(given) for each in arguments])
+        said = capsys.readouterr()
+        return Said(code, said.out, said.err)
+
+    return type_one
+
+
 @pytest.mark.any_server
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", sorted(FIRST_TYPED), ids=lambda page: page.stem)
-def test_every_command_of_a_runbook_runs(
-    page: Path, given: Mapping[str, str], tmp_path: Path
-) -> None:
+def test_every_command_of_a_runbook_runs(page: Path, typed: Callable[[str], Said]) -> None:
     """Each says something; what changes something succeeds."""
     for command in FIRST_TYPED[page]:
-        said = run(command, url=given["URL"], folder=tmp_path, given=given)
+        said = typed(command)
 
         assert said.served(command), f"{command}: {said}"
 
