@@ -4,31 +4,33 @@ from collections import Counter
 from concurrent.futures import Future
 from functools import partial
 
+import pytest
+
 from fairlead.db.connect import SESSION
 from tests.conftest import Background, Connect
 from tests.support.race import Database, places
 from tests.support.race_hunt import Account, application, dispatcher, hunt, sweeper, worker
 
-SECONDS = 8.0
 ROLES = (application, application, dispatcher, sweeper, worker, worker, worker)
 
 
-def hunted(connect: Connect, background: Background) -> tuple[Account, ...]:
+def hunted(connect: Connect, background: Background, seconds: float) -> tuple[Account, ...]:
     """Run all roles at once on sessions like a service's; return what each one saw."""
     hunts: list[Future[Account]] = []
     for seed, role in enumerate(ROLES):
         db = connect()
         for setting in SESSION:
             db.execute(setting.encode())
-        hunts.append(background(partial(hunt, db, role, seed=seed, seconds=SECONDS)))
+        hunts.append(background(partial(hunt, db, role, seed=seed, seconds=seconds)))
     return tuple(each.result() for each in hunts)
 
 
+@pytest.mark.parametrize("seconds", [4.0, pytest.param(20.0, marks=pytest.mark.long)])
 def test_a_crowd_neither_deadlocks_nor_loses_nor_doubles_a_job(
-    db: Database, connect: Connect, background: Background
+    db: Database, connect: Connect, background: Background, seconds: float
 ) -> None:
     """One lock order: leader, worker, jobs, work_queue, and within a table by job id."""
-    accounts = hunted(connect, background)
+    accounts = hunted(connect, background, seconds)
 
     inserted = {job for account in accounts for job in account.inserted}
     claims = Counter(lease.token for account in accounts for lease in account.claimed)
