@@ -22,8 +22,9 @@ class Session:
         if self._open is not None:
             try:
                 return self._open.execute(query.encode(), values).fetchall()
-            except psycopg.OperationalError:  # the server was killed since
-                self._open.close()
+            except psycopg.OperationalError:
+                if not self._open.closed:  # a statement's own failure, not the server's death
+                    raise
         self._open = psycopg.connect(self.url, autocommit=True)
         return self._open.execute(query.encode(), values).fetchall()
 

@@ -1,7 +1,7 @@
 """Children of a worker, forked from a process that has loaded their code once.
 
 Each is a process of its own, and does what `python -m fairlead_worker.child.child_main` does
-after its imports. Those are most of what a child costs, and two hundred tests start one. The
+after its imports. Those are most of what a child costs, and many tests start one. The
 interpreter's own variables, such as PYTHONHASHSEED, are those of the server.
 """
 
