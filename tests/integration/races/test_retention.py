@@ -25,6 +25,12 @@ from tests.support.race import (
 MAKE = "make_history_partitions(%s)"
 
 
+@pytest.fixture(autouse=True)
+def partitions_of_today(db: Database) -> None:
+    """Bring the copied schema up to today: midnight may have passed since it was made."""
+    answer(db, MAKE, 14)
+
+
 def partition(db: Database, days: int) -> str:
     """Return the name of the partition of succeeded jobs of a day, counted from today."""
     name = answer(
