@@ -1,8 +1,6 @@
 """The program `fairlead-worker`: read the settings, then run the parent."""
 
 import sys
-from types import ModuleType
-from typing import cast
 
 from fairlead_worker.config import SettingsProcess, SettingsRefused
 
@@ -14,8 +12,6 @@ def main() -> int:
     they start; 2, with one sentence, for settings, an application or a schema that cannot work.
     """
     reading = SettingsProcess(tuple(sys.argv[1:]))
-    # structlog would load it for coloured tracebacks: a tenth of a parent's memory.
-    sys.modules["rich"] = cast("ModuleType", None)
     # While the settings are checked in their process, this one loads what it needs.
     from fairlead_worker.parent import supervisor  # noqa: PLC0415 - see the line above
 

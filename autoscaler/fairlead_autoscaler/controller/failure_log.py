@@ -6,9 +6,8 @@ A log that repeats itself every few seconds hides its other lines.
 from collections.abc import Callable, Mapping
 from threading import Lock
 
-from structlog.typing import FilteringBoundLogger
-
 from fairlead.db.connect import Unreachable
+from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 
 REFRESH_SECONDS = 60.0
@@ -23,7 +22,7 @@ class FailureLog:
         clock: Seconds of any monotonic clock.
     """
 
-    def __init__(self, logger: FilteringBoundLogger, clock: Callable[[], float]) -> None:
+    def __init__(self, logger: log.Logger, clock: Callable[[], float]) -> None:
         self._log = logger
         self._clock = clock
         self._lock = Lock()

@@ -11,12 +11,25 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
-from typing import Final, Protocol, TextIO
+from types import ModuleType
+from typing import Final, Protocol, TextIO, cast
 
-import structlog
+# Where rich is installed, structlog loads it for tracebacks that Fairlead never shows: a tenth
+# of each process's start and memory.
+_RICH_IS_UNUSED = "rich" not in sys.modules
+if _RICH_IS_UNUSED:
+    sys.modules["rich"] = cast("ModuleType", None)
 
-from fairlead import tracecontext
-from fairlead.runtime.log_choices import LogFormat
+import structlog  # noqa: E402 - see the lines above
+
+if _RICH_IS_UNUSED:
+    del sys.modules["rich"]
+
+from fairlead import tracecontext  # noqa: E402 - see the lines above
+from fairlead.runtime.log_choices import LogFormat  # noqa: E402 - see the lines above
+
+Logger = structlog.typing.FilteringBoundLogger
+"""What `get` returns."""
 
 FIELDS: Final = ("job", "queue", "tenant", "attempt", "trace_id", "span_id")
 """The fields of the attempt in which a line was logged."""
@@ -189,9 +202,9 @@ def mark_records() -> None:
                 handler.addFilter(JobFilter())
 
 
-def get(name: str) -> structlog.typing.FilteringBoundLogger:
+def get(name: str) -> Logger:
     """Return the logger of one part of the program; its name is on every line."""
-    logger: structlog.typing.FilteringBoundLogger = structlog.get_logger(part=name)
+    logger: Logger = structlog.get_logger(part=name)
     return logger
 
 

@@ -33,10 +33,12 @@ def test_what_is_slow_to_import_is_imported_when_it_is_needed(words: list[str]) 
     assert "" == done.stderr.splitlines()[-1]
 
 
-def test_only_a_policy_with_rules_loads_the_package_that_reads_conditions() -> None:
-    """It takes megabytes, which workers and most schedulers have no use for."""
+def test_services_load_neither_rich_nor_without_rules_what_reads_conditions() -> None:
+    """They take megabytes, which workers and most schedulers have no use for."""
     program = (
-        "import sys, fairlead_scheduler.main, fairlead_worker.main\n"
+        "import sys, fairlead_autoscaler.main, fairlead_scheduler.main\n"
+        "import fairlead_worker.child.child_main, fairlead_worker.parent.supervisor\n"
+        "print('rich' in sys.modules)\n"
         "from fairlead.policy import parse\n"
         "parse('queues: [{match: {queue: q}, weight: 2}]')\n"
         "print('cel_expr_python' in sys.modules)\n"
@@ -48,7 +50,7 @@ def test_only_a_policy_with_rules_loads_the_package_that_reads_conditions() -> N
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
-    assert ["False", "True"] == done.stdout.split()
+    assert ["False", "False", "True"] == done.stdout.split()
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")

@@ -4,15 +4,12 @@ import threading
 from collections.abc import Callable, Iterator
 from time import monotonic
 
-from structlog.typing import FilteringBoundLogger
-
 from fairlead.db.connect import Connection, connect_with_backoff
+from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 
 
-def log_waiting(
-    logger: FilteringBoundLogger, throttle: LogThrottle
-) -> Callable[[str, float], None]:
+def log_waiting(logger: log.Logger, throttle: LogThrottle) -> Callable[[str, float], None]:
     """Return a callback for `connect_with_backoff`: it logs the reason, throttled."""
 
     def write(why: str, rest_seconds: float) -> None:
