@@ -47,8 +47,12 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 gc.set_threshold(50_000, 50, 100)
 
 # A deadline per example measures the machine's load; pytest's timeout bounds the whole test.
-hypothesis.settings.register_profile("fairlead", deadline=None, print_blob=True)
-hypothesis.settings.load_profile("fairlead")
+# Every run draws other examples: `make test` a few, `make test-long` many.
+for _profile, _examples in (("sample", 20), ("thorough", 100)):
+    hypothesis.settings.register_profile(
+        _profile, max_examples=_examples, deadline=None, print_blob=True
+    )
+hypothesis.settings.load_profile("sample")
 
 
 _GIVING_WAY = 5  # niceness: a third of the weight

@@ -16,7 +16,7 @@ from fairlead_autoscaler.decision.stabilization import NeedPoint
 from tests.support.autoscaling import NOW, SLOTS, Cluster, demand, look, pool, seconds
 
 PODS_MAX = 4
-LOADED = settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+LOADED = settings(suppress_health_check=[HealthCheck.too_slow])
 """Drawing examples is slow on a loaded machine; that says nothing of the decision."""
 _AMOUNTS = st.one_of(st.just(0.0), st.floats(0, 2000))
 _AGES = st.integers(0, 14)

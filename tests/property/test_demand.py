@@ -1,6 +1,6 @@
 """What a pool is said to need holds to the policy, whatever waits and runs."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.demand.count import CountResult, DemandCount, PoolMaximum
@@ -34,7 +34,6 @@ def counted(bench: Bench, most: PoolMaximum, *, step_us: int = 1 << 30) -> Count
     return needed
 
 
-@settings(deadline=None)
 @given(
     terms=st.dictionaries(NAMES, TERMS, max_size=4),
     jobs=st.lists(st.tuples(st.sampled_from(LANES), st.integers(1, 90_000)), max_size=40),

@@ -80,7 +80,7 @@ class Elections(RuleBasedStateMachine):
         assert world.leader() is not None
 
 
-Elections.TestCase.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+Elections.TestCase.settings = settings(stateful_step_count=30)
 TestElections = Elections.TestCase
 
 

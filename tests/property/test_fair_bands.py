@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.policy.compiled import Bands, CompiledPolicy, Terms
@@ -56,7 +56,6 @@ def in_flight(fleet: Fleet, owner: Owner) -> int:
     return sum(job.queue == owner[0] and owner[1] in (None, job.tenant) for job in rows)
 
 
-@settings(max_examples=40)
 @given(loads, slot_counts, depths, limits, events)
 def test_limits_hold_over_all_bands_and_no_slot_is_idle_beside_work(
     given_loads: list[Load],
@@ -93,7 +92,6 @@ def test_limits_hold_over_all_bands_and_no_slot_is_idle_beside_work(
     assert fleet.dispatched.keys() <= fleet.jobs.keys()
 
 
-@settings(max_examples=40)
 @given(loads, slot_counts, depths)
 def test_a_claim_takes_the_highest_band_that_has_work(
     given_loads: list[Load], slots: int, depth: int
@@ -117,7 +115,6 @@ def test_a_claim_takes_the_highest_band_that_has_work(
     assert [] == wrong
 
 
-@settings(max_examples=15)
 @given(
     st.integers(2, 10),
     depths,
@@ -153,7 +150,6 @@ def test_no_band_starves(
     assert max(waits, default=0) <= limit_us + tied_us
 
 
-@settings(max_examples=30)
 @given(
     st.lists(st.integers(25 * MS, 1 * SECOND), min_size=2, max_size=4),
     loads,

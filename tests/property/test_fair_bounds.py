@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.policy.compiled import Terms
@@ -139,7 +139,6 @@ class Watch:
         return (count - rate.burst) * rate.per_us - self.fleet.now_us * rate.limit + latest
 
 
-@settings(max_examples=40)
 @given(loads, slot_counts, depths, edits, events)
 def test_no_limit_and_no_rate_is_ever_exceeded(
     lanes: list[Load], slots: int, depth: int, edited: list[Policy], happens: list[str]
@@ -157,7 +156,6 @@ def test_no_limit_and_no_rate_is_ever_exceeded(
     assert [] == watched.over
 
 
-@settings(max_examples=40)
 @given(loads, slot_counts, depths, edits)
 def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
     lanes: list[Load], slots: int, depth: int, edited: list[Policy]
@@ -185,7 +183,6 @@ def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
     assert [] == wasted
 
 
-@settings(max_examples=40)
 @given(loads, st.integers(2, 12), depths, policies, st.integers(0, 50), st.integers(0, 4))
 @example(
     [
@@ -241,7 +238,6 @@ def with_rates_of(first: Policy, other: Policy) -> Policy:
     }
 
 
-@settings(max_examples=40)
 @given(loads, slot_counts, depths, edits)
 def test_virtual_time_goes_back_for_refunds_only_whatever_is_held_back(
     lanes: list[Load], slots: int, depth: int, edited: list[Policy]
@@ -262,7 +258,6 @@ def test_virtual_time_goes_back_for_refunds_only_whatever_is_held_back(
     assert sorted(times) == times
 
 
-@settings(max_examples=40)
 @given(loads, slot_counts, depths, policies, st.lists(weights, min_size=3, max_size=3))
 def test_tenants_that_nothing_holds_back_differ_by_no_more_than_the_bound(
     lanes: list[Load], slots: int, depth: int, held: Policy, shares: list[float]
@@ -281,7 +276,6 @@ def test_tenants_that_nothing_holds_back_differ_by_no_more_than_the_bound(
         assert spread(one, other) <= bound(fleet, free, one, other)
 
 
-@settings(max_examples=20)
 @given(
     slot_counts,
     depths,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.pending.cursors import LaneHeads
@@ -117,7 +117,6 @@ def _is_in(job_id: int, probe: Probe) -> bool:
     return job_id in probe.ids or any(low <= job_id <= high for low, high in ranges)
 
 
-@settings(max_examples=300)
 @given(steps, st.sampled_from((1, 2, 64)), st.sampled_from((2, 2048)))
 def test_every_committed_job_is_offered_once(
     happens: list[tuple[str, int]], first: int, most: int

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.policy import parse
@@ -205,7 +205,6 @@ def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
         watch.disturbed_us = fleet.now_us
 
 
-@settings(max_examples=40, deadline=None)
 @given(loads, st.integers(1, 12), st.sampled_from((0, 4, 30)), edits, events)
 def test_a_held_job_never_goes_and_the_others_flow(
     lanes: Sequence[tuple[str, str, list[tuple[int, int, str, int | None]], int, int]],

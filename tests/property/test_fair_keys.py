@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.policy.compiled import Terms
@@ -153,7 +153,6 @@ def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
         watch.disturbed_us = fleet.now_us
 
 
-@settings(max_examples=40)
 @given(loads, st.integers(1, 12), st.sampled_from((0, 4, 30)), edits, events)
 def test_no_more_of_a_key_run_than_may_and_none_that_may_waits(
     lanes: list[Load], slots: int, depth: int, edited: list[Keys], happens: list[str]

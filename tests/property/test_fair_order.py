@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.ordering.plan import Plan
@@ -42,7 +42,6 @@ def loads(draw: st.DrawFn, *, lanes_max: int = 5) -> tuple[Load, ...]:
     )
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths)
 def test_backlogged_tenants_of_a_queue_differ_by_no_more_than_the_bound(
     lanes: tuple[Load, ...], slots: int, depth: int
@@ -59,7 +58,6 @@ def test_backlogged_tenants_of_a_queue_differ_by_no_more_than_the_bound(
         assert spread(one, other) <= bound(fleet, weights, one, other)
 
 
-@settings(max_examples=30)
 @given(st.lists(st.integers(60 * MS, 200 * MS), min_size=2, max_size=4), slot_counts, depths)
 def test_the_bound_holds_when_every_attempt_of_a_tenant_crashes_once(
     costs_us: list[int], slots: int, depth: int
@@ -79,7 +77,6 @@ def test_the_bound_holds_when_every_attempt_of_a_tenant_crashes_once(
         assert spread(one, other) <= bound(fleet, weights, one, other)
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths)
 def test_backlogged_queues_differ_by_no_more_than_the_bound(
     lanes: tuple[Load, ...], slots: int, depth: int
@@ -97,7 +94,6 @@ def test_backlogged_queues_differ_by_no_more_than_the_bound(
         assert spread(one, other) <= bound(fleet, queues, one, other)
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths)
 def test_no_slot_is_free_while_a_job_could_run(
     lanes: tuple[Load, ...], slots: int, depth: int
@@ -118,7 +114,6 @@ def test_no_slot_is_free_while_a_job_could_run(
     assert [] == wasted
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths)
 def test_virtual_time_goes_back_for_refunds_only(
     lanes: tuple[Load, ...], slots: int, depth: int
@@ -137,7 +132,6 @@ def test_virtual_time_goes_back_for_refunds_only(
     assert sorted(times) == times
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths, st.integers(0, 3 * SECOND))
 def test_a_quiet_lane_waits_for_one_turn_of_each_other_lane_at_most(
     lanes: tuple[Load, ...], slots: int, depth: int, at_us: int
@@ -159,7 +153,6 @@ def test_a_quiet_lane_waits_for_one_turn_of_each_other_lane_at_most(
         assert all_in_one_turn(claimed_before, slots)
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths, st.sets(st.integers(1, 100)), events)
 def test_every_job_is_dispatched_once_for_each_time_that_it_is_pending(
     lanes: tuple[Load, ...], slots: int, depth: int, refused: set[int], happens: list[str]
@@ -189,7 +182,6 @@ def test_every_job_is_dispatched_once_for_each_time_that_it_is_pending(
     assert sorted(fleet.jobs) == sorted(job.id for job in fleet.ended)
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths)
 def test_the_floor_is_below_every_unclaimed_row(
     lanes: tuple[Load, ...], slots: int, depth: int
@@ -215,7 +207,6 @@ def test_the_floor_is_below_every_unclaimed_row(
     assert [] == above
 
 
-@settings(max_examples=20)
 @given(loads(), slot_counts, depths)
 def test_the_same_events_make_the_same_plans(
     lanes: tuple[Load, ...], slots: int, depth: int
@@ -231,7 +222,6 @@ def test_the_same_events_make_the_same_plans(
     assert plans[0] == plans[1]
 
 
-@settings(max_examples=40)
 @given(loads(), slot_counts, depths)
 def test_the_books_agree_with_a_full_read(
     lanes: tuple[Load, ...], slots: int, depth: int

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import cast
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.support.pools import Fleets
@@ -52,7 +52,6 @@ def play(fleets: Fleets, kind: str, first: object, second: object) -> None:
             fleets.fail_over()
 
 
-@settings(deadline=None, max_examples=150)
 @example([*[("add", "a", 1)] * 6, ("move", ("z", "x", "x"), False), ("lead", None, None)])
 @given(st.lists(_STEPS, max_size=40))
 def test_jobs_of_queues_that_move_are_dispatched_once_and_all_of_them(

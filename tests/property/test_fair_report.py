@@ -2,7 +2,7 @@
 
 from math import inf, isclose
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.report.builder import ReportBuilder
@@ -97,7 +97,6 @@ loads = st.lists(
 )
 
 
-@settings(max_examples=20)
 @given(loads, st.integers(1, 8))
 def test_a_report_tells_what_a_fleet_did(
     load: list[tuple[str, float, int, int]], slots: int
@@ -123,7 +122,6 @@ def test_a_report_tells_what_a_fleet_did(
     assert report.jain is None or 0 < report.jain <= 1 + 1e-9
 
 
-@settings(max_examples=10)
 @given(st.lists(st.sampled_from((0.5, 1.0, 2.0)), min_size=2, max_size=5), st.integers(2, 8))
 def test_backlogged_tenants_of_the_fair_order_are_even(shares: list[float], slots: int) -> None:
     """Whatever their jobs cost, each is within 5 % of what it is entitled to."""

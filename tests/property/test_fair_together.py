@@ -11,7 +11,7 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.histories import Played, drawn
@@ -24,7 +24,6 @@ _DIGESTS = (
 )
 
 
-@settings(max_examples=30)
 @given(st.randoms(use_true_random=False))
 def test_every_promise_is_kept_whatever_happens(random: Random) -> None:
     """Never over a limit, a rate or a key; no idle slot beside work; shares within the bound.

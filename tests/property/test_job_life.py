@@ -370,6 +370,4 @@ def test_a_job_is_in_one_place_in_its_life_whatever_happens_to_it(connect: Conne
     for setting in SESSION:
         JobLife.db.execute(setting.encode())
 
-    run_state_machine_as_test(
-        JobLife, settings=settings(max_examples=70, stateful_step_count=50)
-    )
+    run_state_machine_as_test(JobLife, settings=settings(stateful_step_count=50))

@@ -2,7 +2,7 @@
 
 from time import process_time
 
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.policy.cel.compiler import (
@@ -134,7 +134,6 @@ def check(text: str) -> None:
         assert all(isinstance(ran(found, sample), bool | EvaluationError) for sample in _VALUES)
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(_WORDS, max_size=30).map(" ".join))
 @example("(" * 500 + "true" + ")" * 500)
 @example("!" * 1000 + "true")
@@ -147,7 +146,6 @@ def test_any_words_are_refused_at_their_place_or_run(text: str) -> None:
     check(text)
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80))
 @example("\x00")
 def test_any_text_is_refused_at_its_place_or_run(text: str) -> None:
@@ -155,7 +153,6 @@ def test_any_text_is_refused_at_its_place_or_run(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=300, deadline=None)
 @given(typed(BOOL))
 def test_what_fits_is_read_and_has_a_value_in_bounded_time(text: str) -> None:
     """Each part is run once at most, so a sample takes microseconds; ten times that pass."""
@@ -168,7 +165,6 @@ def test_what_fits_is_read_and_has_a_value_in_bounded_time(text: str) -> None:
     check(text)
 
 
-@settings(max_examples=300, deadline=None)
 @given(comparing())
 @example("9007199254740993 == 9007199254740992")
 @example("9007199254740993 < 9007199254740992.0 || 9007199254740993 > 9007199254740992.0")
@@ -181,7 +177,6 @@ def test_what_only_compares_means_what_the_package_says(text: str) -> None:
         assert theirs.run(sample) is ours.run(sample)
 
 
-@settings(max_examples=300, deadline=None)
 @given(typed(BOOL))
 def test_whoever_runs_a_condition_it_means_the_same(text: str) -> None:
     """Also with functions and sums in it, and where it has no value."""

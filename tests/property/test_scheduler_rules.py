@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead.policy import parse
@@ -85,7 +85,6 @@ class Fleet:
         return planned
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     st.lists(
         st.tuples(st.lists(_RULES, max_size=6), st.lists(_STEPS, max_size=12)),
