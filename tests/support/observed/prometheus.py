@@ -6,6 +6,7 @@ Its program is the user's, or Debian's package.
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -126,14 +127,19 @@ class Prometheus:
             "--storage.tsdb.retention.time=1d",
             f"--web.listen-address=127.0.0.1:{self._port}",
         ]
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # a Ctrl-C is for its owner, who stops it
-            )
+        # A Ctrl-C is for its owner, who stops it, also before the session is a new one.
+        mask = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            with self._log.open("ab") as log:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         try:
             self._await_ready()
         except BaseException:
