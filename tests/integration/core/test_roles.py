@@ -1,7 +1,10 @@
 """What each role may do, proved by logins that are members of it and do it."""
 
+from collections.abc import Sequence
+
 import pytest
-from psycopg import errors
+from psycopg import Connection, errors
+from psycopg.rows import TupleRow
 
 from tests.support.logins import LogIn
 from tests.support.statements import Statement, generic_plan, statements
@@ -129,16 +132,14 @@ def test_the_enqueue_role_copies(log_in: LogIn) -> None:
     assert [(1,)] == application.execute("SELECT count(*) FROM fairlead.job_status").fetchall()
 
 
-@pytest.mark.parametrize("column", MAY_NOT_SET)
-def test_the_enqueue_role_cannot_set_a_column_of_fairleads_own(
-    log_in: LogIn, column: str
-) -> None:
+def test_the_enqueue_role_cannot_set_a_column_of_fairleads_own(log_in: LogIn) -> None:
     """Column privileges keep it so."""
     application = log_in("fairlead_enqueue")
 
-    insert = f"INSERT INTO fairlead.jobs (kind, {column}) VALUES ('k', DEFAULT)"
-    with pytest.raises(errors.InsufficientPrivilege):
-        application.execute(insert.encode())
+    for column in MAY_NOT_SET:
+        insert = f"INSERT INTO fairlead.jobs (kind, {column}) VALUES ('k', DEFAULT)"
+        with pytest.raises(errors.InsufficientPrivilege):
+            application.execute(insert.encode())
 
 
 @pytest.mark.parametrize(
@@ -231,36 +232,31 @@ def test_a_member_of_the_scheduler_role_keeps_partitions(log_in: LogIn) -> None:
     assert [(1,)] == first.execute("SELECT fairlead.make_history_partitions(20)").fetchall()
 
 
-@pytest.mark.parametrize(
-    ("role", "statement"),
-    [
-        (role, statement)
-        for role in ("fairlead_worker", "fairlead_scheduler")
-        for statement in statements(role)
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("role", ["fairlead_worker", "fairlead_scheduler"])
 def test_a_service_role_may_run_every_statement_of_its_service(
-    log_in: LogIn, role: str, statement: Statement
+    log_in: LogIn, role: str
 ) -> None:
     """PostgreSQL checks every privilege of a statement before it shows its plan."""
-    service = log_in(role)
-
-    assert generic_plan(service, statement)
+    assert [] == refused(log_in(role), statements(role))
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [*statements("fairlead", but="fairlead.testing"), *statements("fairlead_cli")],
-    ids=str,
-)
-def test_the_admin_role_may_run_every_statement_of_the_command_line(
-    log_in: LogIn, statement: Statement
-) -> None:
+def test_the_admin_role_may_run_every_statement_of_the_command_line(log_in: LogIn) -> None:
     """What `fairlead` asks the database, an administrator may ask."""
-    admin = log_in("fairlead_admin")
+    asked = (*statements("fairlead", but="fairlead.testing"), *statements("fairlead_cli"))
 
-    assert generic_plan(admin, statement)
+    assert [] == refused(log_in("fairlead_admin"), asked)
+
+
+def refused(someone: Connection[TupleRow], asked: Sequence[Statement]) -> list[str]:
+    """Return the statements that a login may not run."""
+    assert asked
+    found: list[str] = []
+    for statement in asked:
+        try:
+            assert generic_plan(someone, statement)
+        except errors.InsufficientPrivilege:
+            found.append(str(statement))
+    return found
 
 
 def test_the_autoscaler_role_reads_and_takes_its_own_lead(log_in: LogIn) -> None:
