@@ -40,6 +40,7 @@ def known() -> Mapping[str, frozenset[str]]:
     }
 
 
+@cache
 def recorded() -> frozenset[str]:
     """Return what the recording rules are called."""
     return frozenset(str(rule["record"]) for rule in alerts.rules(CHOICE) if "record" in rule)

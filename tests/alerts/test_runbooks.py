@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from string import Template
 
@@ -256,6 +257,7 @@ def test_kubectl_commands_name_objects_of_the_chart(line: str) -> None:
     assert set() == set(asked) - labels
 
 
+@cache
 def release() -> list[Object]:
     """Return the objects of a release called `fairlead`."""
     made = text({**EVERYTHING, "fullnameOverride": "fairlead"})

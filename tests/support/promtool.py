@@ -11,6 +11,7 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -186,6 +187,7 @@ def _case(alert: str, written: Rule) -> Case:
     )
 
 
+@cache
 def _rules() -> tuple[Rule, ...]:
     return alerts.rules(choice())
 
