@@ -1,9 +1,9 @@
 # Needs make and Python >= 3.11; everything else goes into .venv.
 
 PYTHON ?= python3
-# How many test processes run side by side: TEST_PROCESSES, or 3, each with a PostgreSQL of its own. They
-# wait for a part of their time, so two cores have work for three. On a cluster its own default holds.
-PROCESSES := $(or $(TEST_PROCESSES),3)
+# How many test processes run side by side: TEST_PROCESSES, or 4, each with a PostgreSQL of its own. They
+# wait for a part of their time, so two cores have work for four. On a cluster its own default holds.
+PROCESSES := $(or $(TEST_PROCESSES),4)
 
 # Where the environment forbids bytecode, as in many container images, each of the hundreds of processes
 # that the tests start would compile all of Fairlead anew; collecting the tests alone takes twice the CPU.
