@@ -117,7 +117,7 @@ queues:
     rate: {{limit: {RATE_JOBS}, per: {RATE_SECONDS:g}s, burst: {RATE_BURST}}}
   - match: {{queue: {LIMITED}}}
     slots: {{limit: {allowed.of_queue}}}
-    concurrency: {{key: payload.account, limit: {allowed.of_account}}}
+    concurrency: {{key: payload.account, limit: {allowed.of_account}, scope: queue}}
     tenants:
       default: {{slots: {{limit: {allowed.of_tenant}}}}}
       overrides: [{{match: {{tenant: t1}}, weight: {allowed.weight:g}}}]

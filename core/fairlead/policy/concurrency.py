@@ -27,9 +27,10 @@ class Concurrency(MappingModel):
         "its tenant. The limit is exact over the whole fleet and across restarts."
     )
     scope: Annotated[str, value_types.one_of(QUEUE, TENANT)] = Field(
-        default=QUEUE,
-        description="`queue`: the limit counts the jobs of all tenants of the queue together; "
-        "`tenant`: it counts each tenant's jobs separately.",
+        default=TENANT,
+        description="`tenant`: the limit counts each tenant's jobs separately; `queue`: it "
+        "counts the jobs of all tenants of the queue together, so one tenant's jobs can block "
+        "another's that have the same value.",
     )
 
 

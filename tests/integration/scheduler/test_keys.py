@@ -23,8 +23,8 @@ version: keyed
 queues:
   - match: {{queue: default}}
     concurrency:
-      - {{key: {ACCOUNT}, limit: 1}}
-      - {{key: {REGION}, limit: 3}}
+      - {{key: {ACCOUNT}, limit: 1, scope: queue}}
+      - {{key: {REGION}, limit: 3, scope: queue}}
 """
 _IN_FLIGHT = """
     SELECT greatest(

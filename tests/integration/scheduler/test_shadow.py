@@ -31,7 +31,10 @@ from tests.support.waiting import until
 HEAVY = (
     "queues: [{match: {queue: q}, tenants: {overrides: [{match: {tenant: b}, weight: 10}]}}]"
 )
-_KEYED = "queues: [{match: {queue: q}, concurrency: [{key: payload.account, limit: 1}]}]"
+_KEYED = (
+    "queues: [{match: {queue: q},"
+    " concurrency: [{key: payload.account, limit: 1, scope: queue}]}]"
+)
 _BACKLOG = """
     INSERT INTO fairlead.jobs (queue, tenant, kind)
     SELECT 'q', tenant, 'k' FROM unnest(ARRAY['a', 'b']) tenant, generate_series(1, %s)

@@ -35,7 +35,7 @@ queues:
         - {match: {tenant: acme}, slots: {limit: "75%"}}
   - match: {queue: reports}
     slots: {limit: 2}
-    concurrency: {key: payload.account, limit: 1}
+    concurrency: {key: payload.account, limit: 1, scope: queue}
   - match: {queue: bulk}
     tenants:
       default: {backlog: {limit: 30}}

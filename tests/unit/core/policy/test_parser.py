@@ -166,9 +166,9 @@ BAD = {
     "must be queue or tenant, not 'pool' (line 1)",
     _RULE
     % "concurrency: [{key: payload.a, limit: 1}, {key: payload.a, limit: 2}]": "queues[0]."
-    "concurrency[1].key: payload.a has a limit for one queue before: keep the stricter one ",
+    "concurrency[1].key: payload.a has a limit for one tenant before: keep the stricter one ",
     _RULE
-    % "concurrency: [{key: payload.a, limit: 2, scope: tenant}, {key: payload.a, limit: 2}]": (
+    % "concurrency: [{key: payload.a, limit: 2}, {key: payload.a, limit: 2, scope: queue}]": (
         "queues[0].concurrency[0].limit: a tenant may have 2 of payload.a, and the whole queue "
         "2: "
         "leave the tenant's out, or make it less (line 1)"
@@ -297,6 +297,13 @@ def test_an_override_changes_what_it_gives_and_no_more(
 def test_a_limit_that_is_lifted_is_another_meaning_than_one_that_is_not_given() -> None:
     """The digest tells null from silence."""
     assert 3 == len({digest(overriding(each)) for each in ("", "slots: null", "rate: null")})
+
+
+def test_a_key_counts_each_tenant_by_itself_unless_the_policy_shares_it() -> None:
+    """A tenant that holds another one's value keeps none of its jobs waiting."""
+    rule = parse(_RULE % "concurrency: {key: payload.a, limit: 1}").queues[0]
+
+    assert ["tenant"] == [each.scope for each in rule.concurrency]
 
 
 def test_an_override_with_name_and_label_needs_both() -> None:
