@@ -1,15 +1,18 @@
 """Which schedule fires next: a heap into which only changed schedules are entered anew.
 
 Computing a next fire costs a hundred times as much as reading the row, and most schedules fire
-rarely and change more rarely still.
+rarely and change more rarely still. Tenants take turns at what is due now, so that one with a
+hundred thousand schedules delays its own.
 """
 
+from collections import OrderedDict, deque
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 from fairlead_scheduler.cron.missed_fires import Missed
 
+T = TypeVar("T")
 Key = tuple[str, str]
 """A schedule's identity: its tenant and name."""
 
@@ -30,6 +33,31 @@ class Schedule(NamedTuple):
         return self.tenant, self.name
 
 
+class TenantTurns(Generic[T]):
+    """What waits: each tenant's in the order in which it came, one tenant after another."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[str, deque[T]] = OrderedDict()
+
+    def put(self, tenant: str, item: T) -> None:
+        """Let it wait behind what the tenant has; a new tenant's turn comes last."""
+        self._waiting.setdefault(tenant, deque()).append(item)
+
+    def take(self) -> T | None:
+        """Take the first item of the tenant whose turn it is; None without any."""
+        if not self._waiting:
+            return None
+        tenant, items = self._waiting.popitem(last=False)
+        item = items.popleft()
+        if items:
+            self._waiting[tenant] = items
+        return item
+
+    def __bool__(self) -> bool:
+        """Whether anything waits."""
+        return bool(self._waiting)
+
+
 class Timetable:
     """The schedules, and when each fires next.
 
@@ -40,13 +68,16 @@ class Timetable:
     def __init__(self) -> None:
         self._known: dict[Key, Schedule] = {}
         self._unplanned: dict[Key, Schedule] = {}
+        self._to_plan = TenantTurns[Key]()
         self._next_us: dict[Key, int] = {}
         self._heap: list[tuple[int, Key]] = []
+        self._due = TenantTurns[tuple[int, Key]]()
+        """Entries of the heap that came due; a schedule that has changed since is skipped."""
 
     @property
     def next_us(self) -> int | None:
         """When the next schedule needs attention: 0 for now, None for never."""
-        if self._unplanned:
+        if self._unplanned or self._due:
             return 0
         while self._heap and not self._is_current(self._heap[0]):
             heappop(self._heap)
@@ -66,6 +97,8 @@ class Timetable:
             self.forget(key)
         for key in changed:
             self._next_us.pop(key, None)
+            if key not in self._unplanned:
+                self._to_plan.put(key[0], key)
         self._known |= changed
         self._unplanned |= changed
         if len(self._heap) > 2 * len(self._next_us) + len(changed):
@@ -74,8 +107,12 @@ class Timetable:
         return bool(changed or gone)
 
     def take_unplanned(self, count: int) -> list[Schedule]:
-        """Take up to so many schedules whose next fire has to be computed."""
-        return [self._unplanned.popitem()[1] for _ in range(min(count, len(self._unplanned)))]
+        """Take up to so many schedules whose next fire has to be computed, tenants in turns."""
+        taken: list[Schedule] = []
+        while len(taken) < count and (key := self._to_plan.take()) is not None:
+            if key in self._unplanned:
+                taken.append(self._unplanned.pop(key))
+        return taken
 
     def enter(self, row: Schedule, at_us: int | None) -> None:
         """Record a schedule's row, and when it fires next; None for never."""
@@ -85,12 +122,17 @@ class Timetable:
             heappush(self._heap, (at_us, row.key))
 
     def pop_due(self, now_us: int) -> Schedule | None:
-        """Take the schedule that was due first, if any; the caller enters or forgets it."""
+        """Take a schedule that is due, if any; the caller enters or forgets it.
+
+        Tenants take turns; of one tenant's schedules the one that was due first is taken.
+        """
         while self._heap and self._heap[0][0] <= now_us:
             entry = heappop(self._heap)
-            if self._is_current(entry):
-                del self._next_us[entry[1]]
-                return self._known[entry[1]]
+            self._due.put(entry[1][0], entry)
+        while (due := self._due.take()) is not None:
+            if self._is_current(due):
+                del self._next_us[due[1]]
+                return self._known[due[1]]
         return None
 
     def forget(self, key: Key) -> None:

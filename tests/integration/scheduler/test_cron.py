@@ -1,10 +1,15 @@
 """Schedules fire once, whichever replica leads; one that cannot fire delays no other."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
-from tests.support.race import Database
+from fairlead_scheduler.cron.runner import ScheduleRunner
+from fairlead_scheduler.leadership.sessions import connect_leader
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.settings import SchedulerSettings
+from tests.support.race import Database, lead
 from tests.support.schedulers import Replica, depose, scheduling
 from tests.support.waiting import until
 
@@ -251,3 +256,20 @@ def test_schedules_that_come_change_and_go_are_noticed(db: Database) -> None:
     gone = fires(db, "second")
     fired(db, "first", 5)
     assert gone == fires(db, "second")
+
+
+def test_a_tenants_many_schedules_delay_no_other_tenants(
+    database_url: str, db: Database
+) -> None:
+    """A run plans and fires 200 of them: two tenants take turns, whoever comes last by name."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (tenant, name, cron, kind, considered_until)"
+        " SELECT t, 'schedule ' || i, '* * * * * *', 'noop', now() - interval '5 s'"
+        " FROM (VALUES ('a', 1), ('flood', 1000), ('z', 1)) v (t, n), generate_series(1, n) i"
+    )
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    with closing(connect_leader(settings, name="cron")) as session:
+        ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics()).fire()
+
+    rows = db.execute("SELECT DISTINCT tenant FROM fairlead.jobs ORDER BY tenant").fetchall()
+    assert ["a", "flood", "z"] == [row[0] for row in rows]

@@ -88,3 +88,63 @@ def test_edits_without_end_leave_no_trace() -> None:
         agenda.enter(row, at_us)
 
     assert len(agenda) < 10
+
+
+def of(tenant: str, count: int) -> list[Schedule]:
+    """Return so many schedules of a tenant."""
+    return [FIRST._replace(tenant=tenant, name=f"{each}") for each in range(count)]
+
+
+def test_tenants_take_turns_at_what_is_due() -> None:
+    """A flood delays its own: another's schedule, due after it, fires second."""
+    flood, (quiet, late) = of("flood", 100), of("quiet", 2)
+    agenda = planned(*((row, 10) for row in flood), (quiet, 20), (late, 40))
+
+    fired = [agenda.pop_due(30) for _ in range(4)]
+
+    assert [flood[0], quiet, flood[1], flood[10]] == fired
+
+
+def test_one_that_comes_due_during_a_flood_has_the_next_turn() -> None:
+    """However many of another tenant came due before it."""
+    flood, (quiet,) = of("flood", 100), of("quiet", 1)
+    agenda = planned(*((row, 10) for row in flood), (quiet, 40))
+    before = [agenda.pop_due(30) for _ in range(50)]
+
+    fired = [agenda.pop_due(40) for _ in range(2)]
+
+    assert (quiet in before, quiet in fired) == (False, True)
+
+
+def test_a_flood_is_due_until_the_last_of_it_has_fired() -> None:
+    """Each fires once, and the runner does not rest in between."""
+    flood = of("flood", 100)
+    agenda = planned(*((row, 10) for row in flood))
+
+    fired = [(agenda.pop_due(30), agenda.next_us) for _ in range(100)]
+
+    assert {*flood} == {row for row, _ in fired}
+    assert [0] * 99 + [None] == [next_us for _, next_us in fired]
+    assert None is agenda.pop_due(30)
+
+
+def test_a_due_schedule_that_changes_before_its_turn_is_planned_anew() -> None:
+    """What it was to fire by its old times does not fire."""
+    first, second = of("flood", 2)
+    agenda = planned((first, 10), (second, 10))
+    assert first == agenda.pop_due(30)
+    agenda.enter(first, 70)
+    changed = second._replace(cron="5 * * * *")
+
+    agenda.update([first, changed])
+
+    assert (None, [changed]) == (agenda.pop_due(30), agenda.take_unplanned(9))
+
+
+def test_tenants_take_turns_at_being_planned() -> None:
+    """Another tenant's edit waits for one of a flood's, and not for all of them."""
+    flood, (quiet,) = of("flood", 100), of("quiet", 1)
+    agenda = Timetable()
+    agenda.update([*flood, quiet])
+
+    assert quiet in agenda.take_unplanned(2)
