@@ -217,6 +217,38 @@ begin
     return query select * from unnest(decided_ids, decided_tokens, decided_became);
 end $$;
 
+CREATE FUNCTION fairlead._end_expired(ids bigint[]) RETURNS integer
+    LANGUAGE plpgsql
+    AS $$
+declare
+    free bigint[];
+    errors text[];
+begin
+    if ids is null then
+        return 0;
+    end if;
+    -- A new snapshot: what is not queued now cannot be queued while its row is held.
+    select array_agg(u.id) into free from unnest(ids) as u (id)
+    where not exists (select from fairlead.work_queue q where q.job_id = u.id);
+    select free || array_agg(l.job_id) into free from (
+        select q.job_id from fairlead.work_queue q
+        where q.job_id = any (ids) and q.worker is null order by q.job_id
+        for update skip locked) l;
+    if cardinality(free) > 0 then
+        select array_agg(case
+                   when j.attempts = 0 and j.crashes = 0 and j.losses = 0 and j.last_error is null
+                       then 'it expired while it waited to run'
+                   else 'it expired while it waited to run again'
+                        || coalesce('; before that: ' || nullif(j.last_error, ''), '') end
+               order by j.id),
+               array_agg(j.id order by j.id)
+        into errors, free
+        from fairlead.jobs j where j.id = any (free);
+        perform fairlead._end_unstarted(free, 'expired', errors);
+    end if;
+    return coalesce(cardinality(free), 0);
+end $$;
+
 CREATE TABLE fairlead.job_history (
     id bigint NOT NULL,
     token bigint,
@@ -477,8 +509,6 @@ CREATE FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with ti
     AS $$
 declare
     ids bigint[];
-    free bigint[];
-    errors text[];
 begin
     perform fairlead._require_read_committed();
     if not fairlead._leads(my_epoch) then
@@ -490,29 +520,63 @@ begin
           and not exists (
               select from fairlead.work_queue q where q.job_id = j.id and q.worker is not null)
         order by j.expires_at limit jobs_max for update skip locked) e;
-    if ids is null then
-        return 0;
+    return fairlead._end_expired(ids);
+end $$;
+
+CREATE FUNCTION fairlead._expire_turns(my_epoch bigint, after_queue text, after_tenant text, lanes_max integer, lane_jobs_max integer, jobs_max integer, OUT ended integer, OUT lanes integer, OUT next_queue text, OUT next_tenant text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    ids bigint[];
+begin
+    perform fairlead._require_read_committed();
+    ended := 0;
+    lanes := 0;
+    if not fairlead._leads(my_epoch) then
+        return;
     end if;
-    -- A new snapshot: what is not queued now cannot be queued while its row is held.
-    select array_agg(u.id) into free from unnest(ids) as u (id)
-    where not exists (select from fairlead.work_queue q where q.job_id = u.id);
-    select free || array_agg(l.job_id) into free from (
-        select q.job_id from fairlead.work_queue q
-        where q.job_id = any (ids) and q.worker is null order by q.job_id
-        for update skip locked) l;
-    if cardinality(free) > 0 then
-        select array_agg(case
-                   when j.attempts = 0 and j.crashes = 0 and j.losses = 0 and j.last_error is null
-                       then 'it expired while it waited to run'
-                   else 'it expired while it waited to run again'
-                        || coalesce('; before that: ' || nullif(j.last_error, ''), '') end
-               order by j.id),
-               array_agg(j.id order by j.id)
-        into errors, free
-        from fairlead.jobs j where j.id = any (free);
-        perform fairlead._end_unstarted(free, 'expired', errors);
-    end if;
-    return coalesce(cardinality(free), 0);
+    with recursive lane as (
+        (select j.queue, j.tenant, j.run_at, j.expires_at from fairlead.jobs j
+         where num_nonnulls(j.run_at, j.expires_at) > 0
+           and (j.queue, j.tenant) > (after_queue, after_tenant)
+         order by j.queue, j.tenant, j.run_at, j.expires_at limit 1)
+        union all
+        select n.* from lane l cross join lateral (
+            select j.queue, j.tenant, j.run_at, j.expires_at from fairlead.jobs j
+            where num_nonnulls(j.run_at, j.expires_at) > 0
+              and (j.queue, j.tenant) > (l.queue, l.tenant)
+            order by j.queue, j.tenant, j.run_at, j.expires_at limit 1) n
+    ), walked as materialized (
+        select l.* from lane l limit lanes_max
+    ), expired as materialized (
+        select e.id, w.queue, w.tenant from walked w cross join lateral (
+            select j.id from fairlead.jobs j
+            where num_nonnulls(j.run_at, j.expires_at) > 0 and j.queue = w.queue
+              and j.tenant = w.tenant and j.run_at is null and j.expires_at <= now()
+              and not exists (
+                  select from fairlead.work_queue q
+                  where q.job_id = j.id and q.worker is not null offset 0)
+            order by j.run_at, j.expires_at limit lane_jobs_max for update skip locked) e
+        -- A lane's pending jobs come after its scheduled ones in the index, and the first tells of both.
+        where w.run_at is not null or w.expires_at <= now()
+        limit jobs_max
+    )
+    select f.ids, f.lanes, case when f.jobs >= jobs_max then f.queue
+                                when w.lanes >= lanes_max then w.queue end,
+           case when f.jobs >= jobs_max then f.tenant when w.lanes >= lanes_max then w.tenant end
+    into ids, lanes, next_queue, next_tenant
+    from (
+        select array_agg(e.id) as ids, count(*) as jobs,
+               (select count(*) from (select from expired e group by e.queue, e.tenant) g) as lanes,
+               (array_agg(e.queue))[count(*)] as queue, (array_agg(e.tenant))[count(*)] as tenant
+        from expired e
+    ) f cross join (
+        select count(*) as lanes, (array_agg(v.queue))[count(*)] as queue,
+               (array_agg(v.tenant))[count(*)] as tenant
+        from walked v
+    ) w;
+    ended := fairlead._end_expired(ids);
 end $$;
 
 CREATE FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) RETURNS boolean
@@ -2162,6 +2226,8 @@ CREATE INDEX jobs_expiry ON fairlead.jobs USING btree (expires_at) WHERE (expire
 
 CREATE INDEX jobs_lane ON fairlead.jobs USING btree (queue, tenant, rank, seq) WHERE (run_at IS NULL);
 
+CREATE INDEX jobs_lane_times ON fairlead.jobs USING btree (queue, tenant, run_at, expires_at) WHERE (num_nonnulls(run_at, expires_at) > 0);
+
 CREATE INDEX policy_events_refused ON fairlead.policy_events USING btree (id) WHERE (version IS NULL);
 
 CREATE INDEX schedule_fires_age ON fairlead.schedule_fires USING btree (fired_at);
@@ -2209,6 +2275,8 @@ REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._end_expired(ids bigint[]) FROM PUBLIC;
 
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
@@ -2280,6 +2348,9 @@ REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, error
 
 REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._expire_turns(my_epoch bigint, after_queue text, after_tenant text, lanes_max integer, lane_jobs_max integer, jobs_max integer, OUT ended integer, OUT lanes integer, OUT next_queue text, OUT next_tenant text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._expire_turns(my_epoch bigint, after_queue text, after_tenant text, lanes_max integer, lane_jobs_max integer, jobs_max integer, OUT ended integer, OUT lanes integer, OUT next_queue text, OUT next_tenant text) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_enqueue;

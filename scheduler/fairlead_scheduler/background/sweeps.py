@@ -1,7 +1,8 @@
 """The leader's sweeps: promote due jobs, mark dead workers, steal, expire, recall.
 
 Each statement is bounded, fenced by the epoch, and skips locked rows; changes reach the loop as
-events.
+events. Promotion and expiry take jobs in order of time, and lanes take turns as well while one
+statement leaves some: else one lane's backlog would delay all others' jobs.
 """
 
 from itertools import repeat
@@ -20,6 +21,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
 from fairlead_scheduler.loop.requests import Requests, take_all
 from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.pending.lane_round import Lane, LaneRound
 from fairlead_scheduler.pending.values import PendingJob
 from fairlead_scheduler.pending.watermarks import LowWatermark
 from fairlead_scheduler.rows import Event, Promoted, Recalled
@@ -33,6 +35,8 @@ _STEAL_PAGES = 8192
 _TABLE_START = "(0,0)"
 _EXPIRE_SECONDS = 1.0
 _RECALL_SECONDS = 60.0
+_LANES_PER_JOB = 5
+"""How many lanes a statement in turns may look at for each job that it may take."""
 _PROMOTE_IDLE_SECONDS = 1.0
 _IDLE_SECONDS = 4.0
 """With nothing in flight no worker can die with a job, and no expiring job is about to run."""
@@ -52,11 +56,34 @@ class DueJobs(NamedTuple):
     hints_us: list[int | None] | None
 
 
+class DueOfLanes(NamedTuple):
+    """The result of `promote_turns`, by columns; None where nothing was due."""
+
+    ids: list[int] | None
+    seqs: list[int]
+    queues: list[str]
+    tenants: list[str]
+    ranks: list[int]
+    hints_us: list[int | None] | None
+    lanes: int
+    next_queue: str | None
+    next_tenant: str | None
+
+
 class ExpiredJobs(NamedTuple):
     """The result of `expire`."""
 
     now_us: int
     ended: int
+
+
+class ExpiredOfLanes(NamedTuple):
+    """The result of `expire_turns`."""
+
+    ended: int
+    lanes: int
+    next_queue: str | None
+    next_tenant: str | None
 
 
 class StolenJobs(NamedTuple):
@@ -96,6 +123,9 @@ class Sweeps:
         self._wakeup = wakeup
         self._metrics = metrics
         self._due, self._expiry = LowWatermark(), LowWatermark()
+        self._due_round: LaneRound | None = None
+        self._expiry_round: LaneRound | None = None
+        """The rounds over lanes; None while a statement takes all there is."""
         self._next_seconds = inf
         self._steal_pages = steal_pages
         self._stolen_to = _TABLE_START
@@ -103,8 +133,14 @@ class Sweeps:
         self._promote: Cursor[DueJobs] = connection.cursor(
             binary=True, row_factory=args_row(DueJobs)
         )
+        self._promote_turns: Cursor[DueOfLanes] = connection.cursor(
+            binary=True, row_factory=args_row(DueOfLanes)
+        )
         self._expire: Cursor[ExpiredJobs] = connection.cursor(
             binary=True, row_factory=args_row(ExpiredJobs)
+        )
+        self._expire_turns: Cursor[ExpiredOfLanes] = connection.cursor(
+            binary=True, row_factory=args_row(ExpiredOfLanes)
         )
         self._steal: Cursor[StolenJobs] = connection.cursor(
             binary=True, row_factory=args_row(StolenJobs)
@@ -124,25 +160,43 @@ class Sweeps:
         )
 
     def promote(self) -> bool:
-        """Promote due jobs to pending; the rows become heads of their lanes at once."""
+        """Promote due jobs to pending; the rows become heads of their lanes at once.
+
+        While a batch leaves some, each run takes one batch in turns over lanes and one in order
+        of time: the first serves every lane, the second advances the watermark.
+        """
         for instant_us in take_all(self._requests.due_us):
             self._due.lower(instant_us)
         limit, from_us = self._settings.sweep_max, self._due.begin()
+        if self._due_round is not None:
+            self._promote_in_turns(self._due_round, from_us)
         parameters = {"epoch": self._epoch, "from_us": from_us, "limit": limit}
         due = self._promote.execute(statements.load(_PACKAGE, "promote"), parameters).fetchone()
         assert due is not None
         self._next_seconds = inf if due.next_us is None else (due.next_us - due.now_us) / 1e6
-        count = len(due.ids or ())
-        full = count >= limit
+        full = len(due.ids or ()) >= limit
         self._due.record_scan(from_us, due.now_us, reached_us=due.reached_us if full else None)
+        self._due_round = self._round(self._due_round, full=full)
         self._requests.promoted_us = self._due.reached_us
+        self._post_promoted(due)
+        return full
+
+    def _promote_in_turns(self, lanes: LaneRound, from_us: int) -> None:
+        parameters = {"from_us": from_us, **self._turns(lanes)}
+        due = self._promote_turns.execute(
+            statements.load(_PACKAGE, "promote_turns"), parameters
+        ).fetchone()
+        assert due is not None
+        lanes.record(due.lanes, _lane(due))
+        self._post_promoted(due)
+
+    def _post_promoted(self, due: DueJobs | DueOfLanes) -> None:
         if due.ids is not None:
             columns = (due.ids, due.seqs, due.queues, due.tenants, due.ranks)
             hints = due.hints_us or repeat(None)
             self._post(Promoted(tuple(map(PendingJob, *columns, hints, repeat(None)))))
             self._metrics.queues.count_runnable(due.queues)
-            self._metrics.promote_batch.observe(count)
-        return full
+            self._metrics.promote_batch.observe(len(due.ids))
 
     def recall(self) -> bool:
         """Recall the unclaimed rows that the loop requested, such as those of paused lanes."""
@@ -199,14 +253,36 @@ class Sweeps:
         return stolen.behind is not None or self._died
 
     def expire(self) -> bool:
-        """End jobs that expired before they started."""
+        """End jobs that expired before they started, lanes in turns as in `promote`."""
         limit, from_us = self._settings.sweep_max, self._expiry.begin()
+        if self._expiry_round is not None:
+            turn = self._expire_turns.execute(
+                statements.load(_PACKAGE, "expire_turns"), self._turns(self._expiry_round)
+            ).fetchone()
+            assert turn is not None
+            self._expiry_round.record(turn.lanes, _lane(turn))
         parameters = {"epoch": self._epoch, "from_us": from_us, "limit": limit}
         row = self._expire.execute(statements.load(_PACKAGE, "expire"), parameters).fetchone()
         assert row is not None
         full = row.ended >= limit
         self._expiry.record_scan(from_us, row.now_us, reached_us=from_us if full else None)
+        self._expiry_round = self._round(self._expiry_round, full=full)
         return full
+
+    def _turns(self, lanes: LaneRound) -> dict[str, object]:
+        (after_queue, after_tenant), lane_jobs = lanes.turns
+        return {
+            "epoch": self._epoch,
+            "after_queue": after_queue,
+            "after_tenant": after_tenant,
+            "lanes": _LANES_PER_JOB * self._settings.sweep_max,
+            "lane_jobs": lane_jobs,
+            "limit": self._settings.sweep_max,
+        }
+
+    def _round(self, current: LaneRound | None, *, full: bool) -> LaneRound | None:
+        """Return the round to go on with; None once a batch in order of time takes all."""
+        return (current or LaneRound(self._settings.sweep_max)) if full else None
 
     def _rest(self, every_seconds: float) -> float:
         return _IDLE_SECONDS if self._requests.idle else every_seconds
@@ -220,3 +296,10 @@ class Sweeps:
     def _post(self, item: Event) -> None:
         self._events.put(item)
         self._wakeup.wake()
+
+
+def _lane(turn: DueOfLanes | ExpiredOfLanes) -> Lane | None:
+    """Return the last lane that had its turn; None if it was the last of all."""
+    if turn.next_queue is None or turn.next_tenant is None:
+        return None
+    return turn.next_queue, turn.next_tenant

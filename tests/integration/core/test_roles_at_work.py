@@ -71,6 +71,19 @@ def test_the_schedulers_role_sweeps(db: Connection[TupleRow], log_in: LogIn) -> 
     )
     assert ("pending",) == race.places(db, late)
     assert 1 == race.answer(scheduler, "_expire(%s, '-infinity', 10)", epoch)
+    for turns in ("promote_turns", "expire_turns"):
+        scheduler.execute(
+            load("fairlead_scheduler.background", turns),
+            {
+                "epoch": epoch,
+                "from_us": 0,
+                "after_queue": "",
+                "after_tenant": "",
+                "lanes": 10,
+                "lane_jobs": 10,
+                "limit": 10,
+            },
+        )
     assert queued == race.answer(scheduler, "_recall(%s, %s::bigint[])", epoch, [queued])
     race.let_lapse(db, me)
     assert (me,) == race.mark_dead(scheduler, epoch=epoch)

@@ -31,7 +31,9 @@ BESIDE = (
     "job_attributes",
     "observe",
     "promote",
+    "promote_turns",
     "expire",
+    "expire_turns",
     "steal",
     "receipts",
 )
@@ -40,7 +42,8 @@ BESIDE = (
 BUFFERS_PER_JOB_MAX = 10
 BUFFERS_PER_JOB_MAX_BEFORE_17 = 13
 STEAL_PAGES = 8192
-# Measured on 15 and 16 over a million rows: 7, 400, 409, 2169, 3222, 13302, 20; 18 reads less.
+# Measured on 15 over a million rows: 7, 400, 500, 409, 2152, 3011, 3221, 4421, 13303, 24. 18
+# reads less.
 # A row that comes or goes costs some in each index, and the steal reads the table's pages.
 BUFFERS_MAX = {
     "take_floor_scan_turn": 20,
@@ -48,9 +51,18 @@ BUFFERS_MAX = {
     "job_attributes": 6 * BATCH,
     "observe": 6 * BATCH,
     "promote": 25 * BATCH,
+    "promote_turns": 40 * BATCH,
     "expire": 35 * BATCH,
+    "expire_turns": 50 * BATCH,
     "steal": 60 * BATCH + STEAL_PAGES,
     "receipts": 40,
+}
+TURNS = {
+    "limit": BATCH,
+    "after_queue": "",
+    "after_tenant": "",
+    "lanes": 1000,
+    "lane_jobs": BATCH,
 }
 
 _BACKLOG = """
@@ -78,14 +90,14 @@ _CLAIMED = """
     SELECT job_id, token FROM fairlead.work_queue WHERE worker IS NOT NULL ORDER BY job_id
 """
 _INDEXES = "SELECT indexname, tablename FROM pg_indexes WHERE schemaname = 'fairlead'"
-# A batch that falls due and one that expires, far behind what is dispatched.
+# A batch that falls due and one that expires for each statement, far behind what is dispatched.
 _DUE = f"""
     UPDATE fairlead.jobs SET run_at = now() - interval '1 second'
-    WHERE id = ANY (ARRAY(SELECT id FROM fairlead.jobs ORDER BY id DESC LIMIT {BATCH}))
+    WHERE id = ANY (ARRAY(SELECT id FROM fairlead.jobs ORDER BY id DESC LIMIT {2 * BATCH}))
 """.encode()
 _EXPIRED = f"""
     UPDATE fairlead.jobs SET expires_at = now() - interval '1 second' WHERE id = ANY (ARRAY(
-        SELECT id FROM fairlead.jobs ORDER BY id DESC OFFSET {BATCH} LIMIT {BATCH}))
+        SELECT id FROM fairlead.jobs ORDER BY id DESC OFFSET {2 * BATCH} LIMIT {2 * BATCH}))
 """.encode()
 _OVERDUE = b"UPDATE fairlead.work_queue SET deadline = now() - interval '1 hour'"
 _TURN = b"UPDATE fairlead.claim_floors SET full_claim_at = now() - interval '1 hour'"
@@ -281,6 +293,7 @@ def asked(scene: Scene) -> dict[str, dict[str, object]]:
         [STEAL_PAGES],
     ).fetchall()[0]
     sweep: dict[str, object] = {"epoch": 1, "from_us": lately, "limit": 1000}
+    turns = {**sweep, **TURNS}
     return {
         "take_floor_scan_turn": {"pool": "default"},
         "refill": {
@@ -291,15 +304,17 @@ def asked(scene: Scene) -> dict[str, dict[str, object]]:
             "counts": integers(1 for _ in lanes),
         },
         "job_attributes": {
-            # Behind the newest two batches, of which each round leaves dead versions.
-            "ids": integers(range(int(newest) - 3 * BATCH, int(newest) - 2 * BATCH)),
+            # Behind the newest four batches, of which each round leaves dead versions.
+            "ids": integers(range(int(newest) - 5 * BATCH, int(newest) - 4 * BATCH)),
             "roots": array(["payload"] * BATCH),
             "paths": array(["account.id"] * BATCH),
             "bytes_max": 1 << 20,
             "least": 4,
         },
         "observe": {"last_id": int(newest) - BATCH, "lagging": True, "limit": 1000},
+        "promote_turns": turns,
         "promote": sweep,
+        "expire_turns": turns,
         "expire": sweep,
         "steal": {
             "epoch": 1,

@@ -101,7 +101,7 @@ begin
         'grant select, insert on fairlead.job_history to fairlead_scheduler',
         'grant select on fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
         'grant usage, select on all sequences in schema fairlead to fairlead_scheduler',
-        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead._history_partition(text, date) to fairlead_scheduler',
+        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead._history_partition(text, date) to fairlead_scheduler',
 
         'grant select on fairlead.policy_versions to fairlead_scheduler',
         'grant select, insert on fairlead.policy_events to fairlead_scheduler',
