@@ -1,0 +1,135 @@
+"""What honest tenants have beside tenants that mean harm, on an in-memory fleet of slots.
+
+A row is an attack. One that succeeds today is marked with what it achieves: who defeats it
+removes the mark. Shares are those that an independent checker finds in raw claims and endings.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+from tests.support import adversaries
+from tests.support.attacked_fleet import SECOND, Outcome, Scene, play
+from tests.support.entitlements import Path, entitled
+
+MINUTE, MONTH = adversaries.MINUTE, adversaries.MONTH
+ROWS: dict[str, Callable[[], Scene]] = {
+    "claims a month before others wake": lambda: adversaries.claimed_before_others_wake(MONTH),
+    "claims a minute before others wake": lambda: adversaries.claimed_before_others_wake(
+        MINUTE
+    ),
+    "long jobs before short ones": adversaries.long_jobs_before_short_ones,
+    "claims a month in a shared queue": lambda: adversaries.claimed_in_a_shared_queue(MONTH),
+    "claims ten minutes in a shared queue": lambda: adversaries.claimed_in_a_shared_queue(
+        10 * MINUTE
+    ),
+    "claims months in fresh queues": lambda: adversaries.claimed_in_fresh_queues(0.001),
+    "anchor": adversaries.anchor,
+    "ten queues": adversaries.ten_queues,
+    "fresh queues": adversaries.fresh_queues,
+    "fresh tenants": adversaries.fresh_tenants,
+    "four bands": adversaries.four_bands,
+    "long jobs": adversaries.long_jobs,
+    "trained before long jobs": adversaries.trained_before_long_jobs,
+    "fresh tenants with long jobs": adversaries.fresh_tenants_with_long_jobs,
+}
+SHARE = 0.95
+"""Of its entitlement, which an honest tenant has at least."""
+TAG_END = 1 << 62
+"""What no tag reaches."""
+
+
+@cache
+def played(row: str, *, attacked: bool) -> Outcome:
+    """Play a row once for all tests of this process."""
+    return play(ROWS[row](), attacked=attacked)
+
+
+def succeeds(row: str, achieved: str) -> object:
+    """Return a row whose attack succeeds today, with what it achieves."""
+    return pytest.param(row, marks=pytest.mark.xfail(strict=True, reason=achieved))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        succeeds("claims a month before others wake", "share 0.03, 10.8 s without a slot"),
+        succeeds("claims a minute before others wake", "share 0.03, 10.8 s without a slot"),
+        succeeds("long jobs before short ones", "share 0.68, 4.8 s without a slot"),
+        succeeds("claims a month in a shared queue", "share 0.04, 22.2 s without a slot"),
+        succeeds("claims ten minutes in a shared queue", "share 0.04, 22.2 s without a slot"),
+        "claims months in fresh queues",
+        succeeds("anchor", "share 0.83, 3.8 s without a slot"),
+        succeeds("ten queues", "share 0.18"),
+        succeeds("fresh queues", "share 0.00, 20.9 s without a slot"),
+        succeeds("fresh tenants", "share 0.00, 20.8 s without a slot"),
+        succeeds("four bands", "share 0.42"),
+    ],
+)
+def test_an_honest_tenant_has_its_share_under_attack(row: str) -> None:
+    """At least 0.95 of its max-min entitlement while it is backlogged."""
+    assert played(row, attacked=True).share >= SHARE
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_the_checker_finds_nothing_without_an_attack(row: str) -> None:
+    """With the truth in the attack's place the same tenants have their shares."""
+    assert played(row, attacked=False).share >= SHARE
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        succeeds("claims a month before others wake", "p99 11.1 s, 0.23 s without the attack"),
+        succeeds("claims a minute before others wake", "p99 11.1 s, 0.23 s without the attack"),
+        succeeds("long jobs before short ones", "p99 4.87 s, 0.17 s without the attack"),
+        succeeds("claims a month in a shared queue", "p99 23.0 s, 0.16 s without the attack"),
+        succeeds("claims ten minutes in a shared queue", "p99 23.0 s, 0.16 s without"),
+        "claims months in fresh queues",
+        succeeds("anchor", "p99 0.93 s, 0.17 s without the attack"),
+        "ten queues",
+        succeeds("fresh queues", "p99 21.8 s, 0.07 s without the attack"),
+        succeeds("fresh tenants", "p99 21.8 s, 0.09 s without the attack"),
+        "four bands",
+    ],
+)
+def test_a_quiet_tenant_waits_no_longer_than_twice_what_it_would_otherwise(row: str) -> None:
+    """The 99th percentile of its waits, against that beside the truth."""
+    attacked, truthful = played(row, attacked=True), played(row, attacked=False)
+
+    assert attacked.wait_us(99) <= 2 * truthful.wait_us(99)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        succeeds("long jobs", "p99 14.9 s"),
+        succeeds("trained before long jobs", "p99 14.9 s"),
+        succeeds("fresh tenants with long jobs", "p99 29.0 s"),
+    ],
+)
+def test_a_quiet_tenant_waits_for_no_long_jobs(row: str) -> None:
+    """A second at most; its own jobs are shorter than that."""
+    assert played(row, attacked=True).wait_us(99) <= SECOND
+
+
+@pytest.mark.parametrize(
+    "row", [succeeds("claims months in fresh queues", "a tag of 2.1e19, beyond 2^64")]
+)
+def test_no_hint_brings_tags_to_their_end(row: str) -> None:
+    """A row's tag is a bigint, and the order's own end is 2^62."""
+    assert played(row, attacked=True).tag_max < TAG_END
+
+
+def test_the_checker_shares_level_by_level_and_gives_nobody_more_than_it_could_use() -> None:
+    """Of 20 slots queue `q` has 15 by its weight, and `c` has what `a` leaves, by weight."""
+    a, b, c = path("q", "a"), path("q", "b"), path("q", "c", weight=2.0)
+    wanted = {a: 2.0, b: 9.0, c: 9.0, path("r", "d"): 30.0, path("s", "e"): 0.0}
+
+    assert [2.0, 13 / 3, 26 / 3] == [entitled(each, wanted, 20) for each in (a, b, c)]
+
+
+def path(queue: str, tenant: str, *, weight: float = 1.0) -> Path:
+    """Return an account; queue `q` has a weight of 3."""
+    return ((queue, 3.0 if queue == "q" else 1.0), (tenant, weight))

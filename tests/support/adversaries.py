@@ -1,0 +1,248 @@
+"""Attacks on the fair order by tenants that can only insert, beside honest tenants.
+
+What an attacker chooses is queue, tenant, time, run time, hint and priority. Each scene has the
+truth as well: the same work, or what an honest tenant would insert in its place.
+"""
+
+from dataclasses import replace
+
+from fairlead.policy import glob
+from fairlead_scheduler.policy.compiled import Bands, CompiledPolicy, QueueTerms, Terms
+from fairlead_scheduler.policy.first_match import FirstMatch
+from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
+from tests.support.attacked_fleet import (
+    MS,
+    SECOND,
+    SLOTS,
+    Arrival,
+    Arrivals,
+    Scene,
+    by_login,
+    by_tenant,
+)
+from tests.support.fleet import Key
+
+MINUTE = 60 * SECOND
+MONTH = 30 * 24 * 60 * MINUTE
+LIAR, QUIET = ("q", "liar"), ("q", "quiet")
+VICTIMS = (("q", "a"), ("q", "b"))
+
+
+def claimed_before_others_wake(hint_us: int) -> Scene:
+    """Return one that hints huge costs while alone, and nothing once others have work."""
+    wake_us = 500 * MS
+    after = backlog(LIAR, SECOND, 300, at_us=wake_us)
+    return Scene(
+        seconds=12,
+        honest=victims(12, from_us=wake_us) + quiet_jobs(QUIET, 12),
+        attack=backlog(LIAR, SECOND, 60, hint_us=hint_us) + after,
+        truth=backlog(LIAR, SECOND, 60) + after,
+        busy=VICTIMS,
+        quiet=(QUIET,),
+    )
+
+
+def long_jobs_before_short_ones() -> Scene:
+    """Return one without hints: its short jobs are charged as the long ones before them."""
+    wake_us = 15_100 * MS
+    after = backlog(LIAR, 200 * MS, 2400, at_us=1)
+    return Scene(
+        seconds=30,
+        honest=victims(30, from_us=wake_us) + quiet_jobs(QUIET, 30, from_us=wake_us),
+        attack=backlog(LIAR, 5 * SECOND, 60) + after,
+        truth=after,
+        busy=VICTIMS,
+        quiet=(QUIET,),
+    )
+
+
+def claimed_in_a_shared_queue(hint_us: int) -> Scene:
+    """Return one with a single long job that hints more, in a queue beside another busy one."""
+    long = backlog(LIAR, 25 * SECOND, 1, at_us=500 * MS)
+    return Scene(
+        seconds=24,
+        honest=victims(24) + backlog(("r", "c"), 200 * MS, 2600) + quiet_jobs(QUIET, 24),
+        attack=hinted(long, hint_us),
+        truth=long,
+        busy=VICTIMS,
+        quiet=(QUIET,),
+    )
+
+
+def claimed_in_fresh_queues(weight: float) -> Scene:
+    """Return one that, while alone, hints huge costs of empty jobs under fresh queue names."""
+    batches = tuple(
+        job
+        for at_us in range(0, 8 * SECOND, 20 * MS)
+        for job in backlog((f"fresh{at_us}", "liar"), MS, 20, at_us=at_us)
+    )
+    terms = QueueTerms(own=Terms(weight=weight))
+    return Scene(
+        seconds=20,
+        honest=victims(20, from_us=8 * SECOND) + quiet_jobs(QUIET, 20, from_us=8 * SECOND),
+        attack=hinted(batches, MONTH),
+        truth=batches,
+        busy=VICTIMS,
+        quiet=(QUIET,),
+        table=CompiledPolicy(queues=FirstMatch(((glob("fresh*"), terms),))),
+    )
+
+
+def anchor() -> Scene:
+    """Return one that holds virtual time back with empty jobs, then uses a second lane."""
+    empty = steady(LIAR, 1 * MS, 100 * MS, until_us=24 * SECOND, jobs=10)
+    second = backlog(("q", "second"), 500 * MS, 600, at_us=10 * SECOND)
+    return Scene(
+        seconds=24,
+        honest=victims(24) + quiet_jobs(QUIET, 24),
+        attack=hinted(empty, MONTH) + second,
+        truth=empty + second,
+        busy=VICTIMS,
+        quiet=(QUIET,),
+    )
+
+
+def ten_queues() -> Scene:
+    """Return one that spreads over ten queues what it would have in one."""
+    one = backlog(("q0", "liar"), 200 * MS, 2600)
+    return Scene(
+        seconds=24,
+        honest=backlog(("r", "a"), 200 * MS, 2600) + quiet_jobs(("s", "quiet"), 24),
+        attack=tuple(
+            replace(job, lane=(f"q{number % 10}", "liar")) for number, job in enumerate(one)
+        ),
+        truth=one,
+        busy=(("r", "a"),),
+        quiet=(("s", "quiet"),),
+        accounts=by_tenant,
+    )
+
+
+def fresh_queues() -> Scene:
+    """Return one that inserts each of 400 jobs a second in a queue of its own."""
+    one = steady(LIAR, 100 * MS, 20 * MS, until_us=23 * SECOND, jobs=8)
+    return Scene(
+        seconds=23,
+        honest=backlog(("r", "a"), 200 * MS, 2600, at_us=SECOND)
+        + quiet_jobs(("s", "quiet"), 23),
+        attack=tuple(
+            replace(job, lane=(f"q{number}", "liar")) for number, job in enumerate(one)
+        ),
+        truth=one,
+        busy=(("r", "a"),),
+        quiet=(("s", "quiet"),),
+        accounts=by_tenant,
+    )
+
+
+def fresh_tenants() -> Scene:
+    """Return one that inserts each of 400 jobs a second as a tenant of its own."""
+    one = steady(LIAR, 100 * MS, 20 * MS, until_us=23 * SECOND, jobs=8)
+    return Scene(
+        seconds=23,
+        honest=victims(23, from_us=SECOND) + quiet_jobs(QUIET, 23),
+        attack=tuple(
+            replace(job, lane=("q", f"liar-{number}")) for number, job in enumerate(one)
+        ),
+        truth=one,
+        busy=VICTIMS,
+        quiet=(QUIET,),
+        accounts=by_login,
+    )
+
+
+def four_bands() -> Scene:
+    """Return one that spreads over four bands what it would have in the first."""
+    one = backlog(LIAR, 200 * MS, 4000)
+    waits_us = (0, 500 * MS, 500 * MS, 500 * MS)
+    bands = Bands(
+        names=("a", "b", "c", "d"),
+        waits_us=waits_us,
+        ranks=tuple((rank, rank, rank) for rank in range(4)),
+    )
+    return Scene(
+        seconds=24,
+        honest=backlog(("q", "a"), 200 * MS, 2600) + quiet_jobs(QUIET, 24),
+        attack=tuple(replace(job, rank=number % 4) for number, job in enumerate(one)),
+        truth=one,
+        busy=(("q", "a"),),
+        quiet=(QUIET,),
+        accounts=by_tenant,
+        table=CompiledPolicy(bands=bands),
+    )
+
+
+def long_jobs() -> Scene:
+    """Return one that fills every slot with long jobs while it is alone."""
+    return Scene(
+        seconds=30,
+        honest=quiet_jobs(QUIET, 30),
+        attack=backlog(LIAR, 15 * SECOND, SLOTS, at_us=900 * MS),
+        quiet=(QUIET,),
+    )
+
+
+def trained_before_long_jobs() -> Scene:
+    """Return one that inserts empty jobs until its long ones count as short."""
+    return Scene(
+        seconds=30,
+        honest=quiet_jobs(QUIET, 30),
+        attack=backlog(LIAR, 1 * MS, 400)
+        + backlog(LIAR, 15 * SECOND, 60, at_us=900 * MS, hint_us=1 * MS),
+        quiet=(QUIET,),
+        table=KEPT_FOR_SHORT,
+    )
+
+
+def fresh_tenants_with_long_jobs() -> Scene:
+    """Return one that inserts each long job as a tenant of which nothing is known."""
+    return Scene(
+        seconds=30,
+        honest=quiet_jobs(QUIET, 30),
+        attack=tuple(
+            Arrival(900 * MS, ("q", f"liar-{number}"), 15 * SECOND) for number in range(40)
+        ),
+        quiet=(QUIET,),
+        table=KEPT_FOR_SHORT,
+    )
+
+
+KEPT_FOR_SHORT = CompiledPolicy(
+    settings=FairSettings(short=ShortSettings(per_10_000=2000, lowest=0, shorter_us=SECOND))
+)
+"""A fifth of the slots is kept for jobs shorter than a second."""
+
+
+def backlog(
+    lane: Key, cost_us: int, jobs: int, *, at_us: int = 0, hint_us: int | None = None
+) -> Arrivals:
+    """Return jobs that are inserted at once."""
+    return (Arrival(at_us, lane, cost_us, hint_us),) * jobs
+
+
+def steady(
+    lane: Key, cost_us: int, every_us: int, *, from_us: int = 0, until_us: int, jobs: int = 1
+) -> Arrivals:
+    """Return jobs that are inserted so many at a time, again and again."""
+    times_us = range(from_us, until_us, every_us)
+    return tuple(Arrival(at_us, lane, cost_us) for at_us in times_us for _ in range(jobs))
+
+
+def hinted(jobs: Arrivals, hint_us: int) -> Arrivals:
+    """Return the jobs with this hint."""
+    return tuple(replace(job, hint_us=hint_us) for job in jobs)
+
+
+def victims(seconds: int, *, from_us: int = 0) -> Arrivals:
+    """Return more work of two tenants than they can be given."""
+    jobs = (seconds * SECOND - from_us) * SLOTS // (200 * MS) * 3 // 4
+    return tuple(
+        job for lane in VICTIMS for job in backlog(lane, 200 * MS, jobs, at_us=from_us)
+    )
+
+
+def quiet_jobs(lane: Key, seconds: int, *, from_us: int = SECOND) -> Arrivals:
+    """Return four short jobs a second, not in step with the fleet."""
+    return steady(
+        lane, 50 * MS, 247 * MS, from_us=from_us, until_us=seconds * SECOND - SECOND // 2
+    )

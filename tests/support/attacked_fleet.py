@@ -1,0 +1,110 @@
+"""Scenes on a fleet in memory: honest tenants, one that may attack them, and the outcome."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import quantiles
+
+from fairlead_scheduler.policy.compiled import CompiledPolicy
+from tests.support.entitlements import Accounts, Had, Path, entitlements
+from tests.support.fleet import Fleet, Job, Key
+
+MS, SECOND = 1000, 1_000_000
+SLOTS, DEPTH = 20, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A job that is inserted."""
+
+    at_us: int
+    lane: Key
+    cost_us: int
+    hint_us: int | None = None
+    rank: int = 0
+
+
+Arrivals = tuple[Arrival, ...]
+
+
+def by_queue(lane: Key) -> Path:
+    """Return the account where queues share the slots, and tenants those of their queue."""
+    return ((lane[0], 1.0), (lane[1], 1.0))
+
+
+def by_tenant(lane: Key) -> Path:
+    """Return the account where a tenant has one share, in however many queues and bands."""
+    return ((lane[1], 1.0),)
+
+
+def by_login(lane: Key) -> Path:
+    """Return the account where the tenants of one login have one share: `login-tenant`."""
+    return ((lane[1].partition("-")[0], 1.0),)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """An attack, and those at whom it is aimed."""
+
+    seconds: int
+    honest: Arrivals
+    attack: Arrivals
+    truth: Arrivals = ()
+    """The attacker's work as an honest tenant would insert it."""
+    busy: tuple[Key, ...] = ()
+    """Honest lanes that are to have their shares."""
+    quiet: tuple[Key, ...] = ()
+    """Honest lanes that are not to wait."""
+    accounts: Accounts = by_queue
+    table: CompiledPolicy | None = None
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a scene."""
+
+    had: dict[Key, Had]
+    """What the busy lanes had."""
+    waits_us: tuple[int, ...]
+    """How long each job of a quiet lane waited; until the end for one that waits still."""
+    tag_max: int
+    """The largest tag of a row."""
+
+    @property
+    def share(self) -> float:
+        """The smallest share that a busy lane had of its entitlement."""
+        return min((had.share for had in self.had.values()), default=1.0)
+
+    @property
+    def without_us(self) -> int:
+        """The longest time that a busy lane was without a slot."""
+        return max((had.without_us for had in self.had.values()), default=0)
+
+    def wait_us(self, percent: int) -> float:
+        """Return this percentile of the quiet lanes' waits."""
+        return quantiles(self.waits_us, n=100)[percent - 1] if self.waits_us else 0.0
+
+
+def play(scene: Scene, *, attacked: bool) -> Outcome:
+    """Play a scene to its end, with the attack or with the truth."""
+    fleet = Fleet(slots=SLOTS, depth=DEPTH, table=scene.table)
+    for each in (*scene.honest, *(scene.attack if attacked else scene.truth)):
+        fleet.arrive(each.at_us, *each.lane, each.cost_us, rank=each.rank, hint_us=each.hint_us)
+    fleet.run(scene.seconds * SECOND)
+    return outcome(scene, list(fleet.jobs.values()))
+
+
+def outcome(scene: Scene, jobs: Iterable[Job]) -> Outcome:
+    """Return what came of a scene, from when each job arrived, was claimed and ended."""
+    jobs = list(jobs)
+    until_us = scene.seconds * SECOND
+    honest = dict.fromkeys(each.lane for each in scene.honest)
+    had = entitlements(jobs, scene.accounts, honest, slots=SLOTS, until_us=until_us)
+    return Outcome(
+        had={lane: had[lane] for lane in scene.busy},
+        waits_us=tuple(
+            (until_us if job.claimed_us is None else job.claimed_us) - job.arrived_us
+            for job in jobs
+            if job.lane in scene.quiet
+        ),
+        tag_max=max((job.vtag for job in jobs), default=0),
+    )
