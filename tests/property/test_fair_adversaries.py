@@ -54,17 +54,17 @@ def succeeds(row: str, achieved: str) -> object:
 @pytest.mark.parametrize(
     "row",
     [
-        succeeds("claims a month before others wake", "share 0.03, 10.8 s without a slot"),
-        succeeds("claims a minute before others wake", "share 0.03, 10.8 s without a slot"),
-        succeeds("long jobs before short ones", "share 0.68, 4.8 s without a slot"),
-        succeeds("claims a month in a shared queue", "share 0.04, 22.2 s without a slot"),
-        succeeds("claims ten minutes in a shared queue", "share 0.04, 22.2 s without a slot"),
+        "claims a month before others wake",
+        "claims a minute before others wake",
+        "long jobs before short ones",
+        "claims a month in a shared queue",
+        "claims ten minutes in a shared queue",
         "claims months in fresh queues",
-        succeeds("anchor", "share 0.83, 3.8 s without a slot"),
+        "anchor",
         succeeds("ten queues", "share 0.18"),
-        succeeds("fresh queues", "share 0.00, 20.9 s without a slot"),
-        succeeds("fresh tenants", "share 0.00, 20.8 s without a slot"),
-        succeeds("four bands", "share 0.42"),
+        "fresh queues",
+        succeeds("fresh tenants", "share 0.84: no account sums its names"),
+        "four bands",
     ],
 )
 def test_an_honest_tenant_has_its_share_under_attack(row: str) -> None:
@@ -81,16 +81,16 @@ def test_the_checker_finds_nothing_without_an_attack(row: str) -> None:
 @pytest.mark.parametrize(
     "row",
     [
-        succeeds("claims a month before others wake", "p99 11.1 s, 0.23 s without the attack"),
-        succeeds("claims a minute before others wake", "p99 11.1 s, 0.23 s without the attack"),
-        succeeds("long jobs before short ones", "p99 4.87 s, 0.17 s without the attack"),
-        succeeds("claims a month in a shared queue", "p99 23.0 s, 0.16 s without the attack"),
-        succeeds("claims ten minutes in a shared queue", "p99 23.0 s, 0.16 s without"),
+        "claims a month before others wake",
+        "claims a minute before others wake",
+        "long jobs before short ones",
+        "claims a month in a shared queue",
+        "claims ten minutes in a shared queue",
         "claims months in fresh queues",
-        succeeds("anchor", "p99 0.93 s, 0.17 s without the attack"),
+        "anchor",
         "ten queues",
-        succeeds("fresh queues", "p99 21.8 s, 0.07 s without the attack"),
-        succeeds("fresh tenants", "p99 21.8 s, 0.09 s without the attack"),
+        succeeds("fresh queues", "p99 2.8 s: its very first turn, among newcomers"),
+        succeeds("fresh tenants", "p99 3.0 s: its very first turn, among newcomers"),
         "four bands",
     ],
 )
@@ -114,9 +114,7 @@ def test_a_quiet_tenant_waits_for_no_long_jobs(row: str) -> None:
     assert played(row, attacked=True).wait_us(99) <= SECOND
 
 
-@pytest.mark.parametrize(
-    "row", [succeeds("claims months in fresh queues", "a tag of 2.1e19, beyond 2^64")]
-)
+@pytest.mark.parametrize("row", ["claims months in fresh queues"])
 def test_no_hint_brings_tags_to_their_end(row: str) -> None:
     """A row's tag is a bigint, and the order's own end is 2^62."""
     assert played(row, attacked=True).tag_max < TAG_END

@@ -4,12 +4,14 @@ For two tenants of a queue and a band, and for two queues, which had work and we
 nothing, |W_f/w_f - W_g/w_g| <= (1 + L_f) c_f/w_f + (1 + L_g) c_g/w_g on any interval, and what
 the cap sets a lane back for one refresh. What a crash held is a part of its job's cost. Jobs
 that have aged are a lane of their own in the band above: that one starves is beyond the bound.
+What a tenant has in another band counts against it here once it has ended: W_f is its service
+in this band, as far as it is ahead, W_g what the other has had anywhere; L counts all its jobs.
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import permutations
 
 from tests.support.fleet import Job
 from tests.support.law import Law, Line
@@ -24,10 +26,9 @@ together. Without a tenant it is a queue in one band."""
 
 @dataclass(slots=True)
 class _Swing:
-    """The gap between two nodes that both wait, over their weights."""
+    """How far a node is ahead of another while both wait, over their weights."""
 
     lowest: float
-    highest: float
     most: tuple[int, int]
     """The most jobs that each has had in flight."""
 
@@ -74,20 +75,22 @@ class Evenness:
     def _swung(self, groups: Mapping[tuple[object, ...], Mapping[Node, float]]) -> list[str]:
         """Update the gaps of all pairs that wait, and forget the others'."""
         served_us, in_flight = self._served()
+        had, jobs = _ByTenant(served_us), _ByTenant(in_flight)
         former, self._swings = self._swings, {}
         wrong: list[str] = []
         for weights in groups.values():
-            for one, other in combinations(weights, 2):
-                gap = served_us[one] / weights[one] - served_us[other] / weights[other]
-                most = in_flight[one], in_flight[other]
-                swing = former.get((one, other)) or _Swing(gap, gap, most)
+            for one, other in permutations(weights, 2):
+                had_us = served_us[other] + had.elsewhere(other)
+                ahead = served_us[one] / weights[one] - had_us / weights[other]
+                most = jobs.total(one), jobs.total(other)
+                swing = former.get((one, other)) or _Swing(ahead, most)
                 self._swings[one, other] = swing
-                swing.lowest, swing.highest = min(swing.lowest, gap), max(swing.highest, gap)
+                swing.lowest = min(swing.lowest, ahead)
                 swing.most = max(swing.most[0], most[0]), max(swing.most[1], most[1])
                 self.checked += 1
                 bound = self._bound(one, other, weights, swing)
-                if swing.highest - swing.lowest > bound:
-                    wrong.append(f"{one} and {other}: {swing} is beyond {bound}")
+                if ahead - swing.lowest > bound:
+                    wrong.append(f"{one} before {other}: {swing}, {ahead} is beyond {bound}")
         return wrong
 
     def _bound(
@@ -138,3 +141,27 @@ def _nodes(node: Node) -> tuple[Node, Node]:
     """Return the nodes that a tenant's job is charged to: the tenant and its queue."""
     pool, queue, _, _, band = node
     return node, (pool, queue, None, band, band)
+
+
+class _ByTenant:
+    """What tenants have in all their lanes of a pool: slot-time, or jobs."""
+
+    def __init__(self, counts: Counter[Node]) -> None:
+        self._counts = counts
+        self._by_band: dict[tuple[str, str, str | None], Counter[int]] = {}
+        for (pool, queue, tenant, _, band), count in counts.items():
+            bands = self._by_band.setdefault((pool, queue, tenant), Counter())
+            bands[band] += count
+
+    def elsewhere(self, node: Node) -> int:
+        """Return what a node's tenant has in other bands; 0 for a queue."""
+        pool, queue, tenant, _, band = node
+        bands = self._by_band.get((pool, queue, tenant))
+        return 0 if tenant is None or bands is None else bands.total() - bands[band]
+
+    def total(self, node: Node) -> int:
+        """Return what a node's tenant has in all; what it has itself for a queue."""
+        pool, queue, tenant, _, _ = node
+        if tenant is None:
+            return self._counts[node]
+        return self._by_band.get((pool, queue, tenant), Counter[int]()).total()

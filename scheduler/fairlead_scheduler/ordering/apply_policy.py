@@ -43,7 +43,7 @@ def apply(ledger: Ledger, table: CompiledPolicy, now_us: int) -> None:
     if same:
         return
     ledger.active_rules = 0
-    ledger.root.advance(ledger.claim_floor.lowest_tag())
+    ledger.root.advance(ledger.claim_floor.lowest_tag(), ledger.now_us)
     rekeyed: set[Queue] = set()
     returned = False
     for queue in ledger.queues.values():
@@ -108,7 +108,7 @@ def lanes_with_rules(ledgers: Sequence[Ledger]) -> list[Lane]:
 
 
 def _apply_rules_everywhere(ledger: Ledger, changed: int) -> None:
-    ledger.root.advance(ledger.claim_floor.lowest_tag())
+    ledger.root.advance(ledger.claim_floor.lowest_tag(), ledger.now_us)
     for queue in ledger.queues.values():
         if queue.rules.own & changed:
             _apply_to_queue(ledger, queue)
@@ -126,7 +126,7 @@ def apply_to_lanes(ledger: Ledger) -> None:
     at_once = _LANES_WITH_RULES_AT_ONCE if ledger.table.rules else _LANES_AT_ONCE
     lanes = tuple(islice(ledger.stale, at_once))
     for queue in dict.fromkeys([lane.queue for lane in lanes]):
-        queue.lanes.advance(queue.smallest_tag())
+        queue.lanes.advance(queue.smallest_tag(), ledger.now_us)
     for lane in lanes:
         del ledger.stale[lane]
         _apply_to_lane(ledger, lane)
@@ -201,6 +201,7 @@ def _apply_to_lane(ledger: Ledger, lane: Lane) -> None:
         ledger.key_state.to_readmit[lane] = None
     lane.mean.narrow(settings.window)
     lane.expected_us = lane.mean.shrunk_us(queue.prior_us, settings.prior_samples)
+    lane.hint_max_us = queue.hint_max_us(lane.mean)
 
 
 def surplus_rows(ledgers: Sequence[Ledger]) -> tuple[int, ...]:

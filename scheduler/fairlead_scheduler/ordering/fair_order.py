@@ -24,10 +24,11 @@ from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member, Pauses, is_paused
 from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob, Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import NEVER, OUT
+from fairlead_scheduler.ordering.level import NEVER
 from fairlead_scheduler.ordering.picker import Picker
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.ordering.pool_context import PoolContext
+from fairlead_scheduler.ordering.virtual_time import OUT
 from fairlead_scheduler.pending.cursors import NEVER_AGES, LaneHeads
 from fairlead_scheduler.pending.heads import Heads
 from fairlead_scheduler.pending.values import Paused

@@ -14,7 +14,7 @@ from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
 from fairlead_scheduler.ordering.job_rules import blocking_rules, job_rules_of, valid_until_us
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import OUT
+from fairlead_scheduler.ordering.virtual_time import OUT
 from fairlead_scheduler.pending.cursors import SKIPPED_MAX, StreamHeads
 from fairlead_scheduler.pending.heads import Heads
 

@@ -19,7 +19,7 @@ from fairlead_scheduler.limits.concurrency_keys import (
 from fairlead_scheduler.ordering.job_rules import may_block_jobs
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import OUT
+from fairlead_scheduler.ordering.virtual_time import OUT
 from fairlead_scheduler.pending.cursors import SKIPPED_MAX
 
 _JOBS_AT_ONCE = 500

@@ -11,8 +11,9 @@ from fairlead_scheduler.limits.blocked_reasons import FREE
 from fairlead_scheduler.limits.blocked_time import BlockedTime
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
 from fairlead_scheduler.limits.limiter import Limiter
-from fairlead_scheduler.ordering.level import NEVER, OUT, Level
+from fairlead_scheduler.ordering.level import NEVER, Level
 from fairlead_scheduler.ordering.run_time import MeanRunTime, prior_us
+from fairlead_scheduler.ordering.virtual_time import OUT, NewService, Service
 from fairlead_scheduler.pending.cursors import LaneHeads
 from fairlead_scheduler.pending.values import AnyHead
 from fairlead_scheduler.policy.compiled import QueueTerms, Terms
@@ -22,6 +23,8 @@ from fairlead_scheduler.policy.settings import FairSettings
 UNCLAIMED = -1
 CLOSED = -2
 UNKNOWN = -1
+HINT_MAX_US = 600_000_000
+_HINT_LEAST_US = 1_000_000
 
 
 class Lane:
@@ -40,10 +43,12 @@ class Lane:
         "ended",
         "expected_us",
         "heads",
+        "hint_max_us",
         "in_flight",
         "index",
         "key",
         "mean",
+        "new_service",
         "owed_us",
         "queue",
         "ran_us",
@@ -51,6 +56,7 @@ class Lane:
         "resumes",
         "rules",
         "served_us",
+        "service",
         "start",
         "tenant",
         "terms",
@@ -83,6 +89,7 @@ class Lane:
         self.heads = LaneHeads(queue.name, tenant)
         """Those of `Heads`, from the first time that it names the lane."""
         self.start: int = queue.lanes.virtual
+        self.service = Service(self.start)
         self.in_flight = 0
         self.index = 0
         self.key = OUT
@@ -95,9 +102,12 @@ class Lane:
         self.mean = MeanRunTime()
         self.expected_us = queue.prior_us
         """The estimate for a job without a hint."""
+        self.hint_max_us = HINT_MAX_US
+        """A `cost_hint` counts as this much at most."""
         self.dirty = False
         """Whether the next plan has to settle the fields that follow."""
         self.owed_us = 0
+        self.new_service = NewService()
         self.ended = 0
         self.ran_us = 0
         self.served_us = 0
@@ -136,16 +146,32 @@ class Lane:
 class InFlightJob:
     """A job in `work_queue`."""
 
-    __slots__ = ("charged_us", "claimed_us", "head", "lane", "rank", "root_tag")
+    __slots__ = (
+        "charged_us",
+        "claimed_us",
+        "head",
+        "lane",
+        "queue_charged_us",
+        "rank",
+        "root_tag",
+    )
 
     def __init__(
-        self, lane: Lane, head: AnyHead | None, rank: int, root_tag: int, charged_us: int
+        self,
+        lane: Lane,
+        head: AnyHead | None,
+        rank: int,
+        root_tag: int,
+        charged_us: int,
+        queue_charged_us: int,
     ) -> None:
         self.lane = lane
         self.head = head
         self.rank = rank
         self.root_tag = root_tag
         self.charged_us = charged_us
+        self.queue_charged_us = queue_charged_us
+        """What its queue is charged: what jobs of its lane took, whatever this one claims."""
         self.claimed_us = UNCLAIMED
         """When a worker claimed it, or `UNCLAIMED`, or `CLOSED` once it has left
         `work_queue`."""
@@ -172,6 +198,7 @@ class Queue:
         "lanes",
         "mean",
         "name",
+        "new_service",
         "owed_us",
         "pool",
         "prior_us",
@@ -180,6 +207,7 @@ class Queue:
         "rule",
         "rules",
         "scale",
+        "service",
         "settled_in",
         "start",
         "tags",
@@ -208,13 +236,14 @@ class Queue:
         self.until_us = 0
         self.rules = NO_QUEUE_RULES
         self.start = start
+        self.service = Service(start)
         self.in_flight = 0
         self.index = 0
         self.key = OUT
         self.active = False
         self.waits_since_us = 0
         self.keys: ConcurrencyKeys[Lane] | None = None
-        self.lanes: Level[Lane] = Level()
+        self.lanes: Level[Lane] = Level(settings.prior_us)
         self.tenants: dict[str, Lane] = {}
         self.aged: dict[tuple[str, int], Lane] = {}
         """Lanes of jobs that came from other bands, by tenant and band."""
@@ -223,6 +252,7 @@ class Queue:
         self.mean = MeanRunTime()
         self.prior_us = settings.prior_us
         self.owed_us = 0
+        self.new_service = NewService()
         self.ended = 0
         self.ran_us = 0
         self.rows: list[InFlightJob] = []
@@ -281,12 +311,34 @@ class Queue:
             if lane is not None:
                 yield lane
 
+    def add_served(self, lane: Lane, window: int, now_us: int) -> None:
+        """Count what a lane has had for it and for the queue; learn from what has ended."""
+        ended, ran_us = lane.ended, lane.ran_us
+        if ended:
+            self.ran_us += ran_us
+            self.ended += ended
+            lane.served_us += ran_us
+            lane.mean.add(ran_us, ended, window)
+            self.lanes.time.learn(ran_us, ended, lane.weight, window)
+        self.new_service.add(lane.new_service)
+        lane.new_service.count(self.lanes.time, lane, now_us)
+
     def settle(self, settings: FairSettings) -> None:
         """Learn from what has ended."""
         if self.ended:
             self.mean.add(self.ran_us, self.ended, settings.window)
             self.prior_us = prior_us(self.mean, settings.prior_us)
             self.ran_us = self.ended = 0
+
+    def hint_max_us(self, mean: MeanRunTime) -> int:
+        """Return what a hint counts as at most for jobs with this mean run time.
+
+        Before any job of the queue has ended, ten minutes; then ten times as much as jobs take
+        here. A job that does take longer is charged for it while it runs.
+        """
+        if not self.mean.samples:
+            return HINT_MAX_US
+        return max(_HINT_LEAST_US, 10 * max(self.mean.value_us(0), mean.longest_us))
 
     def drop_claimed(self) -> InFlightJob | None:
         """Drop claimed rows from the start; return the first unclaimed one (smallest tags)."""

@@ -47,7 +47,7 @@ class Ledger:
         """The rules that hold, of those without lane variables."""
         self.may_exceed_limits = bool(table.stored)
         """Whether more rows may wait than limits allow."""
-        self.root: Level[Queue] = Level()
+        self.root: Level[Queue] = Level(table.settings.prior_us)
         self.short_reserve = ShortJobReserve(self.root)
         self.queues: dict[str, Queue] = {}
         self.in_flight_jobs = in_flight_jobs
@@ -126,13 +126,14 @@ class Ledger:
         """Let a lane wait for service: its tag is V at least, so idleness earns no credit."""
         queue = lane.queue
         lanes = queue.lanes
-        lane.start = max(lane.start, self.virtual_in(queue))
+        self.virtual_in(queue)
         lane.active = True
         if lane.resumes:
             lane.resumes = False
         else:
             lane.waits_since_us = self.now_us
         lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
+        lane.hint_max_us = queue.hint_max_us(lane.mean)
         lanes.join(lane)
         if not (queue.active or queue.blocked_by):
             self._join(queue)
@@ -141,7 +142,7 @@ class Ledger:
         """Return V between the tenants of a queue, brought up to date once in a plan."""
         if queue.settled_in != self._plans:
             queue.settled_in = self._plans
-            queue.lanes.advance(queue.smallest_tag())
+            queue.lanes.advance(queue.smallest_tag(), self.now_us)
         return queue.lanes.virtual
 
     def deactivate(self, lane: Lane) -> None:
@@ -247,7 +248,6 @@ class Ledger:
                 self.root.put(queue)
 
     def _join(self, queue: Queue) -> None:
-        queue.start = max(queue.start, self.root.virtual)
         queue.active = True
         queue.waits_since_us = self.now_us
         self.root.join(queue)
@@ -262,25 +262,31 @@ class Ledger:
             self.floor = lowest
         owing, self._dirty = self._dirty, []
         queues = dict.fromkeys([lane.queue for lane in owing])
-        self._collect(owing)
+        self._serve(owing, queues)
+        self._charge(owing)
         for queue in queues:
-            self.mean.add(queue.ran_us, queue.ended, self.settings.window)
-            queue.settle(self.settings)
-            self.root.move(queue, queue.owed_us)
+            self.root.charge(queue, queue.owed_us)
             queue.owed_us = 0
             if queue.bounds is not None:
                 self._recheck(queue.bounds)
-        self.root.advance(lowest)
+        self.root.advance(lowest, self.now_us)
 
     def claim(self, ids: Iterable[int], at_us: int) -> None:
         """Note that workers claimed these rows."""
-        get = self.in_flight_jobs.get
+        get, dirty = self.in_flight_jobs.get, self._dirty
         claimed = 0
         for job_id in ids:
             job = get(job_id)
             if job is not None and job.claimed_us == UNCLAIMED:
                 job.claimed_us = at_us
                 claimed += 1
+                lane = job.lane
+                service = lane.new_service
+                service.begun += 1
+                service.begun_us += at_us
+                if not lane.dirty:
+                    lane.dirty = True
+                    dirty.append(lane)
         self.unclaimed -= claimed
 
     def end(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
@@ -296,14 +302,20 @@ class Ledger:
             if job is None:
                 continue
             lane = job.lane
+            queue = lane.queue
             if job.claimed_us == UNCLAIMED:
                 unclaimed += 1
+            else:
+                lane.new_service.end(job.claimed_us)
             job.claimed_us = CLOSED
             lane.in_flight -= 1
-            lane.queue.in_flight -= 1
+            queue.in_flight -= 1
             lane.owed_us -= job.charged_us
+            queue.owed_us -= job.queue_charged_us
             if run > 0:
                 lane.owed_us += run
+                queue.owed_us += run
+                lane.new_service.had_us += run
                 lane.ran_us += run
                 lane.ended += 1
             if not lane.dirty:
@@ -323,12 +335,18 @@ class Ledger:
         if job is not None:
             job.lane.in_flight -= 1
             job.lane.queue.in_flight -= 1
+            lane = job.lane
             if job.claimed_us == UNCLAIMED:
                 self.unclaimed -= 1
             else:
-                job.lane.served_us += job.charged_us
+                lane.served_us += job.charged_us
+                lane.new_service.end(job.claimed_us)
             job.claimed_us = CLOSED
-            self.owe(job.lane, -job.charged_us if refund else 0)
+            if refund:
+                self.owe(lane, -job.charged_us, -job.queue_charged_us)
+            else:
+                lane.new_service.had_us += job.charged_us
+                self.owe(lane, 0, job.charged_us - job.queue_charged_us)
             if self.long_jobs is not None:
                 self.long_jobs.ids.discard(job_id)
         return job
@@ -342,8 +360,17 @@ class Ledger:
             lane = job.lane
             ran_us = max(0, at_us - job.claimed_us)
             lane.served_us += ran_us
-            self.owe(lane, ran_us - job.charged_us + lane.expected_us)
-            again = InFlightJob(lane, job.head, job.rank, job.root_tag, lane.expected_us)
+            lane.new_service.end(job.claimed_us)
+            lane.new_service.had_us += ran_us
+            expected_us = lane.expected_us
+            self.owe(
+                lane,
+                ran_us - job.charged_us + expected_us,
+                ran_us - job.queue_charged_us + expected_us,
+            )
+            again = InFlightJob(
+                lane, job.head, job.rank, job.root_tag, expected_us, expected_us
+            )
             self.in_flight_jobs[job_id] = again
             self.unclaimed += 1
             self.claim_floor.add(again)
@@ -351,20 +378,29 @@ class Ledger:
 
     def refresh(self, now_us: int) -> None:
         """Charge running jobs for what they have run beyond their charge."""
-        long_jobs = self.long_jobs
+        long_jobs, root = self.long_jobs, self.root.time
         longer_us = NEVER if long_jobs is None else long_jobs.longer_us
         for job_id, job in self.in_flight_jobs.items():
             if job.claimed_us != UNCLAIMED:
-                over_us = now_us - job.claimed_us - job.charged_us
+                ran_us = now_us - job.claimed_us
+                over_us, queue_over_us = ran_us - job.charged_us, ran_us - job.queue_charged_us
+                lane = job.lane
+                if queue_over_us > 0:
+                    job.queue_charged_us = ran_us
+                    self.owe(lane, max(0, over_us), queue_over_us)
+                    root.learn_running(queue_over_us, ran_us, lane.queue.weight)
+                elif over_us > 0:
+                    self.owe(lane, over_us, 0)
                 if over_us > 0:
-                    job.charged_us += over_us
-                    self.owe(job.lane, over_us)
+                    job.charged_us = ran_us
+                    lane.queue.lanes.time.learn_running(over_us, ran_us, lane.weight)
                     if long_jobs is not None and job.charged_us >= longer_us:
                         long_jobs.ids.add(job_id)
 
-    def owe(self, lane: Lane, cost_us: int) -> None:
+    def owe(self, lane: Lane, cost_us: int, queue_cost_us: int) -> None:
         """Let the next plan charge a lane and its queue, or refund them."""
         lane.owed_us += cost_us
+        lane.queue.owed_us += queue_cost_us
         if not lane.dirty:
             lane.dirty = True
             self._dirty.append(lane)
@@ -377,23 +413,37 @@ class Ledger:
             self.may_exceed_limits or has_hold or queue.foreign or queue.rules.jobs > 0
         )
 
-    def _collect(self, owing: Iterable[Lane]) -> None:
-        """Charge what lanes owe, and learn from what has ended in them."""
-        window, prior_samples = self.settings.window, self.settings.prior_samples
+    def _serve(self, owing: Iterable[Lane], queues: Iterable[Queue]) -> None:
+        """Count what lanes and queues have had, and learn from what has ended in them."""
+        window, now_us, root = self.settings.window, self.now_us, self.root.time
+        for queue in queues:
+            queue.lanes.time.pass_to(now_us)
+        root.pass_to(now_us)
         for lane in owing:
-            queue, owed_us, ended = lane.queue, lane.owed_us, lane.ended
+            if len(self.context.ledgers) > 1 and lane.new_service.had_us:
+                self.context.serve_elsewhere(lane)
+            lane.queue.add_served(lane, window, now_us)
+        for queue in queues:
+            if queue.ended:
+                self.mean.add(queue.ran_us, queue.ended, window)
+                root.learn(queue.ran_us, queue.ended, queue.weight, window)
+                queue.settle(self.settings)
+            queue.new_service.count(root, queue, now_us)
+            queue.lanes.time.follow()
+        root.follow()
+
+    def _charge(self, owing: Iterable[Lane]) -> None:
+        """Charge what lanes owe, by the virtual time of now."""
+        prior_samples = self.settings.prior_samples
+        for lane in owing:
+            queue, ended = lane.queue, lane.ended
             lane.dirty = False
             if ended:
-                mean, ran_us = lane.mean, lane.ran_us
-                queue.ran_us += ran_us
-                queue.ended += ended
-                lane.served_us += ran_us
-                mean.add(ran_us, ended, window)
-                lane.expected_us = mean.shrunk_us(queue.prior_us, prior_samples)
+                lane.expected_us = lane.mean.shrunk_us(queue.prior_us, prior_samples)
+                lane.hint_max_us = queue.hint_max_us(lane.mean)
                 lane.ended = lane.ran_us = 0
-            queue.owed_us += owed_us
+            queue.lanes.charge(lane, lane.owed_us)
             lane.owed_us = 0
-            queue.lanes.move(lane, owed_us)
             bounds = lane.bounds
             if bounds is not None and (lane.blocked_by or len(bounds.members) > 1):
                 self._recheck(bounds)

@@ -1,4 +1,4 @@
-"""One level of the fair order: members in the order of their start tags, and its virtual time.
+"""One level of the fair order: members in the order of their start tags.
 
 A level is used twice: for the queues of a pool, and for the tenants of each queue. Its heap
 holds plain integers, which compare four times as fast as tuples: start tag, then whether the
@@ -10,37 +10,35 @@ A member with as much in flight as the cap allows waits in a heap of its own and
 back, by as much as its running jobs may have run without being charged. It is not left out: one
 that is further behind than that is really behind, and no slot may stay free while work waits.
 
-Virtual time V is the smallest tag that still waits: of the unclaimed rows and of the members
-with work. It goes back only when a member is refunded. While nothing waits it stands at the
-largest tag that any member has reached: capacity that no other member wanted counts against
-none.
+Where a member enters when it begins to wait, and how far a refund takes it back, depends on
+virtual time (`virtual_time.py`).
 """
 
 from heapq import heapify, heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
+from fairlead_scheduler.ordering import virtual_time
+from fairlead_scheduler.ordering.virtual_time import (
+    INDEX_BITS,
+    INDEX_MASK,
+    OUT,
+    TAG_SHIFT,
+    VirtualTime,
+    tag_increment,
+)
+
 NEVER = 1 << 62
 """A tag that no member reaches: two thousand slots for seventy years."""
-INDEX_BITS = 24
-INDEX_MASK = (1 << INDEX_BITS) - 1
-TAG_SHIFT = INDEX_BITS + 1
 NEVER_KEY = NEVER << TAG_SHIFT
-OUT = -1
-"""The key of a member that is in no heap."""
 
 
-class Member(Protocol):
+class Member(virtual_time.Member, Protocol):
     """What a level orders: a lane or a queue."""
 
-    start: int
-    """The start tag S: slot-microseconds charged so far, over the weight."""
-    weight: float
     active: bool
     """Whether it waits for service."""
     in_flight: int
     """Jobs in `work_queue`, unclaimed or running."""
-    index: int
-    """Its place among the members of its level."""
     key: int
     """Its entry in a heap of its level, or `OUT`."""
 
@@ -48,31 +46,30 @@ class Member(Protocol):
 M = TypeVar("M", bound=Member)
 
 
-def tag_increment(cost: int, weight: float) -> int:
-    """Return by how much a cost moves the tag of a member of this weight."""
-    return cost if weight == 1.0 else round(cost / weight)
-
-
 class Level(Generic[M]):
-    """Members with something to offer, by start tag."""
+    """Members with something to offer, by start tag.
+
+    Args:
+        prior_us: The first estimate of a job, until jobs have ended.
+    """
 
     __slots__ = (
         "_free",
         "active",
         "cap",
         "capped",
+        "lowest",
         "members",
         "ready",
-        "refunded",
         "reserve_blocked",
         "setback",
-        "top",
-        "virtual",
+        "time",
         "weight",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, prior_us: int = 100_000) -> None:
         self.members: list[M] = []
+        self.time: VirtualTime[M] = VirtualTime(self.members, prior_us)
         self._free: list[int] = []
         self.ready: list[int] = []
         self.capped: list[int] = []
@@ -86,11 +83,14 @@ class Level(Generic[M]):
         """The weight of the active members."""
         self.reserve_blocked = 0
         """Members that have work and are blocked until a long job ends. V waits for them."""
-        self.virtual = 0
-        self.top = 0
-        """The largest start tag that a member has reached."""
-        self.refunded = NEVER
-        """The smallest start tag that a refund has led to since the last `advance`."""
+        self.lowest = NEVER
+        """The smallest tag of a member in a heap or of an unclaimed row, as of the last
+        `advance`."""
+
+    @property
+    def virtual(self) -> int:
+        """V as of the last `advance`."""
+        return self.time.now
 
     def add(self, member: M) -> None:
         """Give a member its place."""
@@ -102,44 +102,42 @@ class Level(Generic[M]):
             self.members.append(member)
 
     def remove(self, member: M) -> None:
-        """Free the place of a member that does not wait."""
+        """Free the place of a member that neither waits nor competes."""
         self._free.append(member.index)
 
     def join(self, member: M) -> None:
-        """Count a member among those that wait."""
+        """Let a member wait; V must be up to date."""
         self.active += 1
         self.weight += member.weight
+        self.time.enter(member, self.lowest)
 
     def leave(self, member: M) -> None:
-        """Count a member no longer among those that wait."""
+        """Let a member wait no longer."""
         member.key = OUT
-        self.top = max(self.top, member.start)
         self.active -= 1
         self.weight = self.weight - member.weight if self.active else 0.0
+        self.time.leave(member)
 
-    def move(self, member: M, cost: int) -> None:
-        """Charge a member, and enter it anew if it waits."""
-        start = member.start = member.start + tag_increment(cost, member.weight)
+    def charge(self, member: M, cost_us: int) -> None:
+        """Charge or refund a member, and enter it anew if it waits; V must be up to date."""
+        self.time.charge(member, cost_us, self.time.lag_max(self.cap) if cost_us < 0 else 0)
         if member.key != OUT:
-            if cost < 0:
-                self.refunded = min(self.refunded, start)
             self.put(member)
-        elif start > self.top:
-            self.top = start
+
+    def serve_elsewhere(self, member: M, had_us: int) -> None:
+        """Count service that a member has had in another band of its pool."""
+        self.time.move(member, tag_increment(had_us, member.weight))
+        if member.key != OUT:
+            self.put(member)
 
     def reweigh(self, member: M, weight: float) -> None:
         """Give a member another weight; V must be up to date.
 
         What it has been charged beyond V stays the same in slot-time.
         """
-        ahead = member.start - self.virtual
-        if ahead > 0 and weight != member.weight:
-            member.start = self.virtual + round(ahead * member.weight / weight)
-        else:
-            member.start = max(member.start, self.virtual)
         if member.active:
             self.weight += weight - member.weight
-        member.weight = weight
+        self.time.reweigh(member, weight)
         if member.key != OUT:
             self.put(member)
 
@@ -189,18 +187,22 @@ class Level(Generic[M]):
         rival = other[0] + bias if other else NEVER_KEY
         return min(rival, *heap[1:3]) >> TAG_SHIFT if len(heap) > 1 else rival >> TAG_SHIFT
 
-    def advance(self, oldest: int) -> int:
-        """Return V as it is now; `oldest` is the smallest unclaimed tag, or `NEVER`."""
+    def advance(self, oldest: int, now_us: int) -> int:
+        """Bring V and `lowest` up to date; `oldest` is the smallest unclaimed tag, or `NEVER`.
+
+        Returns V.
+        """
+        time = self.time
+        time.pass_to(now_us)
         self.ready, self.capped = self._compact(self.ready), self._compact(self.capped)
         ready, capped = self._clean(self.ready), self._clean(self.capped)
         key = min(ready[0] if ready else NEVER_KEY, capped[0] if capped else NEVER_KEY)
-        lowest = min(oldest, key >> TAG_SHIFT)
-        if lowest != NEVER:
-            self.virtual = max(lowest, min(self.virtual, self.refunded))
-        elif not (self.active or self.reserve_blocked):
-            self.virtual = max(self.virtual, self.top)
-        self.refunded = NEVER
-        return self.virtual
+        self.lowest = min(oldest, key >> TAG_SHIFT)
+        if self.lowest == NEVER and not (self.active or self.reserve_blocked):
+            time.lift()
+        else:
+            time.follow()
+        return time.now
 
     def _clean(self, heap: list[int]) -> list[int]:
         """Drop stale entries on top."""

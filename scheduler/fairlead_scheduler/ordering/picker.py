@@ -11,8 +11,14 @@ from fairlead_scheduler.ordering.head_selection import AHEAD, HeadSelections, ta
 from fairlead_scheduler.ordering.job_rules import may_block_jobs
 from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import INDEX_BITS, INDEX_MASK, NEVER, OUT, tag_increment
+from fairlead_scheduler.ordering.level import NEVER
 from fairlead_scheduler.ordering.plan import PlannedRow
+from fairlead_scheduler.ordering.virtual_time import (
+    INDEX_BITS,
+    INDEX_MASK,
+    OUT,
+    tag_increment,
+)
 from fairlead_scheduler.pending.heads import Heads
 from fairlead_scheduler.policy.gcra import WindowUsage
 
@@ -326,10 +332,12 @@ class Picker:
         jobs, in_flight = self.jobs, self._ledger.in_flight_jobs
         queue, heads = lane.queue, lane.heads
         ready, rank, rows, tags = heads.ready, heads.rank, queue.rows, queue.tags
-        weight, queue_weight, queue_start = lane.weight, queue.weight, queue.start
+        weight, queue_start = lane.weight, queue.start
         usual_us, before = lane.expected_us, len(jobs)
-        cost_us, step, queue_step = NEVER, 0, 0
+        cost_us, step, queue_step = NEVER, 0, tag_increment(usual_us, queue.weight)
         tag = start = lane.start
+        debt = queue.lanes.time.begin_turn(lane)
+        queue_debt = self._ledger.root.time.begin_turn(queue)
         end, least = tag + self._turn_us, 0
         follows = len(tags) > queue.first and tag >= tags[-1]
         if follows:
@@ -343,25 +351,28 @@ class Picker:
                 continue
             expected_us = usual_us
             if hint_us is not None:
-                expected_us = lane.mean.shrunk_us(hint_us, self._prior_samples)
+                expected_us = lane.mean.shrunk_us(
+                    min(hint_us, lane.hint_max_us), self._prior_samples
+                )
             if expected_us != cost_us:
                 cost_us = expected_us
                 step = tag_increment(cost_us, weight)
-                queue_step = tag_increment(cost_us, queue_weight)
             if follows:
                 least = max(least, queue_start)
-                in_flight[job_id] = job = InFlightJob(lane, head, rank, least, cost_us)
+                job = InFlightJob(lane, head, rank, least, cost_us, usual_us)
+                in_flight[job_id] = job
                 rows.append(job)
                 tags.append(tag)
             else:
-                in_flight[job_id] = job = InFlightJob(lane, head, rank, queue_start, cost_us)
+                job = InFlightJob(lane, head, rank, queue_start, cost_us, usual_us)
+                in_flight[job_id] = job
                 if queue.place(tag, job, self._ledger.floor):
                     self._ledger.claim_floor.represent(job)
                 least, follows = job.root_tag, tags[-1] == tag
             jobs.append((job_id, least, cost_us, seen_us))
             start += step
             queue_start += queue_step
-        lane.start, queue.start = start, queue_start
+        lane.start, queue.start = start + debt, queue_start + queue_debt
         lane.in_flight += len(jobs) - before
 
     def _ran_low(self, lane: Lane, heap: list[int]) -> bool:

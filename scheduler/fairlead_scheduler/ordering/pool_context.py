@@ -140,6 +140,22 @@ class PoolContext:
         lane = None if queue is None else queue.tenants.get(heads.tenant)
         return None if lane is None else lane.mean
 
+    def serve_elsewhere(self, lane: Lane) -> None:
+        """Count what jobs of a lane have had in the tenant's other lanes of this pool.
+
+        Together they have one share. Lanes of one band count half of it for each other, and
+        their own the more, so that they take turns.
+        """
+        had_us, here = lane.new_service.had_us, lane.queue
+        for other in self.members(*lane.owner):
+            if not isinstance(other, Lane) or other is lane or other.queue.pool != here.pool:
+                continue
+            if other.queue.band != here.band:
+                other.queue.lanes.serve_elsewhere(other, had_us)
+            elif other.active:
+                here.lanes.serve_elsewhere(other, had_us // 2)
+                here.lanes.serve_elsewhere(lane, had_us // 2)
+
     def members(self, queue: str, tenant: str | None) -> list[Member]:
         """Return a queue, or the lanes of a tenant of it, in all bands of all pools."""
         nodes = [led.queues[queue] for led in self.all_ledgers if queue in led.queues]

@@ -12,28 +12,27 @@ from fairlead_scheduler.pending.cursors import LaneHeads
 def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> None:
     """Fill an empty ledger from the rows that a former leader dispatched.
 
-    Queues go on from their largest tags. The tenants' tags are gone: they are made anew as if
-    the unclaimed rows had just been dispatched in their order, which costs fairness one bound,
-    once.
+    All tags are gone but those of the rows. Queues and tenants are charged anew for what they
+    have in flight, from the smallest of these on, which costs fairness one bound, once.
     """
     ordered = sorted(rows, key=_claim_order)
     unclaimed = [row.vtag for row in ordered if row.claimed_us is None]
     ledger.floor = min(floor, *unclaimed) if unclaimed else floor
     root = ledger.root
-    root.virtual = root.top = unclaimed[0] if unclaimed else floor
+    root.time.start_at(ledger.floor)
     for row in ordered:
         job = _enter(ledger, row, now_us)
         lane = job.lane
         queue = lane.queue
-        queue.start = max(queue.start, row.vtag)
-        root.move(queue, row.estimate_us)
         if job.claimed_us == UNCLAIMED:
-            if not queue.rows:
+            if queue.rows:
+                lane.start = max(lane.start, queue.tags[-1])
+            else:
                 ledger.claim_floor.represent(job)
-            lane.start = max(lane.start, queue.tags[-1] if queue.tags else 0)
             queue.rows.append(job)
             queue.tags.append(lane.start)
-            queue.lanes.move(lane, row.estimate_us)
+        queue.lanes.charge(lane, job.charged_us)
+        root.charge(queue, job.queue_charged_us)
 
 
 def reconcile(
@@ -68,7 +67,7 @@ def forget_idle_lanes(ledger: Ledger) -> list[LaneHeads]:
     for queue in tuple(ledger.queues.values()):
         if idle <= len(gone):
             break
-        virtual = queue.lanes.advance(queue.smallest_tag())
+        virtual = queue.lanes.advance(queue.smallest_tag(), ledger.now_us)
         lanes = [x for x in queue.tenants.values() if _is_forgettable(x, virtual, ledger)]
         for lane in lanes[: idle - len(gone)]:
             del queue.tenants[lane.tenant]
@@ -106,25 +105,28 @@ def _is_forgettable(lane: Lane, virtual: int, ledger: Ledger) -> bool:
     heads = lane.heads
     busy = lane.active or lane.in_flight or lane.dirty or heads.stream or heads.changed
     drained = lane.bounds is None or lane.bounds.is_empty(ledger.now_us)
-    return not busy and drained and lane.start <= virtual
+    return not busy and drained and lane.start <= virtual and not lane.service.competes
 
 
 def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> InFlightJob:
     """Enter a job in flight for a row that another leader or pool dispatched."""
     lane = ledger.ensure_lane(row.queue, row.tenant)
-    job = InFlightJob(lane, None, 0, row.vtag, row.estimate_us)
+    queue_us = min(row.estimate_us, lane.queue.hint_max_us(lane.mean))
+    job = InFlightJob(lane, None, 0, row.vtag, row.estimate_us, queue_us)
     ledger.in_flight_jobs[row.job_id] = job
     if lane.queue.keys is not None:
         lane.queue.keys.unknown[row.job_id] = row.tenant
     lane.in_flight += 1
     lane.queue.in_flight += 1
+    ledger.unclaimed += 1
     if row.claimed_us is None:
-        ledger.unclaimed += 1
         ledger.last_root_tag = max(ledger.last_root_tag, row.vtag)
         ledger.check_for_recall(lane)
     else:
-        job.claimed_us = row.claimed_us
-        job.charged_us = max(row.estimate_us, now_us - row.claimed_us)
+        ledger.claim((row.job_id,), row.claimed_us)
+        ran_us = now_us - row.claimed_us
+        job.charged_us = max(row.estimate_us, ran_us)
+        job.queue_charged_us = max(queue_us, ran_us)
     if ledger.long_jobs is not None and job.charged_us >= ledger.long_jobs.longer_us:
         ledger.long_jobs.ids.add(row.job_id)
     return job
@@ -134,7 +136,7 @@ def _correct(ledger: Ledger, row: QueueRow, now_us: int) -> bool:
     job = ledger.in_flight_jobs.get(row.job_id)
     if job is None:
         job = _enter(ledger, row, now_us)
-        ledger.owe(job.lane, job.charged_us)
+        ledger.owe(job.lane, job.charged_us, job.queue_charged_us)
         if job.claimed_us == UNCLAIMED:
             ledger.claim_floor.add(job)
     elif row.claimed_us is None and job.claimed_us != UNCLAIMED:

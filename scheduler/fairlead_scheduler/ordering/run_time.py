@@ -14,11 +14,13 @@ _MOMENTS_WINDOW = 1000.0
 class MeanRunTime:
     """A mean of run times in microseconds: plain at first, then exponential over a window."""
 
-    __slots__ = ("samples", "total_us")
+    __slots__ = ("longest_us", "samples", "total_us")
 
     def __init__(self) -> None:
         self.samples = 0
         self.total_us = 0
+        self.longest_us = 0
+        """The longest run lately, or mean of runs that ended together; it fades."""
 
     def add(self, ran_us: int, count: int, window: int) -> None:
         """Count `count` runs that took `ran_us` together, at the cost of the oldest."""
@@ -32,6 +34,8 @@ class MeanRunTime:
             samples = window
         self.samples = samples
         self.total_us = total_us
+        faded_us = self.longest_us - self.longest_us * min(count, window) // window
+        self.longest_us = max(ran_us // max(1, count), faded_us)
 
     def narrow(self, window: int) -> None:
         """Remember no more samples than this."""

@@ -119,7 +119,7 @@ class BlockedLongLanes:
 
     def remove(self, lane: Lane) -> None:
         """Remove a lane, with a tag as far behind V as it stood behind it."""
-        lane.start += self._lift - self.lanes.pop(lane)
+        lane.queue.lanes.time.move(lane, self._lift - self.lanes.pop(lane))
 
     def next_lanes(self, room: int, virtual: int, members: list[Lane]) -> list[Lane]:
         """Return the lanes with the smallest tags that have jobs at hand: unblock them."""
@@ -181,7 +181,7 @@ class ShortJobReserve:
         lift = virtual - min((queue.start for queue in resting), default=virtual)
         if lift > 0:
             for queue in resting:
-                queue.start += lift
+                self._root.time.move(queue, lift)
         return nsmallest(room, self._queues, key=_turn_of)
 
     def next_lanes(self, queue: Queue, room: int, virtual: int) -> list[Lane]:

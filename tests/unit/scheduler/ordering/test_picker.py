@@ -65,7 +65,7 @@ def cap() -> str:
 
 
 def tag() -> str:
-    """Between queues first, then between the tenants of one, by slot-time."""
+    """Between queues first, by what their jobs took; then between the tenants of one."""
     bench = bench_of()
     bench.add("q/a", 300, 300, rank=HIGH)
     bench.add("q/b", 100, 100, rank=HIGH)
@@ -98,7 +98,7 @@ ROWS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("band", aged, "b1 a1"),
     ("reserve", reserve, "a1 a2 b1"),
     ("cap", cap, "a1 b1 a2 b2 a3 a4"),
-    ("tag", tag, "a1 c1 c2 c3 b1 c4"),
+    ("tag", tag, "a1 c1 b1 c2 b2 c3"),
     ("in flight", tie, "b2 a2"),
     ("overtaking", overtaking, "b1 b2"),
 )

@@ -147,7 +147,7 @@ def test_long_jobs_may_have_one_slot_at_least(slots: int, long: int) -> None:
 
 
 def test_long_jobs_go_on_when_one_of_them_ends() -> None:
-    """Blocked lanes go on when a job ends, the one with the smallest tag first."""
+    """Blocked lanes go on when a job ends, in the queue that has had least one of them."""
     bench = keeping()
     bench.add("q/a", *[LONG_MS] * 9)
     bench.add("q/b", *[LONG_MS] * 9)
@@ -158,7 +158,7 @@ def test_long_jobs_go_on_when_one_of_them_ends() -> None:
     bench.order.claimed([job.id for job in first], bench.now_us)
     bench.order.ended([first[0].id], [LONG_MS * MS])
 
-    assert "a2" == bench.claim_order(bench.plan(slots=5))
+    assert "c3" == bench.claim_order(bench.plan(slots=5))
     assert () == bench.plan(slots=5)
 
 

@@ -1,0 +1,398 @@
+"""Virtual time of one level: the mean service of those that compete for its slots.
+
+A member has two tags. Its *attained* tag A is the slot-time that its jobs have had, over its
+weight: nothing that anybody claims moves it. Its *start* tag S, by which it is served, is A and
+what its jobs in flight are expected to take yet.
+
+Virtual time V is the weighted mean of A over the members that compete, as in EEVDF (Stoica and
+Abdel-Wahab, 1995). So it advances with the service that was given, over the weight of those
+that share it, also while newcomers keep coming. A member competes from the moment that it
+waits until it waits no longer and V has reached its S: one that was served early and leaves is
+counted until the others had as much (Linux calls this delayed dequeue).
+
+A member that begins to wait does so with tags of V at least: idleness earns no credit. It has
+its first turn with those that have waited longest, but pays for it from V on: to be early is no
+credit either. While nothing waits, V is lifted to the largest A: capacity that no other member
+wanted counts against none. V never goes back.
+
+Names cost nothing, so newcomers are let in at a rate: however many come, those that are known
+have half of the slots. Some newcomers may have their first turns at once, more only as V
+advances; one that is put off begins to compete with its first turn.
+"""
+
+from heapq import heapify, heappop, heappush
+from typing import Generic, Protocol, TypeVar
+
+INDEX_BITS = 24
+INDEX_MASK = (1 << INDEX_BITS) - 1
+TAG_SHIFT = INDEX_BITS + 1
+OUT = -1
+"""The key of a member that is in no heap."""
+_PRIOR_RUNS = 4
+_LAG_JOBS = 2.0
+_NEWCOMERS = 16
+"""So many have their first turns at once."""
+
+
+class Service:
+    """What a member has had of its level's slots."""
+
+    __slots__ = (
+        "attained",
+        "competes",
+        "debt",
+        "is_guest",
+        "is_new",
+        "lag",
+        "leaves_at",
+        "running",
+        "since_us",
+    )
+
+    def __init__(self, attained: int) -> None:
+        self.attained = attained
+        """The attained tag A, as of `since_us`."""
+        self.since_us = 0
+        """Until when A counts the time of running jobs."""
+        self.running = 0
+        """Its jobs that have been claimed and have not ended."""
+        self.competes = False
+        """Whether A is part of the mean that is V."""
+        self.leaves_at = OUT
+        """Its entry among those that compete and do not wait, or `OUT`."""
+        self.is_new = True
+        """Whether it has never competed."""
+        self.is_guest = False
+        """Whether it competes for the first time."""
+        self.debt = 0
+        """By how much its start tag is below S, for the first turn since it began to wait."""
+        self.lag = 0
+        """How far S was behind V when it had its last turn."""
+
+
+class Member(Protocol):
+    """What has tags at a level: a lane or a queue."""
+
+    start: int
+    """The start tag S."""
+    weight: float
+    index: int
+    """Its place among the members of its level."""
+    service: Service
+
+
+M = TypeVar("M", bound=Member)
+
+
+def tag_increment(cost: int, weight: float) -> int:
+    """Return by how much a cost moves the tag of a member of this weight."""
+    return cost if weight == 1.0 else round(cost / weight)
+
+
+class VirtualTime(Generic[M]):
+    """V of one level, and which members compete.
+
+    All sums are kept up to date by events, so that nothing is counted member by member.
+
+    Args:
+        members: Those of the level, by their places.
+        prior_us: The first estimate of a job, until jobs have ended.
+    """
+
+    __slots__ = (
+        "_competing",
+        "_excess_us",
+        "_guests",
+        "_leaving",
+        "_members",
+        "_newcomers",
+        "_ran_us",
+        "_running",
+        "_runs",
+        "_squares",
+        "_top",
+        "_weight",
+        "at_us",
+        "now",
+    )
+
+    def __init__(self, members: list[M], prior_us: int) -> None:
+        self._members = members
+        self.now = 0
+        """V as of the last `follow`."""
+        self.at_us = 0
+        """The time of the last `pass_to`, up to which running jobs are counted."""
+        self._top = 0
+        """The largest A of a member that competes no longer."""
+        self._competing = 0
+        self._weight = 0.0
+        """The weight of those that compete."""
+        self._guests = 0.0
+        """The weight of those of them that are guests."""
+        self._running = 0
+        """Their jobs that have been claimed and have not ended."""
+        self._excess_us = 0.0
+        """The sum of weight * (A - V) over them."""
+        self._leaving: list[int] = []
+        """Those that do not wait, by S; an entry that is no longer its member's is dropped."""
+        self._newcomers = 0
+        """The tag up to which newcomers have their first turns."""
+        self._runs = _PRIOR_RUNS
+        self._ran_us = float(_PRIOR_RUNS * prior_us)
+        self._squares = self._ran_us * prior_us
+        """The sum of run * run / weight over the jobs of which `_ran_us` is the run time."""
+
+    def lag_max(self, cap: float) -> int:
+        """Return L: how far behind V a member may begin to wait, or be refunded.
+
+        It is the size of so many jobs as a member may have in flight, of those that one finds
+        running: a long job counts as often as it is long.
+
+        Args:
+            cap: In-flight jobs per weight from which on a member stands back.
+        """
+        if not self._ran_us:
+            return 0
+        return int(self._squares / self._ran_us * max(_LAG_JOBS, cap))
+
+    def start_at(self, tag: int) -> None:
+        """Start at a tag, with no member that competes."""
+        self.now = self._top = tag
+
+    def learn(self, ran_us: int, ended: int, weight: float, window: int) -> None:
+        """Take in how long jobs ran that have ended, at the cost of the oldest."""
+        runs = self._runs + ended
+        if runs > window:
+            keep = max(0.0, 1 - ended / window)
+            self._ran_us *= keep
+            self._squares *= keep
+            runs = window
+        self._runs = runs
+        self._ran_us += ran_us
+        self._squares += ran_us * ran_us / (ended * weight)
+
+    def learn_running(self, over_us: int, ran_us: int, weight: float) -> None:
+        """Take in that a job has run for `over_us` more than was expected, and still runs."""
+        self._ran_us += over_us
+        self._squares += over_us * ran_us / weight
+
+    def pass_to(self, now_us: int) -> None:
+        """Count the service of running jobs until now; an earlier time changes nothing."""
+        if now_us > self.at_us:
+            self._excess_us += self._running * (now_us - self.at_us)
+            self.at_us = now_us
+
+    def follow(self) -> None:
+        """Move V to the mean of A; those whose S it reaches may compete no longer."""
+        leaving = self._leaving
+        while True:
+            if self._excess_us > 0:
+                passed = int(self._excess_us / self._weight)
+                self.now += passed
+                self._excess_us -= passed * self._weight
+            while leaving and not self._is_leaving(leaving[0]):
+                heappop(leaving)
+            if not leaving or leaving[0] >> TAG_SHIFT > self.now:
+                break
+            self._compete_no_longer(self._members[heappop(leaving) & INDEX_MASK])
+        if len(leaving) > 2 * self._competing + 64:
+            leaving[:] = [key for key in leaving if self._is_leaving(key)]
+            heapify(leaving)
+
+    def lift(self) -> None:
+        """Lift V to the largest A, because nothing waits: none competes any longer."""
+        for key in self._leaving:
+            if self._is_leaving(key):
+                self._compete_no_longer(self._members[key & INDEX_MASK])
+        self._leaving.clear()
+        self.now = max(self.now, self._top)
+
+    def enter(self, member: M, lowest: int) -> None:
+        """Let a member begin to wait, with tags of V at least.
+
+        Args:
+            member: The member.
+            lowest: The smallest tag of what waits.
+        """
+        service, behind = member.service, self.now - member.start
+        service.leaves_at = OUT
+        if behind >= 0:
+            self.move(member, behind)
+            tag = min(self.now, lowest)
+            if service.is_new and self._competing:
+                put_off = self._first_turn(member.weight)
+                if put_off > self.now:
+                    member.start = put_off
+                    return
+            member.start, service.debt = tag, self.now - tag
+        if not service.competes:
+            self._compete(member)
+
+    def _first_turn(self, weight: float) -> int:
+        """Return the tag from which on a newcomer may have its first turn."""
+        known = max(weight, self._weight - self._guests)
+        apart = round(self._ran_us / self._runs / known)
+        newcomers = max(self.now, self._newcomers)
+        self._newcomers = newcomers + apart
+        return newcomers - _NEWCOMERS * apart
+
+    def begin_turn(self, member: M) -> int:
+        """Note how far behind V a member has its turn; returns what S is to advance besides."""
+        service = member.service
+        if service.is_new:
+            service.debt = self.now - member.start
+            service.attained = self.now
+            self._compete(member)
+        debt, service.debt = service.debt, 0
+        service.lag = self.now - member.start - debt
+        return debt
+
+    def leave(self, member: M) -> None:
+        """Let a member that waits no longer compete until V reaches its S."""
+        service = member.service
+        member.start += service.debt
+        service.debt = 0
+        if service.is_new:
+            member.start = self.now
+            return
+        if member.start <= self.now:
+            self._compete_no_longer(member)
+        else:
+            self._leave_later(member)
+
+    def move(self, member: M, tags: int) -> None:
+        """Move both tags of a member on, as if it had had service."""
+        service = member.service
+        member.start += tags
+        service.attained += tags
+        if service.competes:
+            self._excess_us += tags * member.weight
+        if service.leaves_at != OUT:
+            self._leave_later(member)
+
+    def charge(self, member: M, cost_us: int, lag_max: int) -> None:
+        """Charge a member, or refund it.
+
+        A refund takes S back to L behind V, or to where it was when the member had its last
+        turn: one that was expected to take more than it did waited because of that, and is owed
+        nothing for it.
+        """
+        service = member.service
+        start = member.start = member.start + tag_increment(cost_us, member.weight)
+        if cost_us < 0:
+            short = self.now - max(lag_max, service.lag) - service.debt - start
+            if short > 0:
+                self.move(member, short)
+        if service.leaves_at != OUT:
+            self._leave_later(member)
+
+    def serve(self, member: M, begun: int, served_us: int) -> None:
+        """Count service of a member; `pass_to` came first.
+
+        Args:
+            member: The member.
+            begun: How many more of its jobs run than before.
+            served_us: What they have had until now, beside what those that ran before have had
+                since the last call.
+        """
+        service = member.service
+        passed_us = self.at_us - service.since_us
+        service.since_us = self.at_us
+        had_us = service.running * passed_us + served_us
+        service.attained += tag_increment(had_us, member.weight)
+        service.running += begun
+        if service.competes:
+            self._excess_us += served_us
+            self._running += begun
+        elif service.attained > self._top:
+            self._top = service.attained
+
+    def reweigh(self, member: M, weight: float) -> None:
+        """Give a member another weight; V must be up to date.
+
+        What it has been charged beyond V stays the same in slot-time.
+        """
+        service, ratio = member.service, member.weight / weight
+        competes, leaves = service.competes, service.leaves_at != OUT
+        self.serve(member, 0, 0)
+        if competes:
+            self._compete_no_longer(member)
+        start = member.start + service.debt
+        service.debt = 0
+        expected = round((start - service.attained) * ratio)
+        member.start = self.now + round(max(0, start - self.now) * ratio)
+        service.attained = member.start - expected
+        member.weight = weight
+        if competes:
+            self._compete(member)
+            if leaves:
+                self._leave_later(member)
+
+    def _compete(self, member: M) -> None:
+        """Count A in the mean."""
+        service = member.service
+        self.serve(member, 0, 0)
+        service.competes = True
+        service.is_guest, service.is_new = service.is_new, False
+        self._competing += 1
+        self._weight += member.weight
+        self._running += service.running
+        self._guests += member.weight if service.is_guest else 0.0
+        self._excess_us += (service.attained - self.now) * member.weight
+
+    def _compete_no_longer(self, member: M) -> None:
+        """Leave A out of the mean."""
+        service = member.service
+        self.serve(member, 0, 0)
+        service.competes = False
+        service.leaves_at = OUT
+        self._top = max(self._top, service.attained)
+        self._competing -= 1
+        self._running -= service.running
+        if self._competing:
+            self._weight -= member.weight
+            self._guests -= member.weight if service.is_guest else 0.0
+            self._excess_us -= (service.attained - self.now) * member.weight
+        else:
+            self._weight = self._guests = self._excess_us = 0.0
+        service.is_guest = False
+
+    def _leave_later(self, member: M) -> None:
+        """Let a member compete until V reaches its S as it is now."""
+        key = member.start << TAG_SHIFT | member.index
+        member.service.leaves_at = key
+        heappush(self._leaving, key)
+
+    def _is_leaving(self, key: int) -> bool:
+        """Whether an entry is its member's."""
+        return self._members[key & INDEX_MASK].service.leaves_at == key
+
+
+class NewService:
+    """Service of a member that its level does not know of."""
+
+    __slots__ = ("begun", "begun_us", "had_us")
+
+    def __init__(self) -> None:
+        self.begun = 0
+        """How many more jobs run than before."""
+        self.begun_us = 0
+        """The sum of the times at which these were claimed."""
+        self.had_us = 0
+        """What jobs have had that run no longer."""
+
+    def end(self, claimed_us: int) -> None:
+        """Note that a job runs no longer."""
+        self.begun -= 1
+        self.begun_us -= claimed_us
+
+    def add(self, other: "NewService") -> None:
+        """Count another member's as well."""
+        self.begun += other.begun
+        self.begun_us += other.begun_us
+        self.had_us += other.had_us
+
+    def count(self, time: VirtualTime[M], member: M, now_us: int) -> None:
+        """Let the level know; it must have been brought to this time."""
+        time.serve(member, self.begun, self.begun * now_us - self.begun_us + self.had_us)
+        self.begun = self.begun_us = self.had_us = 0

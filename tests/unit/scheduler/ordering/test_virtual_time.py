@@ -1,0 +1,193 @@
+"""Virtual time: the mean service of those that compete."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from fairlead_scheduler.ordering.virtual_time import Service, VirtualTime
+
+LATE = 1 << 60
+MS = 1000
+
+
+@dataclass(eq=False)
+class Member:
+    """A member of a level."""
+
+    weight: float = 1.0
+    start: int = 0
+    index: int = 0
+    service: Service = field(default_factory=lambda: Service(0))
+
+
+class Bench:
+    """Members that wait from the start, and their clock."""
+
+    def __init__(self, *weights: float) -> None:
+        self.members = [Member(weight, index=place) for place, weight in enumerate(weights)]
+        self.time: VirtualTime[Member] = VirtualTime(self.members, 100 * MS)
+        for member in self.members:
+            self.time.enter(member, LATE)
+
+    def add(self, weight: float = 1.0, *, start: int = 0) -> Member:
+        """Return another member, which does not wait."""
+        member = Member(weight, start, len(self.members), Service(start))
+        self.members.append(member)
+        return member
+
+    def serve(self, place: int, run_us: int) -> None:
+        """Let a member have one job, charged as what it ran."""
+        member = self.members[place]
+        member.start += self.time.begin_turn(member)
+        self.time.charge(member, run_us, 0)
+        self.time.serve(member, 0, run_us)
+        self.time.follow()
+
+
+def test_it_advances_by_service_over_the_weight_of_those_that_compete() -> None:
+    """A claim that was not served moves it by nothing."""
+    bench = Bench(1.0, 3.0)
+
+    bench.time.charge(bench.members[1], 3600 * 1000 * MS, 0)
+    bench.time.follow()
+    assert bench.time.now == 0
+
+    bench.serve(0, 40 * MS)
+    assert bench.time.now == 10 * MS
+
+
+def test_it_advances_while_a_job_runs() -> None:
+    """By the time that passes, without an event of that job."""
+    bench = Bench(1.0, 1.0)
+    bench.time.serve(bench.members[0], 1, 0)
+
+    bench.time.pass_to(20 * MS)
+    bench.time.follow()
+
+    assert bench.time.now == 10 * MS
+
+
+def test_a_member_that_was_served_early_competes_until_the_others_had_as_much() -> None:
+    """Otherwise the clock would run ahead of those that wait their first time."""
+    bench = Bench(1.0, 1.0)
+    first, second = bench.members
+    bench.serve(0, 100 * MS)
+    bench.time.leave(first)
+
+    bench.serve(1, 50 * MS)
+    assert (bench.time.now, first.service.competes) == (75 * MS, True)
+
+    bench.serve(1, 50 * MS)
+    assert (bench.time.now, first.service.competes) == (100 * MS, False)
+    bench.serve(1, 10 * MS)
+    assert (bench.time.now, second.start) == (110 * MS, 110 * MS)
+
+
+def test_one_that_begins_to_wait_goes_first_and_pays_from_now_on() -> None:
+    """To be early is no credit: after its turn it stands where it would without."""
+    bench = Bench(1.0, 1.0)
+    bench.serve(0, 100 * MS)
+    newcomer = bench.add()
+
+    bench.time.enter(newcomer, 0)
+    assert newcomer.start == 0
+
+    newcomer.start += bench.time.begin_turn(newcomer)
+    assert newcomer.start == bench.time.now == 50 * MS
+
+
+def test_one_that_is_ahead_stays_there() -> None:
+    """It had its share already."""
+    bench = Bench(1.0)
+    ahead = bench.add(start=70 * MS)
+
+    bench.time.enter(ahead, 0)
+
+    assert (ahead.start, ahead.service.debt) == (70 * MS, 0)
+
+
+@pytest.mark.parametrize(("lag_ms", "start_ms"), [(0, 40), (30, 10), (200, 0)])
+def test_a_refund_goes_back_to_the_largest_lag_behind(lag_ms: int, start_ms: int) -> None:
+    """What a member did not use because it claimed too much is not owed to it later."""
+    bench = Bench(1.0, 1.0)
+    claims = bench.members[0]
+    claims.start += bench.time.begin_turn(claims)
+    bench.time.charge(claims, 500 * MS, 0)
+    bench.serve(1, 80 * MS)
+
+    bench.time.charge(claims, -500 * MS, lag_ms * MS)
+
+    assert (bench.time.now, claims.start) == (40 * MS, start_ms * MS)
+
+
+def test_one_that_was_behind_at_its_turn_is_refunded_to_there() -> None:
+    """It waited for a slot then, and not because of its claim."""
+    bench = Bench(1.0, 1.0)
+    bench.serve(1, 80 * MS)
+    behind = bench.members[0]
+    behind.start += bench.time.begin_turn(behind)
+    bench.time.charge(behind, 500 * MS, 0)
+
+    bench.time.charge(behind, -499 * MS, 0)
+
+    assert behind.start == 1 * MS
+
+
+def test_when_nothing_waits_it_is_lifted_to_what_was_had() -> None:
+    """Capacity that no other member wanted counts against none."""
+    bench = Bench(1.0)
+    bench.serve(0, 900 * MS)
+    late = bench.add()
+    bench.time.leave(bench.members[0])
+    bench.time.lift()
+
+    bench.time.enter(late, LATE)
+
+    assert late.start == bench.time.now == 900 * MS
+
+
+def test_more_newcomers_than_some_have_their_first_turns_one_after_the_other() -> None:
+    """As many at once as may; each later one a job later, by the weight of those known."""
+    bench = Bench(1.0, 1.0)
+    for place in (0, 1):
+        bench.serve(place, 100 * MS)
+        bench.time.leave(bench.members[place])
+    bench.time.follow()
+    for member in bench.members:
+        bench.time.enter(member, LATE)
+    now_us = bench.time.now
+
+    tags: list[int] = []
+    for _ in range(20):
+        newcomer = bench.add()
+        bench.time.enter(newcomer, LATE)
+        tags.append(newcomer.start - now_us)
+
+    assert tags[:17] == [0] * 17
+    assert tags[17:] == [50 * MS, 100 * MS, 150 * MS]
+
+
+def test_a_newcomer_that_is_put_off_competes_from_its_first_turn_on() -> None:
+    """Those that have waited since before do not pay for its name."""
+    bench = Bench(1.0)
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+    last = names[-1]
+    assert (last.service.competes, last.start > 0) == (False, True)
+
+    last.start += bench.time.begin_turn(last)
+
+    assert (last.service.competes, last.start) == (True, bench.time.now)
+
+
+def test_another_weight_keeps_what_was_charged_beyond_it_in_slot_time() -> None:
+    """A debt that takes a light member minutes takes a heavy one as long as it should."""
+    bench = Bench(1.0, 1.0)
+    bench.serve(0, 100 * MS)
+    heavy = bench.members[0]
+
+    bench.time.reweigh(heavy, 5.0)
+
+    assert bench.time.now == 50 * MS
+    assert (heavy.start, heavy.service.attained) == (60 * MS, 60 * MS)
