@@ -44,6 +44,7 @@ class Claimed(NamedTuple):
     attempt: int
     max_attempts: int
     timeout_seconds: float
+    timeout_max_seconds: float | None
     alone: bool
     waited_seconds: float
     doomed: Literal["gone", "cancelled", "expired"] | None
@@ -62,8 +63,8 @@ class Attempt(Protocol):
         """When the attempt has run too long."""
         ...
 
-    def extend(self, by_seconds: float) -> None:
-        """Move the deadline to at least so many seconds from now."""
+    def extend(self, by_seconds: float) -> datetime:
+        """Move the deadline to at least so many seconds from now, if it may; return it."""
         ...
 
     def report(self, fraction: float, note: str) -> None:
@@ -221,11 +222,18 @@ class Job(Generic[PayloadT]):
         if self._attempt.cancelled:
             raise errors.Cancelled(f"job {self.id} has to stop")
 
-    def extend(self, by: float | timedelta) -> None:
+    def extend(self, by: float | timedelta) -> datetime:
         """Move the deadline to at least `by` (seconds, over 0, up to 30 days) from now.
 
-        It holds at once here and reaches the database within milliseconds, on the worker's own
-        connection. If this attempt turns out to have lost its job, `cancelled` becomes true.
+        An attempt may run for the pool's longest timeout in all, counted from its claim
+        (`timeoutMax` in the policy, or the scheduler's setting, an hour by default): the
+        deadline moves no further than that, and never back. The new deadline holds at once
+        here and reaches the database within milliseconds, on the worker's own connection. If
+        this attempt turns out to have lost its job, `cancelled` becomes true.
+
+        Returns:
+            The deadline, in UTC by this machine's clock: earlier than asked for where the pool
+            allows no more.
 
         Raises:
             ValueError: out of bounds.
@@ -233,7 +241,7 @@ class Job(Generic[PayloadT]):
         by_seconds = errors.seconds("by", by, at_most=EXTENSION_SECONDS_MAX)
         if by_seconds == 0:
             raise ValueError("by must be over 0 seconds: say how much longer the job may run")
-        self._attempt.extend(by_seconds)
+        return self._attempt.extend(by_seconds)
 
     def progress(self, fraction: float, note: str = "") -> None:
         """Report how far the work is, from 0 to 1, with a note of at most 1,000 characters.

@@ -28,6 +28,7 @@ def claimed(
         attempt=1,
         max_attempts=5,
         timeout_seconds=timeout_seconds,
+        timeout_max_seconds=None,
         alone=alone,
         waited_seconds=0.25,
         doomed=doomed,

@@ -10,8 +10,10 @@ import ctypes
 import os
 import sys
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -228,7 +230,7 @@ def completes_late(job: Job) -> None:
 async def reports(job: Job) -> None:
     """Say how far it is, ask for more time, and wait."""
     job.progress(0.25, "a quarter")
-    job.extend(7200)
+    job.extend(3000)
     await asyncio.Event().wait()
 
 
@@ -238,6 +240,25 @@ def extends_late(job: Job) -> None:
     waits(job)
     job.extend(60)
     asks(job)
+
+
+@tasks.handler("extends_always", timeout=0.2)
+async def extends_always(job: Job) -> None:
+    """Ask for a minute more again and again, and leave what the first answer was."""
+    _see(f"{(job.extend(60) - datetime.now(UTC)).total_seconds():.1f}")
+    while True:
+        job.extend(60)
+        await asyncio.sleep(0.01)
+
+
+@tasks.handler("extends_apart", timeout=0.2, process=True)
+def extends_apart(job: Job) -> None:
+    """Do the same in a process."""
+    _see(f"{(job.extend(60) - datetime.now(UTC)).total_seconds():.1f}")
+    while True:
+        job.extend(60)
+        job.raise_if_cancelled()
+        time.sleep(0.01)
 
 
 @tasks.handler("waits_for_file")

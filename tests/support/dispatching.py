@@ -8,7 +8,9 @@ from psycopg.rows import TupleRow
 from fairlead.db.statements import integers, load
 
 
-def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tuple[int, ...]:
+def dispatch_all(
+    connection: Connection[TupleRow], *, wake: bool = True, timeout_max: str = "1 hour"
+) -> tuple[int, ...]:
     """Move every pending job into work_queue, as the leader of epoch 0 would."""
     rows = connection.execute(
         "SELECT id FROM fairlead.jobs WHERE run_at IS NULL"
@@ -21,7 +23,7 @@ def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tupl
         "band": 0,
         "floor": 0,
         "timeout_default": "10 minutes",
-        "timeout_max": "1 hour",
+        "timeout_max": timeout_max,
         "ids": integers(ids),
         "vtags": integers(ids),
         "estimates_us": integers(1000 for _ in ids),
@@ -34,14 +36,21 @@ def dispatch_all(connection: Connection[TupleRow], *, wake: bool = True) -> tupl
     return tuple(int(row[0]) for row in moved)
 
 
-def insert(db: Connection[TupleRow], kind: str, payload: object = None) -> int:
+def insert(
+    db: Connection[TupleRow], kind: str, payload: object = None, *, timeout_max: str = "1 hour"
+) -> int:
     """Insert and dispatch one job."""
-    (job_id,) = insert_many(db, kind, 1, payload)
+    (job_id,) = insert_many(db, kind, 1, payload, timeout_max=timeout_max)
     return job_id
 
 
 def insert_many(
-    db: Connection[TupleRow], kind: str, count: int, payload: object = None
+    db: Connection[TupleRow],
+    kind: str,
+    count: int,
+    payload: object = None,
+    *,
+    timeout_max: str = "1 hour",
 ) -> tuple[int, ...]:
     """Insert and dispatch jobs that are alike."""
     rows = db.execute(
@@ -49,5 +58,5 @@ def insert_many(
         " SELECT %s, %s::jsonb FROM generate_series(1, %s) RETURNING id",
         [kind, json.dumps(payload), count],
     ).fetchall()
-    dispatch_all(db)
+    dispatch_all(db, timeout_max=timeout_max)
     return tuple(int(row[0]) for row in rows)

@@ -397,7 +397,8 @@ CREATE TABLE fairlead.work_queue (
     alone boolean DEFAULT false NOT NULL,
     pool text NOT NULL COLLATE pg_catalog."C",
     queue text NOT NULL COLLATE pg_catalog."C",
-    tenant text NOT NULL COLLATE pg_catalog."C"
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    timeout_max interval
 )
 WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
 
@@ -408,6 +409,8 @@ COMMENT ON COLUMN fairlead.work_queue.vtag IS 'The order tag: weighted slot-micr
 COMMENT ON COLUMN fairlead.work_queue.runnable_at IS 'The later of falling due and being seen by the leader; waits count from here.';
 
 COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, because a process that ran it has died.';
+
+COMMENT ON COLUMN fairlead.work_queue.timeout_max IS 'How long after its claim a handler may extend the attempt''s deadline to; null: a scheduler of an earlier version dispatched it, and nothing bounds that.';
 
 CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] DEFAULT NULL::text[], results jsonb[] DEFAULT NULL::jsonb[]) RETURNS void
     LANGUAGE sql
@@ -1092,7 +1095,8 @@ begin
         raise exception 'fairlead: extend by must be over 0 and at most 30 days, not %', by
             using errcode = 'check_violation';
     end if;
-    update fairlead.work_queue q set deadline = greatest(q.deadline, clock_timestamp() + by)
+    update fairlead.work_queue q
+    set deadline = greatest(q.deadline, least(clock_timestamp() + by, q.claimed_at + q.timeout_max))
     where q.job_id = extend.job_id and q.token = extend.token
     returning q.deadline into until;
     if not found then
@@ -1101,7 +1105,7 @@ begin
     return until;
 end $$;
 
-COMMENT ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) IS 'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
+COMMENT ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) IS 'Moves the attempt''s deadline to at least by from now, but no further than the pool''s longest timeout (timeoutMax) after the claim, and never back; answers the deadline. A stale token raises FL001.';
 
 CREATE FUNCTION fairlead.fail(job_id bigint, token bigint, error text DEFAULT ''::text, retry_in interval DEFAULT NULL::interval) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1546,7 +1550,8 @@ CREATE VIEW fairlead.job_status WITH (security_barrier='true') AS
             q_1.alone,
             q_1.pool,
             q_1.queue,
-            q_1.tenant
+            q_1.tenant,
+            q_1.timeout_max
            FROM fairlead.work_queue q_1
           WHERE (q_1.job_id = j.id)
          OFFSET 0) q ON (true))

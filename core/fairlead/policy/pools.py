@@ -40,7 +40,8 @@ class Pool(MappingModel):
         default=None,
         description="Longest timeout of an attempt, whatever the job's row or timeoutDefault "
         "has; null: the scheduler's FAIRLEAD_TIMEOUT_MAX_SECONDS, 1h by default. A job with a "
-        "longer timeout is dispatched with this one.",
+        "longer timeout is dispatched with this one, and a handler that extends its deadline "
+        "is stopped when this long has passed since its claim.",
     )
     autoscale: Autoscale | None = Field(
         default=None,

@@ -74,11 +74,12 @@ class AttemptRecorder:
         """When the attempt has run too long; nothing happens then."""
         return self._deadline
 
-    def extend(self, by_seconds: float) -> None:
-        """Move the deadline to at least so many seconds from now."""
+    def extend(self, by_seconds: float) -> datetime:
+        """Move the deadline to at least so many seconds from now; no pool bounds it."""
         self._extensions_seconds.append(by_seconds)
         longer = datetime.now(UTC) + timedelta(seconds=by_seconds)
         self._deadline = max(self._deadline, longer)
+        return self._deadline
 
     def report(self, fraction: float, note: str) -> None:
         """Note how far the work is."""
@@ -106,8 +107,7 @@ def run(
     No database is asked: `job.complete` sends nothing, and the job's id and token are 1. What
     the handler raises, Retry and its kin included, is raised. It runs in this process and
     thread, also with `process=True`; its `concurrency` does not matter, and nothing happens at
-    its deadline. A coroutine gets an event loop, in another thread if the test is a coroutine
-    itself.
+    its deadline. A coroutine gets an event loop, in another thread if the test is one too.
 
     Args:
         tasks: the application.
@@ -135,6 +135,7 @@ def run(
         attempt=attempt,
         max_attempts=max(5, attempt),
         timeout_seconds=min(handler.timeout_seconds or _TIMEOUT_SECONDS, _TIMEOUT_SECONDS),
+        timeout_max_seconds=None,
         alone=False,
         waited_seconds=0.0,
         doomed=None,

@@ -237,7 +237,7 @@ def test_a_deadline_is_the_jobs_budget_from_its_start(
 def test_extending_moves_the_deadline_here_and_in_the_database(
     tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
 ) -> None:
-    """And never back; of coroutines as well."""
+    """Never back, nor beyond the longest timeout; of coroutines as well."""
     left: list[float] = []
     query = "SELECT extract(epoch FROM deadline - now())::float8 FROM fairlead.work_queue"
 
@@ -249,13 +249,15 @@ def test_extending_moves_the_deadline_here_and_in_the_database(
     @tasks.handler("long")
     async def long(job: fairlead.Job) -> None:
         await asyncio.sleep(0)
-        job.extend(7200)
+        job.extend(3000)
         note(job)
         job.extend(1)
+        note(job)
+        job.extend(7200)
         note(job)
 
     fairlead.enqueue(db, "long")
 
     testing.drain(tasks, database_url)
 
-    assert [7200] * 4 == [pytest.approx(seconds, abs=5) for seconds in left]
+    assert [3000] * 4 + [3600] * 2 == [pytest.approx(seconds, abs=5) for seconds in left]

@@ -1,6 +1,7 @@
 """The fencing token decides whose attempt it is: an old one changes nothing and says so."""
 
 from collections.abc import Callable
+from datetime import timedelta
 
 import pytest
 
@@ -278,3 +279,20 @@ def test_a_dispatch_and_a_batch_that_finishes_the_same_job_never_deadlock(
 
     assert (False, ()) == (waited, moved.result())
     assert (first.job, second.job) == finished.result()
+
+
+def test_an_extension_goes_no_further_than_the_longest_timeout_after_the_claim(
+    db: Database,
+) -> None:
+    """Nor back: what the worker has allowed for, beyond it, stays."""
+    lease = run_one(db)
+    query = "SELECT fairlead.extend(%s, %s, %s::interval) - claimed_at FROM fairlead.work_queue"
+
+    assert (timedelta(hours=1),) == db.execute(
+        query, [lease.job, lease.token, "30 days"]
+    ).fetchone()
+
+    db.execute("UPDATE fairlead.work_queue SET deadline = claimed_at + interval '2 hours'")
+    assert (timedelta(hours=2),) == db.execute(
+        query, [lease.job, lease.token, "3 hours"]
+    ).fetchone()

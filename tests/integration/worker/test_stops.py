@@ -292,3 +292,26 @@ def test_starting_a_process_takes_nothing_from_a_jobs_time(db: Connection[TupleR
     (job_id,) = dispatch_all(db)
 
     becomes(db, job_id, "succeeded")
+
+
+@pytest.mark.parametrize("kind", ["extends_always", "extends_apart"])
+def test_extending_for_ever_ends_at_the_longest_timeout(
+    running: RunningChild, db: Connection[TupleRow], kind: str
+) -> None:
+    """Counted from the claim: the handler learns how far it got, and is stopped there."""
+    job_id = insert(db, kind, timeout_max="3 seconds")
+    running.runs()
+    claimed = db.execute("SELECT claimed_at FROM fairlead.work_queue").fetchone()
+
+    error = becomes(db, job_id, "scheduled")
+
+    assert error.startswith("timeout")
+    ran_and_left = db.execute(
+        "SELECT extract(epoch FROM e.at - %s)::float, s.what::float"
+        " FROM fairlead.attempt_errors e, seen s",
+        claimed,
+    ).fetchone()
+    assert ran_and_left is not None
+    ran_seconds, left_seconds = ran_and_left
+    assert 2.9 < ran_seconds < 4.5
+    assert 0 < left_seconds <= 3

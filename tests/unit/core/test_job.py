@@ -17,9 +17,10 @@ class Recorder:
         self.deadline = datetime(2026, 11, 21, tzinfo=UTC)
         self.said: list[object] = []
 
-    def extend(self, by_seconds: float) -> None:
+    def extend(self, by_seconds: float) -> datetime:
         """Note it."""
         self.said.append(by_seconds)
+        return self.deadline
 
     def report(self, fraction: float, note: str) -> None:
         """Note it."""
@@ -75,7 +76,7 @@ def test_reports_are_passed_on_within_their_bounds() -> None:
     recorder = Recorder()
     one = job(claimed(7, 9), recorder)
 
-    one.extend(2)
+    assert recorder.deadline == one.extend(2)
     one.progress(1, "al\0most\ud800" + "x" * 2000)
 
     assert [2.0, (1.0, ("almost?" + "x" * 2000)[:1000])] == recorder.said

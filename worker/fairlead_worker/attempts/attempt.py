@@ -27,6 +27,11 @@ class ReportSink(Protocol):
         ...
 
 
+def bounded_extension(by_seconds: float, extensible_seconds: float | None) -> float:
+    """Return how far from now a deadline may move; 0 or less: not at all."""
+    return by_seconds if extensible_seconds is None else min(by_seconds, extensible_seconds)
+
+
 class Attempt:
     """What the worker knows of an attempt; `fairlead.Job` is its interface for the handler.
 
@@ -105,9 +110,20 @@ class Attempt:
         left_us = self.deadline_us - monotonic_ns() // 1000
         return datetime.now(UTC) + timedelta(microseconds=left_us)
 
-    def extend(self, by_seconds: float) -> None:
-        """Move the deadline to at least so many seconds from now."""
-        self.sink.extend(self, by_seconds)
+    @property
+    def extensible_seconds(self) -> float | None:
+        """How far from now its handler may move the deadline; None: as far as it likes."""
+        longest = self.row.timeout_max_seconds
+        if longest is None:
+            return None
+        return longest - (monotonic_ns() // 1000 - self.arrived_us) / 1e6
+
+    def extend(self, by_seconds: float) -> datetime:
+        """Move the deadline, but no further than the longest timeout after the claim."""
+        seconds = bounded_extension(by_seconds, self.extensible_seconds)
+        if seconds > 0:
+            self.sink.extend(self, seconds)
+        return self.deadline
 
     def report(self, fraction: float, note: str) -> None:
         """Note how far the work is."""

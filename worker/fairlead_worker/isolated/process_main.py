@@ -10,6 +10,7 @@ import threading
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 from fairlead import tasks
@@ -18,6 +19,7 @@ from fairlead.jsontext import Json
 from fairlead.runtime import log
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
 from fairlead_worker.attempts import outcome
+from fairlead_worker.attempts.attempt import bounded_extension
 from fairlead_worker.attempts.error_callback import ErrorCallback
 from fairlead_worker.attempts.outcome import Ending, Stop
 from fairlead_worker.isolated.process_runner import Line, to_line
@@ -33,11 +35,17 @@ class RemoteAttempt:
     Args:
         to_child: the socket to the child.
         left_seconds: until its deadline.
+        extensible_seconds: until the last deadline that it may have; None: there is none.
     """
 
-    def __init__(self, to_child: socket.socket, left_seconds: float) -> None:
+    def __init__(
+        self, to_child: socket.socket, left_seconds: float, extensible_seconds: float | None
+    ) -> None:
         self._socket = to_child
         self._lock = threading.Lock()
+        self._extensible_until = (
+            None if extensible_seconds is None else monotonic() + extensible_seconds
+        )
         self.deadline = datetime.now(UTC) + timedelta(seconds=left_seconds)
         self.stop: Stop | None = None
 
@@ -46,11 +54,13 @@ class RemoteAttempt:
         """Whether the handler should stop."""
         return self.stop is not None
 
-    def extend(self, by_seconds: float) -> None:
-        """Move the deadline to at least so many seconds from now."""
-        later = datetime.now(UTC) + timedelta(seconds=by_seconds)
-        self.deadline = max(self.deadline, later)
+    def extend(self, by_seconds: float) -> datetime:
+        """Move the deadline, as the child does with its own when it gets the line."""
+        until = self._extensible_until
+        seconds = bounded_extension(by_seconds, None if until is None else until - monotonic())
+        self.deadline = max(self.deadline, datetime.now(UTC) + timedelta(seconds=seconds))
         self.send({"type": "extend", "seconds": by_seconds})
+        return self.deadline
 
     def report(self, fraction: float, note: str) -> None:
         """Note how far the work is."""
@@ -104,7 +114,11 @@ class ProcessServer:
         """Run one handler after another, for ever."""
         while True:
             line = self._inbox.get()
-            remote = RemoteAttempt(self._socket, cast("float", line["left_seconds"]))
+            remote = RemoteAttempt(
+                self._socket,
+                cast("float", line["left_seconds"]),
+                cast("float | None", line["extensible_seconds"]),
+            )
             self._current = remote
             ended = Context().run(self._run, line, remote)
             self._current = None

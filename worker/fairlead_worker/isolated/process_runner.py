@@ -200,6 +200,7 @@ class ProcessRunner:
                 "type": "run",
                 "row": list(attempt.row),
                 "left_seconds": left_us / 1e6,
+                "extensible_seconds": attempt.extensible_seconds,
                 "timeout_seconds": attempt.timeout_seconds,
                 "trace": {} if trace is None else dict[str, Json](trace.headers),
             }

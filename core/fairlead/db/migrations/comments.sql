@@ -27,7 +27,8 @@ comment on function fairlead.explain(bigint) is
     'Says why a job does not run, and about when it will. What only the leader knows is asked first: '
     'then the answer says asked, and the next call has it.';
 comment on function fairlead.extend(bigint, bigint, interval) is
-    'Moves the attempt''s deadline to at least by from now, and answers it. A stale token raises FL001.';
+    'Moves the attempt''s deadline to at least by from now, but no further than the pool''s longest '
+    'timeout (timeoutMax) after the claim, and never back; answers the deadline. A stale token raises FL001.';
 comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
 

@@ -7,10 +7,11 @@ with begun as (
     update fairlead.work_queue q
     set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
     where q.job_id = %(job_id)s and q.token = %(token)s
-    returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.alone
+    returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
 )
 select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.attempts + 1 as attempt,
-       j.max_attempts, extract(epoch from b.timeout)::float8 as timeout_seconds, b.alone,
+       j.max_attempts, extract(epoch from b.timeout)::float8 as timeout_seconds,
+       extract(epoch from b.timeout_max)::float8 as timeout_max_seconds, b.alone,
        extract(epoch from now() - b.runnable_at)::float8 as waited_seconds,
        case when j.id is null then 'gone'
             when j.cancel_requested_at is not null then 'cancelled'
