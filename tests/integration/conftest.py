@@ -43,7 +43,7 @@ def fairlead(
 def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
     """Yield a child that claims, with four slots."""
     db.execute("CREATE TABLE seen (at serial, what text)")
-    with child(database_url, register(db)) as started:
+    with child(database_url, register(db, releases_slots=True)) as started:
         yield started
 
 

@@ -199,6 +199,22 @@ def completes(job: Job) -> None:
         raise ValueError("too late to matter")
 
 
+@tasks.handler("completes_and_stays")
+def completes_and_stays(job: Job) -> None:
+    """Finish the job in a transaction, and wait for the test."""
+    with psycopg.connect(_url()) as connection:
+        job.complete(connection, "early")
+    waits(job)
+
+
+@tasks.handler("completes_for_ever", timeout=0.3)
+async def completes_for_ever(job: Job) -> None:
+    """Finish the job in a transaction, and wait for ever."""
+    async with await psycopg.AsyncConnection.connect(_url()) as connection:
+        await job.complete(connection)
+    await asyncio.Event().wait()
+
+
 @tasks.handler("completes_async")
 async def completes_async(job: Job) -> None:
     """Finish the job in a transaction of an asynchronous connection."""

@@ -36,12 +36,16 @@ def register(
     name: str = "tested",
     lease: str = "1 hour",
     pool: str = "default",
+    releases_slots: bool = False,
 ) -> int:
-    """Insert the row of a worker whose lease ends so long from now; return its id."""
+    """Insert the row of a worker whose lease ends so long from now; return its id.
+
+    It speaks only SQL unless it releases slots, as Fairlead's own do.
+    """
     row = db.execute(
-        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool)"
-        " VALUES (now() + %s::interval, %s, %s, %s) RETURNING id",
-        [lease, slots, name, pool],
+        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool, releases_slots)"
+        " VALUES (now() + %s::interval, %s, %s, %s, %s) RETURNING id",
+        [lease, slots, name, pool, releases_slots],
     ).fetchone()
     assert row is not None
     return int(row[0])

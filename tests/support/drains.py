@@ -46,6 +46,7 @@ def register(db: Database, pod: str = POD, *, slots: int = 10) -> int:
         "pod_uid": pod,
         "pod_name": pod,
         "version": "",
+        "releases_slots": True,
     }
     (row,) = rows(db, "fairlead_worker.parent", "register", values)
     return int(row["id"])

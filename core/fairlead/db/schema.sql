@@ -112,6 +112,7 @@ declare
     decided_ids bigint[];
     decided_tokens bigint[];
     decided_became text[];
+    released_tokens bigint[];
     over_ids bigint[];
     over_became text[];
     over_errors text[];
@@ -122,8 +123,8 @@ begin
             select j.id from fairlead.jobs j where j.id = any (ids) order by j.id
             for update skip locked) l;
     else
-        perform from fairlead.jobs j where j.id = any (ids) order by j.id for update;
-        mine := ids;
+        select array_agg(l.id) into mine from (
+            select j.id from fairlead.jobs j where j.id = any (ids) order by j.id for update) l;
     end if;
     with asked as materialized (
         select a.* from unnest(ids, tokens, ended_as, errors, delays)
@@ -214,7 +215,13 @@ begin
     if 'queued' = any (decided_became) then
         perform pg_notify('fairlead_work', '');
     end if;
-    return query select * from unnest(decided_ids, decided_tokens, decided_became);
+    -- What looks locked may be a row whose job is gone.
+    if 'locked' = any (decided_became) then
+        select array_agg(r.token) into released_tokens from fairlead._release(ids, tokens) as r (token);
+    end if;
+    return query
+    select d.job_id, d.token, case when d.token = any (released_tokens) then 'stale' else d.became end
+    from unnest(decided_ids, decided_tokens, decided_became) as d (job_id, token, became);
 end $$;
 
 CREATE FUNCTION fairlead._end_expired(ids bigint[]) RETURNS integer
@@ -398,7 +405,8 @@ CREATE TABLE fairlead.work_queue (
     pool text NOT NULL COLLATE pg_catalog."C",
     queue text NOT NULL COLLATE pg_catalog."C",
     tenant text NOT NULL COLLATE pg_catalog."C",
-    timeout_max interval
+    timeout_max interval,
+    completed boolean DEFAULT false NOT NULL
 )
 WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
 
@@ -412,6 +420,8 @@ COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, be
 
 COMMENT ON COLUMN fairlead.work_queue.timeout_max IS 'How long after its claim a handler may extend the attempt''s deadline to; null: a scheduler of an earlier version dispatched it, and nothing bounds that.';
 
+COMMENT ON COLUMN fairlead.work_queue.completed IS 'Its handler has finished the job, which is in the history, and has the slot still.';
+
 CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] DEFAULT NULL::text[], results jsonb[] DEFAULT NULL::jsonb[]) RETURNS void
     LANGUAGE sql
     BEGIN ATOMIC
@@ -421,13 +431,18 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
              a.error,
              a.result
             FROM UNNEST(_end_jobs.ids, _end_jobs.outcomes, _end_jobs.errors, _end_jobs.results) a(id, outcome, error, result)
-         ), held AS (
-          DELETE FROM fairlead.work_queue q
-           WHERE (q.job_id = ANY (_end_jobs.ids))
-           RETURNING q.job_id,
+         ), held AS MATERIALIZED (
+          SELECT q.job_id,
              q.token,
              q.worker,
              q.runnable_at,
+             q.claimed_at
+            FROM fairlead.work_queue q
+           WHERE (q.job_id = ANY (_end_jobs.ids))
+         ), released AS (
+          DELETE FROM fairlead.work_queue q
+           WHERE ((q.job_id = ANY (_end_jobs.ids)) AND (NOT q.completed))
+           RETURNING q.job_id,
              q.claimed_at
          ), gone AS (
           DELETE FROM fairlead.jobs j
@@ -490,9 +505,9 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
                       JOIN asked a ON ((a.id = g.id)))
                       LEFT JOIN held h ON ((h.job_id = g.id)))
          )
-  INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(h.job_id) AS array_agg,
-             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - h.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) AS array_agg
-            FROM held h
+  INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(r.job_id) AS array_agg,
+             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - r.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) AS array_agg
+            FROM released r
           HAVING (count(*) > 0);
 END;
 
@@ -802,6 +817,35 @@ begin
       and h.outcome = 'failed';
 end $$;
 
+CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] DEFAULT NULL::bigint[]) RETURNS SETOF bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    BEGIN ATOMIC
+ WITH released AS (
+          DELETE FROM fairlead.work_queue q
+           WHERE (q.ctid = ANY (ARRAY( SELECT w.ctid
+                    FROM fairlead.work_queue w
+                   WHERE ((w.job_id = ANY (_release.ids)) AND (w.token = ANY (_release.tokens)) AND (NOT (EXISTS ( SELECT
+                            FROM fairlead.jobs j
+                           WHERE (j.id = w.job_id)
+                          OFFSET 0))))
+                   ORDER BY w.job_id
+                  FOR UPDATE OF w SKIP LOCKED)))
+           RETURNING q.job_id,
+             q.token,
+             q.claimed_at
+         ), receipt AS (
+          INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(r_1.job_id) AS array_agg,
+                     array_agg((COALESCE((a.run_us)::numeric, (EXTRACT(epoch FROM (clock_timestamp() - r_1.claimed_at)) * '1000000'::numeric)))::bigint) AS array_agg
+                    FROM (released r_1
+                      JOIN UNNEST(_release.tokens, _release.run_us) a(token, run_us) ON ((a.token = r_1.token)))
+                  HAVING (count(*) > 0)
+         )
+  SELECT r.token
+    FROM released r;
+END;
+
 CREATE FUNCTION fairlead._require_read_committed() RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -984,8 +1028,10 @@ begin
                   hint = 'Keep it somewhere else, and say in the result where.';
     end if;
     -- Completion takes work_queue first: its token is the proof of ownership.
-    perform from fairlead.work_queue q
-    where q.job_id = complete.job_id and q.token = complete.token for update;
+    update fairlead.work_queue q
+    set completed = coalesce((
+        select w.releases_slots from fairlead.worker_leases w where w.id = q.worker), false)
+    where q.job_id = complete.job_id and q.token = complete.token and not q.completed;
     if not found then
         perform fairlead._raise_stale(complete.job_id, complete.token);
     end if;
@@ -993,7 +1039,7 @@ begin
         array[complete.job_id], array['succeeded'], array[null::text], array[result]);
 end $_$;
 
-COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has a payload''s bounds.';
+COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has a payload''s bounds. The slot counts, and is charged for, until its worker has released it.';
 
 CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1551,7 +1597,8 @@ CREATE VIEW fairlead.job_status WITH (security_barrier='true') AS
             q_1.pool,
             q_1.queue,
             q_1.tenant,
-            q_1.timeout_max
+            q_1.timeout_max,
+            q_1.completed
            FROM fairlead.work_queue q_1
           WHERE (q_1.job_id = j.id)
          OFFSET 0) q ON (true))
@@ -1852,7 +1899,7 @@ CREATE VIEW fairlead.queue_stats AS
            FROM fairlead._lanes l
         UNION ALL
          SELECT q.queue,
-            0,
+            (q.completed)::integer AS completed,
             0,
             NULL::timestamp with time zone,
             ((q.worker IS NULL))::integer AS int4,
@@ -2036,7 +2083,7 @@ CREATE VIEW fairlead.tenant_stats WITH (security_barrier='true') AS
         UNION ALL
          SELECT q.queue,
             q.tenant,
-            0,
+            (q.completed)::integer AS completed,
             NULL::timestamp with time zone,
             ((q.worker IS NULL))::integer AS int4,
             ((q.worker IS NOT NULL))::integer AS int4,
@@ -2074,6 +2121,7 @@ CREATE TABLE fairlead.worker_leases (
     slots_full integer,
     draining boolean DEFAULT false NOT NULL,
     beside integer DEFAULT 0 NOT NULL,
+    releases_slots boolean DEFAULT false NOT NULL,
     CONSTRAINT worker_leases_beside_is_never_negative CHECK ((beside >= 0)),
     CONSTRAINT worker_leases_slots_full_is_positive CHECK ((slots_full > 0)),
     CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
@@ -2087,6 +2135,8 @@ COMMENT ON COLUMN fairlead.worker_leases.slots_full IS 'Slots that it has once a
 COMMENT ON COLUMN fairlead.worker_leases.draining IS 'Its claims are refused. Its renewal sets this when its pod is marked, and takes it back before it claims again.';
 
 COMMENT ON COLUMN fairlead.worker_leases.beside IS 'Jobs that it holds without a slot, because they wait for a process in which each runs alone: the scheduler finds room for so many more.';
+
+COMMENT ON COLUMN fairlead.worker_leases.releases_slots IS 'Whether it deletes the work_queue row of a job that complete has finished, once the handler is over; false: complete deletes it, as a worker in another language expects.';
 
 ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.worker_leases_id_seq
@@ -2383,6 +2433,9 @@ GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlea
 
 REVOKE ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
 

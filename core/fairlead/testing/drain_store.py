@@ -114,6 +114,7 @@ class Store:
             "pod_uid": None,
             "pod_name": None,
             "version": "",
+            "releases_slots": False,
         }
         row = self._rows.execute(
             statements.load("fairlead_worker.parent", "register"), values
@@ -244,7 +245,7 @@ class Store:
 
     def drop_orphan(self, row: Claimed) -> None:
         """Delete a claimed row whose job is gone."""
-        attempt_store.drop_orphans(self._rows, [(row.job_id, row.token)])
+        attempt_store.release_orphans(self._rows, [(row.job_id, row.token)])
 
     def recorded_ending(self, row: Claimed) -> tuple[Outcome, jsontext.Json, str | None] | None:
         """Return how the handler itself ended the attempt, if it did."""

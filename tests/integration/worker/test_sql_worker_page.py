@@ -148,7 +148,7 @@ def test_a_worker_that_speaks_only_sql_ends_a_job(
     [
         ("update fairlead.jobs set cancel_requested_at = now()", "finish", "cancelled"),
         ("update fairlead.jobs set expires_at = now()", "finish", "expired"),
-        ("delete from fairlead.jobs", "drop_orphan", None),
+        ("delete from fairlead.jobs", "release", None),
     ],
 )
 def test_a_worker_that_speaks_only_sql_ends_what_must_not_run(

@@ -4,7 +4,7 @@ Claims have a connection of their own and so do endings, so that a slow one neve
 other. Repeating an ending is harmless: its token no longer holds anything.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias, cast
@@ -102,9 +102,22 @@ def begin_in_quarantine(connection: Connection, key: Key) -> QuarantineStart | N
     return QuarantineStart(Claimed._make(row), bool(died_in_quarantine))
 
 
-def drop_orphans(connection: Connection, keys: Iterable[Key]) -> None:
-    """Delete claimed rows whose jobs are gone."""
-    connection.execute(load("fairlead_worker.attempts", "drop_orphan"), key_parameters(keys))
+def release(connection: Connection, runs_us: Mapping[Key, int]) -> set[int]:
+    """Free the slots of attempts whose jobs are gone; return the tokens that held them.
+
+    Args:
+        connection: a connection.
+        runs_us: for how long each has had its slot, in microseconds.
+    """
+    run_us = [runs_us[key] for key in sorted(runs_us)]
+    values = {**key_parameters(runs_us), "run_us": integers(run_us)}
+    rows = connection.execute(load("fairlead_worker.attempts", "release"), values).fetchall()
+    return {cast("int", row[0]) for row in rows}
+
+
+def release_orphans(connection: Connection, keys: Iterable[Key]) -> None:
+    """Delete claimed rows whose jobs are gone, and which did not run."""
+    release(connection, dict.fromkeys(keys, 0))
 
 
 def finish(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:

@@ -221,7 +221,7 @@ class Claimer:
             self._link.send(messages.Busy())
         orphans = self._intake.accept(connection, rows)
         if orphans:
-            attempt_store.drop_orphans(connection, orphans)
+            attempt_store.release_orphans(connection, orphans)
 
     # --- rests ------------------------------------------------------------------------------
 

@@ -205,8 +205,10 @@ class EndingWriter:
         answered = held | locked
         stale = [each for each in finishing if each.token not in answered]
         stale += [each for each in handed_back if states[each.token] == "stale"]
-        unsure = stale + by_handler
+        released = _release(connection, by_handler) if by_handler else set[int]()
+        unsure = stale + [each for each in by_handler if each.token not in released]
         on_record = attempt_store.finished(connection, unsure) if unsure else set[int]()
+        on_record |= released
         stored = held | on_record
         self._metrics.finished(
             [each for each in finishing + by_handler if each.token in stored]
@@ -265,6 +267,13 @@ class EndingWriter:
     def _connection_failed(self, why: str, rest_seconds: float) -> None:
         self._slots.block_claims()
         self._log_waiting(why, rest_seconds)
+
+
+def _release(connection: Connection, completed: list[Attempt]) -> set[int]:
+    """Free the slots of handlers that have finished their jobs; return those that had."""
+    return attempt_store.release(
+        connection, {each.key: each.ended_us - each.started_us for each in completed}
+    )
 
 
 def _statement_of(attempt: Attempt) -> str:

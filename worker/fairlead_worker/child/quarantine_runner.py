@@ -114,7 +114,7 @@ class QuarantineRunner:
             self._held = key  # before the attempt is, since it may end at once
             orphans = self._intake.accept(connection, [found.row], in_quarantine=True)
             if orphans:
-                attempt_store.drop_orphans(connection, orphans)
+                attempt_store.release_orphans(connection, orphans)
                 self._end(key)
 
     def _end(self, key: Key) -> None:

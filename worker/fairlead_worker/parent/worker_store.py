@@ -64,6 +64,7 @@ def register(session: Session, config: WorkerConfig, name: str, slots: int) -> R
         "pod_uid": config.pod_uid,
         "pod_name": config.pod_name,
         "version": version("fairlead"),
+        "releases_slots": True,
     }
     worker_id, draining, drained, _ = session.rows(load(_PACKAGE, "register"), values)[0]
     return Registered(_integer(worker_id), DrainMark(bool(draining), bool(drained)))

@@ -19,7 +19,8 @@ comment on function fairlead.resume(text, text) is
     'Ends a pause that was made with the same arguments; answers whether there was one.';
 comment on function fairlead.complete(bigint, bigint, jsonb) is
     'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token '
-    'raises FL001, so that the transaction cannot commit. A result has a payload''s bounds.';
+    'raises FL001, so that the transaction cannot commit. A result has a payload''s bounds. The slot '
+    'counts, and is charged for, until its worker has released it.';
 comment on function fairlead.fail(bigint, bigint, text, interval) is
     'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good '
     'when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';

@@ -95,7 +95,7 @@ begin
         'grant select, update (full_claim_at) on fairlead.claim_floors to fairlead_worker',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.job_status to fairlead_worker',
         'grant usage on sequence fairlead.tokens to fairlead_worker',
-        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]) to fairlead_worker',
+        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]), fairlead._release(bigint[], bigint[], bigint[]) to fairlead_worker',
 
         'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.leaders, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
         'grant select, insert on fairlead.job_history to fairlead_scheduler',

@@ -56,7 +56,8 @@ from lane l left join lateral (
 -- Added up and never joined: a join's plan would depend on statistics, and these tables may be
 -- empty whenever ANALYZE runs. For the same reason what is counted up to a bound is put in the
 -- index's order, and the bound is a subquery: a plan that reads all of a lane before it answers the
--- first row looks cheap while a lane is thought to be short, unless only a part is wanted of it.
+-- first row looks cheap while a lane is thought to be short, unless only a part is wanted of it. A
+-- completed job whose slot is not free is in work_queue only: it counts as due, and runs.
 create or replace view fairlead.tenant_stats with (security_barrier) as
 select s.queue, s.tenant,
        greatest(sum(s.due) - sum(s.queued) - sum(s.running), 0)::bigint as pending,
@@ -73,7 +74,8 @@ from (
             where j.queue = l.queue and j.tenant = l.tenant and j.run_at is null
             order by j.rank, j.seq limit (select 1001)) b) d
     union all
-    select q.queue, q.tenant, 0, null, (q.worker is null)::integer, (q.worker is not null)::integer,
+    select q.queue, q.tenant, q.completed::integer, null, (q.worker is null)::integer,
+           (q.worker is not null)::integer,
            case when q.worker is null then q.runnable_at end
     from fairlead.work_queue q
 ) s
@@ -125,8 +127,8 @@ from (
     union all
     select l.queue, 0, 1, l.oldest_pending_at, 0, 0, 0, null, false from fairlead._lanes l
     union all
-    select q.queue, 0, 0, null, (q.worker is null)::integer, (q.worker is not null)::integer, 0,
-           null, false
+    select q.queue, q.completed::integer, 0, null, (q.worker is null)::integer,
+           (q.worker is not null)::integer, 0, null, false
     from fairlead.work_queue q
     union all
     (select j.queue, 0, 0, null, 0, 0, 1, j.run_at, false

@@ -10,10 +10,12 @@ with mark as (
     returning d.drain_until > now() as holds, d.drained_at is not null as drained
 ), me as (
     insert into fairlead.worker_leases (
-        lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, draining)
+        lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
+        draining)
     values (
         now() + interval '1 second' * %(lease_seconds)s, %(slots)s, %(slots_full)s, %(name)s, %(pool)s,
-        %(host)s, %(pod_uid)s, %(pod_name)s, %(version)s, exists (select from mark k where k.holds))
+        %(host)s, %(pod_uid)s, %(pod_name)s, %(version)s, %(releases_slots)s,
+        exists (select from mark k where k.holds))
     returning id, draining
 )
 select m.id, m.draining, exists (select from mark k where k.drained) as drained,
