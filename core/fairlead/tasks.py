@@ -100,7 +100,7 @@ class Tasks:
             kind: what jobs name, 1 to 128 bytes.
             timeout: seconds, or a timedelta, for one attempt; None leaves it to the job's row.
             process: run in another process. Only for `def`.
-            concurrency: how many may run at once in each child; jobs beyond it wait in a slot.
+            concurrency: how many may run at once in each child; jobs beyond it take no slot.
 
         Raises:
             ValueError: an argument is out of bounds, or the kind is taken.

@@ -258,6 +258,18 @@ def extends_late(job: Job) -> None:
     asks(job)
 
 
+@tasks.handler("naps_in_turn", concurrency=1)
+async def naps_in_turn(_job: Job) -> None:
+    """Take half a second, one at a time."""
+    await asyncio.sleep(0.5)
+
+
+@tasks.handler("naps_apart", process=True, concurrency=1)
+def naps_apart(_job: Job) -> None:
+    """Do the same in a process."""
+    time.sleep(0.5)
+
+
 @tasks.handler("extends_always", timeout=0.2)
 async def extends_always(job: Job) -> None:
     """Ask for a minute more again and again, and leave what the first answer was."""

@@ -199,7 +199,13 @@ def claim(
     pool: str = "default",
 ) -> tuple[Lease, ...]:
     """Claim up to `limit` jobs."""
-    values = {"worker": worker, "pool": pool, "limit": limit, "below_floor": below_floor}
+    values = {
+        "worker": worker,
+        "pool": pool,
+        "limit": limit,
+        "below_floor": below_floor,
+        "full_kinds": None,
+    }
     return tuple(
         Lease(row["job_id"], row["token"], row["attempt"], row["alone"], row["doomed"])
         for row in rows(db, "fairlead_worker.attempts", "claim", values)

@@ -2134,7 +2134,7 @@ COMMENT ON COLUMN fairlead.worker_leases.slots_full IS 'Slots that it has once a
 
 COMMENT ON COLUMN fairlead.worker_leases.draining IS 'Its claims are refused. Its renewal sets this when its pod is marked, and takes it back before it claims again.';
 
-COMMENT ON COLUMN fairlead.worker_leases.beside IS 'Jobs that it holds without a slot, because they wait for a process in which each runs alone: the scheduler finds room for so many more.';
+COMMENT ON COLUMN fairlead.worker_leases.beside IS 'Jobs that it holds without a slot, because they wait for a process in which each runs alone, or for their kind''s concurrency: the scheduler finds room for so many more.';
 
 COMMENT ON COLUMN fairlead.worker_leases.releases_slots IS 'Whether it deletes the work_queue row of a job that complete has finished, once the handler is over; false: complete deletes it, as a worker in another language expects.';
 

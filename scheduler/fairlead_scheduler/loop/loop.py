@@ -214,6 +214,9 @@ class Loop:
     def _wake_workers(self, waiting: Mapping[str, int], added: Mapping[str, int]) -> None:
         """Wake resting workers: a few for new rows, all of them for rows that no worker claims.
 
+        Workers that claim find new rows by themselves. Where rows wait and none is claimed,
+        workers may rest beside rows of kinds for which they have no room.
+
         Wake-ups of all workers back off exponentially while nothing is claimed.
 
         Args:
@@ -226,7 +229,7 @@ class Loop:
         chosen = [
             worker
             for pool, count in added.items()
-            if count and not waiting.get(pool)
+            if count and not (waiting.get(pool) and claims(pool))
             for worker in capacity.workers_for(count, pool)
         ]
         stuck = [pool for pool, rows in waiting.items() if rows and not claims(pool)]

@@ -257,7 +257,13 @@ def claim(db: Connection[TupleRow], worker: int) -> list[tuple[int, int]]:
     with db.cursor(row_factory=dict_row) as cursor:
         cursor.execute(
             statements.load("fairlead_worker.attempts", "claim"),
-            {"worker": worker, "pool": "default", "below_floor": True, "limit": BATCH},
+            {
+                "worker": worker,
+                "pool": "default",
+                "below_floor": True,
+                "limit": BATCH,
+                "full_kinds": None,
+            },
         )
         rows = cursor.fetchall()
     for row in rows:

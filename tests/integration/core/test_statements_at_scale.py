@@ -196,7 +196,13 @@ def dispatched(scene: Scene) -> dict[str, object]:
 
 def claimed(scene: Scene) -> dict[str, object]:
     """Return what a worker with a batch of free slots asks for."""
-    return {"worker": scene.worker, "pool": "default", "below_floor": False, "limit": BATCH}
+    return {
+        "worker": scene.worker,
+        "pool": "default",
+        "below_floor": False,
+        "limit": BATCH,
+        "full_kinds": None,
+    }
 
 
 def finished(scene: Scene) -> dict[str, object]:

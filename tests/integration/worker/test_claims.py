@@ -55,7 +55,7 @@ def test_a_claim_and_a_quarantine_start_return_the_columns_that_a_job_is_read_by
     db: Connection[TupleRow],
 ) -> None:
     """A row is read by its columns' names, and made by their places."""
-    who = {"worker": 0, "pool": "default", "limit": 1, "below_floor": False}
+    who = {"worker": 0, "pool": "default", "limit": 1, "below_floor": False, "full_kinds": None}
 
     claim = db.execute(load("fairlead_worker.attempts", "claim"), who)
     begin = db.execute(
@@ -69,7 +69,13 @@ def test_a_claim_and_a_quarantine_start_return_the_columns_that_a_job_is_read_by
 def test_an_idle_child_peeks_without_writing_to_the_disk(db: Connection[TupleRow]) -> None:
     """A peek returns whether a claim would find something, and draws no transaction id."""
     worker = register(db, slots=10)
-    holding_claims = {"worker": worker, "pool": "default", "limit": 10, "below_floor": False}
+    holding_claims = {
+        "worker": worker,
+        "pool": "default",
+        "limit": 10,
+        "below_floor": False,
+        "full_kinds": None,
+    }
     seen: list[tuple[bool, int]] = []
 
     def look() -> None:

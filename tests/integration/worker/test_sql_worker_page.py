@@ -40,7 +40,13 @@ def claim_block() -> str:
     """Return Fairlead's own claim as a psql script that sets :job, :token and :doomed."""
     return script(
         "claim",
-        {"worker": ":worker", "pool": "'default'", "limit": "1", "below_floor": "false"},
+        {
+            "worker": ":worker",
+            "pool": "'default'",
+            "limit": "1",
+            "below_floor": "false",
+            "full_kinds": "null",
+        },
     )
 
 

@@ -46,6 +46,7 @@ class Attempt:
         "deadline_us",
         "ended_us",
         "ending",
+        "entered_us",
         "finished_by_handler",
         "handler",
         "job_id",
@@ -73,7 +74,7 @@ class Attempt:
         self.arrived_us = arrived_us
         self.where: Where = handler.runs_on
         self.slot = -1
-        self.started_us = self.ended_us = self.deadline_us = 0
+        self.entered_us = self.started_us = self.ended_us = self.deadline_us = 0
         self.ending: Ending | None = None
         self.stop: Stop | None = None
         self.task: Task[None] | None = None
@@ -91,6 +92,11 @@ class Attempt:
         """The lesser of what the row and the handler allow."""
         of_row, of_handler = self.row.timeout_seconds, self.handler.timeout_seconds
         return of_row if of_handler is None or of_row < of_handler else of_handler
+
+    @property
+    def held_us(self) -> int:
+        """How long it has had a slot, from entering it to its end."""
+        return self.ended_us - self.entered_us
 
     @property
     def waited_seconds(self) -> float:
@@ -116,7 +122,8 @@ class Attempt:
         longest = self.row.timeout_max_seconds
         if longest is None:
             return None
-        return longest - (monotonic_ns() // 1000 - self.arrived_us) / 1e6
+        since_us = self.entered_us or self.arrived_us
+        return longest - (monotonic_ns() // 1000 - since_us) / 1e6
 
     def extend(self, by_seconds: float) -> datetime:
         """Move the deadline, but no further than the longest timeout after the claim."""

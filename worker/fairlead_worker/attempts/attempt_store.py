@@ -39,13 +39,22 @@ class QuarantineStart:
 
 
 def claim(
-    connection: Connection, who: ClaimRequest, *, limit: int, below_floor: bool
+    connection: Connection,
+    who: ClaimRequest,
+    *,
+    limit: int,
+    below_floor: bool,
+    full_kinds: Sequence[str] = (),
 ) -> list[Claimed]:
-    """Lease up to `limit` queued jobs; none for a worker that is dead."""
-    rows = connection.execute(
-        load("fairlead_worker.attempts", "claim"),
-        {"worker": who.worker_id, "pool": who.pool, "limit": limit, "below_floor": below_floor},
-    ).fetchall()
+    """Lease up to `limit` queued jobs, none of the full kinds; none for a dead worker."""
+    values = {
+        "worker": who.worker_id,
+        "pool": who.pool,
+        "limit": limit,
+        "below_floor": below_floor,
+        "full_kinds": list(full_kinds) or None,
+    }
+    rows = connection.execute(load("fairlead_worker.attempts", "claim"), values).fetchall()
     return [Claimed._make(row) for row in rows]
 
 
@@ -131,7 +140,7 @@ def finish(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:
     values: dict[str, object] = {
         "ids": integers([attempt.job_id for attempt in ordered]),
         "tokens": integers([attempt.token for attempt in ordered]),
-        "run_us": integers([attempt.ended_us - attempt.started_us for attempt in ordered]),
+        "run_us": integers([attempt.ended_us - attempt.entered_us for attempt in ordered]),
         "outcomes": None,
         "results": None,
         "errors": None,

@@ -77,7 +77,12 @@ class Child:
         self._counters = Counters(arguments.wait_bounds)
         self._metrics = AttemptMetrics(self._counters, self._parent.send)
         self._process_runner = ProcessRunner(arguments)
-        self._deadline_watch = DeadlineWatch(self._loop, self._slots, self._return_unrun)
+        self._deadline_watch = DeadlineWatch(
+            self._loop,
+            self._slots,
+            self._return_unrun,
+            lambda count: self._parent.send(messages.WaitingAtGates(count)),
+        )
         self._finisher = Finisher(
             partial(self._open, "worker endings"),
             self._slots,

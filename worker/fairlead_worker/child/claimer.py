@@ -89,7 +89,9 @@ class Claimer:
         self._woken = self._reported_idle = False
         self._log, self._throttle = log.get("worker.claim"), LogThrottle()
         self._log_waiting = log_waiting(self._log, self._throttle)
+        self._kind_reopened = False
         slots.wake_claimer = self._wake_by_slots
+        slots.kind_reopened = self._reopen_kind
 
     # --- called by other threads ------------------------------------------------------------
 
@@ -123,6 +125,10 @@ class Claimer:
 
     def _wake_by_slots(self) -> None:
         self._slots.wake_claimer_at = -1
+        self._wakeup.wake()
+
+    def _reopen_kind(self) -> None:
+        self._kind_reopened = True
         self._wakeup.wake()
 
     # --- the thread -------------------------------------------------------------------------
@@ -186,8 +192,13 @@ class Claimer:
             found, below_floor = self._peek(connection, began)
             if not found:
                 return 0
+        self._kind_reopened = False
         rows = attempt_store.claim(
-            connection, self._request, limit=count, below_floor=below_floor
+            connection,
+            self._request,
+            limit=count,
+            below_floor=below_floor,
+            full_kinds=self._slots.exclude_full_kinds(),
         )
         now = monotonic()
         self._counters.observe(series.CLAIM_DURATION, now - began)
@@ -252,6 +263,8 @@ class Claimer:
         if floor_scan.is_urgent:
             until = min(until, floor_scan.next_at + random.uniform(0, _URGENT_JITTER_SECONDS))
         while not (self._woken or self._stop.is_set() or self._between_claims):
+            if self._kind_reopened:
+                return
             self._report_idle()
             left = until - monotonic()
             if left <= 0:

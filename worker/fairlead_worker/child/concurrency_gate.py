@@ -1,7 +1,7 @@
 """Bound how many attempts of one kind run at once: `@tasks.handler(…, concurrency=2)`.
 
-An attempt beyond the bound waits in the slot that it was given. It cannot go back to the queue,
-where the same child would claim it again at once.
+An attempt beyond the bound waits without a slot. A kind of which as many wait as may run is
+full: more of it would wait here while other workers have room for it, so claims pass it over.
 """
 
 import threading
@@ -35,23 +35,48 @@ class ConcurrencyGates:
         kind = attempt.handler.kind
         with self._lock:
             waiting = self._waiting.get(kind)
-            if waiting:
-                return waiting.popleft()
-            self._inside[kind] -= 1
-            return None
+            if not waiting:
+                self._inside[kind] -= 1
+                return None
+            following = waiting.popleft()
+            if not waiting:
+                del self._waiting[kind]
+            return following
 
     def waiting(self) -> tuple[Attempt, ...]:
         """Return whatever waits."""
         with self._lock:
             return tuple(each for waiting in self._waiting.values() for each in waiting)
 
+    @property
+    def waiting_count(self) -> int:
+        """How many wait."""
+        if not self._waiting:
+            return 0
+        with self._lock:
+            return sum(map(len, self._waiting.values()))
+
+    def full_kinds(self) -> tuple[str, ...]:
+        """Return the kinds of which as many wait as may run."""
+        if not self._waiting:
+            return ()
+        with self._lock:
+            return tuple(
+                kind
+                for kind, waiting in self._waiting.items()
+                if len(waiting) >= (waiting[0].handler.concurrency or 0)
+            )
+
     def withdraw(self, attempt: Attempt) -> bool:
         """Take one attempt back; return whether it waited."""
+        kind = attempt.handler.kind
         with self._lock:
-            waiting = self._waiting.get(attempt.handler.kind, ())
+            waiting = self._waiting.get(kind, ())
             if attempt not in waiting:
                 return False
-            self._waiting[attempt.handler.kind].remove(attempt)
+            self._waiting[kind].remove(attempt)
+            if not self._waiting[kind]:
+                del self._waiting[kind]
             return True
 
     def take_waiting(self) -> list[Attempt]:

@@ -28,6 +28,7 @@ class DeadlineWatch:
         loop: the event loop.
         slots: what runs and what is ready.
         return_unrun: takes attempts that did not start.
+        report_waiting: takes how many attempts wait without a slot, when that has changed.
     """
 
     def __init__(
@@ -35,10 +36,13 @@ class DeadlineWatch:
         loop: AbstractEventLoop,
         slots: Slots,
         return_unrun: Callable[[Iterable[Attempt]], None],
+        report_waiting: Callable[[int], None],
     ) -> None:
         self._loop = loop
         self._slots = slots
         self._return_unrun = return_unrun
+        self._report_waiting = report_waiting
+        self._reported_waiting = 0
         self._armed = False
         self._extend_at_us = 0
 
@@ -50,6 +54,10 @@ class DeadlineWatch:
 
     def _again(self) -> None:
         self._armed = False
+        waiting = self._slots.waiting_count
+        if waiting != self._reported_waiting:
+            self._reported_waiting = waiting
+            self._report_waiting(waiting)
         if self._slots.held:
             self.check(monotonic_ns() // 1000)
             self.arm()

@@ -271,9 +271,7 @@ class EndingWriter:
 
 def _release(connection: Connection, completed: list[Attempt]) -> set[int]:
     """Free the slots of handlers that have finished their jobs; return those that had."""
-    return attempt_store.release(
-        connection, {each.key: each.ended_us - each.started_us for each in completed}
-    )
+    return attempt_store.release(connection, {each.key: each.held_us for each in completed})
 
 
 def _statement_of(attempt: Attempt) -> str:

@@ -81,7 +81,7 @@ class Executor:
         """Start ready attempts in free slots; a repeat does nothing more."""
         self._filled()
         slots, until_us = self._slots, monotonic_ns() // 1000 + TURN_US
-        while slots.ready and (slot := slots.acquire()) is not None:
+        while slots.has_ready and (slot := slots.acquire()) is not None:
             self._run_in_turn(slots.next(slot), until_us)
             if monotonic_ns() // 1000 > until_us:
                 self._loop.call_soon(self.fill)
@@ -113,7 +113,7 @@ class Executor:
 
     def _continue(self, attempt: Attempt) -> None:
         self._run_in_turn(attempt, monotonic_ns() // 1000 + TURN_US)
-        if self._slots.ready and self._slots.free:
+        if self._slots.has_ready and self._slots.free:
             self.fill_soon()
 
     def _start(self, attempt: Attempt) -> None:
@@ -148,6 +148,7 @@ class Executor:
     # --- threads ----------------------------------------------------------------------------
 
     def _to_thread(self, attempt: Attempt) -> None:
+        attempt.entered_us = monotonic_ns() // 1000
         try:
             self._idle_threads.pop()
         except IndexError:
@@ -194,7 +195,7 @@ class Executor:
         """Return the next attempt if a thread runs it; start any other, or free the slot."""
         attempt = self._slots.next(slot)
         if attempt is None:
-            if self._slots.ready:  # it came after `next` saw none
+            if self._slots.has_ready:  # it came after `next` saw none
                 self.fill_soon()
             return None
         if attempt.where in {"loop", "quarantine"}:
@@ -206,11 +207,13 @@ class Executor:
 
     def _begin(self, attempt: Attempt, flags: int) -> bool:
         """Record the start for the parent; False when the attempt was stopped before it."""
+        now_us = monotonic_ns() // 1000
+        attempt.entered_us = attempt.entered_us or now_us
         if attempt.stop is not None:
             attempt.ending = _of_error(CancelledError(), attempt)
             return False
         seconds = attempt.timeout_seconds
-        attempt.started_us = now_us = monotonic_ns() // 1000
+        attempt.started_us = now_us
         attempt.deadline_us = now_us + int(seconds * 1e6)
         if now_us - attempt.arrived_us > LATE_US:
             attempt.sink.extend(attempt, seconds)
@@ -242,9 +245,7 @@ class Executor:
         if self._spans is not None:
             self._spans.end(attempt)
         self._ended(attempt)
-        waiter = self._slots.record_end(attempt)
-        if waiter is not None:
-            self._loop.call_soon_threadsafe(self._continue, waiter)
+        self._slots.record_end(attempt)
 
 
 def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:

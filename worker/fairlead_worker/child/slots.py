@@ -9,12 +9,12 @@ that:
 
     free -> attempt      `acquire` takes a slot, and `next` puts the first ready attempt into it
     attempt -> attempt   `next` again, when the one before has ended
-    attempt -> free      `next` finds none ready; `free_slot`, at the end of a turn; `withdraw`
-                         and `take_unstarted`, for what will not run; `return_slot`, when the
-                         parent returns a lent slot
+    attempt -> free      `next` finds none ready; `free_slot`, at the end of a turn;
+                         `return_slot`, when the parent returns a lent slot
 
-So an attempt keeps its slot while it waits at its kind's gate, while it runs, and while the
-slot is lent to the parent, which runs the attempt in quarantine.
+So an attempt keeps its slot while it runs, and while the slot is lent to the parent, which runs
+the attempt in quarantine. One that has to wait at its kind's gate waits without a slot, and
+gets the first one that is free after its turn has come.
 """
 
 from collections import deque
@@ -42,10 +42,13 @@ class Slots:
         self.running: list[Attempt | None] = [None] * concurrency
         self._free: deque[int] = deque(range(concurrency))
         self._gates = ConcurrencyGates()
+        self._admitted: deque[Attempt] = deque()  # inside their gates, and without a slot
         self._lent: dict[Key, int] = {}
         # A resting claimer sets when to be woken, so that ending a job costs two comparisons.
         self.wake_claimer_at = -1  # or fewer ready attempts wake it
         self.wake_claimer: Callable[[], None] = _before_start
+        self.excluded_kinds: tuple[str, ...] = ()  # once one of these has room, this is called
+        self.kind_reopened: Callable[[], None] = _before_start
         self.claims_blocked = False
         """Whether endings cannot be stored, so that nothing more is claimed."""
 
@@ -94,40 +97,68 @@ class Slots:
         except IndexError:
             return None
 
+    @property
+    def has_ready(self) -> bool:
+        """Whether an attempt waits for nothing but a slot."""
+        return bool(self._admitted or self.ready)
+
     def next(self, slot: int) -> Attempt | None:
         """Give a slot to the first ready attempt, and return it to be started.
 
-        None when none is ready, which frees the slot, or when the attempt has to wait at its
-        kind's gate: then `record_end` of another one returns it.
+        What has to wait at its kind's gate is passed over: it becomes ready when `record_end`
+        of another one lets it in. None when nothing is ready, which frees the slot.
         """
-        try:
-            attempt = self.ready.popleft()
-        except IndexError:
-            self._free.append(slot)
-            attempt = None
-        if len(self.ready) <= self.wake_claimer_at:
-            self.wake_claimer()
-        if attempt is None:
-            return None
-        attempt.slot = slot
-        # Suspect jobs run in another child, and the gates are each child's own.
-        bounded = attempt.handler.concurrency is not None and attempt.where != "quarantine"
-        return None if bounded and not self._gates.enter(attempt) else attempt
+        while True:
+            admitted = bool(self._admitted)
+            try:
+                attempt = self._admitted.popleft() if admitted else self.ready.popleft()
+            except IndexError:
+                self._free.append(slot)
+                attempt = None
+            if len(self.ready) <= self.wake_claimer_at:
+                self.wake_claimer()
+            if attempt is None:
+                return None
+            # Suspect jobs run in another child, and the gates are each child's own.
+            bounded = attempt.handler.concurrency is not None and attempt.where != "quarantine"
+            if admitted or not bounded or self._gates.enter(attempt):
+                attempt.slot = slot
+                return attempt
 
     def free_slot(self, attempt: Attempt) -> None:
         """Free the slot of an attempt that has ended, although others may be ready."""
         self._free.append(attempt.slot)
 
     def waiting(self) -> tuple[Attempt, ...]:
-        """Return what has a slot and waits at its kind's gate."""
+        """Return what waits at its kind's gate."""
         return self._gates.waiting()
+
+    @property
+    def waiting_count(self) -> int:
+        """How many attempts wait at their kinds' gates, without slots."""
+        return self._gates.waiting_count
+
+    def exclude_full_kinds(self) -> tuple[str, ...]:
+        """Return the kinds of which enough wait that the next claim is to leave them out.
+
+        `kind_reopened` is called once, when one of them has room again.
+        """
+        excluded = self.excluded_kinds = self._gates.full_kinds()
+        if excluded:  # one may have room since
+            self._check_reopened()
+        return excluded
 
     def withdraw(self, attempt: Attempt) -> bool:
         """Take back an attempt that waits at its gate; return whether it did."""
-        if not self._gates.withdraw(attempt):
-            return False
-        self._free.append(attempt.slot)
-        return True
+        withdrawn = self._gates.withdraw(attempt)
+        self._check_reopened()
+        return withdrawn
+
+    def _check_reopened(self) -> None:
+        """Let the claimer know when a kind that it left out has room again."""
+        if not set(self.excluded_kinds) <= set(self._gates.full_kinds()):
+            self.excluded_kinds = ()
+            self.kind_reopened()
 
     def take_unstarted(self) -> list[Attempt]:
         """Take back whatever is ready or waits at a gate."""
@@ -137,9 +168,14 @@ class Slots:
                 taken.append(self.ready.popleft())
             except IndexError:
                 break
-        waiting = self._gates.take_waiting()
-        self._free.extend(attempt.slot for attempt in waiting)
-        return taken + waiting
+        taken += self._gates.take_waiting()
+        while self._admitted:
+            try:
+                taken.append(self._admitted.popleft())
+            except IndexError:
+                break
+            self._gates.leave(taken[-1])
+        return taken
 
     def lend_slot(self, attempt: Attempt) -> None:
         """Keep an attempt's slot taken while the parent runs it in quarantine."""
@@ -173,15 +209,19 @@ class Slots:
             self.cells[first + 3] = attempt.deadline_us
             self.cells[first + 4] |= flags
 
-    def record_end(self, attempt: Attempt) -> Attempt | None:
+    def record_end(self, attempt: Attempt) -> None:
         """Clear the table's record: the handler has ended. Its slot is still taken.
 
-        Returns:
-            The attempt whose turn at the gate it is, to start in the slot that it waited in.
+        If another attempt waits at its gate, `next` gives that one the first slot.
         """
         self.cells[attempt.slot * CELLS] = 0
         self.running[attempt.slot] = None
-        return None if attempt.handler.concurrency is None else self._gates.leave(attempt)
+        if attempt.handler.concurrency is not None:
+            following = self._gates.leave(attempt)
+            if following is not None:
+                self._admitted.append(following)
+            if self.excluded_kinds:
+                self._check_reopened()
 
 
 def _before_start() -> None:

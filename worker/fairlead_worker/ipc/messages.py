@@ -186,6 +186,13 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingAtGates:
+    """So many attempts wait for their kinds' concurrency and hold no slot."""
+
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimAnswerLost:
     """The answer to a claim was lost with its connection: run an orphan-claim check."""
 
@@ -226,6 +233,7 @@ ToParent = (
     | SuspectEnded
     | SuspectDeclined
     | HeldTokens
+    | WaitingAtGates
     | ClaimAnswerLost
     | ClaimingPaused
 )

@@ -43,6 +43,7 @@ class ChildHandle:
         self.claiming = False  # it may claim
         self.pause_number: int | None = None  # the pause it has not confirmed yet
         self.idle = False
+        self.waiting_at_gates = 0  # attempts that hold no slot
         self.cause: Cause | None = None  # why the parent ends it
         self.kill_at: float | None = None
         slots = 1 if quarantine else config.concurrency

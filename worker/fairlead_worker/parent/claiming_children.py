@@ -96,6 +96,11 @@ class ClaimingChildren:
         """How many jobs the children that are ready run at a time."""
         return self._config.concurrency * sum(child.ready for child in self.children)
 
+    @property
+    def waiting_at_gates(self) -> int:
+        """How many attempts they hold that have no slot."""
+        return sum(child.waiting_at_gates for child in self.children)
+
     def remove(self, child: ChildHandle, exit_code: int) -> CannotStartChildren | None:
         """Note a death; return why no child can ever start, if that is so."""
         self.children = tuple(each for each in self.children if each is not child)

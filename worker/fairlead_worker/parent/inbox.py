@@ -58,6 +58,8 @@ class Inbox:
                     self._orphan_claims.answered(message, child)
                 case messages.ClaimingPaused():
                     self._children.claiming.paused(child, message)
+                case messages.WaitingAtGates(count):
+                    child.waiting_at_gates = count
                 case messages.ClaimAnswerLost():
                     self._orphan_claims.plan(monotonic())
                 case _:

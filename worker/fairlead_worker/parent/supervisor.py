@@ -205,7 +205,7 @@ class Supervisor:
 
         With short jobs the number changes all the time, and each report is a renewal.
         """
-        slotless = self._quarantine.slotless
+        slotless = self._quarantine.slotless + self._claiming.waiting_at_gates
         if slotless > self._lease.slotless or now >= self._report_slotless_at:
             self._report_slotless_at = now + _REPORT_SLOTLESS_SECONDS
             self._lease.set_slotless(slotless)

@@ -50,6 +50,10 @@ comment on function fairlead.note_refused_policy(text, text, text) is
     'Notes that a policy document was refused, so that the leader logs and counts it: fairlead policy apply '
     'calls it. A repeat leaves one event, the newest; the last hundred documents are kept.';
 
+comment on column fairlead.worker_leases.beside is
+    'Jobs that it holds without a slot, because they wait for a process in which each runs alone, or for '
+    'their kind''s concurrency: the scheduler finds room for so many more.';
+
 comment on column fairlead.schedules.name is 'What it is called; unique per tenant.';
 comment on column fairlead.schedules.enabled is
     'Whether it fires. When it is enabled again, missed says what becomes of the fires in between.';

@@ -109,32 +109,63 @@ def test_a_slot_goes_from_one_attempt_to_the_next_and_is_free_when_there_is_none
     assert 2 == slots.free
 
 
-def test_an_attempt_waits_at_its_gate_in_the_slot_that_it_keeps(slots: Slots) -> None:
-    """Leaving the gate returns the next attempt, which has a slot of its own."""
-    one, two = attempts(2, handler(concurrency=1))
-    slots.ready.extend([one, two])
+def test_an_attempt_waits_at_its_gate_without_a_slot(slots: Slots) -> None:
+    """The slot goes to the next that may run; leaving the gate makes the first one ready."""
+    one, two, three = attempts(3, handler(concurrency=1))
+    (free,) = attempts(1, handler("free"))
+    slots.ready.extend([one, two, three, free])
 
-    assert [one, None] == [slots.next(entered(slots)), slots.next(entered(slots))]
+    assert [one, free] == [slots.next(entered(slots)), slots.next(entered(slots))]
     assert slots.acquire() is None
-    assert (two,) == slots.waiting()
-    assert two is slots.record_end(one)
-    assert one.slot != two.slot
-    assert slots.next(one.slot) is None
+    assert ((two, three), 2, False) == (slots.waiting(), slots.waiting_count, slots.has_ready)
+    slots.record_end(one)
+    assert ((three,), 1, True) == (slots.waiting(), slots.waiting_count, slots.has_ready)
+    assert two is slots.next(one.slot)
+    assert one.slot == two.slot
+    assert slots.next(free.slot) is None
     assert 1 == slots.free
 
 
-def test_what_will_not_start_gives_its_slot_back(slots: Slots) -> None:
-    """Withdrawn or taken back: what waits at a gate has a slot, what is ready has none."""
+def test_a_kind_is_left_out_of_claims_while_as_many_wait_as_may_run(slots: Slots) -> None:
+    """Once it has room the claimer is told, once."""
+    reopened: list[bool] = []
+    slots.kind_reopened = lambda: reopened.append(True)
     one, two, three = attempts(3, handler(concurrency=1))
-    slots.ready.extend([one, two, three])
-    for _ in range(2):
-        slots.next(entered(slots))
+    slots.ready.append(one)
+    assert one is slots.next(entered(slots))
+    assert () == slots.exclude_full_kinds()
+    slots.ready.extend([two, three])
+    assert slots.next(entered(slots)) is None
+    assert ("work",) == slots.exclude_full_kinds()
+
+    slots.record_end(one)
+    assert [] == reopened  # one waits still
+    assert two is slots.next(one.slot)
+    slots.record_end(two)
+
+    assert [True] == reopened
+    assert () == slots.exclude_full_kinds()
+    assert three is slots.next(two.slot)
+    slots.record_end(three)
+    assert [True] == reopened
+
+
+def test_what_will_not_start_has_no_slot_to_give_back(slots: Slots) -> None:
+    """Withdrawn or taken back: what waits at a gate, what was let in, and what is ready."""
+    one, two, three, four = attempts(4, handler(concurrency=1))
+    (last,) = attempts(1, handler("free"))
+    slots.ready.extend([one, two, three, four])
+    assert one is slots.next(entered(slots))
+    assert slots.next(entered(slots)) is None
 
     assert [False, True] == [slots.withdraw(each) for each in (one, two)]
-    assert slots.next(entered(slots)) is None
-    assert 0 == slots.free
-    assert [three] == slots.take_unstarted()
-    assert 1 == slots.free
+    slots.record_end(one)
+    slots.ready.append(last)
+    assert [last, four, three] == slots.take_unstarted()
+    assert slots.next(one.slot) is None
+    assert 2 == slots.free
+    slots.ready.extend(attempts(1, handler(concurrency=1)))
+    assert slots.next(entered(slots)) is not None
 
 
 def test_a_new_deadline_reaches_the_table_only_while_the_attempt_runs(slots: Slots) -> None:
@@ -163,7 +194,7 @@ def test_attempts_past_their_deadline_are_overdue_until_they_are_stopped() -> No
 
 
 def test_a_gate_lets_in_as_many_as_it_says_and_the_next_when_one_leaves() -> None:
-    """Attempts beyond `concurrency=` wait in their slots, in order."""
+    """Attempts beyond `concurrency=` wait in order."""
     gates = ConcurrencyGates()
     one, two, three, four = attempts(4, handler(concurrency=2))
 

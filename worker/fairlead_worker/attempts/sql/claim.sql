@@ -1,4 +1,5 @@
--- claim: lease up to %(limit)s queued jobs of the pool to one worker, in claim order.
+-- claim: lease up to %(limit)s queued jobs of the pool to one worker, in claim order. Jobs of %(full_kinds)s
+--        are passed over, for which the worker has no room (null, as nearly always: of none).
 -- locks: the worker's live row (for share, so that a death or draining cannot be missed), then work_queue
 --        rows in claim order (skip locked).
 -- index: work_queue_claim_order, from the floor on, which asks for its condition on band; jobs_pkey for
@@ -12,6 +13,9 @@ with me as materialized (
         select w.ctid as place from fairlead.work_queue w
         where w.pool = %(pool)s and w.band = f.band and w.band >= 0 and w.worker is null
           and w.vtag >= case when %(below_floor)s then -1 else f.vtag end
+          and (%(full_kinds)s::text[] is null
+               or coalesce((select j.kind from fairlead.jobs j where j.id = w.job_id), '')
+                  <> all (%(full_kinds)s::text[]))
         order by w.vtag, w.job_id limit %(limit)s
         for update skip locked) q
     where f.pool = %(pool)s and exists (select from me)

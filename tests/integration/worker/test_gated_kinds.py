@@ -1,0 +1,76 @@
+"""Jobs that wait for their kind's `concurrency` take no slots from others."""
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from fairlead_worker.ipc import messages
+from tests.chaos.fleet import Fleet
+from tests.support.children import RunningChild
+from tests.support.dispatching import insert_many
+from tests.support.waiting import until
+
+SLOTS = 20
+_INSERT = "INSERT INTO fairlead.jobs (tenant, kind) SELECT %s, %s FROM generate_series(1, %s)"
+_CLAIMED = "SELECT count(worker) FROM fairlead.work_queue"
+_WAITS = """
+    SELECT max(extract(epoch FROM claimed_at - created_at))::float8
+    FROM fairlead.job_history WHERE tenant = 'quick'
+"""
+
+
+def claimed(db: Connection[TupleRow]) -> int:
+    """Return how many jobs are claimed."""
+    row = db.execute(_CLAIMED).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def finished(db: Connection[TupleRow], kind: str) -> int:
+    """Return how many jobs of a kind are finished."""
+    row = db.execute(
+        "SELECT count(*) FROM fairlead.job_history WHERE kind = %s", [kind]
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("kind", ["naps_in_turn", "naps_apart"])
+@pytest.mark.parametrize("gated", [40, 400])
+def test_quick_jobs_do_not_wait_behind_those_of_a_full_kind(
+    fleet: Fleet, db: Connection[TupleRow], kind: str, gated: int
+) -> None:
+    """Another tenant's start within a second of their insert, whatever waits at the gate."""
+    fleet.scheduler()
+    arguments = ["--app", "tests.support.child_app:tasks", "--concurrency", str(SLOTS)]
+    worker = fleet.start("worker", "fairlead_worker.main", *arguments)
+    until(lambda: worker.said("child.ready"), what="a worker", seconds=60)
+    db.execute(_INSERT, ["gated", kind, gated])
+    until(lambda: finished(db, kind) >= 2, what="two jobs of the kind", seconds=30)
+
+    db.execute(_INSERT, ["quick", "echo", 6])
+
+    until(lambda: finished(db, "echo") == 6, what="the quick jobs", seconds=30)
+    (waited,) = db.execute(_WAITS).fetchone() or (None,)
+    assert waited is not None
+    assert waited < 1
+
+
+def test_no_more_of_a_full_kind_is_claimed_until_it_has_room(
+    running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
+) -> None:
+    """What was claimed beside it waits without a slot; the rest stays for other workers."""
+    jobs = insert_many(db, "gated", 8)
+    running.runs(1)
+    until(lambda: running.receives(messages.WaitingAtGates).count > 0, what="the report")
+    held = claimed(db)
+
+    echoed = insert_many(db, "echo", 3)
+
+    until(lambda: finished(db, "echo") == len(echoed), what="jobs of another kind")
+    assert held == claimed(db) <= 4
+    lock.close()
+    until(lambda: finished(db, "gated") == len(jobs), what="the end of all")
+    assert [(True,)] == db.execute(
+        "SELECT bool_and(run_us[1] < 5000000) FROM fairlead.receipts WHERE ended IS NOT NULL"
+    ).fetchall()
