@@ -53,6 +53,8 @@ class Receipt(NamedTuple):
     """The queues of jobs that ended unclaimed; `kinds` and `outcomes` are parallel lists."""
     kinds: list[str] | None
     outcomes: list[str] | None
+    passed_over: list[int] | None = None
+    """Unclaimed rows for whose kinds the worker has no room."""
 
 
 class HeadFill(NamedTuple):

@@ -383,11 +383,14 @@ CREATE UNLOGGED TABLE fairlead.receipts (
     returned bigint[],
     queues text[],
     kinds text[],
-    outcomes text[]
+    outcomes text[],
+    passed_over bigint[]
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
 COMMENT ON TABLE fairlead.receipts IS 'Receipts of claims, endings and hand-backs, from which the leader learns real run times.';
+
+COMMENT ON COLUMN fairlead.receipts.passed_over IS 'Unclaimed rows that a claim passed over, because the worker has no room for more of their kinds.';
 
 CREATE TABLE fairlead.work_queue (
     job_id bigint NOT NULL,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fairlead_scheduler.capacity.passed_over import PassedOver
 from fairlead_scheduler.capacity.prefetch import Depth, DepthSettings
 from fairlead_scheduler.capacity.utilization import EndedRuns, Utilization
 from fairlead_scheduler.capacity.workers import Capacity
@@ -12,6 +13,7 @@ from fairlead_scheduler.ordering.plan import PlannedRow
 from fairlead_scheduler.ordering.pool_orders import PoolOrders
 from fairlead_scheduler.ordering.router import PoolSize
 from fairlead_scheduler.ordering.run_time import RunTimeMoments
+from fairlead_scheduler.pending.values import Paused
 
 
 class PoolState:
@@ -30,6 +32,7 @@ class PoolState:
         self.moments: RunTimeMoments | None = None
         """Of its run times, if they are asked for."""
         self._depth = Depth(DepthSettings(ceiling=ceiling))
+        self.passed_over = PassedOver()
         self._contention = Contention()
         self._utilization = Utilization()
         self._free = 0
@@ -66,7 +69,11 @@ class PoolState:
             round_us=round_us,
             ceiling=pool.table.depth_ceiling,
         )
-        return PoolSize(slots, depth)
+        return PoolSize(slots, depth + self.passed_over.count())
+
+    def full_lanes(self, capacity: Capacity) -> Paused:
+        """Return the lanes that get no more rows before workers have room for their kinds."""
+        return self.passed_over.full_lanes(capacity.slots(self.name))
 
     def may_idle(self, capacity: Capacity) -> bool:
         """Whether endings before the next read may leave slots for which no row waits."""
@@ -79,10 +86,21 @@ class PoolState:
         self._contention.note(pool.ledgers, now_us, busy=self._busy)
         self._utilization.record_plan(jobs, now_us)
 
-    def complete_snapshot(self, snapshot: LaneSnapshot, band: int, now_us: int) -> LaneSnapshot:
-        """Return a snapshot of a lane of this band, completed by what is known of the pool."""
+    def complete_snapshot(
+        self, snapshot: LaneSnapshot, band: int, now_us: int, *, full: bool
+    ) -> LaneSnapshot:
+        """Return a snapshot of a lane of this band, completed by what is known of the pool.
+
+        Args:
+            snapshot: The lane's.
+            band: The lane's.
+            now_us: The database's time.
+            full: Whether it gets no more rows until workers have room for their kinds.
+        """
+        lane = snapshot.lane
         return replace(
             snapshot,
+            lane=replace(lane, blocked_by="full") if full else lane,
             contention_us=self._contention.since_us(band, snapshot.contention, now_us),
             used=self._utilization.used,
             gap_us=self._utilization.gap_us,

@@ -17,7 +17,7 @@ from fairlead_scheduler.limits.limiter import Limiter
 from fairlead_scheduler.policy.compiled import CompiledPolicy
 from fairlead_scheduler.policy.gcra import release_us
 
-OPEN_ENDED = ("paused", "hold", "pool")
+OPEN_ENDED = ("paused", "full", "hold", "pool")
 """Reasons that may block a job for an unknown time."""
 
 
@@ -63,8 +63,8 @@ class Position:
     """Its start tag minus virtual time: what it has had beyond its share, over its weight."""
     in_flight: int
     blocked_by: str | None
-    """`limit`, `rate`, `paused`, `hold`, `pool`, `key` or `reserve`: enough long jobs are in
-    flight."""
+    """`limit`, `rate`, `paused`, `full`, `hold`, `pool`, `key` or `reserve`: enough long jobs
+    are in flight."""
     bounds: Limiter | None
     rule: str | None = None
     """The rule of the policy that blocks it."""
@@ -139,10 +139,11 @@ class Answer:
     """Why the job does not run, and when it will."""
 
     blocked_by: str
-    """`paused`, `hold`, `pool` (none serves its queue), `limit`, `rate`, `reserve` (its jobs
-    are long, and the other slots are reserved for short ones), `key`, `band` (those of bands
-    above go first), `cap` (it has its share of the slots in flight, more than once), `capacity`
-    (no slot is free) or `turn` (others go first)."""
+    """`paused`, `full` (as many as the pool has slots wait for a worker with room for their
+    kind), `hold`, `pool` (none serves its queue), `limit`, `rate`, `reserve` (its jobs are
+    long, and the other slots are reserved for short ones), `key`, `band` (those of bands above
+    go first), `cap` (it has its share of the slots in flight, more than once), `capacity` (no
+    slot is free) or `turn` (others go first)."""
     by: str | None
     """Whose limit, rate, hold, pause or cap it is: `queue` or `tenant`. With `key` what waits:
     `queue`, until values are read, `tenant`, for the jobs before this one, or None: the job
@@ -157,7 +158,7 @@ class Answer:
     lag_slot_seconds: float
     """How far its lane is ahead of its share; below zero it is behind."""
     starts_in_seconds: float | None
-    """None: not while the pause or the rule lasts, or there is no slot."""
+    """None: not while the pause, the rule or the wait of others lasts, or there is no slot."""
     key: BlockingKey | None = None
     """The key that blocks the job, if it is one of the first of its lane."""
     rule: str | None = None
@@ -282,6 +283,11 @@ def _sentence(found: Answer) -> str:
     so_far = f" (for {found.blocked_seconds:.1f} s)" if found.blocked_seconds >= 0.05 else ""
     if found.blocked_by == "paused":
         return f"its {found.by} is paused{so_far}: resume it"
+    if found.blocked_by == "full":
+        return (
+            f"others of its tenant wait for a worker with room for their kind{so_far}: its "
+            f"`concurrency` is reached, or all of its processes are busy"
+        )
     if found.blocked_by == "hold":
         return f"{_rule_sentence(found)}{so_far}"
     if found.blocked_by == "pool":

@@ -41,6 +41,7 @@ from fairlead_scheduler.rows import (
     TickView,
 )
 
+_NO_LANES: Paused = frozenset()
 _STREAMS_MAX = 1000
 _FLOOD = 5000
 """More rows ahead of the tail than this are skipped: reading them all first would delay other
@@ -85,7 +86,8 @@ class LeaderState:
         """The states of the pools, by name."""
         self._queued_max = queued_max
         self.capacity = Capacity()
-        self.paused: Paused = frozenset()
+        self.paused = self.full = _NO_LANES
+        """`full` are lanes that get no more rows until workers have room for their kinds."""
         self._begin_id = begin
         self._newest_id = newest_id
         self._round_us = round_us
@@ -203,7 +205,10 @@ class LeaderState:
             )
             for pool, pool_state in pool_states.items()
         }
-        plans = self.order.plan(now_us, sizes, self.heads, self.paused)
+        self.full = _NO_LANES.union(
+            *(x.full_lanes(self.capacity) for x in pool_states.values())
+        )
+        plans = self.order.plan(now_us, sizes, self.heads, self.paused | self.full)
         for plan in plans:
             if plan.doubtful:
                 self.tail.doubt(plan.doubtful, now_us)
@@ -261,7 +266,8 @@ class LeaderState:
         pool_state = self._pool_states.get(pool)
         if pool_state is not None:
             band = self.order.table.band_of(question.queue, question.rank)
-            scene = pool_state.complete_snapshot(scene, band, now_us)
+            full = (question.queue, question.tenant) in self.full
+            scene = pool_state.complete_snapshot(scene, band, now_us, full=full)
         return answer(question, scene)
 
     def pool_snapshot(self, pool: PoolOrders, now_us: int) -> LedgerSnapshot:
@@ -302,6 +308,9 @@ class LeaderState:
                     endings.append(EndedRuns(*part))
                 order.ended(receipt.ended, run_us)
                 capacity.ended(receipt.ended)
+            if receipt.passed_over and receipt.worker is not None:
+                pool_state = self._claimed_by(receipt.worker)
+                pool_state.passed_over.add(receipt.passed_over, pool_state.pool.ledgers)
             if receipt.returned:
                 order.returned(receipt.returned, receipt.at_us)
                 capacity.ended(receipt.returned)

@@ -56,6 +56,28 @@ def test_quick_jobs_do_not_wait_behind_those_of_a_full_kind(
     assert waited < 1
 
 
+def test_another_tenants_backlog_goes_on_while_a_kind_is_full(
+    fleet: Fleet, lock: Connection[TupleRow], db: Connection[TupleRow]
+) -> None:
+    """Rows that wait for a gate are no part of the depth: slots would be idle behind them."""
+    fleet.scheduler()
+    arguments = ["--app", "tests.support.child_app:tasks", "--concurrency", str(SLOTS)]
+    worker = fleet.start("worker", "fairlead_worker.main", *arguments)
+    until(lambda: worker.said("child.ready"), what="a worker", seconds=60)
+    db.execute(_INSERT, ["gated", "gated", 400])
+    until(lambda: claimed(db), what="a claim")
+
+    db.execute(_INSERT, ["busy", "echo", 3000])
+
+    until(lambda: finished(db, "echo") == 3000, what="the backlog", seconds=30)
+    ((gated,),) = db.execute(
+        "SELECT count(*) FROM fairlead.work_queue WHERE tenant = 'gated'"
+    ).fetchall()
+    assert gated < 200
+    lock.close()
+    until(lambda: finished(db, "gated") == 400, what="the gated jobs", seconds=30)
+
+
 def test_no_more_of_a_full_kind_is_claimed_until_it_has_room(
     running: RunningChild, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:

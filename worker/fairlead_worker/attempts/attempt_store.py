@@ -17,6 +17,7 @@ from fairlead_worker.attempts.outcome import Finished, HandedBack, Stop
 from fairlead_worker.ipc.attempt_key import Key, key_parameters
 
 _PLAIN_SUCCESS = Finished("succeeded")
+_PASSED_OVER_MAX = 1000
 _BY_JOB_ID = attrgetter("job_id")
 Stops: TypeAlias = dict[int, Stop]
 """Tokens of attempts that are to stop, and why."""
@@ -56,6 +57,17 @@ def claim(
     }
     rows = connection.execute(load("fairlead_worker.attempts", "claim"), values).fetchall()
     return [Claimed._make(row) for row in rows]
+
+
+def pass_over(connection: Connection, who: ClaimRequest, full_kinds: Sequence[str]) -> None:
+    """Tell the leader which rows of the full kinds a claim has passed over."""
+    values = {
+        "worker": who.worker_id,
+        "pool": who.pool,
+        "full_kinds": list(full_kinds),
+        "limit": _PASSED_OVER_MAX,
+    }
+    connection.execute(load("fairlead_worker.attempts", "pass_over"), values)
 
 
 class OriginRow(NamedTuple):

@@ -39,6 +39,8 @@ _FULL_REST_SECONDS = 1.0
 _URGENT_JITTER_SECONDS = 0.25
 _HELD_MAX = 5000
 _RETRY_SECONDS = 0.5
+_PASS_OVER_SECONDS = 0.2
+"""How often the leader is told what claims pass over, at most."""
 _NO_WORKER_ID = 0  # nothing is claimed before there is an id
 
 
@@ -90,6 +92,7 @@ class Claimer:
         self._log, self._throttle = log.get("worker.claim"), LogThrottle()
         self._log_waiting = log_waiting(self._log, self._throttle)
         self._kind_reopened = False
+        self._pass_over_due = 0.0
         slots.wake_claimer = self._wake_by_slots
         slots.kind_reopened = self._reopen_kind
 
@@ -193,13 +196,18 @@ class Claimer:
             if not found:
                 return 0
         self._kind_reopened = False
+        full_kinds = self._slots.exclude_full_kinds()
         rows = attempt_store.claim(
             connection,
             self._request,
             limit=count,
             below_floor=below_floor,
-            full_kinds=self._slots.exclude_full_kinds(),
+            full_kinds=full_kinds,
         )
+        if full_kinds and len(rows) < count and began >= self._pass_over_due:
+            # Slots stay free beside what it passed over.
+            self._pass_over_due = began + _PASS_OVER_SECONDS
+            attempt_store.pass_over(connection, self._request, full_kinds)
         now = monotonic()
         self._counters.observe(series.CLAIM_DURATION, now - began)
         if not rows:

@@ -10,6 +10,10 @@ comment on column fairlead.worker_leases.releases_slots is
     'Whether it deletes the work_queue row of a job that complete has finished, once the handler is over; '
     'false: complete deletes it, as a worker in another language expects.';
 
+alter table fairlead.receipts add column passed_over bigint[];
+comment on column fairlead.receipts.passed_over is
+    'Unclaimed rows that a claim passed over, because the worker has no room for more of their kinds.';
+
 -- Ends jobs whose rows the caller holds: they leave jobs and enter the history; they leave work_queue as
 -- well, unless a handler that has completed its job has the slot still.
 create or replace function fairlead._end_jobs(

@@ -182,3 +182,11 @@ def test_what_bounds_leave_of_the_slots_is_shared_by_those_that_wait() -> None:
     lane = replace(ALONE, weights=2.0, bounded=2)
 
     assert 5.0 == answer(asked(20), replace(SNAPSHOT, lane=lane)).starts_in_seconds
+
+
+def test_a_lane_whose_jobs_wait_for_room_for_their_kind_says_so() -> None:
+    """Nobody knows when a job of that kind ends."""
+    found = answer(asked(), replace(SNAPSHOT, lane=replace(ALONE, blocked_by="full")))
+
+    assert ("full", "tenant", None) == (found.blocked_by, found.by, found.starts_in_seconds)
+    assert "wait for a worker with room for their kind" in as_json(found, CompiledPolicy())

@@ -1,0 +1,39 @@
+"""Rows that workers pass over are no part of the depth, and bound what a lane gets."""
+
+from fairlead_scheduler.capacity.passed_over import PassedOver
+from fairlead_scheduler.ordering.plan import QueueRow
+from fairlead_scheduler.ordering.router import Router
+
+
+def dispatched(jobs: int) -> Router:
+    """Return an order that has dispatched so many jobs of one lane."""
+    router = Router("default")
+    rows = [QueueRow(n, "q", "t", 0, 1000, None, 0, "default") for n in range(1, jobs + 1)]
+    router.adopt(rows, 0, {"default": (0,)}, ())
+    return router
+
+
+def test_rows_count_until_they_are_claimed_or_gone() -> None:
+    """A report that is repeated, or names what is not known, changes nothing."""
+    router, passed_over = dispatched(5), PassedOver()
+    ledgers = router.served[0].ledgers
+    passed_over.add([1, 2, 3, 99], ledgers)
+    passed_over.add([3, 4], ledgers)
+    assert 4 == passed_over.count()
+
+    router.claimed([1], 10)
+    router.ended([2], [5])
+
+    assert 2 == passed_over.count()
+
+
+def test_a_lane_with_as_many_of_them_as_slots_is_full() -> None:
+    """And no more once one is claimed."""
+    router, passed_over = dispatched(5), PassedOver()
+    passed_over.add([1, 2, 3, 4], router.served[0].ledgers)
+    assert (4, frozenset({("q", "t")})) == (passed_over.count(), passed_over.full_lanes(4))
+    assert frozenset() == passed_over.full_lanes(5)
+
+    router.claimed([4], 10)
+
+    assert (3, frozenset()) == (passed_over.count(), passed_over.full_lanes(4))
