@@ -15,6 +15,10 @@ from fairlead_scheduler.ordering.router import PoolSize
 from fairlead_scheduler.ordering.run_time import RunTimeMoments
 from fairlead_scheduler.pending.values import Paused
 
+EMPTY_JOBS_PER_SECOND = 30_000
+"""How many jobs that do nothing a fleet was seen to finish at most: so much of its leader, its
+database and its workers' own threads each job takes at least."""
+
 
 class PoolState:
     """One pool's depth, what its unblocked jobs wait for, and how busy its slots are.
@@ -53,6 +57,17 @@ class PoolState:
             mean_us=self.pool.mean_us,
         )
 
+    def charges_us(self, run_us: Sequence[int], capacity: Capacity) -> Sequence[int]:
+        """Return what jobs are charged that had a slot for so long; 0: they had none.
+
+        A job takes its part of what dispatches, claims and finishes jobs too, and all slots
+        are idle for as long as that is busy with others: at least that is charged.
+        """
+        least_us = capacity.slots(self.name) * 1_000_000 // EMPTY_JOBS_PER_SECOND
+        if not run_us or min(run_us) >= least_us:
+            return run_us
+        return [least_us if 0 < run < least_us else run for run in run_us]
+
     def next_size(
         self, capacity: Capacity, now_us: int, *, pending: bool, round_us: int
     ) -> PoolSize:
@@ -82,7 +97,7 @@ class PoolState:
     def record_plan(self, jobs: Sequence[PlannedRow], now_us: int) -> None:
         """Note the pool's state after a plan."""
         pool = self.pool
-        self._busy = self._free <= pool.unclaimed
+        self._busy = self._free <= pool.unclaimed - self.passed_over.count()
         self._contention.note(pool.ledgers, now_us, busy=self._busy)
         self._utilization.record_plan(jobs, now_us)
 
@@ -101,6 +116,7 @@ class PoolState:
         return replace(
             snapshot,
             lane=replace(lane, blocked_by="full") if full else lane,
+            unclaimed=max(0, snapshot.unclaimed - self.passed_over.count()),
             contention_us=self._contention.since_us(band, snapshot.contention, now_us),
             used=self._utilization.used,
             gap_us=self._utilization.gap_us,

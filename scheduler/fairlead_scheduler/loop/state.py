@@ -303,10 +303,11 @@ class LeaderState:
                 self._claimed_by(receipt.worker).claims += len(receipt.claimed)
             if receipt.ended:
                 run_us = receipt.run_us or [0] * len(receipt.ended)
-                parts = order.split_by_pool(receipt.ended, run_us)
-                for endings, part in zip(ended, parts, strict=True):
-                    endings.append(EndedRuns(*part))
-                order.ended(receipt.ended, run_us)
+                parts = tuple(order.split_by_pool(receipt.ended, run_us))
+                for endings, part, own in zip(ended, parts, pool_states.values(), strict=True):
+                    runs = EndedRuns(*part)
+                    endings.append(runs)
+                    order.ended(runs.ids, own.charges_us(runs.run_us, capacity))
                 capacity.ended(receipt.ended)
             if receipt.passed_over and receipt.worker is not None:
                 pool_state = self._claimed_by(receipt.worker)

@@ -239,7 +239,8 @@ class Executor:
             self._report_failure(Job(attempt.row, attempt), failure)
 
     def _end(self, attempt: Attempt) -> None:
-        attempt.ended_us = monotonic_ns() // 1000
+        # At least a microsecond: what had no slot has 0.
+        attempt.ended_us = max(monotonic_ns() // 1000, attempt.entered_us + 1)
         if attempt.finished_by_handler:
             attempt.ending = outcome.finished_by_handler(attempt.ending)
         if self._spans is not None:
