@@ -2363,6 +2363,8 @@ GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_admin;
 GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_admin;
 
+GRANT UPDATE(crashes) ON TABLE fairlead.jobs TO fairlead_worker;
+
 GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_admin;
 

@@ -23,6 +23,7 @@ from fairlead_autoscaler.kube.port import ConflictError, UnreachableError
 from fairlead_autoscaler.metrics import series as autoscaler
 from fairlead_scheduler.metrics import series as scheduler
 from fairlead_worker.metrics import series as worker
+from fairlead_worker.parent.crash_breaker import FAULTS_MAX
 from tests.chaos.fleet import Fleet
 from tests.conftest import Connect
 from tests.support import tree
@@ -121,8 +122,10 @@ def test_every_series_of_a_worker_moves(fleet: Fleet, db: Database) -> None:
     now(worker.SERIES_DROPPED, worker.ATTEMPTS_ENDED, what="queues beyond those with a label")
     now(worker.CLAIM_BATCH, worker.CLAIM_DURATION, worker.CLAIM_EMPTY, what="claims")
     now(worker.FINISH_BATCH, worker.FINISH_DURATION, what="endings being written")
-    fleet.insert("poison", 0)
+    for _ in range(FAULTS_MAX):
+        fleet.insert("poison", 0)
     now(worker.CHILD_DEATHS, worker.JOBS_INTERRUPTED, what="a child's death")
+    now(worker.CRASH_BREAKERS_OPEN, worker.CRASH_BREAKER_OPENINGS, what="deaths of one kind")
     fleet.wait_until_done(30)
     (job,) = fleet.insert("held", 0)
     now(worker.WORKER_SLOTS_BUSY, worker.LONGEST_RUNNING, what="a job that runs")

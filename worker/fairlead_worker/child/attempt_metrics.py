@@ -3,18 +3,22 @@
 A start is counted when the attempt is seen running or, if it ended before that, with its end.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.runtime import log
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Finished, HandedBack
-from fairlead_worker.ipc.messages import MetricsGrowth
+from fairlead_worker.ipc.messages import AttemptsEnded, MetricsGrowth
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.metrics import series
 from fairlead_worker.metrics.counters import Counters, KindCounts
 from fairlead_worker.metrics.series import OTHER
 
 _FINISHING = frozenset({"failed", "cancelled"})
 _FAILURES = frozenset({"failed", "crashed"})
+SOURCES_MAX = 500
+"""How many sources one message names: those of which most ended."""
 
 
 class AttemptMetrics:
@@ -25,9 +29,12 @@ class AttemptMetrics:
         send: sends what grew to the parent.
     """
 
-    def __init__(self, counters: Counters, send: Callable[[MetricsGrowth], None]) -> None:
+    def __init__(
+        self, counters: Counters, send: Callable[[MetricsGrowth | AttemptsEnded], None]
+    ) -> None:
         self._counters = counters
         self._send = send
+        self._ended = Counter[Source]()
         self._log = log.get("worker.finish")
 
     def finished(self, attempts: Iterable[Attempt]) -> None:
@@ -76,6 +83,9 @@ class AttemptMetrics:
                 if attempt is not None and not attempt.start_counted:
                     self._started(attempt)
         growth = self._counters.take()
+        if self._ended:
+            self._send(AttemptsEnded(tuple(self._ended.most_common(SOURCES_MAX))))
+            self._ended.clear()
         if growth is not None:
             self._send(growth)
 
@@ -108,4 +118,5 @@ class AttemptMetrics:
         kind = self._started(attempt)
         if attempt.started_us:
             kind.run.observe((attempt.ended_us - attempt.started_us) / 1e6)
+            self._ended[attempt.row.kind, attempt.row.tenant] += 1
         return kind

@@ -101,14 +101,16 @@ class Child:
             report_failure=ErrorCallback(app.on_error).report,
             spans=self._spans,
         )
+        self._sorter = ClaimSorter(app.handlers, self._finisher.reports)
         self._claimer = self._make_claimer()
 
     def _make_claimer(self) -> Claimer | QuarantineRunner:
         arguments = self._arguments
         open_connection = partial(self._open, "worker claims")
-        sorter = ClaimSorter(self._app.handlers, self._finisher.reports)
         origins = None if self._spans is None else OriginReader()
-        intake = Intake(sorter, self._slots, self._executor, self._finisher, origins=origins)
+        intake = Intake(
+            self._sorter, self._slots, self._executor, self._finisher, origins=origins
+        )
         if arguments.quarantine:
             return QuarantineRunner(
                 open_connection,
@@ -172,6 +174,8 @@ class Child:
                     self._claimer, QuarantineRunner
                 ):
                     self._claimer.take((job_id, token))
+                case messages.QuarantineSources(sources):
+                    self._sorter.quarantine(sources)
                 case messages.HeldTokensRequest(number):
                     self._claimer.report_held(number)
                 case messages.LeaseLost():
@@ -288,7 +292,10 @@ class Child:
     def _send_to_quarantine(self, attempt: Attempt) -> None:
         """Send a suspect job to the parent, which quarantines it; its slot stays taken."""
         self._slots.lend_slot(attempt)
-        self._parent.send(messages.NeedsQuarantine(*attempt.key))
+        row = attempt.row
+        self._parent.send(
+            messages.NeedsQuarantine(*attempt.key, (row.kind, row.tenant), row.alone)
+        )
         self._slots.drop([attempt])  # not before, or an orphan-claim check would miss it
         self._end_if_empty()
 

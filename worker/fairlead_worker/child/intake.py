@@ -14,6 +14,7 @@ from fairlead_worker.child.executor import Executor
 from fairlead_worker.child.finisher import Finisher
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.ipc.attempt_key import Key
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.tracing.origin_reader import OriginReader
 
 
@@ -46,18 +47,23 @@ class ClaimSorter:
     def __init__(self, handlers: Mapping[str, Handler], sink: ReportSink) -> None:
         self._handlers = {kind: _bounded(each) for kind, each in handlers.items()}
         self._sink = sink
+        self._quarantined: frozenset[Source] = frozenset()
+
+    def quarantine(self, sources: Iterable[Source]) -> None:
+        """Have further attempts of these sources, and of no others, run in quarantine."""
+        self._quarantined = frozenset(sources)
 
     def sort(self, rows: Iterable[Claimed]) -> SortedClaims:
         """Sort a claimed batch."""
         now_us = monotonic_ns() // 1000
         found = SortedClaims()
         to_run = found.to_run
-        handlers, sink = self._handlers, self._sink
+        handlers, sink, quarantined = self._handlers, self._sink, self._quarantined
         for row in rows:
             handler = handlers.get(row.kind)
             if handler is not None and row.doomed is None:
                 attempt = Attempt(row, handler, sink, now_us)
-                if row.alone:
+                if row.alone or (quarantined and (row.kind, row.tenant) in quarantined):
                     attempt.where = "quarantine"
                 to_run.append(attempt)
             elif row.doomed == "gone":

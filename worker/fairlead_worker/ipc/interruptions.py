@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
+from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import CANCELLED, PROCESS, AttemptEntry
 
 EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
@@ -74,13 +75,28 @@ def endings(entries: Iterable[AttemptEntry], cause: Cause) -> tuple[Interruption
     return tuple(ending for entry in entries if (ending := _ending(entry, cause)) is not None)
 
 
+def endings_of_death(
+    entries: Iterable[AttemptEntry], died: Died, suspects: frozenset[Key]
+) -> tuple[Interruption, ...]:
+    """Return how the attempts end that had started in a child that died.
+
+    Those that are no suspects run again at once, beside others, as if they had been released.
+    """
+    how = f"the process that ran it {how_it_died(died.exit_code)}"
+    return tuple(
+        Interruption(*entry.key, "crashed", how)
+        if entry.key in suspects
+        else Interruption(*entry.key, "released", f"{how}; it is not suspected of that")
+        for entry in entries
+    )
+
+
 def _ending(entry: AttemptEntry, cause: Cause) -> Interruption | None:
     match cause:
         case Fenced():
             return None
-        case Died(exit_code):
-            error = f"the process that ran it {how_it_died(exit_code)}"
-            return Interruption(entry.job_id, entry.token, "crashed", error)
+        case Died():
+            return endings_of_death((entry,), cause, frozenset({entry.key}))[0]
         case Overran(tokens, over_seconds) if entry.token in tokens:
             return Interruption(
                 entry.job_id, entry.token, "failed", _overrun(entry, over_seconds)

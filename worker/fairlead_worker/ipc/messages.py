@@ -36,6 +36,7 @@ from dataclasses import asdict, dataclass
 from typing import TypeVar, get_args
 
 from fairlead_worker.ipc.attempt_key import Key
+from fairlead_worker.ipc.source import Source
 
 # --- parent to child -------------------------------------------------------------------------
 
@@ -86,6 +87,13 @@ class RunSuspect:
 
     job_id: int
     token: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuarantineSources:
+    """Send what is claimed of these sources as `NeedsQuarantine`; replaces the former list."""
+
+    sources: tuple[Source, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,11 +152,23 @@ class MetricsGrowth:
 
 
 @dataclass(frozen=True, slots=True)
+class AttemptsEnded:
+    """How many attempts of sources ended and left the process alive, since the last message."""
+
+    counts: tuple[tuple[Source, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class NeedsQuarantine:
-    """A claimed job is suspect and needs a quarantine process; its slot is lent meanwhile."""
+    """A claimed job needs a quarantine process; its slot is lent meanwhile.
+
+    It is suspect, or else its source is among the `QuarantineSources`.
+    """
 
     job_id: int
     token: int
+    source: Source
+    suspect: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +242,7 @@ ToChild = (
     | Cancel
     | LeaseLost
     | RunSuspect
+    | QuarantineSources
     | SlotReturned
     | HeldTokensRequest
 )
@@ -229,6 +250,7 @@ State = Ready | Idle | Busy | Draining | Drained
 ToParent = (
     State
     | MetricsGrowth
+    | AttemptsEnded
     | NeedsQuarantine
     | SuspectEnded
     | SuspectDeclined

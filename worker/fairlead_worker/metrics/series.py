@@ -107,6 +107,15 @@ CHILD_DEATHS = counter(
     "child_deaths_total",
     "Child processes that died, or that were killed for a job that did not stop.",
 )
+CRASH_BREAKERS_OPEN = gauge(
+    "crash_breakers_open",
+    "Kinds of a tenant whose jobs run alone, one at a time, because several have ended the "
+    "process that ran them.",
+)
+CRASH_BREAKER_OPENINGS = counter(
+    "crash_breaker_openings_total",
+    "How often jobs of one kind of a tenant began to run alone; the log names both.",
+)
 WORKER_DRAINING = gauge(
     "worker_draining",
     "1 while it takes no more jobs: it is stopping, or its pod is marked.",
@@ -121,7 +130,8 @@ OF_CHILDREN: tuple[Series, ...] = (
 SERIES: tuple[Series, ...] = (
     *OF_CHILDREN,
     *(WORKER_SLOTS, WORKER_SLOTS_BUSY, LONGEST_RUNNING, JOBS_INTERRUPTED),
-    *(LEASE_RENEWALS, LEASES_LOST, CHILD_DEATHS, WORKER_DRAINING, DRAIN_DURATION),
+    *(LEASE_RENEWALS, LEASES_LOST, CHILD_DEATHS, CRASH_BREAKERS_OPEN),
+    *(CRASH_BREAKER_OPENINGS, WORKER_DRAINING, DRAIN_DURATION),
     BUILD_INFO,
 )
 

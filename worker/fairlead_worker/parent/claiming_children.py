@@ -6,6 +6,7 @@ from time import monotonic
 from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.child_handle import ChildHandle
 
 DEATHS_AT_START_MAX = 5
@@ -43,6 +44,7 @@ class ClaimingChildren:
         self.children: tuple[ChildHandle, ...] = ()
         self.served = False
         self._pauses = 0
+        self._quarantined = messages.QuarantineSources(())
 
     def fill(self, now: float) -> None:
         """Start the children that are missing, unless the last ones died too quickly."""
@@ -60,7 +62,18 @@ class ClaimingChildren:
         """Note that a child could work."""
         child.ready = True
         self._deaths_at_start = 0
+        if self._quarantined.sources:
+            child.send(self._quarantined)
         self._log.debug("child.loaded", pid=child.pid, kinds=list(message.kinds))
+
+    def quarantine(self, sources: frozenset[Source]) -> None:
+        """Have children send the jobs of these sources to quarantine. A repeat does nothing."""
+        message = messages.QuarantineSources(tuple(sorted(sources)))
+        if message != self._quarantined:
+            self._quarantined = message
+            for child in self.children:
+                if child.ready:
+                    child.send(message)
 
     def start_claiming(self, worker_id: int) -> None:
         """Let the children that are ready claim, under this id. A repeat does nothing."""

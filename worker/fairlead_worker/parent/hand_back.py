@@ -48,6 +48,10 @@ class HandBacks:
         """Note attempts whose start has not been counted, before they are handed back."""
         self._uncounted_starts.update(tokens)
 
+    def expect(self, tokens: Iterable[int]) -> None:
+        """Count attempts as pending already that will be handed back in a moment."""
+        self.pending |= frozenset(tokens)
+
     def hand_back(self, endings: Iterable[Interruption]) -> None:
         """Hand attempts back as soon as the database answers."""
         wanted = tuple(endings)

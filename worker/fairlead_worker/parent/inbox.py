@@ -8,6 +8,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead_worker.ipc import messages
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.children import STOPPED, Children
+from fairlead_worker.parent.crash_review import CrashReview
 from fairlead_worker.parent.metrics_page import MetricsPage
 from fairlead_worker.parent.orphan_claims import OrphanClaims
 
@@ -19,13 +20,18 @@ class Inbox:
         children: all children, claiming and in quarantine.
         metrics_page: receives the growth of the metrics.
         orphan_claims: receives the tokens that children hold.
+        crash_review: receives which attempts left their processes alive.
     """
 
     def __init__(
-        self, children: Children, metrics_page: MetricsPage, orphan_claims: OrphanClaims
+        self,
+        children: Children,
+        metrics_page: MetricsPage,
+        orphan_claims: OrphanClaims,
+        crash_review: CrashReview,
     ) -> None:
         self._children, self._metrics_page = children, metrics_page
-        self._orphan_claims = orphan_claims
+        self._orphan_claims, self._crash_review = orphan_claims, crash_review
         self._log = log.get("worker")
 
     def wait(self, wakeup: Wakeup, seconds: float) -> None:
@@ -48,10 +54,13 @@ class Inbox:
             match message:
                 case messages.MetricsGrowth():
                     self._metrics_page.add_from_child(message, child.pid)
+                case messages.AttemptsEnded(counts):
+                    self._crash_review.ended(counts)
                 case messages.NeedsQuarantine():
                     quarantine.take(message, child)
                 case messages.SuspectEnded():
-                    quarantine.ended(message, monotonic())
+                    job = quarantine.ended(message, monotonic())
+                    self._crash_review.ended_in_quarantine(job, monotonic())
                 case messages.SuspectDeclined():
                     quarantine.declined(message, monotonic())
                 case messages.HeldTokens():

@@ -62,6 +62,7 @@ class MetricsPage(Collector):
         hand_backs.report_growth = self.add
         self.lease_expirations = 0
         self.child_deaths = 0
+        self.breakers_open = self.breaker_openings = 0
         self.stopping_since: float | None = None
         self.marked_since: float | None = None
         self.registry = new_registry("worker")
@@ -128,6 +129,8 @@ class MetricsPage(Collector):
         }
         yield _counter(series.JOBS_INTERRUPTED, reasons)
         yield _counter(series.CHILD_DEATHS, {(): self.child_deaths})
+        yield _gauge(series.CRASH_BREAKERS_OPEN, {(): float(self.breakers_open)})
+        yield _counter(series.CRASH_BREAKER_OPENINGS, {(): self.breaker_openings})
         since = self.stopping_since if self.marked_since is None else self.marked_since
         yield _gauge(series.WORKER_DRAINING, {(): 0.0 if since is None else 1.0})
         lasted = 0.0 if since is None else monotonic() - since

@@ -20,6 +20,7 @@ from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import AttemptEntry
 from fairlead_worker.ipc.interruptions import Cause, Died, Interruption
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.quarantine_process import (
     SNOOZE,
@@ -59,6 +60,7 @@ class Quarantine:
         self._waiting: tuple[SuspectJob, ...] = ()
         self._lent_slots: deque[LentSlot] = deque()
         self._start_at = 0.0
+        self._one_at_a_time: frozenset[Source] = frozenset()
         self._log = log.get("worker.quarantine")
 
     @property
@@ -82,7 +84,7 @@ class Quarantine:
 
     def take(self, message: messages.NeedsQuarantine, sender: ChildHandle) -> None:
         """Take over an attempt, and a slot, from the child that claimed it."""
-        job = SuspectJob(message.job_id, message.token)
+        job = SuspectJob(message.job_id, message.token, message.source, message.suspect)
         self._waiting = (*self._waiting, job)
         self._lent_slots.append(LentSlot(sender, job.key))
 
@@ -114,7 +116,11 @@ class Quarantine:
             candidates = needing_fresh or self._waiting
         else:
             candidates = tuple(job for job in self._waiting if not job.needs_fresh)
-        return next((job for job in candidates if job.key not in excluded), None)
+        busy = self._one_at_a_time.intersection(job.source for job in self._running())
+        found = (
+            job for job in candidates if job.key not in excluded and job.source not in busy
+        )
+        return next(found, None)
 
     def _start_process(self, now: float) -> None:
         """Start one process at a time; the last one may be quick enough for all that waits."""
@@ -126,12 +132,37 @@ class Quarantine:
             self._log.error("child.not_started", reason=str(error))
             self._start_at = now + SNOOZE.total_seconds()
 
-    def ended(self, message: messages.SuspectEnded, now: float) -> None:
-        """Note that an attempt has ended in its process."""
-        process = self._process_of(message.token)
-        if process is not None:
-            process.clear_job(now)
+    def take_surplus(self, sources: frozenset[Source]) -> tuple[SuspectJob, ...]:
+        """Run jobs of these sources one at a time from now on, and take out those that wait.
+
+        One job of each source stays, running or waiting, and so do those that are suspects
+        themselves, of which there are never more than processes have died.
+        """
+        self._one_at_a_time = sources
+        here = {job.source for job in self._running()}
+        kept, surplus = list[SuspectJob](), list[SuspectJob]()
+        for job in sorted(self._waiting, key=_is_no_suspect) if sources else ():
+            is_surplus = job.source in sources and job.source in here and not job.suspect
+            (surplus if is_surplus else kept).append(job)
+            here.add(job.source)
+        if surplus:
+            self._waiting = tuple(job for job in self._waiting if job in kept)
             self._return_slots()
+        return tuple(surplus)
+
+    def job_in(self, child: ChildHandle) -> SuspectJob | None:
+        """Return the job that a quarantine process has."""
+        return next((each.job for each in self._processes if each.child is child), None)
+
+    def ended(self, message: messages.SuspectEnded, now: float) -> SuspectJob | None:
+        """Note that an attempt has ended in its process, and return it."""
+        process = self._process_of(message.token)
+        if process is None:
+            return None
+        job = process.job
+        process.clear_job(now)
+        self._return_slots()
+        return job
 
     def declined(self, message: messages.SuspectDeclined, now: float) -> None:
         """Put an attempt aside for a fresh process, and end the one that declined it."""
@@ -185,3 +216,7 @@ class Quarantine:
     def _process_of(self, token: int) -> QuarantineProcess | None:
         found = (each for each in self._processes if each.job and each.job.token == token)
         return next(found, None)
+
+
+def _is_no_suspect(job: SuspectJob) -> bool:
+    return not job.suspect

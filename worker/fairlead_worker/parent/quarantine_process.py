@@ -14,6 +14,7 @@ from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import AttemptEntry
 from fairlead_worker.ipc.interruptions import Cause, Died, Interruption, Stopped, endings
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.child_handle import ChildHandle
 
 JOBS_MAX = 100
@@ -30,10 +31,16 @@ _RETIRED = Stopped("its quarantine process was replaced")
 
 @dataclass(frozen=True, slots=True)
 class SuspectJob:
-    """A job that runs in quarantine; it may need a process in which nothing has run yet."""
+    """A job that runs in quarantine.
+
+    It is suspect, or else the breaker of its source is open. It may need a process in which
+    nothing has run yet.
+    """
 
     job_id: int
     token: int
+    source: Source
+    suspect: bool
     needs_fresh: bool = False
 
     @property

@@ -5,6 +5,7 @@ from fairlead_worker.ipc.interruptions import Died, Overran, endings, how_it_die
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.children import Children
 from fairlead_worker.parent.claiming_children import CannotStartChildren
+from fairlead_worker.parent.crash_review import CrashReview
 from fairlead_worker.parent.hand_back import HandBacks
 from fairlead_worker.parent.inbox import Inbox
 from fairlead_worker.parent.metrics_page import MetricsPage
@@ -20,6 +21,7 @@ class Reaper:
         hand_backs: hands back what they ran.
         metrics_page: counts deaths.
         orphan_claims: finds what they had claimed.
+        crash_review: decides which of the jobs that a dead child ran are suspects.
     """
 
     def __init__(
@@ -30,10 +32,11 @@ class Reaper:
         hand_backs: HandBacks,
         metrics_page: MetricsPage,
         orphan_claims: OrphanClaims,
+        crash_review: CrashReview,
     ) -> None:
         self._children, self._inbox = children, inbox
         self._hand_backs, self._metrics_page = hand_backs, metrics_page
-        self._orphan_claims = orphan_claims
+        self._orphan_claims, self._crash_review = orphan_claims, crash_review
         self._log = log.get("worker")
 
     def reap(self, now: float) -> CannotStartChildren | None:
@@ -56,10 +59,16 @@ class Reaper:
         uncounted = self._metrics_page.child_died(child.pid, started)
         self._hand_backs.note_uncounted_starts(uncounted)
         if child in children.quarantine.children:
+            if started:
+                job = children.quarantine.job_in(child)
+                self._crash_review.died_in_quarantine(job, cause, now)
             self._hand_backs.hand_back(children.quarantine.process_died(child, started, cause))
         else:
             children.quarantine.sender_died(child)
-            self._hand_backs.hand_back(endings(started, cause))
+            if isinstance(cause, Died):
+                self._crash_review.child_died(started, cause)
+            else:
+                self._hand_backs.hand_back(endings(started, cause))
             cannot_start = children.claiming.remove(child, code)
         if isinstance(cause, Died | Overran):
             self._metrics_page.child_deaths += 1

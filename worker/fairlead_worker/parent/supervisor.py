@@ -24,6 +24,7 @@ from fairlead_worker.config import WorkerConfig
 from fairlead_worker.parent import shutdown_state
 from fairlead_worker.parent.children import Children
 from fairlead_worker.parent.claiming_children import CannotStartChildren
+from fairlead_worker.parent.crash_review import CrashReview
 from fairlead_worker.parent.deadline_extender import DeadlineExtender
 from fairlead_worker.parent.hand_back import HandBacks
 from fairlead_worker.parent.inbox import Inbox
@@ -83,13 +84,22 @@ class Supervisor:
         self._metrics_page = MetricsPage(
             config, self._lease, self._hand_backs, self._children.entries
         )
-        self._inbox = Inbox(self._children, self._metrics_page, self._orphan_claims)
+        self._crash_review = CrashReview(
+            self._lease,
+            self._children,
+            hand_backs=self._hand_backs,
+            metrics_page=self._metrics_page,
+        )
+        self._inbox = Inbox(
+            self._children, self._metrics_page, self._orphan_claims, self._crash_review
+        )
         self._reaper = Reaper(
             self._children,
             self._inbox,
             hand_backs=self._hand_backs,
             metrics_page=self._metrics_page,
             orphan_claims=self._orphan_claims,
+            crash_review=self._crash_review,
         )
 
     def run(self) -> int:
@@ -194,6 +204,7 @@ class Supervisor:
         if worker_id is not None:
             self._pod_drain.advance(now, worker_id)
             self._metrics_page.marked_since = self._pod_drain.since
+            self._crash_review.advance(now)
             self._quarantine.advance(now, excluded=self._deadline_extender.under_way)
             self._deadline_extender.advance(now)
             self._orphan_claims.advance(now)

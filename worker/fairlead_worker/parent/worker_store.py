@@ -17,6 +17,7 @@ from fairlead_worker.config import WorkerConfig
 from fairlead_worker.db.session import Session
 from fairlead_worker.ipc.attempt_key import Key, key_parameters
 from fairlead_worker.ipc.interruptions import Interruption
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.pod_drain_state import DrainMark
 
 _PACKAGE = __package__ or ""
@@ -178,6 +179,32 @@ def kinds(session: Session, job_ids: Iterable[int]) -> dict[int, tuple[str, str]
     """Return the queue and the kind of jobs, by id."""
     rows = session.rows(load(_PACKAGE, "kinds"), {"ids": integers(sorted(job_ids))})
     return {_integer(job_id): (str(queue), str(kind)) for job_id, queue, kind in rows}
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """Whose job it is, and how often a process has died with it beside others."""
+
+    source: Source
+    crashes: int
+
+
+def sources(session: Session, job_ids: Iterable[int]) -> dict[int, JobRecord]:
+    """Return the sources and crashes of unfinished jobs, by id."""
+    rows = session.rows(load(_PACKAGE, "sources"), {"ids": integers(sorted(job_ids))})
+    return {
+        _integer(job_id): JobRecord((str(kind), str(tenant)), _integer(crashes))
+        for job_id, kind, tenant, crashes in rows
+    }
+
+
+def count_crashes(session: Session, keys: Iterable[Key]) -> None:
+    """Count a death of the process against jobs that are no suspects and go back unpunished.
+
+    Not idempotent: when the answer is lost, the death counts twice, and the job may be a
+    suspect one death too soon.
+    """
+    session.rows(load(_PACKAGE, "count_crashes"), key_parameters(keys))
 
 
 def return_unheld(

@@ -87,7 +87,7 @@ begin
 
         'grant select, insert, update on fairlead.worker_leases to fairlead_worker',
         'grant select, update, delete on fairlead.work_queue to fairlead_worker',
-        'grant select, delete on fairlead.jobs to fairlead_worker',
+        'grant select, update (crashes), delete on fairlead.jobs to fairlead_worker',
         'grant select, insert on fairlead.job_history to fairlead_worker',
         'grant select on fairlead.attempt_errors to fairlead_worker',
         'grant insert on fairlead.receipts to fairlead_worker',

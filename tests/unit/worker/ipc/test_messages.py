@@ -21,6 +21,7 @@ TO_CHILD: tuple[messages.ToChild, ...] = (
     messages.Cancel(((1, 2), (3, 4))),
     messages.LeaseLost(),
     messages.RunSuspect(1, 2),
+    messages.QuarantineSources((("mail", "ann"),)),
     messages.SlotReturned(1, 2),
     messages.HeldTokensRequest(3),
 )
@@ -30,7 +31,8 @@ TO_PARENT: tuple[messages.ToParent, ...] = (
         (messages.CounterGrowth("c", ("x",), 1),),
         (messages.HistogramGrowth("h", (), (0, 2), 0.5),),
     ),
-    messages.NeedsQuarantine(1, 2),
+    messages.AttemptsEnded(((("mail", "ann"), 3), (("mail", "bob"), 1))),
+    messages.NeedsQuarantine(1, 2, ("mail", "ann"), suspect=True),
     messages.SuspectEnded(1, 2),
     messages.SuspectDeclined(1, 2),
     messages.HeldTokens(3, (4, 5)),

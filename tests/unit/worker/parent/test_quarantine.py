@@ -7,6 +7,7 @@ import pytest
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_table import THREAD, AttemptEntry
 from fairlead_worker.ipc.interruptions import Cause, Died, Fenced, Interruption, Stopped
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent import quarantine_process
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.quarantine import Quarantine, QuarantineCapacity
@@ -63,10 +64,13 @@ class Scenario:
         )
         self.take(jobs)
 
-    def take(self, jobs: Iterable[int]) -> None:
+    def take(
+        self, jobs: Iterable[int], source: Source = ("mail", "ann"), *, suspect: bool = True
+    ) -> None:
         """Hand jobs over."""
         for job_id in jobs:
-            self.quarantine.take(messages.NeedsQuarantine(job_id, 100 + job_id), self.sender)
+            message = messages.NeedsQuarantine(job_id, 100 + job_id, source, suspect)
+            self.quarantine.take(message, self.sender)
 
     def _start(self) -> ChildHandle:
         self.children.append(FakeChild())
@@ -359,3 +363,32 @@ def test_a_job_whose_deadline_is_being_extended_waits_for_a_moment(scenario: Sce
 
     scenario.quarantine.advance(0.0)
     assert [messages.RunSuspect(1, 101), messages.RunSuspect(2, 102)] == child.sent
+
+
+def test_a_source_that_runs_one_at_a_time_leaves_the_other_processes_to_others() -> None:
+    """Its suspects wait; of its other jobs none waits beside one that is here."""
+    bad = ("exit", "eve")
+    scenario = Scenario((), processes=2)
+    scenario.take((1, 2), bad, suspect=False)
+    scenario.take((3,), bad)
+    scenario.take((4,))
+
+    surplus = scenario.quarantine.take_surplus(frozenset({bad}))
+    first, second = scenario.ready(), scenario.ready()
+
+    assert [1, 2] == sorted(job.job_id for job in surplus)
+    assert [messages.RunSuspect(3, 103)] == first.sent
+    assert [messages.RunSuspect(4, 104)] == second.sent
+    assert frozenset({103, 104}) == scenario.quarantine.tokens
+
+
+def test_what_is_taken_out_gives_its_slot_back() -> None:
+    """A source with a long backlog keeps none of the worker's slots."""
+    bad = ("exit", "eve")
+    scenario = Scenario((), processes=1, waiting_without_slots=0)
+    scenario.take(range(1, 6), bad, suspect=False)
+
+    surplus = scenario.quarantine.take_surplus(frozenset({bad}))
+
+    assert (4, 1, 0) == (len(surplus), scenario.lent(), scenario.quarantine.slotless)
+    assert () == scenario.quarantine.take_surplus(frozenset())

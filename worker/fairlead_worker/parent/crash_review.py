@@ -1,0 +1,179 @@
+"""Decide, after a process has ended under jobs, which of them run alone, and for how long.
+
+Jobs that ran in a child that died are handed back once the database has said whose they are:
+suspects by `crash_history` as crashed, which makes them run alone next, the others as released.
+Sources that keep ending processes are found by `crash_breaker`; their jobs go to quarantine
+when they are claimed, and those for which there is no turn are put off.
+"""
+
+import random
+from collections.abc import Iterable
+from datetime import timedelta
+from functools import partial
+
+from fairlead.runtime import log
+from fairlead_worker.db.session import Session
+from fairlead_worker.ipc.attempt_key import Key
+from fairlead_worker.ipc.attempt_table import AttemptEntry
+from fairlead_worker.ipc.interruptions import (
+    Cause,
+    Died,
+    Interruption,
+    Overran,
+    endings,
+    endings_of_death,
+)
+from fairlead_worker.ipc.source import Source
+from fairlead_worker.parent import worker_store
+from fairlead_worker.parent.children import Children
+from fairlead_worker.parent.crash_breaker import FAULTS_MAX, WINDOW_SECONDS, CrashBreakers
+from fairlead_worker.parent.crash_history import CrashHistory, Present
+from fairlead_worker.parent.hand_back import HandBacks
+from fairlead_worker.parent.lease_thread import LeaseThread, Reply
+from fairlead_worker.parent.metrics_page import MetricsPage
+from fairlead_worker.parent.quarantine_process import SuspectJob
+from fairlead_worker.parent.worker_store import JobRecord
+
+_PUT_OFF_SECONDS = (5.0, 30.0)
+"""Between which a job is put off beyond the time that its breaker stays open: spread, so that
+a long backlog does not come back at once."""
+
+
+class CrashReview:
+    """What one worker knows and does about jobs that end its processes.
+
+    Args:
+        lease: runs the database calls.
+        children: are told which sources run alone.
+        hand_backs: hands back what ran in a dead child, and what is put off.
+        metrics_page: shows how many breakers are open.
+    """
+
+    def __init__(
+        self,
+        lease: LeaseThread,
+        children: Children,
+        *,
+        hand_backs: HandBacks,
+        metrics_page: MetricsPage,
+    ) -> None:
+        self._lease, self._children = lease, children
+        self._hand_backs, self._metrics_page = hand_backs, metrics_page
+        self._history, self._breakers = CrashHistory(), CrashBreakers()
+        self._now = 0.0
+        self._log = log.get("worker.crashes")
+
+    def ended(self, counts: Iterable[tuple[Source, int]]) -> None:
+        """Count attempts that ended and left their process alive."""
+        self._history.ended(counts)
+
+    def child_died(self, started: tuple[AttemptEntry, ...], died: Died) -> None:
+        """Hand back what had started in a child that died, as soon as the suspects are known.
+
+        It counts as pending from now on. When this worker dies before that, all of it is lost
+        with the worker's other attempts.
+        """
+        if started:
+            self._hand_backs.expect(entry.token for entry in started)
+            self._lease.submit(partial(self._read_sources, started, died))
+
+    def overran(self, entries: tuple[AttemptEntry, ...]) -> None:
+        """Note handlers that ignored their deadlines, for which a process has to be killed."""
+        self._lease.submit(partial(self._read_overrunners, entries))
+
+    def died_in_quarantine(self, job: SuspectJob | None, cause: Cause, now: float) -> None:
+        """Note that a quarantine process ended under its job: the job is certainly to blame."""
+        if job is not None and isinstance(cause, Died | Overran):
+            if isinstance(cause, Died):
+                self._history.caused(job.source, now)
+            self._fault(job.source, job.job_id, now)
+
+    def ended_in_quarantine(self, job: SuspectJob | None, now: float) -> None:
+        """Note that a job has ended in a quarantine process and left it alive."""
+        if job is not None and self._breakers.ended_well(job.source, now):
+            kind, tenant = job.source
+            self._log.info("crash_breaker.closed", kind=kind, tenant=tenant)
+
+    def advance(self, now: float) -> None:
+        """Tell the children which sources run alone, and put off what has no turn."""
+        self._now = now
+        sources = self._breakers.open
+        self._metrics_page.breakers_open = len(sources)
+        self._children.claiming.quarantine(sources)
+        surplus = self._children.quarantine.take_surplus(sources)
+        self._hand_backs.hand_back(self._put_off(job, now) for job in surplus)
+
+    def _put_off(self, job: SuspectJob, now: float) -> Interruption:
+        kind, tenant = job.source
+        why = (
+            f"put off: jobs of kind {kind!r} of tenant {tenant!r} run one at a time on this "
+            "worker, because several have ended the process that ran them"
+        )
+        seconds = self._breakers.open_seconds(job.source, now)
+        delay = timedelta(seconds=seconds + random.uniform(*_PUT_OFF_SECONDS))
+        return Interruption(*job.key, "snoozed", why, delay)
+
+    # --- the database says whose jobs they are ----------------------------------------------
+
+    def _read_sources(
+        self, started: tuple[AttemptEntry, ...], died: Died, session: Session
+    ) -> Reply:
+        found = worker_store.sources(session, {entry.job_id for entry in started})
+        return partial(self._judge, started, died, found)
+
+    def _judge(
+        self, started: tuple[AttemptEntry, ...], died: Died, found: dict[int, JobRecord]
+    ) -> None:
+        present = [
+            Present(entry.key, found[entry.job_id].source, found[entry.job_id].crashes)
+            for entry in started
+            if entry.job_id in found
+        ]
+        if not present:  # they have been finished by others
+            self._hand_backs.hand_back(endings(started, died))
+            return
+        verdict = self._history.judge(present, self._now)
+        cause = verdict.cause
+        self._log.info(
+            "suspects.found",
+            suspects=sorted(job_id for job_id, _ in verdict.suspects),
+            released=len(present) - len(verdict.suspects),
+        )
+        if cause is not None and len(present) > 1:
+            job_id = min(each.key[0] for each in present if each.source == cause)
+            self._fault(cause, job_id, self._now)
+        released = [each.key for each in present if each.key not in verdict.suspects]
+        if released:
+            self._lease.submit(partial(self._count_crashes, released))
+        self._hand_backs.hand_back(endings_of_death(started, died, verdict.suspects))
+
+    def _count_crashes(self, keys: list[Key], session: Session) -> Reply:
+        worker_store.count_crashes(session, keys)
+        return _nothing
+
+    def _read_overrunners(self, entries: tuple[AttemptEntry, ...], session: Session) -> Reply:
+        found = worker_store.sources(session, {entry.job_id for entry in entries})
+        return partial(self._note_overrunners, found)
+
+    def _note_overrunners(self, found: dict[int, JobRecord]) -> None:
+        for job_id, record in found.items():
+            self._fault(record.source, job_id, self._now)
+
+    def _fault(self, source: Source, job_id: int, now: float) -> None:
+        seconds = self._breakers.fault(source, job_id, now)
+        if seconds is not None:
+            self._metrics_page.breaker_openings += 1
+            kind, tenant = source
+            self._log.error(
+                "crash_breaker.opened",
+                kind=kind,
+                tenant=tenant,
+                job=job_id,
+                for_seconds=seconds,
+                reason=f"{FAULTS_MAX} jobs within {WINDOW_SECONDS:g} s, or another one soon "
+                "after it closed, ended the process that ran them",
+            )
+
+
+def _nothing() -> None:
+    """Do nothing more: no answer is needed."""
