@@ -97,24 +97,54 @@ def test_a_death_does_not_keep_a_worker_from_other_jobs(
     assert [] == [how for each in fresh for how, _ in errors(db, each)]
 
 
-def test_a_handler_that_ignores_its_deadline_is_killed_and_its_neighbours_released(
+def test_a_handler_that_ignores_its_deadline_is_killed_when_its_neighbours_have_ended(
     fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
-    """The overrunner failed by timeout, which uses an attempt; the others are unpunished."""
+    """It failed by timeout, which uses an attempt; a short job beside it ends in peace."""
     worker = fleet.worker(concurrency=2)
-    (deaf,), (nap,) = fleet.insert("deaf", 60_000), fleet.insert("nap", 4000)
-    db.execute(
-        "UPDATE fairlead.jobs SET timeout = '1 s', max_attempts = 1 WHERE id = %s", [deaf]
-    )
-    dispatch_all(db)
+    (deaf,), (nap,) = insert_beside_deaf(fleet, db, "nap", 4000)
     until(lambda: len(fleet.started(worker.process_tree())) == 2, what="two starts")
-
+    until(lambda: worker.said("child.overran"), what="its ignoring the deadline")
+    fresh = fleet.insert("held", 0, 2)
+    dispatch_all(db)
+    fleet.await_starts(fresh, 2)
+    fleet.release()
     fleet.wait_until_done(30)
 
     outcomes = {each.job: each.outcome for each in fleet.ended()}
-    assert {deaf: "failed", nap: "succeeded"} == outcomes
+    assert {deaf: "failed", **dict.fromkeys((nap, *fresh), "succeeded")} == outcomes
     assert error_of(db, deaf).startswith("timeout: ")
-    assert ["released"] == [how for how, _ in errors(db, nap)]
+    assert [] == errors(db, nap)
+    assert fleet.violations().is_empty, fleet.violations()
+
+
+def test_a_long_job_beside_one_that_ignores_its_deadline_is_released_in_the_end(
+    fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """The process lives on for some seconds only; that costs the neighbour no attempt."""
+    worker = fleet.worker(concurrency=2)
+    (deaf,), (long,) = insert_beside_deaf(fleet, db, "held", 0)
+    until(lambda: len(fleet.started(worker.process_tree())) == 2, what="two starts")
+
+    until(lambda: errors(db, long), what="its release", seconds=30)
+    fleet.release()
+    fleet.wait_until_done(30)
+
+    outcomes = {each.job: each.outcome for each in fleet.ended()}
+    assert {deaf: "failed", long: "succeeded"} == outcomes
+    assert ["released"] == [how for how, _ in errors(db, long)]
+
+
+def insert_beside_deaf(
+    fleet: Fleet, db: Connection[TupleRow], kind: str, milliseconds: int
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Insert and dispatch a job that ignores its deadline of a second, and another one."""
+    deaf, beside = fleet.insert("deaf", 60_000), fleet.insert(kind, milliseconds)
+    db.execute(
+        "UPDATE fairlead.jobs SET timeout = '1 s', max_attempts = 1 WHERE id = %s", [*deaf]
+    )
+    dispatch_all(db)
+    return deaf, beside
 
 
 def test_a_cancelled_handler_that_ignores_it_ends_as_cancelled(

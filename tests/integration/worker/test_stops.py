@@ -163,6 +163,22 @@ def test_a_drained_child_claims_nothing_more(
     becomes(db, later, "queued")
 
 
+def test_a_draining_child_still_says_what_it_holds(
+    running: RunningChild, db: Connection[TupleRow], lock: Connection[TupleRow]
+) -> None:
+    """The parent may ask after another child's death, and would take it for unheld."""
+    insert(db, "waits")
+    (entry,) = running.runs()
+    running.send(messages.Drain())
+    running.receives(messages.Draining)
+
+    running.send(messages.HeldTokensRequest(7))
+
+    assert messages.HeldTokens(7, (entry.token,)) == running.receives(messages.HeldTokens)
+    lock.close()
+    assert 0 == running.exits()
+
+
 @pytest.mark.usefixtures("lock")
 def test_a_release_ends_what_stops_and_leaves_the_rest_to_the_parent(
     running: RunningChild, db: Connection[TupleRow]

@@ -88,7 +88,7 @@ class Claimer:
         self._between_claims: deque[Callable[[], None]] = deque()
         self._rate = JobRate(at=monotonic())
         self._floor_scan = FloorScanTurn()
-        self._woken = self._reported_idle = False
+        self._woken = self._reported_idle = self._ended_claims = False
         self._log, self._throttle = log.get("worker.claim"), LogThrottle()
         self._log_waiting = log_waiting(self._log, self._throttle)
         self._kind_reopened = False
@@ -121,6 +121,17 @@ class Claimer:
     def _do_between_claims(self, between_claims: Callable[[], None]) -> None:
         self._between_claims.append(between_claims)
         self._wakeup.wake()
+        if self._ended_claims:  # the thread may have looked for the last time
+            self._do_requested()
+
+    def _do_requested(self) -> None:
+        """Do what was requested; two threads may at once, after the last claim."""
+        while True:
+            try:
+                requested = self._between_claims.popleft()
+            except IndexError:
+                return
+            requested()
 
     def wake(self) -> None:
         """Check again how much there is room for, and whether nothing is held."""
@@ -142,6 +153,8 @@ class Claimer:
             self._link.open_connection, self._stop, self._log_waiting
         ):
             self._serve(connection)
+        self._ended_claims = True
+        self._do_requested()
         self._stopped()
 
     def _serve(self, connection: Connection) -> None:
@@ -162,8 +175,7 @@ class Claimer:
 
     def _step(self, connection: Connection, notifications: Notifications) -> None:
         """Do what was requested, then claim if there is room, then rest if that is due."""
-        while self._between_claims:
-            self._between_claims.popleft()()
+        self._do_requested()
         count = self._claim_limit()
         if count == 0:
             self._rest_until_needed(notifications)

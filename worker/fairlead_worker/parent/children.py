@@ -4,11 +4,12 @@ from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
-from fairlead_worker.ipc.attempt_table import CANCELLED, AttemptEntry
+from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, AttemptEntry
 from fairlead_worker.ipc.interruptions import Fenced, Overran, Stopped, overrunners
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.claiming_children import ClaimingChildren
 from fairlead_worker.parent.quarantine import Quarantine, QuarantineCapacity
+from fairlead_worker.parent.retiring_children import RetiringChildren
 
 STOPPED = Stopped("its worker was stopped before it was done")
 
@@ -26,6 +27,7 @@ class Children:
         slots = config.concurrency * config.processes
         processes = min(config.quarantine_processes, slots)
         self.claiming = ClaimingChildren(config)
+        self.retiring = RetiringChildren()
         self.quarantine = Quarantine(
             self._start_quarantine_process,
             QuarantineCapacity(processes=processes, waiting_without_slots=slots),
@@ -41,11 +43,16 @@ class Children:
     @property
     def all(self) -> tuple[ChildHandle, ...]:
         """Every child that has not been reaped."""
-        return (*self.claiming.children, *self.quarantine.children)
+        return (
+            *self.claiming.children,
+            *self.retiring.children,
+            *self.quarantine.children,
+        )
 
     def holding_claims(self) -> tuple[ChildHandle, ...]:
         """Return the children that may have claimed something."""
-        return tuple(child for child in self.claiming.children if child.ready)
+        claiming = tuple(child for child in self.claiming.children if child.ready)
+        return claiming + self.retiring.children
 
     def entries(self) -> tuple[AttemptEntry, ...]:
         """Return what runs. From any thread."""
@@ -59,7 +66,13 @@ class Children:
     @property
     def is_idle(self) -> bool:
         """Whether all children have started and have nothing to do."""
-        return self.claiming.is_idle and not self.quarantine.tokens
+        ending = self.quarantine.tokens or self.retiring.children
+        return self.claiming.is_idle and not ending
+
+    @property
+    def slotless(self) -> int:
+        """How many attempts are held without a slot of a child that claims."""
+        return self.quarantine.slotless + self.retiring.slotless
 
     @property
     def is_ending(self) -> bool:
@@ -79,18 +92,39 @@ class Children:
             if jobs:
                 child.send(messages.Cancel(jobs))
 
-    def end_overrunners(self, now: float) -> None:
-        """End the children in which a handler ignored its deadline."""
-        grace_seconds = self._config.overrun_grace_seconds
+    def end_overrunners(self, now: float) -> tuple[AttemptEntry, ...]:
+        """End the children in which a handler ignored its deadline, and return those handlers.
+
+        Where it runs in a thread, what else runs in its child may end first; where it runs on
+        the event loop it may block that, and nothing else there could end.
+        """
+        found = list[AttemptEntry]()
+        now_us, grace_seconds = int(now * 1e6), self._config.overrun_grace_seconds
         for child in self.all:
+            known = child.cause.tokens if isinstance(child.cause, Overran) else frozenset[int]()
             over = overrunners(
-                child.running(), now_us=int(now * 1e6), grace_us=int(grace_seconds * 1e6)
+                child.running(), now_us=now_us, grace_us=int(grace_seconds * 1e6)
             )
-            if over and child.cause is None:
-                tokens = frozenset(entry.token for entry in over)
-                jobs = [entry.job_id for entry in over]
+            new = [entry for entry in over if entry.token not in known]
+            if new and (known or child.cause is None):
+                found += new
+                jobs = [entry.job_id for entry in new]
                 self._log.warning("child.overran", pid=child.pid, jobs=jobs)
-                child.end(Overran(tokens, grace_seconds))
+                tokens = known.union(entry.token for entry in new)
+                self._end_overrun(child, Overran(tokens, grace_seconds), new)
+        self.retiring.advance()
+        return tuple(found)
+
+    def _end_overrun(
+        self, child: ChildHandle, cause: Overran, over: list[AttemptEntry]
+    ) -> None:
+        blocks = any(entry.flags & ASYNC for entry in over)
+        if child in self.retiring.children:
+            child.cause = cause
+        elif not blocks and self.retiring.has_room and self.claiming.give_up(child):
+            self.retiring.take(child, cause)
+        else:
+            child.end(cause)
 
     def fence(self, *, within_seconds: float) -> None:
         """End every handler within a moment: another worker may run their jobs from now on."""
@@ -106,7 +140,8 @@ class Children:
     @property
     def is_paused(self) -> bool:
         """Whether none of them claims, and none of them holds an attempt."""
-        return self.claiming.is_paused and not self.quarantine.tokens
+        holding = self.quarantine.tokens or self.retiring.children
+        return self.claiming.is_paused and not holding
 
     def drain(self) -> None:
         """Stop claims and let running handlers finish."""

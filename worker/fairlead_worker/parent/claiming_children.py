@@ -114,6 +114,13 @@ class ClaimingChildren:
         """How many attempts they hold that have no slot."""
         return sum(child.waiting_at_gates for child in self.children)
 
+    def give_up(self, child: ChildHandle) -> bool:
+        """Replace a child that lives on, at the next `fill`; False: it is not one of these."""
+        if child not in self.children:
+            return False
+        self.children = tuple(each for each in self.children if each is not child)
+        return True
+
     def remove(self, child: ChildHandle, exit_code: int) -> CannotStartChildren | None:
         """Note a death; return why no child can ever start, if that is so."""
         self.children = tuple(each for each in self.children if each is not child)

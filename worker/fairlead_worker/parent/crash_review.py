@@ -79,7 +79,8 @@ class CrashReview:
 
     def overran(self, entries: tuple[AttemptEntry, ...]) -> None:
         """Note handlers that ignored their deadlines, for which a process has to be killed."""
-        self._lease.submit(partial(self._read_overrunners, entries))
+        if entries:
+            self._lease.submit(partial(self._read_overrunners, entries))
 
     def died_in_quarantine(self, job: SuspectJob | None, cause: Cause, now: float) -> None:
         """Note that a quarantine process ended under its job: the job is certainly to blame."""

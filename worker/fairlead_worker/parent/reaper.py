@@ -69,6 +69,7 @@ class Reaper:
                 self._crash_review.child_died(started, cause)
             else:
                 self._hand_backs.hand_back(endings(started, cause))
+            children.retiring.remove(child)
             cannot_start = children.claiming.remove(child, code)
         if isinstance(cause, Died | Overran):
             self._metrics_page.child_deaths += 1

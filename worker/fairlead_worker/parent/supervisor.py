@@ -126,7 +126,7 @@ class Supervisor:
         """Fence, end overrunners, reap, advance the shutdown, serve, and read messages."""
         now = monotonic()
         self._check_lease(now)
-        self._children.end_overrunners(now)
+        self._crash_review.overran(self._children.end_overrunners(now))
         self._give_up(self._reaper.reap(now))
         self._hand_backs.advance(now)
         self._advance_shutdown(now)
@@ -216,7 +216,7 @@ class Supervisor:
 
         With short jobs the number changes all the time, and each report is a renewal.
         """
-        slotless = self._quarantine.slotless + self._claiming.waiting_at_gates
+        slotless = self._children.slotless + self._claiming.waiting_at_gates
         if slotless > self._lease.slotless or now >= self._report_slotless_at:
             self._report_slotless_at = now + _REPORT_SLOTLESS_SECONDS
             self._lease.set_slotless(slotless)

@@ -20,7 +20,8 @@ class FakeChild(ChildHandle):
     """A child without a process, which records what it is sent."""
 
     def __init__(self) -> None:
-        self.ready = False
+        self.ready = self.claiming = False
+        self.cause: Cause | None = None
         self.sent: list[messages.ToChild] = []
         self.runs: tuple[AttemptEntry, ...] = ()
         self.ends: list[float] = []
