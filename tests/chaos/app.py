@@ -120,6 +120,13 @@ def deaf(job: fairlead.Job) -> None:
         sleep(seconds_of(job))
 
 
+@tasks.handler("stall")
+async def stall(job: fairlead.Job) -> None:
+    """Block the event loop."""
+    with noted(job):
+        sleep(seconds_of(job))  # noqa: ASYNC251 - it is what the handler is for
+
+
 def _book(job: fairlead.Job) -> None:
     url = os.environ["FAIRLEAD_DATABASE_URL"]
     with noted(job), psycopg.connect(url, application_name=SESSIONS) as connection:

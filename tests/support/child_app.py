@@ -115,6 +115,34 @@ async def forever(_job: Job) -> None:
         raise
 
 
+@tasks.handler("naps")
+async def naps(job: Job[float]) -> None:
+    """Wait for some seconds."""
+    await asyncio.sleep(job.payload)
+
+
+@tasks.handler("blocks")
+async def blocks(job: Job[float]) -> int:
+    """Block the event loop for some seconds; return the process."""
+    time.sleep(job.payload)  # noqa: ASYNC251 - it is what the handler is for
+    return os.getpid()
+
+
+@tasks.handler("blocks_within")
+async def blocks_within(job: Job[float]) -> int:
+    """Block the event loop in a task of its own."""
+    (pid,) = await asyncio.gather(blocks(job))
+    return pid
+
+
+@tasks.handler("computes")
+async def computes(job: Job[float]) -> None:
+    """Keep the interpreter's lock for some seconds, a long call at a time."""
+    until = time.monotonic() + job.payload
+    while time.monotonic() < until:
+        sum(range(10_000_000))
+
+
 @tasks.handler("short", timeout=0.2)
 async def short(_job: Job) -> None:
     """Wait for longer than its handler allows."""

@@ -111,7 +111,7 @@ def busy_worker() -> CollectorRegistry:
     counted = counters.Counters()
     with counted.lock:
         kind = counted.kind("default", "mail")
-        kind.started = kind.ended["failed"] = kind.finished["failed"] = 1
+        kind.started = kind.stalls = kind.ended["failed"] = kind.finished["failed"] = 1
         kind.wait.observe(1)
         kind.run.observe(1)
     for each in worker.OF_CHILDREN:

@@ -29,6 +29,7 @@ class WorkerConfig:
     concurrency: int
     processes: int
     quarantine_processes: int
+    isolate_blocking_kinds: bool
     until_empty: bool
     worker_name: str
     pod_uid: str | None

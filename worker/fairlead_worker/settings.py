@@ -52,6 +52,13 @@ class WorkerSettings(ServiceSettings):
         "died under them; each runs one job at a time. As many as are needed are started, and "
         "never more than slots. A job that runs in one takes a slot; one that waits does not.",
     )
+    isolate_blocking_kinds: bool = Field(
+        default=True,
+        description="Whether a kind of coroutines runs in processes of its own, until the "
+        "worker ends, once it has kept the event loop from everything else three times within "
+        "a minute, for 100 ms or longer each. Switch it off if such handlers share memory with "
+        "others.",
+    )
     until_empty: bool = Field(
         default=False,
         description="Whether to stop when everything is done: no job of the queues that it "

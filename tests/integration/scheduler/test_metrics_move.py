@@ -122,6 +122,8 @@ def test_every_series_of_a_worker_moves(fleet: Fleet, db: Database) -> None:
     now(worker.SERIES_DROPPED, worker.ATTEMPTS_ENDED, what="queues beyond those with a label")
     now(worker.CLAIM_BATCH, worker.CLAIM_DURATION, worker.CLAIM_EMPTY, what="claims")
     now(worker.FINISH_BATCH, worker.FINISH_DURATION, what="endings being written")
+    fleet.insert("stall", 300)
+    now(worker.LOOP_STALLS, what="a blocked loop")
     for _ in range(FAULTS_MAX):
         fleet.insert("poison", 0)
     now(worker.CHILD_DEATHS, worker.JOBS_INTERRUPTED, what="a child's death")

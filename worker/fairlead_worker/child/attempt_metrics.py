@@ -3,8 +3,10 @@
 A start is counted when the attempt is seen running or, if it ended before that, with its end.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from heapq import nlargest
+from operator import itemgetter
 
 from fairlead.runtime import log
 from fairlead_worker.attempts.attempt import Attempt
@@ -34,7 +36,7 @@ class AttemptMetrics:
     ) -> None:
         self._counters = counters
         self._send = send
-        self._ended = Counter[Source]()
+        self._ended = defaultdict[Source, int](int)
         self._log = log.get("worker.finish")
 
     def finished(self, attempts: Iterable[Attempt]) -> None:
@@ -84,7 +86,8 @@ class AttemptMetrics:
                     self._started(attempt)
         growth = self._counters.take()
         if self._ended:
-            self._send(AttemptsEnded(tuple(self._ended.most_common(SOURCES_MAX))))
+            most = nlargest(SOURCES_MAX, self._ended.items(), key=itemgetter(1))
+            self._send(AttemptsEnded(tuple(most)))
             self._ended.clear()
         if growth is not None:
             self._send(growth)
@@ -118,5 +121,6 @@ class AttemptMetrics:
         kind = self._started(attempt)
         if attempt.started_us:
             kind.run.observe((attempt.ended_us - attempt.started_us) / 1e6)
-            self._ended[attempt.row.kind, attempt.row.tenant] += 1
+            row = attempt.row
+            self._ended[row.kind, row.tenant] += 1
         return kind

@@ -32,6 +32,7 @@ from fairlead_worker.child.eager_loop import EagerLoop
 from fairlead_worker.child.executor import Executor
 from fairlead_worker.child.finisher import Finisher
 from fairlead_worker.child.intake import ClaimSorter, Intake
+from fairlead_worker.child.loop_watch import LoopWatch
 from fairlead_worker.child.parent_link import ParentLink
 from fairlead_worker.child.quarantine_runner import QuarantineRunner
 from fairlead_worker.child.slots import Slots
@@ -97,9 +98,16 @@ class Child:
             ended=self._finisher.ended,
             run_isolated=self._process_runner.run,
             to_quarantine=self._send_to_quarantine,
-            filled=self._deadline_watch.arm,
+            filled=self._filled,
             report_failure=ErrorCallback(app.on_error).report,
             spans=self._spans,
+        )
+        self._loop_watch = LoopWatch(
+            self._loop,
+            self._slots,
+            runner=Executor.run_on_loop.__code__,
+            counters=self._counters,
+            blocked=self._parent.send,
         )
         self._sorter = ClaimSorter(app.handlers, self._finisher.reports)
         self._claimer = self._make_claimer()
@@ -141,6 +149,7 @@ class Child:
             ("claimer", self._claimer.run),
             ("finisher", self._finisher.run),
             ("control", self._listen),
+            ("loop watch", self._loop_watch.run),
         ):
             threading.Thread(target=_guarded, args=(work,), name=name, daemon=True).start()
         self._loop.run_until_complete(self._done)
@@ -176,6 +185,8 @@ class Child:
                     self._claimer.take((job_id, token))
                 case messages.QuarantineSources(sources):
                     self._sorter.quarantine(sources)
+                case messages.IsolateKinds(kinds):
+                    self._sorter.isolate(kinds)
                 case messages.HeldTokensRequest(number):
                     self._claimer.report_held(number)
                 case messages.LeaseLost():
@@ -281,6 +292,10 @@ class Child:
             self._end_if_empty()
 
     # --- attempts ---------------------------------------------------------------------------
+
+    def _filled(self) -> None:
+        self._deadline_watch.arm()
+        self._loop_watch.arm()
 
     def _return_unrun(self, attempts: Iterable[Attempt]) -> None:
         returned = list(attempts)

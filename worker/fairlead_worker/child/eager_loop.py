@@ -1,4 +1,4 @@
-"""An event loop that begins a task at once instead of at its next turn.
+"""An event loop that begins a task at once instead of at its next turn, and times its turns.
 
 A handler that ends without having waited then costs no turn of the loop, which is half of what
 a task costs. Since Python 3.12 asyncio can do this by itself; before, the first step of a task
@@ -6,16 +6,43 @@ is intercepted on its way into the loop, and run.
 """
 
 import asyncio
+import selectors
 import sys
 from asyncio import Handle, Task
 from collections.abc import Callable, Coroutine
 from contextvars import Context
+from time import monotonic_ns
 
 _NAME = "job"  # or asyncio makes up a new one for each
 
 
+class _TurnClock(selectors.DefaultSelector):
+    """Waits for what the loop waits for, and notes when the loop goes on."""
+
+    turn_ns = 0
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        """Wait, and begin a turn of the loop."""
+        self.turn_ns = 0
+        found = super().select(timeout)
+        self.turn_ns = monotonic_ns()
+        return found
+
+
 class EagerLoop(asyncio.SelectorEventLoop):
     """The event loop of a child."""
+
+    stalled_us = 0
+    """For how long handlers have kept it from everything else; `loop_watch` counts it."""
+
+    def __init__(self) -> None:
+        self._turns = _TurnClock()
+        super().__init__(self._turns)
+
+    @property
+    def turn_ns(self) -> int:
+        """When its turn began, by the monotonic clock; 0 while it waits."""
+        return self._turns.turn_ns
 
     if sys.version_info >= (3, 12):
 
@@ -26,11 +53,7 @@ class EagerLoop(asyncio.SelectorEventLoop):
     else:
         _catching = False
         _caught: Callable[..., object] | None = None
-
-        def __init__(self) -> None:
-            super().__init__()
-            # What a task gets for its intercepted step; it does not use it.
-            self._no_handle = Handle(_never, (), self)
+        _no_handle: Handle | None = None
 
         def begin(self, work: Coroutine[object, None, None]) -> Task[None]:
             """Run a coroutine up to where it waits first, as a task in an empty context."""
@@ -52,6 +75,9 @@ class EagerLoop(asyncio.SelectorEventLoop):
             if self._catching:
                 self._catching = False
                 self._caught = callback
+                if self._no_handle is None:
+                    # What a task gets for its intercepted step; it does not use it.
+                    self._no_handle = Handle(_never, (), self)
                 return self._no_handle
             return super().call_soon(callback, *args, context=context)
 

@@ -3,7 +3,7 @@
 This is the hot path of a job. A coroutine gets a task with an empty context that begins at
 once; a function gets a thread that waits for work at a queue that makes no future. The end of a
 job starts the next one in its slot, so that a full child needs no wakeups: `_run_in_turn` after
-a coroutine that never waited, `_on_loop` after one that did, `_work` after a function. Only
+a coroutine that never waited, `run_on_loop` after one that did, `_work` after a function. Only
 `Slots` decides which attempt has a slot.
 """
 
@@ -119,7 +119,7 @@ class Executor:
     def _start(self, attempt: Attempt) -> None:
         where = attempt.where
         if where == "loop":
-            task = self._loop.begin(self._on_loop(attempt))
+            task = self._loop.begin(self.run_on_loop(attempt))
             if not attempt.ended_us:
                 attempt.task = task
         elif where == "quarantine":
@@ -127,10 +127,12 @@ class Executor:
         else:
             self._to_thread(attempt)
 
-    async def _on_loop(self, attempt: Attempt) -> None:
+    async def run_on_loop(self, attempt: Attempt) -> None:
+        """Run a coroutine; `loop_watch` knows this frame on the stack, and `attempt` in it."""
         if self._begin(attempt, ASYNC):
             run = cast("Coroutines", attempt.handler.run)
             self._enter(attempt)
+            attempt.stalled_us = -self._loop.stalled_us
             try:
                 value = await run(Job(attempt.row, attempt))
                 if value is not None:
@@ -139,6 +141,9 @@ class Executor:
                 if isinstance(error, GeneratorExit) and not self._loop.is_running():
                     raise  # it is closed with the loop
                 self._failed(error, attempt)
+            attempt.stalled_us += self._loop.stalled_us
+            if attempt.stalled_us > 0:
+                _count_as_wait(attempt)
         self._end(attempt)
         if attempt.task is not None:  # it waited, so only this task continues in its slot
             following = self._slots.next(attempt.slot)
@@ -251,3 +256,10 @@ class Executor:
 
 def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:
     return outcome.from_error(error, attempt.stop, attempt.timeout_seconds)
+
+
+def _count_as_wait(attempt: Attempt) -> None:
+    """Count the time in which others blocked the loop as a wait: it is theirs, and not its."""
+    now_us = monotonic_ns() // 1000
+    attempt.entered_us = min(attempt.entered_us + attempt.stalled_us, now_us)
+    attempt.started_us = min(attempt.started_us + attempt.stalled_us, now_us)

@@ -53,6 +53,13 @@ class ClaimSorter:
         """Have further attempts of these sources, and of no others, run in quarantine."""
         self._quarantined = frozenset(sources)
 
+    def isolate(self, kinds: Iterable[str]) -> None:
+        """Have further attempts of these coroutines run in processes of their own."""
+        for kind in kinds:
+            handler = self._handlers.get(kind)
+            if handler is not None:
+                self._handlers[kind] = _bounded(replace(handler, runs_on="process"))
+
     def sort(self, rows: Iterable[Claimed]) -> SortedClaims:
         """Sort a claimed batch."""
         now_us = monotonic_ns() // 1000

@@ -97,6 +97,13 @@ class QuarantineSources:
 
 
 @dataclass(frozen=True, slots=True)
+class IsolateKinds:
+    """Run further attempts of these coroutines in processes of their own, until the end."""
+
+    kinds: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SlotReturned:
     """The slot is free again that the child lent for this attempt with `NeedsQuarantine`.
 
@@ -156,6 +163,13 @@ class AttemptsEnded:
     """How many attempts of sources ended and left the process alive, since the last message."""
 
     counts: tuple[tuple[Source, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBlocked:
+    """Handlers of this kind have kept the event loop from everything else too often."""
+
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +257,11 @@ ToChild = (
     | LeaseLost
     | RunSuspect
     | QuarantineSources
+    | IsolateKinds
     | SlotReturned
     | HeldTokensRequest
 )
-State = Ready | Idle | Busy | Draining | Drained
+State = Ready | Idle | Busy | LoopBlocked | Draining | Drained
 ToParent = (
     State
     | MetricsGrowth

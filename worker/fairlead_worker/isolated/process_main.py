@@ -1,12 +1,14 @@
 """The process that runs handlers with `process=True`, one at a time; see `process_runner`."""
 
 import argparse
+import asyncio
 import contextlib
 import json
 import os
 import socket
 import sys
 import threading
+from collections.abc import Coroutine
 from contextvars import Context
 from datetime import UTC, datetime, timedelta
 from queue import SimpleQueue
@@ -18,6 +20,7 @@ from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
 from fairlead.runtime import log
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
+from fairlead.tasks import Coroutines
 from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.attempt import bounded_extension
 from fairlead_worker.attempts.error_callback import ErrorCallback
@@ -95,6 +98,8 @@ class ProcessServer:
         self._spans = spans
         self._inbox: SimpleQueue[Line] = SimpleQueue()
         self._current: RemoteAttempt | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._task: asyncio.Task[object] | None = None
 
     def listen(self) -> None:
         """Take lines until the child hangs up; then end this process, whatever runs in it."""
@@ -105,6 +110,8 @@ class ProcessServer:
                     self._inbox.put(line)
                 elif self._current is not None:
                     self._current.stop = cast("Stop", line["why"])
+                    if self._loop is not None:
+                        self._loop.call_soon_threadsafe(self._cancel)
         # What runs must not go on: its job may have another worker by now.
         if self._spans is not None and self._current is None and self._inbox.empty():
             self._spans.close(setup.FLUSH_SECONDS)
@@ -135,7 +142,11 @@ class ProcessServer:
             self._spans.resume(cast("dict[str, str]", line["trace"]))
         job = Job(row, remote)
         try:
-            return _ended(outcome.from_value(handler.run(job)))
+            if handler.runs_on == "loop":
+                value = self._run_coroutine(cast("Coroutines", handler.run)(job), remote)
+            else:
+                value = handler.run(job)
+            return _ended(outcome.from_value(value))
         except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
             seconds = cast("float", line["timeout_seconds"])
             ending = outcome.from_error(error, remote.stop, seconds)
@@ -146,6 +157,30 @@ class ProcessServer:
             if failure is None or self._spans is None:
                 return _ended(ending)
             return _ended(ending, dict[str, Json](self._spans.raised(failure)))
+
+    def _run_coroutine(
+        self, work: Coroutine[object, None, object], remote: RemoteAttempt
+    ) -> object:
+        """Run a coroutine whose kind has blocked the loop of its child, on a loop of its own.
+
+        The loop stays for the next one: what a handler keeps, such as a pool of connections,
+        belongs to the loop on which it was made.
+        """
+        if self._loop is None:
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        self._task = self._loop.create_task(work)
+        if remote.stop is not None:
+            self._task.cancel()
+        try:
+            return self._loop.run_until_complete(self._task)
+        finally:
+            self._task = None
+
+    def _cancel(self) -> None:
+        """Cancel the coroutine that runs, if it is still the one that was stopped."""
+        if self._task is not None and self._current is not None and self._current.stop:
+            self._task.cancel()
 
 
 def _ended(ending: Ending | None, raised: Json = None) -> Line:

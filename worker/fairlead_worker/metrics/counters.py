@@ -37,10 +37,10 @@ class Histogram:
 class KindCounts:
     """What was counted of one queue and kind."""
 
-    __slots__ = ("ended", "finished", "run", "started", "wait")
+    __slots__ = ("ended", "finished", "run", "stalls", "started", "wait")
 
     def __init__(self, wait_bounds: tuple[float, ...]) -> None:
-        self.started = 0
+        self.started = self.stalls = 0
         self.wait = Histogram(wait_bounds)
         self.run = Histogram(series.JOB_RUN.bounds)
         # Not a Counter: it stores at half the speed, and this is done twice per job.
@@ -49,8 +49,14 @@ class KindCounts:
 
     def growth(self, labels: Labels) -> tuple[list[CounterGrowth], list[HistogramGrowth]]:
         """Return what grew, under these labels."""
-        started = series.JOBS_STARTED.name
-        counted = [CounterGrowth(started, labels, self.started)] if self.started else []
+        counted = [
+            CounterGrowth(grown.name, labels, by)
+            for grown, by in (
+                (series.JOBS_STARTED, self.started),
+                (series.LOOP_STALLS, self.stalls),
+            )
+            if by
+        ]
         for grown, counts in (
             (series.JOBS_FINISHED.name, self.finished),
             (series.ATTEMPTS_ENDED.name, self.ended),

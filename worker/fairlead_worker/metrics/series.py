@@ -65,6 +65,11 @@ JOB_WAIT = histogram(
 JOB_RUN = histogram(
     "job_run_seconds", "From the handler's start to its end.", _RUN_SECONDS, *_JOB
 )
+LOOP_STALLS = counter(
+    "loop_stalls_total",
+    "Times at which a coroutine kept the event loop from all others for 100 ms or longer.",
+    *_JOB,
+)
 CLAIM_DURATION = histogram(
     "claim_duration_seconds", "How long a claim took.", _STATEMENT_SECONDS
 )
@@ -123,7 +128,7 @@ WORKER_DRAINING = gauge(
 DRAIN_DURATION = gauge("drain_duration_seconds", "How long it has taken no more jobs.")
 
 OF_CHILDREN: tuple[Series, ...] = (
-    *(JOBS_STARTED, JOBS_FINISHED, ATTEMPTS_ENDED, JOB_WAIT, JOB_RUN),
+    *(JOBS_STARTED, JOBS_FINISHED, ATTEMPTS_ENDED, JOB_WAIT, JOB_RUN, LOOP_STALLS),
     *(CLAIM_DURATION, CLAIM_BATCH, CLAIM_EMPTY, FINISH_DURATION, FINISH_BATCH),
     *(STALE_WRITES, SERIES_DROPPED),
 )

@@ -45,6 +45,7 @@ class ClaimingChildren:
         self.served = False
         self._pauses = 0
         self._quarantined = messages.QuarantineSources(())
+        self._isolated = messages.IsolateKinds(())
 
     def fill(self, now: float) -> None:
         """Start the children that are missing, unless the last ones died too quickly."""
@@ -64,6 +65,8 @@ class ClaimingChildren:
         self._deaths_at_start = 0
         if self._quarantined.sources:
             child.send(self._quarantined)
+        if self._isolated.kinds:
+            child.send(self._isolated)
         self._log.debug("child.loaded", pid=child.pid, kinds=list(message.kinds))
 
     def quarantine(self, sources: frozenset[Source]) -> None:
@@ -74,6 +77,19 @@ class ClaimingChildren:
             for child in self.children:
                 if child.ready:
                     child.send(message)
+
+    def isolate(self, kind: str) -> None:
+        """Have this kind's coroutines run in processes of their own. A repeat does nothing.
+
+        Of all children, and until the worker ends: a handler that blocks the event loop does so
+        on every one.
+        """
+        if self._config.isolate_blocking_kinds and kind not in self._isolated.kinds:
+            self._isolated = messages.IsolateKinds((*self._isolated.kinds, kind))
+            self._log.error("kind.isolated", kind=kind, reason="it keeps the event loop")
+            for child in self.children:
+                if child.ready:
+                    child.send(self._isolated)
 
     def start_claiming(self, worker_id: int) -> None:
         """Let the children that are ready claim, under this id. A repeat does nothing."""

@@ -84,6 +84,8 @@ class Inbox:
                 child.idle = True
             case messages.Busy():
                 child.idle = False
+            case messages.LoopBlocked(kind):
+                self._children.claiming.isolate(kind)
             case messages.Draining():
                 self._log.debug("child.draining", pid=child.pid)
             case messages.Drained():

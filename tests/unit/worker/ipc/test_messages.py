@@ -22,6 +22,7 @@ TO_CHILD: tuple[messages.ToChild, ...] = (
     messages.LeaseLost(),
     messages.RunSuspect(1, 2),
     messages.QuarantineSources((("mail", "ann"),)),
+    messages.IsolateKinds(("mail",)),
     messages.SlotReturned(1, 2),
     messages.HeldTokensRequest(3),
 )
@@ -36,6 +37,7 @@ TO_PARENT: tuple[messages.ToParent, ...] = (
     messages.SuspectEnded(1, 2),
     messages.SuspectDeclined(1, 2),
     messages.HeldTokens(3, (4, 5)),
+    messages.LoopBlocked("mail"),
     messages.Idle(),
     messages.Busy(),
     messages.ClaimAnswerLost(),

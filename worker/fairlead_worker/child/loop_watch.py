@@ -1,0 +1,192 @@
+"""The watchdog of the event loop: finds which handler keeps the loop from everything else.
+
+The loop notes when each of its turns begins (`eager_loop`). A thread looks every 25 ms while
+something is held, and when a turn is older than that it reads the main thread's stack, which
+names the handler and its line. The time between two such samples is the handler's. It is taken
+off the run times of the other coroutines, which waited (`Attempt.stalled_us`), and a
+handler that kept the loop for `STALL_SECONDS` has stalled it.
+
+A sample is nobody's when this thread itself came late although the main thread did not compute:
+then the machine was too busy, or the process was frozen. Where the handler holds the
+interpreter's lock this thread comes late as well, and the main thread did compute.
+"""
+
+import asyncio
+import sysconfig
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from sys import _current_frames
+from types import CodeType, FrameType
+from typing import cast
+
+from fairlead.job import Claimed
+from fairlead.runtime import log
+from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.child.eager_loop import EagerLoop
+from fairlead_worker.child.slots import Slots
+from fairlead_worker.child.stall_budget import STALL_SECONDS, StallBudget
+from fairlead_worker.ipc.messages import LoopBlocked
+from fairlead_worker.metrics.counters import Counters
+
+SAMPLE_SECONDS = 0.025
+_LATE_NS = 50_000_000
+_COMPUTED_SHARE = 16
+"""A main thread that computed for less than this part of the time was kept from it."""
+_LIBRARIES = tuple(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+_PATH_CHARS_MAX = 120
+
+
+@dataclass(slots=True)
+class _Stall:
+    """What one handler has kept the loop for in one turn of it."""
+
+    turn_ns: int
+    attempt: Attempt
+    line: str
+    ns: int = 0
+
+
+class LoopWatch:
+    """Watches one loop; `sample` runs in a thread of its own.
+
+    Args:
+        loop: the event loop, which runs in the main thread.
+        slots: what is held.
+        runner: the code of the coroutine that awaits a handler and has its `attempt`.
+        counters: where stalls are counted.
+        blocked: called with a kind that stalls the loop too often.
+    """
+
+    def __init__(
+        self,
+        loop: EagerLoop,
+        slots: Slots,
+        *,
+        runner: CodeType,
+        counters: Counters,
+        blocked: Callable[[LoopBlocked], None],
+    ) -> None:
+        self._loop, self._slots, self._runner = loop, slots, runner
+        self._counters, self._blocked = counters, blocked
+        self._budget = StallBudget()
+        self._armed = threading.Event()
+        self._stall: _Stall | None = None
+        self._sampled_ns = self._slept_ns = time.monotonic_ns()
+        self._computed_ns = 0
+        self._log = log.get("worker.loop")
+
+    def arm(self) -> None:
+        """Look from now on, until nothing is held. From any thread; a repeat does nothing."""
+        if not self._armed.is_set():
+            self._armed.set()
+
+    def run(self) -> None:
+        """Look for ever."""
+        main = threading.main_thread().ident
+        assert main is not None
+        while True:
+            if not self._slots.held:
+                if self._stall is not None:
+                    self._conclude(self._stall)
+                self._armed.clear()
+                if not self._slots.held:
+                    self._armed.wait()
+            self._slept_ns, self._computed_ns = time.monotonic_ns(), _computed_ns(main)
+            time.sleep(SAMPLE_SECONDS)
+            self.sample(time.monotonic_ns(), main)
+
+    def sample(self, now_ns: int, main: int) -> None:
+        """Look once at the loop and, if its turn is long, at what the main thread does."""
+        turn_ns = self._loop.turn_ns
+        if self._stall is not None and self._stall.turn_ns != turn_ns:
+            self._conclude(self._stall)
+        began_ns = max(turn_ns, self._sampled_ns)
+        self._sampled_ns = now_ns
+        if not turn_ns or now_ns - turn_ns < SAMPLE_SECONDS * 1e9:
+            return
+        late_ns = now_ns - self._slept_ns - int(SAMPLE_SECONDS * 1e9)
+        computed_ns = _computed_ns(main) - self._computed_ns
+        if late_ns > _LATE_NS and computed_ns < late_ns // _COMPUTED_SHARE:
+            return
+        found = self._find(_current_frames().get(main))
+        if found is None or self._loop.turn_ns != turn_ns:
+            return
+        attempt, line = found
+        stall = self._stall
+        if stall is None or stall.attempt is not attempt or stall.turn_ns != turn_ns:
+            if stall is not None:
+                self._conclude(stall)
+            stall = self._stall = _Stall(turn_ns, attempt, line)
+        self._add(stall, now_ns - began_ns)
+
+    def _add(self, stall: _Stall, ns: int) -> None:
+        """Count time as the handler's own, which is to be taken off all others."""
+        stall.ns += ns
+        stall.attempt.stalled_us -= ns // 1000
+        self._loop.stalled_us += ns // 1000
+
+    def _conclude(self, stall: _Stall) -> None:
+        """Log and count a stall that is over, or that another handler continues."""
+        self._stall = None
+        seconds = stall.ns / 1e9
+        if seconds < STALL_SECONDS:
+            return
+        row, kind = stall.attempt.row, stall.attempt.handler.kind
+        with self._counters.lock:
+            self._counters.kind(row.queue, kind).stalls += 1
+        decision = self._budget.stalled(kind, time.monotonic())
+        if decision.log:
+            self._log.warning(
+                "loop.stalled",
+                kind=kind,
+                tenant=row.tenant,
+                job=stall.attempt.job_id,
+                seconds=round(seconds, 3),
+                line=stall.line,
+            )
+        if decision.isolate:
+            self._blocked(LoopBlocked(kind))
+
+    def _find(self, frame: FrameType | None) -> tuple[Attempt, str] | None:
+        """Return the attempt whose code the main thread runs, and the line; None: no one's."""
+        inner: list[FrameType] = []
+        while frame is not None:
+            if frame.f_code is self._runner:
+                attempt = frame.f_locals.get("attempt")
+                break
+            if frame.f_code is _CALLBACK:
+                attempt = self._slots.held.get(_running_token(frame))
+                break
+            inner.append(frame)
+            frame = frame.f_back
+        else:
+            return None
+        return (attempt, _line(inner)) if attempt is not None and inner else None
+
+
+_CALLBACK = asyncio.Handle._run.__code__  # noqa: SLF001 - how a stack shows whose turn it is
+_NO_TOKEN = -1
+
+
+def _running_token(callback: FrameType) -> int:
+    """Return whose job a callback of asyncio belongs to, as in a task that a handler made."""
+    context = getattr(callback.f_locals.get("self"), "_context", None)
+    row = None if context is None else context.get(log.running)
+    return _NO_TOKEN if row is None else cast("Claimed", row).token
+
+
+def _line(inner: list[FrameType]) -> str:
+    """Return the innermost line that is no library's, or else the handler's own."""
+    own = (each for each in inner if not each.f_code.co_filename.startswith(_LIBRARIES))
+    frame = next(own, inner[-1])
+    code = frame.f_code
+    return f"{code.co_filename[-_PATH_CHARS_MAX:]}:{frame.f_lineno} in {code.co_name}"
+
+
+def _computed_ns(thread: int) -> int:
+    """Return how long a thread has computed, where the system tells; 0 elsewhere."""
+    if not hasattr(time, "pthread_getcpuclockid"):
+        return 0
+    return time.clock_gettime_ns(time.pthread_getcpuclockid(thread))
