@@ -17,7 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from sys import _current_frames
+from sys import _current_frames  # pyright: ignore[reportPrivateUsage] - the only way to see another thread's stack
 from types import CodeType, FrameType
 from typing import cast
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import CANCELLED, PROCESS, AttemptEntry
 
 EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
@@ -76,7 +75,7 @@ def endings(entries: Iterable[AttemptEntry], cause: Cause) -> tuple[Interruption
 
 
 def endings_of_death(
-    entries: Iterable[AttemptEntry], died: Died, suspects: frozenset[Key]
+    entries: Iterable[AttemptEntry], died: Died, suspects: frozenset[int]
 ) -> tuple[Interruption, ...]:
     """Return how the attempts end that had started in a child that died.
 
@@ -85,7 +84,7 @@ def endings_of_death(
     how = f"the process that ran it {how_it_died(died.exit_code)}"
     return tuple(
         Interruption(*entry.key, "crashed", how)
-        if entry.key in suspects
+        if entry.token in suspects
         else Interruption(*entry.key, "released", f"{how}; it is not suspected of that")
         for entry in entries
     )
@@ -96,7 +95,7 @@ def _ending(entry: AttemptEntry, cause: Cause) -> Interruption | None:
         case Fenced():
             return None
         case Died():
-            return endings_of_death((entry,), cause, frozenset({entry.key}))[0]
+            return endings_of_death((entry,), cause, frozenset({entry.token}))[0]
         case Overran(tokens, over_seconds) if entry.token in tokens:
             return Interruption(
                 entry.job_id, entry.token, "failed", _overrun(entry, over_seconds)

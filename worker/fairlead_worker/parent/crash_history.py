@@ -18,7 +18,6 @@ from collections import OrderedDict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.source import Source
 
 WINDOW_SECONDS = 600.0
@@ -38,16 +37,16 @@ CRASHES_MAX = 3
 class Present:
     """An attempt that ran when a process died; `crashes`: deaths its job has seen before."""
 
-    key: Key
+    token: int
     source: Source
     crashes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Which of the attempts are suspects, and the source that caused the death, if known."""
+    """The suspects' tokens, and the source that caused the death, if known."""
 
-    suspects: frozenset[Key]
+    suspects: frozenset[int]
     cause: Source | None
 
 
@@ -90,17 +89,17 @@ class CrashHistory:
         if len(present) == 1:
             (cause,) = sources
             self.caused(cause, now)
-            return Verdict(frozenset(each.key for each in present), cause)
+            return Verdict(frozenset(each.token for each in present), cause)
         causes = {each for each in sources if self._has_caused(each, now)}
         if causes:
             suspects = {
-                each.key
+                each.token
                 for each in present
                 if each.source in causes or each.crashes >= CRASHES_MAX
             }
             return Verdict(frozenset(suspects), causes.pop() if len(causes) == 1 else None)
         suspects = {
-            each.key
+            each.token
             for each in present
             if each.crashes > 0 or not self.is_trusted(each.source, now)
         }

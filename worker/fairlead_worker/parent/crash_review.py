@@ -125,25 +125,22 @@ class CrashReview:
     def _judge(
         self, started: tuple[AttemptEntry, ...], died: Died, found: dict[int, JobRecord]
     ) -> None:
+        known = [entry for entry in started if entry.job_id in found]
         present = [
-            Present(entry.key, found[entry.job_id].source, found[entry.job_id].crashes)
-            for entry in started
-            if entry.job_id in found
+            Present(entry.token, found[entry.job_id].source, found[entry.job_id].crashes)
+            for entry in known
         ]
         if not present:  # they have been finished by others
             self._hand_backs.hand_back(endings(started, died))
             return
         verdict = self._history.judge(present, self._now)
+        suspects = [entry.job_id for entry in known if entry.token in verdict.suspects]
+        released = [entry.key for entry in known if entry.token not in verdict.suspects]
+        self._log.info("suspects.found", suspects=suspects, released=len(released))
         cause = verdict.cause
-        self._log.info(
-            "suspects.found",
-            suspects=sorted(job_id for job_id, _ in verdict.suspects),
-            released=len(present) - len(verdict.suspects),
-        )
-        if cause is not None and len(present) > 1:
-            job_id = min(each.key[0] for each in present if each.source == cause)
+        if cause is not None and len(known) > 1:
+            job_id = min(each.job_id for each in known if found[each.job_id].source == cause)
             self._fault(cause, job_id, self._now)
-        released = [each.key for each in present if each.key not in verdict.suspects]
         if released:
             self._lease.submit(partial(self._count_crashes, released))
         self._hand_backs.hand_back(endings_of_death(started, died, verdict.suspects))
