@@ -135,6 +135,21 @@ async def blocks_within(job: Job[float]) -> int:
     return pid
 
 
+_together: list[asyncio.Future[None]] = []
+
+
+@tasks.handler("blocks_together")
+async def blocks_together(job: Job[int]) -> None:
+    """Wait for so many of this kind; then block the event loop a little, each after another."""
+    mine: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    _together.append(mine)
+    if len(_together) == job.payload:
+        for each in _together:
+            each.set_result(None)
+    await mine
+    time.sleep(0.06)  # noqa: ASYNC251 - it is what the handler is for
+
+
 @tasks.handler("computes")
 async def computes(job: Job[float]) -> None:
     """Keep the interpreter's lock for some seconds, a long call at a time."""

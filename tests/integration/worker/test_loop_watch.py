@@ -56,6 +56,20 @@ def test_the_blocker_is_named_and_charged_and_its_neighbours_are_not(
     until(lambda: running.counted(series.LOOP_STALLS.name, "default", kind), what="a count")
 
 
+def test_short_blocks_of_one_kind_in_one_turn_are_one_stall(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Together they keep the loop for as long as one would."""
+    jobs = [insert(db, "blocks_together", 4) for _ in range(4)]
+    for job in jobs:
+        ending(db, job)
+
+    until(
+        lambda: running.counted(series.LOOP_STALLS.name, "default", "blocks_together"),
+        what="a count of the stall",
+    )
+
+
 def test_coroutines_that_wait_are_no_blockers(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:

@@ -3,8 +3,8 @@
 The loop notes when each of its turns begins (`eager_loop`). A thread looks every 25 ms while
 something is held, and when a turn is older than that it reads the main thread's stack, which
 names the handler and its line. The time between two such samples is the handler's. It is taken
-off the run times of the other coroutines, which waited (`Attempt.stalled_us`), and a
-handler that kept the loop for `STALL_SECONDS` has stalled it.
+off the run times of the other coroutines, which waited (`Attempt.stalled_us`), and a kind whose
+handlers kept the loop for `STALL_SECONDS` in one turn has stalled it.
 
 A sample is nobody's when this thread itself came late although the main thread did not compute:
 then the machine was too busy, or the process was frozen. Where the handler holds the
@@ -40,7 +40,7 @@ _PATH_CHARS_MAX = 120
 
 @dataclass(slots=True)
 class _Stall:
-    """What one handler has kept the loop for in one turn of it."""
+    """What handlers of one kind have kept the loop for in one turn, and which was the first."""
 
     turn_ns: int
     attempt: Attempt
@@ -113,22 +113,22 @@ class LoopWatch:
         found = self._find(_current_frames().get(main))
         if found is None or self._loop.turn_ns != turn_ns:
             return
-        attempt, line = found
-        stall = self._stall
-        if stall is None or stall.attempt is not attempt or stall.turn_ns != turn_ns:
-            if stall is not None:
-                self._conclude(stall)
-            stall = self._stall = _Stall(turn_ns, attempt, line)
-        self._add(stall, now_ns - began_ns)
+        self._add(*found, turn_ns=turn_ns, ns=now_ns - began_ns)
 
-    def _add(self, stall: _Stall, ns: int) -> None:
-        """Count time as the handler's own, which is to be taken off all others."""
-        stall.ns += ns
-        stall.attempt.stalled_us -= ns // 1000
+    def _add(self, attempt: Attempt, line: str, *, turn_ns: int, ns: int) -> None:
+        """Count time as an attempt's own, and take it off the run times of all others."""
+        attempt.stalled_us -= ns // 1000
         self._loop.stalled_us += ns // 1000
+        stall = self._stall
+        if stall is not None and stall.attempt.handler.kind != attempt.handler.kind:
+            self._conclude(stall)
+            stall = None
+        if stall is None:
+            stall = self._stall = _Stall(turn_ns, attempt, line)
+        stall.ns += ns
 
     def _conclude(self, stall: _Stall) -> None:
-        """Log and count a stall that is over, or that another handler continues."""
+        """Log and count a stall that is over, or that another kind continues."""
         self._stall = None
         seconds = stall.ns / 1e9
         if seconds < STALL_SECONDS:
