@@ -261,7 +261,7 @@ ToChild = (
     | SlotReturned
     | HeldTokensRequest
 )
-State = Ready | Idle | Busy | LoopBlocked | Draining | Drained
+State = Ready | Idle | Busy | WaitingAtGates | LoopBlocked | Draining | Drained
 ToParent = (
     State
     | MetricsGrowth
@@ -270,7 +270,6 @@ ToParent = (
     | SuspectEnded
     | SuspectDeclined
     | HeldTokens
-    | WaitingAtGates
     | ClaimAnswerLost
     | ClaimingPaused
 )

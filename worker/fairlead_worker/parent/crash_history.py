@@ -7,11 +7,12 @@ neighbours run alone.
 
 A death is *explained* when the job that caused it is known: it ran alone, or a source that has
 caused one before was there. It then counts against nobody else. Any other death counts against
-every source that was there, for `WINDOW_SECONDS`. A source is trusted when it has had many
-attempts since its last unexplained death that ended without one, and each further death within
-the window doubles how many, so that rare killers among many good jobs lose trust as well. What
-was there at one death and not at the next keeps or regains its trust, so the sets of neighbours
-narrow from death to death.
+the sources of its suspects, for `WINDOW_SECONDS`, and against every source that was there once
+all suspects have ended alone without another death, or where there were none. A source is
+trusted when it has had many attempts that ended since the last death that counts against it.
+Each further death within the window doubles how many, so that rare killers among many good jobs
+lose trust as well. What was there at one death and not at the next keeps or regains its trust,
+so the sets of neighbours narrow from death to death.
 """
 
 from collections import OrderedDict, deque
@@ -38,24 +39,34 @@ class Present:
     """An attempt that ran when a process died; `crashes`: deaths its job has seen before."""
 
     token: int
+    job_id: int
     source: Source
     crashes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The suspects' tokens, and the source that caused the death, if known."""
+    """The suspects' tokens, and the one source that has caused the death, as far as is known.
+
+    That is a source that has caused one before, or the only one that is not trusted.
+    """
 
     suspects: frozenset[int]
     cause: Source | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Death:
-    """An unexplained death: how many attempts each source that was there had had by then."""
+    """An unexplained death.
+
+    How many attempts each source that was there had had by then, those against which it counts,
+    and the jobs of suspects that have not ended since.
+    """
 
     at: float
     ended: dict[Source, int]
+    against: set[Source]
+    suspects: set[int]
 
 
 class CrashHistory:
@@ -92,27 +103,44 @@ class CrashHistory:
             return Verdict(frozenset(each.token for each in present), cause)
         causes = {each for each in sources if self._has_caused(each, now)}
         if causes:
-            suspects = {
+            tokens = frozenset(
                 each.token
                 for each in present
                 if each.source in causes or each.crashes >= CRASHES_MAX
-            }
-            return Verdict(frozenset(suspects), causes.pop() if len(causes) == 1 else None)
-        suspects = {
-            each.token
+            )
+            return Verdict(tokens, causes.pop() if len(causes) == 1 else None)
+        suspected = [
+            each
             for each in present
             if each.crashes > 0 or not self.is_trusted(each.source, now)
-        }
-        by_now = {each: self._ended.get(each, 0) for each in sources}
-        self._unexplained.append(_Death(now, by_now))
-        return Verdict(frozenset(suspects), None)
+        ]
+        self._unexplained.append(
+            _Death(
+                at=now,
+                ended={each: self._ended.get(each, 0) for each in sources},
+                against={each.source for each in suspected} or sources,
+                suspects={each.job_id for each in suspected},
+            )
+        )
+        suspects = frozenset(each.token for each in suspected)
+        suspected_sources = {each.source for each in suspected}
+        known = len(suspected_sources) == 1 and len(suspected) < len(present)
+        return Verdict(suspects, suspected_sources.pop() if known else None)
+
+    def ended_alone(self, job_id: int) -> None:
+        """Note that a suspect has ended alone without a death: it was another one."""
+        for death in self._unexplained:
+            if job_id in death.suspects:
+                death.suspects.discard(job_id)
+                if not death.suspects:
+                    death.against.update(death.ended)
 
     def is_trusted(self, source: Source, now: float) -> bool:
         """Return whether a source has had enough attempts since its last unexplained death."""
         deaths = [
             death.ended[source]
             for death in self._unexplained
-            if death.at > now - WINDOW_SECONDS and source in death.ended
+            if death.at > now - WINDOW_SECONDS and source in death.against
         ]
         since = self._ended.get(source, 0) - max(deaths, default=0)
         return since >= TRUSTED_FROM << min(len(deaths), DOUBLINGS_MAX)

@@ -91,7 +91,10 @@ class CrashReview:
 
     def ended_in_quarantine(self, job: SuspectJob | None, now: float) -> None:
         """Note that a job has ended in a quarantine process and left it alive."""
-        if job is not None and self._breakers.ended_well(job.source, now):
+        if job is None:
+            return
+        self._history.ended_alone(job.job_id)
+        if self._breakers.ended_well(job.source, now):
             kind, tenant = job.source
             self._log.info("crash_breaker.closed", kind=kind, tenant=tenant)
 
@@ -127,7 +130,12 @@ class CrashReview:
     ) -> None:
         known = [entry for entry in started if entry.job_id in found]
         present = [
-            Present(entry.token, found[entry.job_id].source, found[entry.job_id].crashes)
+            Present(
+                entry.token,
+                entry.job_id,
+                found[entry.job_id].source,
+                found[entry.job_id].crashes,
+            )
             for entry in known
         ]
         if not present:  # they have been finished by others

@@ -67,8 +67,6 @@ class Inbox:
                     self._orphan_claims.answered(message, child)
                 case messages.ClaimingPaused():
                     self._children.claiming.paused(child, message)
-                case messages.WaitingAtGates(count):
-                    child.waiting_at_gates = count
                 case messages.ClaimAnswerLost():
                     self._orphan_claims.plan(monotonic())
                 case _:
@@ -84,6 +82,8 @@ class Inbox:
                 child.idle = True
             case messages.Busy():
                 child.idle = False
+            case messages.WaitingAtGates(count):
+                child.waiting_at_gates = count
             case messages.LoopBlocked(kind):
                 self._children.claiming.isolate(kind)
             case messages.Draining():

@@ -14,7 +14,7 @@ MAIL, REPORT, FRESH = ("mail", "ann"), ("report", "bob"), ("resize", "cy")
 
 def present(*jobs: tuple[int, tuple[str, str]], crashes: int = 0) -> list[Present]:
     """Return attempts that ran when a process died."""
-    return [Present(100 + job, source, crashes) for job, source in jobs]
+    return [Present(100 + job, job, source, crashes) for job, source in jobs]
 
 
 def suspects(
@@ -39,6 +39,15 @@ def test_a_worker_that_knows_nothing_suspects_everything() -> None:
 def test_what_has_ended_many_times_is_no_suspect_beside_what_has_not() -> None:
     """The neighbours of a newcomer that kills run on."""
     assert [2] == suspects(trusting(MAIL), (1, MAIL), (2, FRESH), (3, MAIL))
+
+
+def test_the_only_source_without_a_good_history_is_taken_for_the_cause() -> None:
+    """It counts towards its circuit breaker; of several, or where all are new, none does."""
+    one, several = present((1, MAIL), (2, FRESH)), present((1, MAIL), (2, FRESH), (3, REPORT))
+
+    assert FRESH == trusting(MAIL).judge(one, 0.0).cause
+    assert trusting(MAIL).judge(several, 0.0).cause is None
+    assert CrashHistory().judge(present((1, MAIL), (2, MAIL)), 0.0).cause is None
 
 
 def test_one_tenants_history_says_nothing_of_another_tenants() -> None:
@@ -72,6 +81,19 @@ def test_each_unexplained_death_costs_trust_which_is_regained_by_ending() -> Non
     assert history.is_trusted(MAIL, 2.0)
 
 
+def test_a_death_counts_against_the_trusted_only_when_its_suspects_are_cleared() -> None:
+    """Until then one of the suspects has probably caused it."""
+    history = trusting(MAIL)
+    history.judge(present((1, FRESH), (2, REPORT), (3, MAIL)), 0.0)
+    assert history.is_trusted(MAIL, 1.0)
+
+    history.ended_alone(1)
+    assert history.is_trusted(MAIL, 1.0)
+    history.ended_alone(2)
+
+    assert not history.is_trusted(MAIL, 1.0)
+
+
 def test_a_rare_killer_loses_its_trust_however_often_it_ends_in_between() -> None:
     """What kills once in a hundred attempts is a suspect after a few deaths."""
     history, found = trusting(REPORT), list[list[int]]()
@@ -86,8 +108,7 @@ def test_a_rare_killer_loses_its_trust_however_often_it_ends_in_between() -> Non
 
 def test_a_cause_that_is_known_explains_a_death_and_clears_its_neighbours() -> None:
     """It had died alone; who was beside it keeps the trust that it had, or had not."""
-    history = CrashHistory()
-    history.ended([(MAIL, TRUSTED_FROM)])
+    history = trusting(MAIL, FRESH)
     history.judge(present((1, FRESH), (2, MAIL)), 0.0)
     assert not history.is_trusted(MAIL, 1.0)
 
