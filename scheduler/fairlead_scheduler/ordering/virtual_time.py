@@ -30,8 +30,8 @@ OUT = -1
 """The key of a member that is in no heap."""
 _PRIOR_RUNS = 4
 _LAG_JOBS = 2.0
-_NEWCOMERS = 16
-"""So many have their first turns at once."""
+_FIRST_TURNS_MAX = 16.0
+"""So many newcomers may have their first turns at once."""
 
 
 class Service:
@@ -101,11 +101,12 @@ class VirtualTime(Generic[M]):
 
     __slots__ = (
         "_competing",
+        "_counted_at",
         "_excess_us",
+        "_first_turns",
         "_guests",
         "_leaving",
         "_members",
-        "_newcomers",
         "_ran_us",
         "_running",
         "_runs",
@@ -135,8 +136,10 @@ class VirtualTime(Generic[M]):
         """The sum of weight * (A - V) over them."""
         self._leaving: list[int] = []
         """Those that do not wait, by S; an entry that is no longer its member's is dropped."""
-        self._newcomers = 0
-        """The tag up to which newcomers have their first turns."""
+        self._first_turns = _FIRST_TURNS_MAX
+        """How many first turns newcomers may have; below zero those that have been promised."""
+        self._counted_at = 0
+        """V when they were last counted."""
         self._runs = _PRIOR_RUNS
         self._ran_us = float(_PRIOR_RUNS * prior_us)
         self._squares = self._ran_us * prior_us
@@ -229,12 +232,17 @@ class VirtualTime(Generic[M]):
             self._compete(member)
 
     def _first_turn(self, weight: float) -> int:
-        """Return the tag from which on a newcomer may have its first turn."""
+        """Return the tag from which on a newcomer of this weight may have its first turn.
+
+        It takes a first turn of those that may be had, of which there are more as V advances:
+        by as much service as those have that are known.
+        """
         known = max(weight, self._weight - self._guests)
-        apart = round(self._ran_us / self._runs / known)
-        newcomers = max(self.now, self._newcomers)
-        self._newcomers = newcomers + apart
-        return newcomers - _NEWCOMERS * apart
+        apart = max(1.0, self._ran_us / self._runs / known)
+        more = (self.now - self._counted_at) / apart
+        self._first_turns = min(_FIRST_TURNS_MAX, self._first_turns + more) - 1
+        self._counted_at = self.now
+        return self.now - round(min(0.0, self._first_turns) * apart)
 
     def begin_turn(self, member: M) -> int:
         """Note how far behind V a member has its turn; returns what S is to advance besides."""

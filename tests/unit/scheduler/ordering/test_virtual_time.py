@@ -163,8 +163,22 @@ def test_more_newcomers_than_some_have_their_first_turns_one_after_the_other() -
         bench.time.enter(newcomer, LATE)
         tags.append(newcomer.start - now_us)
 
-    assert tags[:17] == [0] * 17
-    assert tags[17:] == [50 * MS, 100 * MS, 150 * MS]
+    assert tags[:16] == [0] * 16
+    assert tags[16:] == [50 * MS, 100 * MS, 150 * MS, 200 * MS]
+
+
+def test_a_newcomer_of_little_weight_costs_those_after_it_no_more_than_another() -> None:
+    """Its own first turn may be far away; theirs are not behind it."""
+    bench = Bench(0.001)
+    for place in range(20):
+        bench.time.enter(bench.add(0.001 if place < 16 else 1.0), LATE)
+
+    assert [member.start for member in bench.members[17:]] == [
+        100 * MS,
+        200 * MS,
+        300 * MS,
+        400 * MS,
+    ]
 
 
 def test_a_newcomer_that_is_put_off_competes_from_its_first_turn_on() -> None:
