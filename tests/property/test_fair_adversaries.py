@@ -11,7 +11,7 @@ import pytest
 
 from tests.support import adversaries
 from tests.support.attacked_fleet import SECOND, Outcome, Scene, play
-from tests.support.entitlements import Path, entitled
+from tests.support.entitlements import Path, fluid
 
 MINUTE, MONTH = adversaries.MINUTE, adversaries.MONTH
 ROWS: dict[str, Callable[[], Scene]] = {
@@ -125,7 +125,8 @@ def test_the_checker_shares_level_by_level_and_gives_nobody_more_than_it_could_u
     a, b, c = path("q", "a"), path("q", "b"), path("q", "c", weight=2.0)
     wanted = {a: 2.0, b: 9.0, c: 9.0, path("r", "d"): 30.0, path("s", "e"): 0.0}
 
-    assert [2.0, 13 / 3, 26 / 3] == [entitled(each, wanted, 20) for each in (a, b, c)]
+    shares = fluid(wanted, 20)
+    assert [(2.0, 15.0), (13 / 3, 15.0), (26 / 3, 15.0)] == [shares[each] for each in (a, b, c)]
 
 
 def path(queue: str, tenant: str, *, weight: float = 1.0) -> Path:

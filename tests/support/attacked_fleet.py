@@ -1,15 +1,15 @@
 """Scenes on a fleet in memory: honest tenants, one that may attack them, and the outcome."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import quantiles
 
 from fairlead_scheduler.policy.compiled import CompiledPolicy
 from tests.support.entitlements import Accounts, Had, Path, entitlements
-from tests.support.fleet import Fleet, Job, Key
+from tests.support.fleet import Fleet, Key
 
 MS, SECOND = 1000, 1_000_000
 SLOTS, DEPTH = 20, 8
+"""Of every scene that says nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,9 @@ class Scene:
     """An attack, and those at whom it is aimed."""
 
     seconds: int
+    slots: int = SLOTS
+    depth: int = DEPTH
+    tick_us: int = 20 * MS
     honest: Arrivals
     attack: Arrivals
     truth: Arrivals = ()
@@ -68,6 +71,7 @@ class Outcome:
     """How long each job of a quiet lane waited; until the end for one that waits still."""
     tag_max: int
     """The largest tag of a row."""
+    fleet: Fleet
 
     @property
     def share(self) -> float:
@@ -86,19 +90,16 @@ class Outcome:
 
 def play(scene: Scene, *, attacked: bool) -> Outcome:
     """Play a scene to its end, with the attack or with the truth."""
-    fleet = Fleet(slots=SLOTS, depth=DEPTH, table=scene.table)
+    fleet = Fleet(
+        slots=scene.slots, depth=scene.depth, tick_us=scene.tick_us, table=scene.table
+    )
     for each in (*scene.honest, *(scene.attack if attacked else scene.truth)):
         fleet.arrive(each.at_us, *each.lane, each.cost_us, rank=each.rank, hint_us=each.hint_us)
     fleet.run(scene.seconds * SECOND)
-    return outcome(scene, list(fleet.jobs.values()))
-
-
-def outcome(scene: Scene, jobs: Iterable[Job]) -> Outcome:
-    """Return what came of a scene, from when each job arrived, was claimed and ended."""
-    jobs = list(jobs)
+    jobs = list(fleet.jobs.values())
     until_us = scene.seconds * SECOND
     honest = dict.fromkeys(each.lane for each in scene.honest)
-    had = entitlements(jobs, scene.accounts, honest, slots=SLOTS, until_us=until_us)
+    had = entitlements(jobs, scene.accounts, honest, slots=scene.slots, until_us=until_us)
     return Outcome(
         had={lane: had[lane] for lane in scene.busy},
         waits_us=tuple(
@@ -107,4 +108,5 @@ def outcome(scene: Scene, jobs: Iterable[Job]) -> Outcome:
             if job.lane in scene.quiet
         ),
         tag_max=max((job.vtag for job in jobs), default=0),
+        fleet=fleet,
     )

@@ -6,16 +6,15 @@ max-min by weight (Bertsekas and Gallager, 1992), level by level. An honest tena
 for what waits and what runs; of others only what they used counts, whatever they have inserted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
 
 from tests.support.fleet import Job, Key
 
-STEP_US = 1_000_000
-"""For how long at a time entitlements are constant: who uses more than its share for a moment,
-and less in the next one, has had no more than its share."""
+STEP_US = 200_000
+"""For how long at a time entitlements are taken as constant."""
 Path = tuple[tuple[str, float], ...]
 """An account: names and weights from the root down. Lanes with one path have one share."""
 Accounts = Callable[[Key], Path]
@@ -26,8 +25,12 @@ Accounts = Callable[[Key], Path]
 class Had:
     """What an account had in the steps in which a job of it waited all the time."""
 
+    backlogged_us: int = 0
+    """For how long that was."""
     entitled_us: float = 0.0
     """In slot-microseconds, as is what it held."""
+    beside_us: float = 0.0
+    """What all accounts below its parent were entitled to together."""
     held_us: int = 0
     without_us: int = 0
     """The longest time in which a job of it waited and it had no slot."""
@@ -67,27 +70,46 @@ def _count(
 ) -> None:
     """Count a step that ends now."""
     wanted = {path: each.wanted(now_us, is_honest=path in had) for path, each in active.items()}
-    for path, mine in had.items():
-        account = active.get(path)
-        if account is None:
-            continue
-        mine.without_us = max(mine.without_us, account.without_us(now_us))
-        if account.least_waiting:
-            mine.entitled_us += entitled(path, wanted, slots) * account.took_us(now_us)
+    shares = fluid(wanted, slots)
+    for path, account in active.items():
+        own, beside = shares[path]
+        took_us = account.took_us(now_us)
+        mine = had.get(path)
+        if mine is not None:
+            mine.without_us = max(mine.without_us, account.without_us(now_us))
+        if mine is not None and account.least_waiting:
+            mine.backlogged_us += took_us
+            mine.entitled_us += own * took_us
+            mine.beside_us += beside * took_us
             mine.held_us += account.held_us
+            account.ahead_us = 0.0
+        else:
+            account.ahead_us = (wanted[path] - own) * took_us
 
 
-def entitled(path: Path, wanted: Mapping[Path, float], slots: float) -> float:
-    """Return how many slots an account is entitled to, of those that could use so many."""
-    for depth, (_, weight) in enumerate(path):
-        beside: dict[Path, float] = {}
-        for other, count in wanted.items():
-            if other[:depth] == path[:depth]:
-                name = other[: depth + 1]
-                beside[name] = beside.get(name, 0.0) + count
-        level = _level([(count, name[-1][1]) for name, count in beside.items()], slots)
-        slots = min(beside[path[: depth + 1]], weight * level)
-    return slots
+def fluid(wanted: Mapping[Path, float], slots: float) -> dict[Path, tuple[float, float]]:
+    """Return how many slots each account is entitled to, of those that want so many.
+
+    And how many all below its parent are entitled to together.
+    """
+    return dict(_shared(wanted, slots, 0))
+
+
+def _shared(
+    wanted: Mapping[Path, float], slots: float, depth: int
+) -> Iterator[tuple[Path, tuple[float, float]]]:
+    """Yield the shares of accounts that have the same names above this depth."""
+    groups: dict[Path, dict[Path, float]] = {}
+    for path, count in wanted.items():
+        groups.setdefault(path[: depth + 1], {})[path] = count
+    wants = {name: sum(group.values()) for name, group in groups.items()}
+    level = _level([(count, name[-1][1]) for name, count in wants.items()], slots)
+    for name, group in groups.items():
+        own = min(wants[name], name[-1][1] * level)
+        if name in group:
+            yield name, (own, slots)
+        else:
+            yield from _shared(group, own, depth + 1)
 
 
 def _level(wanted: Iterable[tuple[float, float]], slots: float) -> float:
@@ -112,16 +134,18 @@ class _Account:
         self.least_waiting = 0
         """The fewest jobs that waited at any time in the step."""
         self._least_work_us = 0
+        self.ahead_us = 0.0
+        """What it has used beyond what it was entitled to: the fluid gives it that later."""
         self._since_us: int | None = None
         """Since when a job of it waits and it has no slot."""
         self._without_us = 0
 
     def begin(self, now_us: int) -> bool:
-        """Begin a step; whether the account has any work."""
+        """Begin a step; whether there is anything to count."""
         self._advance(now_us)
         self._begun_us, self.held_us = now_us, 0
         self.least_waiting, self._least_work_us = self._waiting, self._work_us
-        return self._waiting + self._running > 0
+        return self._waiting + self._running > 0 or self.ahead_us > 0
 
     def change(self, now_us: int, change: tuple[int, int, int]) -> None:
         """Let jobs begin or cease to wait or to run; the work is of those that wait."""
@@ -139,10 +163,10 @@ class _Account:
             self._since_us = now_us
 
     def wanted(self, now_us: int, *, is_honest: bool) -> float:
-        """Return how many slots it used in the step until now; if honest, or could have."""
+        """Return how many slots it used in the step until now; if honest, could have used."""
         self._advance(now_us)
         took_us = self.took_us(now_us)
-        used = self.held_us / took_us
+        used = (self.held_us + self.ahead_us) / took_us
         could = min(self.least_waiting, self._least_work_us / took_us)
         return used + could if is_honest else used
 
