@@ -69,7 +69,7 @@ room: setup ## run one room's tests: make room ROOM=worker
 test: setup ## run the tests: unit, property, integration, short chaos; make check has the rest
 	$(PYTEST) --ignore=tests/tidy --ignore=tests/typing
 
-test-long: setup ## run the hot statements over a million rows, the fair order through hundreds of histories, more examples of every property
+test-long: setup ## run the hot statements over a million rows, the fair order through thousands of histories, more examples of every property
 	$(PYTEST) tests/integration tests/property -m long
 	$(PYTEST) tests/property --hypothesis-profile=thorough
 

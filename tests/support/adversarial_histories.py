@@ -1,0 +1,301 @@
+"""Random histories of attackers beside honest tenants, and small changes to them.
+
+An attacker is a few tactics: what it inserts, again and again, for a time. Patterns that are
+known to do harm are drawn often, and their numbers freely.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from random import Random
+
+from fairlead.policy import glob
+from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
+from fairlead_scheduler.policy.first_match import FirstMatch
+from tests.support.attacked_fleet import MS, SECOND, Arrival, Arrivals, Scene
+from tests.support.entitlements import Path
+from tests.support.fleet import Key
+
+SECONDS = 15
+HINT_MAX_US = 30 * 86_400 * SECOND
+JOBS_MAX = 3000
+"""Of one tactic."""
+COST_MAX_US = SECOND // 2
+
+
+@dataclass(frozen=True, slots=True)
+class Tactic:
+    """Jobs that an attacker inserts: a batch, again and again, for a time."""
+
+    queue: str
+    tenant: str
+    cost_us: int
+    hint_us: int | None
+    batch: int
+    every_us: int
+    from_us: int
+    until_us: int
+    spray: str = ""
+    """Whether each job has a `queue` or a `tenant` of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Honest:
+    """An honest tenant: it has work from a moment on, or, if quiet, a job now and then."""
+
+    lane: Key
+    costs_us: tuple[int, ...]
+    from_us: int
+    is_quiet: bool
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The input of a scene."""
+
+    slots: int
+    depth: int
+    honest: tuple[Honest, ...]
+    tactics: tuple[Tactic, ...]
+    weights: tuple[tuple[str, str, float], ...]
+    """Of queues, with an empty tenant, and of tenants; all others weigh 1."""
+
+    def scene(self) -> Scene:
+        """Return the history as a scene."""
+        weights = {(queue, tenant): weight for queue, tenant, weight in self.weights}
+
+        def account(lane: Key) -> Path:
+            queue, tenant = lane
+            family = queue.partition("-")[0]
+            return (
+                (queue, weights.get((family, ""), 1.0)),
+                (tenant, weights.get((family, tenant.partition("-")[0]), 1.0)),
+            )
+
+        return Scene(
+            seconds=SECONDS,
+            slots=self.slots,
+            depth=self.depth,
+            tick_us=5 * MS,
+            honest=tuple(job for each in self.honest for job in _honest_jobs(each, self.slots)),
+            attack=tuple(job for each in self.tactics for job in _jobs(each)),
+            busy=tuple(each.lane for each in self.honest if not each.is_quiet),
+            quiet=tuple(each.lane for each in self.honest if each.is_quiet),
+            accounts=account,
+            table=_table(weights),
+        )
+
+
+def _table(weights: dict[Key, float]) -> CompiledPolicy:
+    return CompiledPolicy(
+        queues=FirstMatch(
+            (
+                glob(f"{queue}*"),
+                QueueTerms(
+                    own=Terms(weight=weights.get((queue, ""), 1.0)),
+                    overrides=FirstMatch(
+                        (glob(f"{tenant}*"), Terms(weight=weight))
+                        for (name, tenant), weight in weights.items()
+                        if name == queue and tenant
+                    ),
+                ),
+            )
+            for queue in dict.fromkeys(queue for queue, _ in weights)
+        )
+    )
+
+
+def _honest_jobs(honest: Honest, slots: int) -> Arrivals:
+    costs_us = honest.costs_us
+    if honest.is_quiet:
+        every_us = 247 * MS
+        times_us = list(range(honest.from_us, SECONDS * SECOND, every_us))
+    else:
+        mean_us = sum(costs_us) // len(costs_us)
+        jobs = min(JOBS_MAX, slots * (SECONDS * SECOND - honest.from_us) // mean_us)
+        times_us = [honest.from_us] * jobs
+    return tuple(
+        Arrival(at_us, honest.lane, costs_us[number % len(costs_us)])
+        for number, at_us in enumerate(times_us)
+    )
+
+
+def _jobs(tactic: Tactic) -> Arrivals:
+    times_us = [
+        at_us
+        for at_us in range(tactic.from_us, tactic.until_us, tactic.every_us)
+        for _ in range(tactic.batch)
+    ][:JOBS_MAX]
+    jobs: list[Arrival] = []
+    for number, at_us in enumerate(times_us):
+        queue, tenant = tactic.queue, tactic.tenant
+        if tactic.spray == "queue":
+            queue = f"{queue}-{number}"
+        elif tactic.spray == "tenant":
+            tenant = f"{tenant}-{number}"
+        jobs.append(Arrival(at_us, (queue, tenant), tactic.cost_us, tactic.hint_us))
+    return tuple(jobs)
+
+
+def drawn(draw: Random) -> History:
+    """Return a history drawn from this random source."""
+    slots = draw.choice((2, 4, 8, 20))
+    honest = _honest(draw)
+    tactics = [
+        tactic
+        for number in range(draw.choice((1, 1, 2, 3)))
+        for tactic in draw.choice(PATTERNS)(draw, draw.choice(("q", "r", "s")), f"liar{number}")
+    ]
+    weights = {
+        (queue, tenant): _between(draw, 0.001, 1000.0) if draw.random() < 0.3 else 1.0
+        for queue, tenant in (
+            *(each.lane for each in honest),
+            *((each.queue, each.tenant) for each in tactics),
+            ("q", ""),
+            ("r", ""),
+            ("s", ""),
+        )
+    }
+    return History(
+        slots=slots,
+        depth=draw.choice((slots // 2, slots)),
+        honest=honest,
+        tactics=tuple(tactics),
+        weights=tuple((*owner, weight) for owner, weight in weights.items()),
+    )
+
+
+def _honest(draw: Random) -> tuple[Honest, ...]:
+    busy = [
+        Honest(
+            lane=(draw.choice(("q", "q", "r")), name),
+            costs_us=tuple(
+                _cost(draw, 15 * MS, COST_MAX_US) for _ in range(draw.randint(1, 3))
+            ),
+            from_us=draw.choice((0, 500 * MS, draw.randrange(5 * SECOND))),
+            is_quiet=False,
+        )
+        for name in ("a", "b", "c")[: draw.randint(2, 3)]
+    ]
+    quiet = Honest(
+        lane=(draw.choice(("q", "r")), "quiet"),
+        costs_us=(_cost(draw, 5 * MS, 100 * MS),),
+        from_us=0,
+        is_quiet=True,
+    )
+    return (*busy, quiet)
+
+
+def _hint(draw: Random) -> int:
+    return int(_between(draw, 1, HINT_MAX_US))
+
+
+def _cost(draw: Random, lowest_us: int, highest_us: int) -> int:
+    return int(_between(draw, lowest_us, highest_us))
+
+
+def _between(draw: Random, lowest: float, highest: float) -> float:
+    """Return a number between two, drawn evenly by its order of magnitude."""
+    return lowest * math.exp(math.log(highest / lowest) * draw.random())
+
+
+Pattern = Callable[[Random, str, str], tuple[Tactic, ...]]
+
+
+def liar(draw: Random, queue: str, tenant: str) -> tuple[Tactic, ...]:
+    """Hint anything, first or always."""
+    at_us = draw.choice((0, draw.randrange(5 * SECOND)))
+    first = Tactic(
+        queue,
+        tenant,
+        _cost(draw, 15 * MS, COST_MAX_US),
+        _hint(draw),
+        draw.randint(1, 100),
+        20 * SECOND,
+        at_us,
+        SECONDS * SECOND,
+    )
+    after = replace(
+        first, hint_us=draw.choice((None, first.hint_us)), batch=draw.randint(50, 1000)
+    )
+    return first, replace(after, from_us=at_us + draw.randrange(SECOND))
+
+
+def anchor(draw: Random, queue: str, tenant: str) -> tuple[Tactic, ...]:
+    """Keep a lane that has had next to nothing, and wake another."""
+    empty = Tactic(
+        queue,
+        tenant,
+        1 * MS,
+        draw.choice((None, _hint(draw))),
+        draw.randint(1, 20),
+        draw.randint(20, 500) * MS,
+        0,
+        SECONDS * SECOND,
+    )
+    wake_us = draw.randrange(10 * SECOND)
+    second = replace(
+        empty,
+        tenant=f"{tenant}w",
+        cost_us=_cost(draw, 20 * MS, COST_MAX_US),
+        hint_us=None,
+        batch=500,
+        every_us=20 * SECOND,
+        from_us=wake_us,
+    )
+    return empty, second
+
+
+def training(draw: Random, queue: str, tenant: str) -> tuple[Tactic, ...]:
+    """Insert many cheap jobs, then dear ones, or the other way round."""
+    cheap_us, dear_us = _cost(draw, 1 * MS, 20 * MS), _cost(draw, 200 * MS, COST_MAX_US)
+    costs_us = draw.choice(((cheap_us, dear_us), (dear_us, cheap_us)))
+    first = Tactic(
+        queue,
+        tenant,
+        costs_us[0],
+        draw.choice((None, costs_us[0])),
+        draw.randint(20, 500),
+        20 * SECOND,
+        0,
+        SECONDS * SECOND,
+    )
+    return first, replace(
+        first, cost_us=costs_us[1], batch=500, from_us=draw.randrange(1, 5 * SECOND)
+    )
+
+
+def spray(draw: Random, queue: str, tenant: str) -> tuple[Tactic, ...]:
+    """Give each job a queue or a tenant of its own."""
+    return (
+        Tactic(
+            queue if draw.random() < 0.5 else "s",
+            tenant,
+            _cost(draw, 15 * MS, 200 * MS),
+            draw.choice((None, _hint(draw))),
+            draw.randint(1, 8),
+            20 * MS,
+            draw.choice((0, 2 * SECOND)),
+            draw.randint(3, SECONDS) * SECOND,
+            draw.choice(("queue", "tenant")),
+        ),
+    )
+
+
+def on_and_off(draw: Random, queue: str, tenant: str) -> tuple[Tactic, ...]:
+    """Insert bursts, with pauses in between."""
+    return (
+        Tactic(
+            queue,
+            tenant,
+            _cost(draw, 15 * MS, COST_MAX_US),
+            draw.choice((None, _hint(draw))),
+            draw.randint(5, 200),
+            draw.randint(200, 4000) * MS,
+            draw.randrange(SECOND),
+            SECONDS * SECOND,
+        ),
+    )
+
+
+PATTERNS: tuple[Pattern, ...] = (liar, anchor, training, spray, on_and_off)

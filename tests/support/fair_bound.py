@@ -1,0 +1,84 @@
+"""The bounds of the fair order: how far lanes may be apart, and how far behind a fluid.
+
+They are stated here once; docs/explanation/fair-order.md says why they hold.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fairlead_scheduler.policy.settings import FairSettings
+from tests.support.entitlements import Had
+from tests.support.fleet import Job, Key
+
+SHARE = 0.95
+"""Of its entitlement, which an honest tenant has at least in the long run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What the bounds know of a lane."""
+
+    weight: float
+    cost_us: int
+    """The cost of its costliest job, or its largest charge if that was more."""
+    in_flight: int
+    """The most jobs that it had in `work_queue` at once."""
+
+    @property
+    def turn_us(self) -> int:
+        """How far it may run ahead or behind by itself, in slot-microseconds."""
+        return (1 + self.in_flight) * self.cost_us
+
+
+def pair_bound_us(one: Flow, other: Flow, *, slots: int) -> float:
+    """Return how far two backlogged lanes of one queue may be apart, per weight.
+
+    Beside their turns it has what the cap may set one of them back for one refresh.
+    """
+    settings = FairSettings()
+    cap = settings.inflight_share_cap * slots / (one.weight + other.weight)
+    turns_us = one.turn_us / one.weight + other.turn_us / other.weight
+    return turns_us + max(1.0, cap) * settings.refresh_us
+
+
+def lag_bound_us(flow: Flow, had: Had, *, used_us: int, slots: int, depth: int) -> float:
+    """Return how far a lane may be behind its entitlement, in slot-microseconds.
+
+    Others may have every slot and every row of `work_queue` when it begins to wait, with jobs
+    that take up to `used_us`. Of that it lacks its part, once among queues and once in its
+    queue; twice, because what they are charged at first may be as far from the truth.
+    """
+    queued_us = (slots + depth) * used_us
+    part = had.entitled_us / max(1, had.backlogged_us) / slots
+    part_of_queue = had.entitled_us / had.beside_us if had.beside_us else 0.0
+    return 2 * (flow.turn_us + queued_us * (part + part_of_queue))
+
+
+def swing_us(jobs: Iterable[Job], weights: dict[Key, float]) -> float:
+    """Return how far two lanes swing apart while both have jobs that wait, per weight.
+
+    It knows claims and endings alone.
+    """
+    changes: dict[int, list[tuple[Key, int, int]]] = {}
+    for job in jobs:
+        if job.lane in weights:
+            changes.setdefault(job.arrived_us, []).append((job.lane, 1, 0))
+            if job.claimed_us is not None:
+                changes.setdefault(job.claimed_us, []).append((job.lane, -1, 1))
+            if job.ended_us is not None:
+                changes.setdefault(job.ended_us, []).append((job.lane, 0, -1))
+    waiting, running = dict.fromkeys(weights, 0), dict.fromkeys(weights, 0)
+    gap = lowest = highest = swing = 0.0
+    for now_us, next_us in pairwise(sorted(changes)):
+        for lane, waits, runs in changes[now_us]:
+            waiting[lane] += waits
+            running[lane] += runs
+        if not all(waiting.values()):
+            gap = lowest = highest = 0.0
+            continue
+        one, other = (running[lane] / weight for lane, weight in weights.items())
+        gap += (one - other) * (next_us - now_us)
+        lowest, highest = min(lowest, gap), max(highest, gap)
+        swing = max(swing, highest - lowest)
+    return swing
