@@ -9,9 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
-from fairlead.policy import glob
-from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
-from fairlead_scheduler.policy.first_match import FirstMatch
 from tests.support.attacked_fleet import MS, SECOND, Arrival, Arrivals, Scene
 from tests.support.entitlements import Path
 from tests.support.fleet import Key
@@ -82,27 +79,28 @@ class History:
             busy=tuple(each.lane for each in self.honest if not each.is_quiet),
             quiet=tuple(each.lane for each in self.honest if each.is_quiet),
             accounts=account,
-            table=_table(weights),
+            policy=_policy(weights),
         )
 
 
-def _table(weights: dict[Key, float]) -> CompiledPolicy:
-    return CompiledPolicy(
-        queues=FirstMatch(
-            (
-                glob(f"{queue}*"),
-                QueueTerms(
-                    own=Terms(weight=weights.get((queue, ""), 1.0)),
-                    overrides=FirstMatch(
-                        (glob(f"{tenant}*"), Terms(weight=weight))
+def _policy(weights: dict[Key, float]) -> dict[str, object]:
+    return {
+        "queues": [
+            {
+                "match": {"queue": f"{queue}*"},
+                "weight": weights.get((queue, ""), 1.0),
+                "tenants": {
+                    "overrides": [
+                        {"match": {"tenant": pattern}, "weight": weight}
                         for (name, tenant), weight in weights.items()
                         if name == queue and tenant
-                    ),
-                ),
-            )
+                        for pattern in (tenant, f"{tenant}-*")
+                    ]
+                },
+            }
             for queue in dict.fromkeys(queue for queue, _ in weights)
-        )
-    )
+        ]
+    }
 
 
 def _honest_jobs(honest: Honest, slots: int) -> Arrivals:

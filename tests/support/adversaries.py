@@ -4,12 +4,9 @@ What an attacker chooses is queue, tenant, time, run time, hint and priority. Ea
 truth as well: the same work, or what an honest tenant would insert in its place.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from fairlead.policy import glob
-from fairlead_scheduler.policy.compiled import Bands, CompiledPolicy, QueueTerms, Terms
-from fairlead_scheduler.policy.first_match import FirstMatch
-from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
 from tests.support.attacked_fleet import (
     MS,
     SECOND,
@@ -76,7 +73,6 @@ def claimed_in_fresh_queues(weight: float) -> Scene:
         for at_us in range(0, 8 * SECOND, 20 * MS)
         for job in backlog((f"fresh{at_us}", "liar"), MS, 20, at_us=at_us)
     )
-    terms = QueueTerms(own=Terms(weight=weight))
     return Scene(
         seconds=20,
         honest=victims(20, from_us=8 * SECOND) + quiet_jobs(QUIET, 20, from_us=8 * SECOND),
@@ -84,7 +80,7 @@ def claimed_in_fresh_queues(weight: float) -> Scene:
         truth=batches,
         busy=VICTIMS,
         quiet=(QUIET,),
-        table=CompiledPolicy(queues=FirstMatch(((glob("fresh*"), terms),))),
+        policy={"queues": [{"match": {"queue": "fresh*"}, "weight": weight}]},
     )
 
 
@@ -154,21 +150,23 @@ def fresh_tenants() -> Scene:
 def four_bands() -> Scene:
     """Return one that spreads over four bands what it would have in the first."""
     one = backlog(LIAR, 200 * MS, 4000)
-    waits_us = (0, 500 * MS, 500 * MS, 500 * MS)
-    bands = Bands(
-        names=("a", "b", "c", "d"),
-        waits_us=waits_us,
-        ranks=tuple((rank, rank, rank) for rank in range(4)),
-    )
+    bands = [
+        {
+            "name": f"b{band}",
+            "maxWait": "500ms" if band else None,
+            "priorities": {"from": -band, "to": -band},
+        }
+        for band in range(4)
+    ]
     return Scene(
         seconds=24,
         honest=backlog(("q", "a"), 200 * MS, 2600) + quiet_jobs(QUIET, 24),
-        attack=tuple(replace(job, rank=number % 4) for number, job in enumerate(one)),
+        attack=tuple(replace(job, priority=-(number % 4)) for number, job in enumerate(one)),
         truth=one,
         busy=(("q", "a"),),
         quiet=(QUIET,),
         accounts=by_tenant,
-        table=CompiledPolicy(bands=bands),
+        policy={"bands": bands},
     )
 
 
@@ -190,7 +188,7 @@ def trained_before_long_jobs() -> Scene:
         attack=backlog(LIAR, 1 * MS, 400)
         + backlog(LIAR, 15 * SECOND, 60, at_us=900 * MS, hint_us=1 * MS),
         quiet=(QUIET,),
-        table=KEPT_FOR_SHORT,
+        policy=KEPT_FOR_SHORT,
     )
 
 
@@ -203,13 +201,25 @@ def fresh_tenants_with_long_jobs() -> Scene:
             Arrival(900 * MS, ("q", f"liar-{number}"), 15 * SECOND) for number in range(40)
         ),
         quiet=(QUIET,),
-        table=KEPT_FOR_SHORT,
+        policy=KEPT_FOR_SHORT,
     )
 
 
-KEPT_FOR_SHORT = CompiledPolicy(
-    settings=FairSettings(short=ShortSettings(per_10_000=2000, lowest=0, shorter_us=SECOND))
-)
+def key_of_another_tenant() -> Scene:
+    """Return one whose jobs have the key value of another tenant's, of which one may run."""
+    key = {"key": "payload.account", "limit": 1}
+    own = backlog(LIAR, SECOND, 40)
+    return Scene(
+        seconds=20,
+        honest=tuple(replace(job, account="quiet's") for job in quiet_jobs(QUIET, 20)),
+        attack=tuple(replace(job, account="quiet's") for job in own),
+        truth=tuple(replace(job, account="its own") for job in own),
+        quiet=(QUIET,),
+        policy={"queues": [{"match": {"queue": "q"}, "concurrency": [key]}]},
+    )
+
+
+KEPT_FOR_SHORT = {"fairness": {"reserve": {"percent": 20, "shorterThan": "1s"}}}
 """A fifth of the slots is kept for jobs shorter than a second."""
 
 
@@ -246,3 +256,23 @@ def quiet_jobs(lane: Key, seconds: int, *, from_us: int = SECOND) -> Arrivals:
     return steady(
         lane, 50 * MS, 247 * MS, from_us=from_us, until_us=seconds * SECOND - SECOND // 2
     )
+
+
+ATTACKS: dict[str, Callable[[], Scene]] = {
+    "claims a month before others wake": lambda: claimed_before_others_wake(MONTH),
+    "claims a minute before others wake": lambda: claimed_before_others_wake(MINUTE),
+    "long jobs before short ones": long_jobs_before_short_ones,
+    "claims a month in a shared queue": lambda: claimed_in_a_shared_queue(MONTH),
+    "claims ten minutes in a shared queue": lambda: claimed_in_a_shared_queue(10 * MINUTE),
+    "claims months in fresh queues": lambda: claimed_in_fresh_queues(0.001),
+    "anchor": anchor,
+    "ten queues": ten_queues,
+    "fresh queues": fresh_queues,
+    "fresh tenants": fresh_tenants,
+    "four bands": four_bands,
+    "another tenant's key": key_of_another_tenant,
+    "long jobs": long_jobs,
+    "trained before long jobs": trained_before_long_jobs,
+    "fresh tenants with long jobs": fresh_tenants_with_long_jobs,
+}
+"""By what the attacker does."""

@@ -17,7 +17,7 @@ from tests.support.adversarial_histories import (
     Tactic,
     drawn,
 )
-from tests.support.attacked_fleet import MS, SECOND, play
+from tests.support.attacked_fleet import MS, SECOND, outcome, play
 from tests.support.fair_bound import SHARE, Flow, lag_bound_us, pair_bound_us, swing_us
 
 Find = tuple[int, ...]
@@ -41,8 +41,7 @@ class Harm:
 def harm(history: History) -> Harm:
     """Play a history, and return what it does."""
     scene = history.scene()
-    outcome = play(scene, attacked=True)
-    fleet = outcome.fleet
+    fleet = play(scene, attacked=True)
     jobs = fleet.jobs.values()
     used_us = max((job.cost_us for job in jobs if job.claimed_us is not None), default=0)
     flows = {
@@ -58,7 +57,7 @@ def harm(history: History) -> Harm:
         / lag_bound_us(
             flows[lane], had, used_us=used_us, slots=history.slots, depth=history.depth
         )
-        for lane, had in outcome.had.items()
+        for lane, had in outcome(scene, jobs).had.items()
     ]
     swings = [
         swing_us(jobs, {lane: flows[lane].weight for lane in (one, other)})

@@ -1,10 +1,13 @@
 """Scenes on a fleet in memory: honest tenants, one that may attack them, and the outcome."""
 
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from statistics import quantiles
 
-from fairlead_scheduler.policy.compiled import CompiledPolicy
-from tests.support.entitlements import Accounts, Had, Path, entitlements
+from fairlead.policy import parse
+from fairlead_scheduler.policy.compiled import compile_policy
+from tests.support.entitlements import Accounts, Had, Job, Path, entitlements
 from tests.support.fleet import Fleet, Key
 
 MS, SECOND = 1000, 1_000_000
@@ -20,7 +23,9 @@ class Arrival:
     lane: Key
     cost_us: int
     hint_us: int | None = None
-    rank: int = 0
+    priority: int = 0
+    account: str = ""
+    """What a concurrency key may find in its payload."""
 
 
 Arrivals = tuple[Arrival, ...]
@@ -58,7 +63,8 @@ class Scene:
     quiet: tuple[Key, ...] = ()
     """Honest lanes that are not to wait."""
     accounts: Accounts = by_queue
-    table: CompiledPolicy | None = None
+    policy: Mapping[str, object] = field(default_factory=dict[str, object])
+    """The policy document."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +75,6 @@ class Outcome:
     """What the busy lanes had."""
     waits_us: tuple[int, ...]
     """How long each job of a quiet lane waited; until the end for one that waits still."""
-    tag_max: int
-    """The largest tag of a row."""
-    fleet: Fleet
 
     @property
     def share(self) -> float:
@@ -88,15 +91,26 @@ class Outcome:
         return quantiles(self.waits_us, n=100)[percent - 1] if self.waits_us else 0.0
 
 
-def play(scene: Scene, *, attacked: bool) -> Outcome:
-    """Play a scene to its end, with the attack or with the truth."""
-    fleet = Fleet(
-        slots=scene.slots, depth=scene.depth, tick_us=scene.tick_us, table=scene.table
-    )
+def play(scene: Scene, *, attacked: bool) -> Fleet:
+    """Return a fleet at the end of a scene, with the attack or with the truth."""
+    table = compile_policy(parse(json.dumps(scene.policy)))
+    fleet = Fleet(slots=scene.slots, depth=scene.depth, tick_us=scene.tick_us, table=table)
     for each in (*scene.honest, *(scene.attack if attacked else scene.truth)):
-        fleet.arrive(each.at_us, *each.lane, each.cost_us, rank=each.rank, hint_us=each.hint_us)
+        fleet.arrive(
+            each.at_us,
+            *each.lane,
+            each.cost_us,
+            rank=-each.priority,
+            hint_us=each.hint_us,
+            fields={"payload.account": each.account} if each.account else None,
+        )
     fleet.run(scene.seconds * SECOND)
-    jobs = list(fleet.jobs.values())
+    return fleet
+
+
+def outcome(scene: Scene, jobs: Iterable[Job]) -> Outcome:
+    """Return what came of a scene, from when each job arrived, was claimed and ended."""
+    jobs = list(jobs)
     until_us = scene.seconds * SECOND
     honest = dict.fromkeys(each.lane for each in scene.honest)
     had = entitlements(jobs, scene.accounts, honest, slots=scene.slots, until_us=until_us)
@@ -107,6 +121,4 @@ def play(scene: Scene, *, attacked: bool) -> Outcome:
             for job in jobs
             if job.lane in scene.quiet
         ),
-        tag_max=max((job.vtag for job in jobs), default=0),
-        fleet=fleet,
     )

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from math import inf
+from typing import Protocol
 
-from tests.support.fleet import Job, Key
+from tests.support.fleet import Key
 
 STEP_US = 200_000
 """For how long at a time entitlements are taken as constant."""
@@ -19,6 +20,35 @@ Path = tuple[tuple[str, float], ...]
 """An account: names and weights from the root down. Lanes with one path have one share."""
 Accounts = Callable[[Key], Path]
 """Returns the account of a lane."""
+
+
+class Job(Protocol):
+    """What is known of a job; times are in microseconds."""
+
+    @property
+    def lane(self) -> Key:
+        """Queue and tenant."""
+        ...
+
+    @property
+    def cost_us(self) -> int:
+        """How long it runs."""
+        ...
+
+    @property
+    def arrived_us(self) -> int:
+        """When it began to wait."""
+        ...
+
+    @property
+    def claimed_us(self) -> int | None:
+        """When it was given a slot; None: it was not."""
+        ...
+
+    @property
+    def ended_us(self) -> int | None:
+        """When it left its slot; None: it did not."""
+        ...
 
 
 @dataclass(slots=True)
