@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from bench.fairness.contenders.registry import REAL
 from bench.fairness.results.outcome import Outcome
 from bench.fairness.scenes import (
+    attacks,
     estimates,
     failover,
     limits,
@@ -35,6 +36,7 @@ _SCENES: Mapping[str, Scene] = {
     "reweigh": reweigh.play,
     "scale": scale.play,
     "pinned": pinned.play,
+    "attacks": attacks.play,
 }
 
 

@@ -197,6 +197,7 @@ class Workload(_Part):
         "reweigh",
         "scale",
         "pinned",
+        "attacks",
     ] = "play"
     """What is done; all but `play` runs on PostgreSQL only."""
     slots: int = Field(ge=1)
@@ -224,6 +225,8 @@ class Workload(_Part):
     tenants: tuple[Tenants, ...] = ()
     """None for recorded traffic, whose tenants have equal weights."""
     targets: dict[str, Target] = Field(default_factory=dict)
+    before: dict[str, dict[str, float]] = Field(default_factory=dict)
+    """Figures of a scene's rows on an earlier commit, which are shown beside today's."""
 
     @field_validator("policy")
     @classmethod

@@ -1,0 +1,153 @@
+"""Attacks by tenants that can only insert, each beside the same work without the attack.
+
+The attacks are those of the tests of the fair order; the same independent checker finds what
+honest tenants had, by the claims that the database has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import psycopg
+
+from bench.context import say
+from bench.fairness.postgres import fleet, replay
+from bench.fairness.results.figures import Figures
+from bench.fairness.scenes import due_flood
+from bench.fairness.scenes.scene import Found
+from bench.fairness.traffic.workload import Workload
+from bench.server import Server
+from fairlead.policy_storage import store
+from fairlead_scheduler.simulation import trace
+from fairlead_scheduler.simulation.engine import JobOutcome
+from tests.support.adversaries import ATTACKS
+from tests.support.attacked_fleet import Arrival, Outcome, Scene, outcome
+
+_BATCH = 1000
+_DUE = "300,000 jobs due at once"
+_US = 1e6
+_INSERT = b"""
+insert into fairlead.jobs (queue, tenant, kind, payload, priority, cost_hint)
+select queue, tenant, 'sleep', payload, priority, hint_us * interval '1 microsecond'
+from unnest(%s::text[], %s::text[], %s::jsonb[], %s::int[], %s::bigint[])
+    as new (queue, tenant, payload, priority, hint_us)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What the checker knows of a job."""
+
+    lane: tuple[str, str]
+    cost_us: int
+    arrived_us: int
+    claimed_us: int | None
+    ended_us: int | None
+
+
+def play(
+    server: Server, workload: Workload, _trace: Sequence[trace.Arrival], _seed: int
+) -> Found:
+    """Play every attack, and where the target is relative to it the truth."""
+    rows: dict[str, Figures] = {}
+    for name, attack in ATTACKS.items():
+        scene = attack()
+        attacked = _outcome(server, scene, attacked=True)
+        truthful = _outcome(server, scene, attacked=False) if scene.truth else None
+        rows[name] = _figures(attacked, truthful)
+        say(f"  {name}: {dict(rows[name])}")
+    rows[_DUE] = {
+        "quiet_p99_seconds": due_flood.quiet_p99_seconds(
+            server, slots=workload.slots, flood=True
+        ),
+        "quiet_p99_without_seconds": due_flood.quiet_p99_seconds(
+            server, slots=workload.slots, flood=False
+        ),
+    }
+    before = {
+        name: {f"{figure}_before": value for figure, value in each.items()}
+        for name, each in workload.before.items()
+    }
+    return Found(
+        rows={name: {**row, **before.get(name, {})} for name, row in rows.items()},
+        evaluated=worst(list(rows.values())),
+    )
+
+
+def _figures(attacked: Outcome, truthful: Outcome | None) -> Figures:
+    """Return what honest tenants had under one attack."""
+    found = {"quiet_p99_seconds": attacked.wait_us(99) / _US}
+    if truthful is not None:
+        found["quiet_p99_without_seconds"] = truthful.wait_us(99) / _US
+    if attacked.had:
+        found["share"] = attacked.share
+        found["longest_without_a_slot_seconds"] = attacked.without_us / _US
+    return found
+
+
+def worst(rows: Sequence[Figures]) -> Figures:
+    """Return the worst figures of all attacks, those that have targets."""
+    relative = [row for row in rows if "quiet_p99_without_seconds" in row]
+    long = [row for row in rows if "quiet_p99_without_seconds" not in row]
+    return {
+        "smallest_share": min(row["share"] for row in rows if "share" in row),
+        "quiet_p99_over_without": max(
+            row["quiet_p99_seconds"] / row["quiet_p99_without_seconds"] for row in relative
+        ),
+        "quiet_p99_beside_long_jobs_seconds": max(row["quiet_p99_seconds"] for row in long),
+    }
+
+
+def _outcome(server: Server, scene: Scene, *, attacked: bool) -> Outcome:
+    """Play a scene on a database of its own."""
+    inserted = (*scene.honest, *(scene.attack if attacked else scene.truth))
+    jobs = sorted(inserted, key=lambda job: job.at_us)
+    traffic = [trace.Arrival(job.at_us, *job.lane, job.cost_us) for job in jobs]
+    until_us = scene.seconds * 1_000_000
+    there = sum(job.at_us == 0 for job in jobs)
+    with fleet.database(server) as (connection, dsn):
+        if scene.policy:
+            store(connection, json.dumps(scene.policy), reason="bench")
+        for first in range(0, there, _BATCH):
+            _insert(connection, jobs, first, min(there, first + _BATCH))
+        connection.execute("analyze")
+        place = there
+
+        def act(now_us: float) -> None:
+            nonlocal place
+            end = place
+            while end < min(len(jobs), place + _BATCH) and jobs[end].at_us <= now_us:
+                end += 1
+            if end > place:
+                _insert(connection, jobs, place, end)
+                place = end
+
+        with fleet.running(connection, dsn, slots=scene.slots) as own:
+            fleet.feed(connection, (), 0, until_us, act)
+            own.check()
+            played = replay.read(connection, own.begun_us, traffic, until_us)
+    return outcome(scene, [_known(job) for job in played])
+
+
+def _insert(
+    connection: psycopg.Connection, jobs: Sequence[Arrival], first: int, end: int
+) -> None:
+    """Insert a range of the jobs; each carries its index."""
+    columns = (
+        [job.lane[0] for job in jobs[first:end]],
+        [job.lane[1] for job in jobs[first:end]],
+        [
+            json.dumps({"n": number, "seconds": job.cost_us / _US, "account": job.account})
+            for number, job in enumerate(jobs[first:end], first)
+        ],
+        [job.priority for job in jobs[first:end]],
+        [job.hint_us for job in jobs[first:end]],
+    )
+    connection.execute(_INSERT, columns)
+
+
+def _known(played: JobOutcome) -> _Job:
+    job, claimed_us, ended_us = played
+    return _Job(job.lane, job.cost_us, job.at_us, claimed_us, ended_us)
