@@ -71,7 +71,7 @@ def claimed_in_fresh_queues(weight: float) -> Scene:
     batches = tuple(
         job
         for at_us in range(0, 8 * SECOND, 20 * MS)
-        for job in backlog((f"fresh{at_us}", "liar"), MS, 20, at_us=at_us)
+        for job in backlog((f"fresh{at_us}", "liar"), MS, 6, at_us=at_us)
     )
     return Scene(
         seconds=20,

@@ -67,7 +67,7 @@ def play(
         ),
     }
     before = {
-        name: {f"{figure}_before": value for figure, value in each.items()}
+        name: {f"before_{figure}": value for figure, value in each.items()}
         for name, each in workload.before.items()
     }
     return Found(
@@ -83,7 +83,7 @@ def _figures(attacked: Outcome, truthful: Outcome | None) -> Figures:
         found["quiet_p99_without_seconds"] = truthful.wait_us(99) / _US
     if attacked.had:
         found["share"] = attacked.share
-        found["longest_without_a_slot_seconds"] = attacked.without_us / _US
+        found["longest_pause_seconds"] = attacked.without_us / _US
     return found
 
 
