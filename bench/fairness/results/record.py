@@ -31,7 +31,8 @@ def record(runs: Runs, run: Run) -> None:
     """Replace the parts of the page that this form writes; the quick form draws a picture."""
     outcomes = [middle(of_one) for of_one in runs]
     plays = [outcome for outcome in outcomes if not outcome.is_scene]
-    scenes = [outcome for outcome in outcomes if outcome.is_scene]
+    attacks = [outcome for outcome in outcomes if outcome.workload.scene == "attacks"]
+    scenes = [each for each in outcomes if each.is_scene and each not in attacks]
     text = PAGE.read_text(encoding="utf-8")
     if run.form == "full":
         text = replaced(text, "the full form", [*targets(runs, run), "", *_details(scenes)])
@@ -40,6 +41,7 @@ def record(runs: Runs, run: Run) -> None:
         text = replaced(text, "policies", _details(plays))
         text = replaced(text, "costs", _costs(plays))
         text = replaced(text, "scenes", _details(scenes))
+        text = replaced(text, "attacks", _details(attacks))
         picture.draw(PICTURE, plays)
     PAGE.write_text(text, encoding="utf-8")
 
