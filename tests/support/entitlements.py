@@ -87,7 +87,9 @@ def entitlements(
     moments_us = sorted({*changes, *range(0, until_us, STEP_US), until_us})
     for now_us, next_us in pairwise(each for each in moments_us if each <= until_us):
         for path, change in changes.get(now_us, {}).items():
-            active.setdefault(path, _Account()).change(now_us, change)
+            if path not in active:
+                active[path] = _Account(now_us - now_us % STEP_US)
+            active[path].change(now_us, change)
         if now_us % STEP_US == 0:
             active = {path: each for path, each in active.items() if each.begin(now_us)}
         if next_us % STEP_US == 0 or next_us == until_us:
@@ -157,9 +159,9 @@ def _level(wanted: Iterable[tuple[float, float]], slots: float) -> float:
 class _Account:
     """What an account has in the present step."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun_us: int) -> None:
         self._waiting = self._work_us = self._running = 0
-        self._begun_us = self._now_us = 0
+        self._begun_us = self._now_us = begun_us
         self.held_us = 0
         self.least_waiting = 0
         """The fewest jobs that waited at any time in the step."""
