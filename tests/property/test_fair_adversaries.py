@@ -42,8 +42,9 @@ def succeeds(row: str, achieved: str) -> object:
         "anchor",
         succeeds("ten queues", "share 0.18"),
         "fresh queues",
-        succeeds("fresh tenants", "share 0.84: no account sums its names"),
+        succeeds("fresh tenants", "share 0.90: no account sums its names"),
         "four bands",
+        "light newcomer",
     ],
 )
 def test_an_honest_tenant_has_its_share_under_attack(row: str) -> None:
@@ -71,6 +72,7 @@ def test_the_checker_finds_nothing_without_an_attack(row: str) -> None:
         succeeds("fresh queues", "p99 2.8 s: its very first turn, among newcomers"),
         succeeds("fresh tenants", "p99 3.0 s: its very first turn, among newcomers"),
         "four bands",
+        "light newcomer",
         "another tenant's key",
     ],
 )

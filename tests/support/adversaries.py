@@ -205,6 +205,22 @@ def fresh_tenants_with_long_jobs() -> Scene:
     )
 
 
+def light_newcomer() -> Scene:
+    """Return one of little weight that has work for the first time just before another."""
+    light = {"match": {"tenant": "liar"}, "weight": 0.001}
+    return Scene(
+        seconds=20,
+        honest=backlog(("q", "a"), 200 * MS, 2400)
+        + backlog(("q", "b"), 200 * MS, 1200, at_us=2 * SECOND)
+        + quiet_jobs(QUIET, 20, from_us=3 * SECOND),
+        attack=backlog(LIAR, 200 * MS, 1, at_us=SECOND),
+        truth=backlog(("q", "plain"), 200 * MS, 1, at_us=SECOND),
+        busy=VICTIMS,
+        quiet=(QUIET,),
+        policy={"queues": [{"match": {"queue": "q"}, "tenants": {"overrides": [light]}}]},
+    )
+
+
 def key_of_another_tenant() -> Scene:
     """Return one whose jobs have the key value of another tenant's, of which one may run."""
     key = {"key": "payload.account", "limit": 1}
@@ -270,6 +286,7 @@ ATTACKS: dict[str, Callable[[], Scene]] = {
     "fresh queues": fresh_queues,
     "fresh tenants": fresh_tenants,
     "four bands": four_bands,
+    "light newcomer": light_newcomer,
     "another tenant's key": key_of_another_tenant,
     "long jobs": long_jobs,
     "trained before long jobs": trained_before_long_jobs,

@@ -16,7 +16,7 @@ from bench.server import Server
 
 _FLOOD_JOBS = 300_000
 _CHUNK = 50_000
-_START_SECONDS, _INSERT_SECONDS = 12.0, 60.0
+_START_SECONDS, _INSERT_SECONDS = 12.0, 150.0
 """How long the fleet may take to start, and the flood to be inserted."""
 _BEFORE_SECONDS, _AFTER_SECONDS = 4.0, 10.0
 """For how long jobs of the other tenant are due before and after the flood."""
