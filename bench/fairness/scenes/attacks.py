@@ -81,18 +81,24 @@ def _figures(attacked: Outcome, truthful: Outcome | None) -> Figures:
     found = {"quiet_p99_seconds": attacked.wait_us(99) / _US}
     if truthful is not None:
         found["quiet_p99_without_seconds"] = truthful.wait_us(99) / _US
-    if attacked.had:
+    if truthful is not None and attacked.had:
         found["share"] = attacked.share
+        found["share_without"] = truthful.share
         found["longest_pause_seconds"] = attacked.without_us / _US
     return found
 
 
 def worst(rows: Sequence[Figures]) -> Figures:
-    """Return the worst figures of all attacks, those that have targets."""
+    """Return the worst figures of all attacks, those that have targets.
+
+    A share is compared with that without the attack, for slots are empty between two jobs.
+    """
     relative = [row for row in rows if "quiet_p99_without_seconds" in row]
     long = [row for row in rows if "quiet_p99_without_seconds" not in row]
     return {
-        "smallest_share": min(row["share"] for row in rows if "share" in row),
+        "share_over_without": min(
+            row["share"] / row["share_without"] for row in rows if "share" in row
+        ),
         "quiet_p99_over_without": max(
             row["quiet_p99_seconds"] / row["quiet_p99_without_seconds"] for row in relative
         ),

@@ -16,8 +16,8 @@ from bench.server import Server
 
 _FLOOD_JOBS = 300_000
 _CHUNK = 50_000
-_START_SECONDS, _INSERT_SECONDS = 12.0, 150.0
-"""How long the fleet may take to start, and the flood to be inserted."""
+_INSERT_SECONDS = 120.0
+"""How long the flood may take to be inserted."""
 _BEFORE_SECONDS, _AFTER_SECONDS = 4.0, 10.0
 """For how long jobs of the other tenant are due before and after the flood."""
 _STEP_SECONDS = 0.1
@@ -45,24 +45,25 @@ def quiet_p99_seconds(server: Server, *, slots: int, flood: bool) -> float:
     """Return the 99th percentile of the waits of ten delayed jobs a second.
 
     Raises:
-        BrokenRunError: A process ended, or the flood was due before the fleet was ready.
+        BrokenRunError: A process ended, or the flood was due before all of it was there.
     """
-    with fleet.database(server) as (connection, dsn):
-        due = _now(connection) + timedelta(seconds=_START_SECONDS + flood * _INSERT_SECONDS)
+    jobs = round((_BEFORE_SECONDS + _AFTER_SECONDS) / _STEP_SECONDS)
+    with (
+        fleet.database(server) as (connection, dsn),
+        fleet.running(connection, dsn, slots=slots) as own,
+    ):
+        due = _now(connection) + timedelta(seconds=_INSERT_SECONDS if flood else 6)
+        first = due - timedelta(seconds=_BEFORE_SECONDS)
         for _ in range(0, _FLOOD_JOBS if flood else 0, _CHUNK):
             _insert(connection, "liar", due, jobs=_CHUNK, step=0.0)
-        first = due - timedelta(seconds=_BEFORE_SECONDS)
-        jobs = round((_BEFORE_SECONDS + _AFTER_SECONDS) / _STEP_SECONDS)
         _insert(connection, "quiet", first, jobs=jobs, step=_STEP_SECONDS)
-        connection.execute(b"analyze")
-        with fleet.running(connection, dsn, slots=slots) as own:
-            left = (first - _now(connection)).total_seconds()
-            if left < 0:
-                raise BrokenRunError("the flood was due before the fleet was ready")
-            seconds = left + _BEFORE_SECONDS + _AFTER_SECONDS + 1
-            fleet.feed(connection, (), 0, round(seconds * _US), lambda _: None)
-            own.check()
-            rows = connection.execute(_WAITS).fetchall()
+        left = (first - _now(connection)).total_seconds()
+        if left < 0:
+            raise BrokenRunError("the flood was due before all of it was there")
+        seconds = left + _BEFORE_SECONDS + _AFTER_SECONDS + 1
+        fleet.feed(connection, (), 0, round(seconds * _US), lambda _: None)
+        own.check()
+        rows = connection.execute(_WAITS).fetchall()
     return percentile([int(wait_us) for (wait_us,) in rows], 0.99) / _US
 
 
