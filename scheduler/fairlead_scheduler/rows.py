@@ -178,6 +178,14 @@ class QueuedRows(NamedTuple):
         return list(map(QueueRow, *columns, self.claimed_us, self.bands, pools))
 
 
+class Renumbered(NamedTuple):
+    """A pool's band whose order tags are numbered anew."""
+
+    pool: str
+    band: int
+    lowered_by: int
+
+
 class PolicyRow(NamedTuple):
     """A stored version of the policy."""
 

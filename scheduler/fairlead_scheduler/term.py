@@ -42,6 +42,7 @@ from fairlead_scheduler.loop.store import (
     read_newest,
     read_queued,
     read_used,
+    renumber,
 )
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.policy.backlog_limits import BacklogLimits
@@ -97,6 +98,8 @@ class Term:
                 closing(connect_reader(settings, name="scans"))
             )
             loop_session = leaving.enter_context(closing(connect_loop(settings, name="loop")))
+            for renumbered in renumber(loop_session, epoch=self._lease.epoch):
+                _log.info("order_tags.renumbered", **renumbered._asdict())
             initial = read_newer(read_session)
             loop = self._loop(
                 loop_session, read_initial_state(read_session, settings, initial.table)

@@ -123,7 +123,9 @@ class Loop:
             return self._rest_idle(began)
         self._full_read_due = began + _FULL_READ_SECONDS
         events = take_all(self._events)
-        self._schedule_audit(events)
+        if self._schedule_audit(events) and self._state.order.has_large_tags:
+            self._lease.end("the order tags are to be numbered anew")
+            return timedelta(0)
         view = self._store.observe(
             self._state.next_read(self._now_us, workers=self._start_workers_read())
         )
@@ -291,12 +293,17 @@ class Loop:
             self._blocked_due = monotonic() + _BLOCKED_SECONDS
             self._metrics.policy.show_blocked(self._state.order.blocked_lanes())
 
-    def _schedule_audit(self, events: Sequence[Event]) -> None:
-        """Schedule the next audit when one has arrived: audits take at most 5 % of the time."""
-        if any(isinstance(item, Audited) for item in events):
+    def _schedule_audit(self, events: Sequence[Event]) -> bool:
+        """Schedule the next audit when one has arrived: audits take at most 5 % of the time.
+
+        Returns whether one has.
+        """
+        arrived = any(isinstance(item, Audited) for item in events)
+        if arrived:
             now = monotonic()
             took = now - self._audit_asked
             self._audit_due = now + max(self._settings.audit_seconds, took / _AUDIT_DUTY)
+        return arrived
 
     def _rest_after(
         self, view: TickView, planned: int, *, began: float, changed: bool

@@ -208,7 +208,8 @@ def surplus_rows(ledgers: Sequence[Ledger]) -> tuple[int, ...]:
     """Return the unclaimed rows that may not wait any more, ascending.
 
     Those are rows above a new limit, of which the ones go that would be claimed last, rows in a
-    band or a pool that is no longer theirs, and rows that a rule for single jobs blocks.
+    band or a pool that is no longer theirs, rows with tags of an older numbering, and rows that
+    a rule for single jobs blocks.
     """
     excess: dict[Bound, int] = {}
     for ledger in ledgers:
@@ -270,13 +271,19 @@ def _bounds(job_id: int, job: InFlightJob) -> Iterator[Bound]:
 
 def _must_go(ledger: Ledger, job_id: int, job: InFlightJob) -> bool:
     """Whether an unclaimed row may not wait, whatever limits allow."""
-    return _has_strayed(ledger, job) or is_blocked_by_rule(ledger, job_id, job)
+    return (
+        job_id in ledger.far_ahead
+        or _has_strayed(ledger, job)
+        or is_blocked_by_rule(ledger, job_id, job)
+    )
 
 
 def _may_stray(ledger: Ledger) -> bool:
     """Whether any row may have to be recalled whatever limits allow: no for most policies."""
     queues = ledger.queues.values()
-    return ledger.context.has_several or any(each.foreign or each.rules.jobs for each in queues)
+    if ledger.far_ahead or ledger.context.has_several:
+        return True
+    return any(each.foreign or each.rules.jobs for each in queues)
 
 
 def _has_strayed(ledger: Ledger, job: InFlightJob) -> bool:

@@ -14,6 +14,7 @@ from fairlead_scheduler.ordering.claim_floor import ClaimFloor
 from fairlead_scheduler.ordering.key_state import KeyState
 from fairlead_scheduler.ordering.lanes import CLOSED, UNCLAIMED, InFlightJob, Lane, Queue
 from fairlead_scheduler.ordering.level import NEVER, Level
+from fairlead_scheduler.ordering.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.pool_context import PoolContext
 from fairlead_scheduler.ordering.short_job_reserve import LongJobs, ShortJobReserve
 from fairlead_scheduler.policy.compiled import CompiledPolicy
@@ -57,6 +58,8 @@ class Ledger:
         self.aging: Aging | None = None
         """None where there are no other bands."""
         self.unclaimed = 0
+        self.far_ahead: set[int] = set()
+        """Unclaimed rows with tags of an older numbering, to be recalled."""
         self.mean = context.mean
         self.floor = 0
         self.last_root_tag = 0
@@ -325,6 +328,7 @@ class Ledger:
 
     def withdraw(self, job_id: int) -> InFlightJob | None:
         """Close a job in flight as if it had never been, refunding its charge."""
+        self.far_ahead.discard(job_id)
         return self.close(job_id, refund=True)
 
     def close(self, job_id: int, *, refund: bool = False) -> InFlightJob | None:
@@ -373,8 +377,20 @@ class Ledger:
             )
             self.in_flight_jobs[job_id] = again
             self.unclaimed += 1
-            self.claim_floor.add(again)
+            self.hold_floor(job_id, again)
             self.check_for_recall(lane)
+
+    def hold_floor(self, job_id: int, job: InFlightJob) -> None:
+        """Let a row that waits hold the floor; recall one with a tag of an older numbering."""
+        if is_far_ahead(job.root_tag, self.floor):
+            self.recall(job_id)
+        else:
+            self.claim_floor.add(job)
+
+    def recall(self, job_id: int) -> None:
+        """Have a row with a tag of an older numbering recalled, to be dispatched anew."""
+        self.far_ahead.add(job_id)
+        self.may_exceed_limits = True
 
     def refresh(self, now_us: int) -> None:
         """Charge running jobs for what they have run beyond their charge."""

@@ -27,8 +27,8 @@ from fairlead_scheduler.ordering.virtual_time import (
     tag_increment,
 )
 
-NEVER = 1 << 62
-"""A tag that no member reaches: two thousand slots for seventy years."""
+NEVER = 1 << 90
+"""A tag that no member reaches, whatever its weight."""
 NEVER_KEY = NEVER << TAG_SHIFT
 
 

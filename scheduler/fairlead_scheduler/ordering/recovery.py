@@ -5,6 +5,7 @@ from collections.abc import Container, Iterable
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob, Lane
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.pending.cursors import LaneHeads
 
@@ -24,7 +25,10 @@ def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> 
         job = _enter(ledger, row, now_us)
         lane = job.lane
         queue = lane.queue
-        if job.claimed_us == UNCLAIMED:
+        if job.claimed_us == UNCLAIMED and is_far_ahead(row.vtag, ledger.floor):
+            # Among its queue's rows it would put all new ones behind it.
+            ledger.hold_floor(row.job_id, job)
+        elif job.claimed_us == UNCLAIMED:
             if queue.rows:
                 lane.start = max(lane.start, queue.tags[-1])
             else:
@@ -44,11 +48,14 @@ def reconcile(
     """
     wrong = 0
     read: set[int] = set()
+    ledger.far_ahead.clear()
     for row in rows:
         job_id = row.job_id
         read.add(job_id)
         if job_id not in touched:
             wrong += _correct(ledger, row, now_us)
+            if row.claimed_us is None and is_far_ahead(row.vtag, ledger.floor):
+                ledger.recall(job_id)
     gone = [
         job_id
         for job_id in ledger.in_flight_jobs
@@ -138,7 +145,7 @@ def _correct(ledger: Ledger, row: QueueRow, now_us: int) -> bool:
         job = _enter(ledger, row, now_us)
         ledger.owe(job.lane, job.charged_us, job.queue_charged_us)
         if job.claimed_us == UNCLAIMED:
-            ledger.claim_floor.add(job)
+            ledger.hold_floor(row.job_id, job)
     elif row.claimed_us is None and job.claimed_us != UNCLAIMED:
         ledger.hand_back((row.job_id,), now_us)
     elif row.claimed_us is not None and job.claimed_us == UNCLAIMED:

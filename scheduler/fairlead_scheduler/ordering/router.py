@@ -18,6 +18,7 @@ from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.fair_order import FairOrder
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.order_tags import are_large
 from fairlead_scheduler.ordering.plan import Plan, QueueRow
 from fairlead_scheduler.ordering.pool_context import InFlightIds, JobRuleCheck, PoolContext
 from fairlead_scheduler.ordering.pool_orders import PlanRoom, PoolOrders
@@ -113,6 +114,11 @@ class Router:
     def may_exceed_limits(self) -> bool:
         """Whether more rows may wait than limits, bands, rules or pools allow."""
         return any(pool.may_exceed_limits for pool in self._pools)
+
+    @property
+    def has_large_tags(self) -> bool:
+        """Whether the order tags of a (pool, band) are to be numbered anew."""
+        return any(are_large(x.root.virtual, x.floor) for x in self.ledgers)
 
     @property
     def is_behind(self) -> bool:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.db.statements import load
+from fairlead_scheduler.loop.store import renumber
 from tests.conftest import Connect
 from tests.support.race import (
     Database,
@@ -52,6 +53,10 @@ def _promote(db: Database, _job: int, epoch: int) -> object:
     return promote(db, epoch=epoch) or None
 
 
+def _renumber(db: Database, _job: int, epoch: int) -> object:
+    return renumber(db, epoch=epoch) or None
+
+
 def _due(db: Database) -> int:
     lease = run_one(db)
     assert "scheduled" == end(db, lease, "failed")
@@ -66,6 +71,12 @@ def _pending(db: Database) -> int:
 def _queued(db: Database) -> int:
     job = insert_one(db)
     assert (job,) == dispatch(db, [job], epoch=leading(db))
+    return job
+
+
+def _queued_at_a_large_tag(db: Database) -> int:
+    job = insert_one(db)
+    assert (job,) == dispatch(db, [job], epoch=leading(db), floor=1 << 61, vtag=1 << 61)
     return job
 
 
@@ -89,6 +100,7 @@ WRITES = pytest.mark.parametrize(
         pytest.param(_expired, _expire, "pending", "expired", id="expire"),
         pytest.param(_due, _promote, "scheduled", "pending", id="promote"),
         pytest.param(_queued, _recall, "queued", "pending", id="recall"),
+        pytest.param(_queued_at_a_large_tag, _renumber, "queued", "queued", id="renumber"),
     ],
 )
 
