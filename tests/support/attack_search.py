@@ -6,7 +6,7 @@ worse. Numbers of finds mean something else once `drawn` or `mutated` are change
 
 from dataclasses import dataclass, replace
 from itertools import combinations
-from random import Random
+from random import Random, SystemRandom
 
 from tests.support.adversarial_histories import (
     COST_MAX_US,
@@ -139,3 +139,8 @@ def _factor(draw: Random) -> float:
 
 def _seed(draw: Random) -> int:
     return draw.randrange(1 << 32)
+
+
+if __name__ == "__main__":
+    number = SystemRandom().randrange(1 << 32)
+    print(f"seed {number}:", *climb(Random(number), steps=150))  # noqa: T201 - its result

@@ -39,6 +39,7 @@ class Lane:
         "blocked_by",
         "blocked_time",
         "bounds",
+        "claimed_us",
         "dirty",
         "ended",
         "expected_us",
@@ -107,6 +108,8 @@ class Lane:
         self.dirty = False
         """Whether the next plan has to settle the fields that follow."""
         self.owed_us = 0
+        self.claimed_us = 0
+        """How much of that is a refund of claims beyond evidence."""
         self.new_service = NewService()
         self.ended = 0
         self.ran_us = 0

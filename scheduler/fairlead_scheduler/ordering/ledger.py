@@ -313,8 +313,11 @@ class Ledger:
             job.claimed_us = CLOSED
             lane.in_flight -= 1
             queue.in_flight -= 1
-            lane.owed_us -= job.charged_us
-            queue.owed_us -= job.queue_charged_us
+            charged_us, usual_us = job.charged_us, job.queue_charged_us
+            lane.owed_us -= charged_us
+            queue.owed_us -= usual_us
+            if charged_us > usual_us and charged_us > run:
+                lane.claimed_us += charged_us - max(usual_us, run)
             if run > 0:
                 lane.owed_us += run
                 queue.owed_us += run
@@ -458,8 +461,8 @@ class Ledger:
                 lane.expected_us = lane.mean.shrunk_us(queue.prior_us, prior_samples)
                 lane.hint_max_us = queue.hint_max_us(lane.mean)
                 lane.ended = lane.ran_us = 0
-            queue.lanes.charge(lane, lane.owed_us)
-            lane.owed_us = 0
+            queue.lanes.charge(lane, lane.owed_us, lane.claimed_us)
+            lane.owed_us = lane.claimed_us = 0
             bounds = lane.bounds
             if bounds is not None and (lane.blocked_by or len(bounds.members) > 1):
                 self._recheck(bounds)

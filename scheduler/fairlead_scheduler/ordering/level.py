@@ -118,9 +118,16 @@ class Level(Generic[M]):
         self.weight = self.weight - member.weight if self.active else 0.0
         self.time.leave(member)
 
-    def charge(self, member: M, cost_us: int) -> None:
-        """Charge or refund a member, and enter it anew if it waits; V must be up to date."""
-        self.time.charge(member, cost_us, self.time.lag_max(self.cap) if cost_us < 0 else 0)
+    def charge(self, member: M, cost_us: int, claimed_us: int = 0) -> None:
+        """Charge or refund a member, and enter it anew if it waits; V must be up to date.
+
+        Args:
+            member: The member.
+            cost_us: What it is charged; below zero it is refunded.
+            claimed_us: How much of a refund is of claims beyond evidence.
+        """
+        lag_max = self.time.lag_max(self.cap) if claimed_us else 0
+        self.time.charge(member, cost_us, claimed_us=claimed_us, lag_max=lag_max)
         if member.key != OUT:
             self.put(member)
 

@@ -278,19 +278,25 @@ class VirtualTime(Generic[M]):
         if service.leaves_at != OUT:
             self._leave_later(member)
 
-    def charge(self, member: M, cost_us: int, lag_max: int) -> None:
+    def charge(self, member: M, cost_us: int, *, claimed_us: int = 0, lag_max: int = 0) -> None:
         """Charge a member, or refund it.
 
-        A refund takes S back to L behind V, or to where it was when the member had its last
-        turn: one that was expected to take more than it did waited because of that, and is owed
+        A claim is refunded until S is L behind V, or where it was when the member had its last
+        turn: a member that claimed more than evidence says waited because of that, and is owed
         nothing for it.
+
+        Args:
+            member: The member.
+            cost_us: What it is charged; below zero it is refunded.
+            claimed_us: How much of a refund is of claims beyond evidence.
+            lag_max: L.
         """
         service = member.service
         start = member.start = member.start + tag_increment(cost_us, member.weight)
-        if cost_us < 0:
+        if claimed_us:
             short = self.now - max(lag_max, service.lag) - service.debt - start
             if short > 0:
-                self.move(member, short)
+                self.move(member, min(short, tag_increment(claimed_us, member.weight)))
         if service.leaves_at != OUT:
             self._leave_later(member)
 
