@@ -85,7 +85,13 @@ def forget_idle_lanes(ledger: Ledger) -> list[LaneHeads]:
             del queue.aged[lane.tenant, lane.aged]
             _drop(lane, ledger)
         drained = queue.bounds is None or queue.bounds.is_empty(ledger.now_us)
-        if drained and not (queue.tenants or queue.aged) and queue.drop_claimed() is None:
+        competes = queue.service.competes
+        if (
+            drained
+            and not competes
+            and not (queue.tenants or queue.aged)
+            and queue.drop_claimed() is None
+        ):
             _unbind(queue)
             del ledger.queues[queue.name]
             ledger.key_state.queues.pop(queue, None)
