@@ -102,6 +102,135 @@ begin
     return new;
 end $$;
 
+CREATE SEQUENCE fairlead.places
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.places IS 'Places in the lanes; a job that comes back draws a new one.';
+
+CREATE TABLE fairlead.jobs (
+    id bigint NOT NULL,
+    seq bigint DEFAULT nextval('fairlead.places'::regclass) NOT NULL,
+    run_at timestamp with time zone,
+    expires_at timestamp with time zone,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    due_at timestamp with time zone,
+    cancel_requested_at timestamp with time zone,
+    retry_of bigint,
+    max_attempts integer DEFAULT 5 NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    crashes integer DEFAULT 0 NOT NULL,
+    losses integer DEFAULT 0 NOT NULL,
+    lone_deaths integer DEFAULT 0 NOT NULL,
+    priority smallint DEFAULT 0 NOT NULL,
+    rank smallint GENERATED ALWAYS AS ((- priority)) STORED NOT NULL,
+    suspect boolean DEFAULT false NOT NULL,
+    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
+    tenant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    kind text NOT NULL COLLATE pg_catalog."C",
+    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    last_error text
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0', autovacuum_vacuum_insert_threshold='100000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON TABLE fairlead.jobs IS 'Unfinished jobs. Applications insert rows here; their endings stand in job_history.';
+
+COMMENT ON COLUMN fairlead.jobs.seq IS 'The place in the lane.';
+
+COMMENT ON COLUMN fairlead.jobs.run_at IS 'Not before this instant; null is now.';
+
+COMMENT ON COLUMN fairlead.jobs.expires_at IS 'Ends as expired when it has not started by then.';
+
+COMMENT ON COLUMN fairlead.jobs.due_at IS 'When a delayed or retried job fell due.';
+
+COMMENT ON COLUMN fairlead.jobs.retry_of IS 'The finished job that this one repeats.';
+
+COMMENT ON COLUMN fairlead.jobs.max_attempts IS 'Failures until the job has failed for good.';
+
+COMMENT ON COLUMN fairlead.jobs.attempts IS 'Attempts that ended without ending the job.';
+
+COMMENT ON COLUMN fairlead.jobs.crashes IS 'Deaths of the process that ran it, beside others.';
+
+COMMENT ON COLUMN fairlead.jobs.losses IS 'Times that its whole worker was lost.';
+
+COMMENT ON COLUMN fairlead.jobs.lone_deaths IS 'Deaths while it ran alone; they lead to quarantine.';
+
+COMMENT ON COLUMN fairlead.jobs.priority IS 'Order inside the tenant''s lane, higher first; where the policy has bands, which of them too.';
+
+COMMENT ON COLUMN fairlead.jobs.suspect IS 'Runs alone next: a process died with it, and no attempt alone has ended well since.';
+
+COMMENT ON COLUMN fairlead.jobs.queue IS 'The queue; a queue belongs to exactly one pool of workers.';
+
+COMMENT ON COLUMN fairlead.jobs.tenant IS 'Whose job it is: tenants of a queue share it fairly.';
+
+COMMENT ON COLUMN fairlead.jobs.kind IS 'The name of the handler that runs it.';
+
+COMMENT ON COLUMN fairlead.jobs.payload IS 'Any JSON value, at most 1 MiB as text.';
+
+COMMENT ON COLUMN fairlead.jobs.timeout IS 'The budget of one attempt; null is the pool''s default.';
+
+COMMENT ON COLUMN fairlead.jobs.cost_hint IS 'How long an attempt will take, where known.';
+
+COMMENT ON COLUMN fairlead.jobs.dedup_key IS 'At most one unfinished job per queue, tenant and key; insert with ON CONFLICT DO NOTHING.';
+
+COMMENT ON COLUMN fairlead.jobs.headers IS 'Trace context and the like, at most 8 KiB.';
+
+CREATE TABLE fairlead.work_queue (
+    job_id bigint NOT NULL,
+    vtag bigint NOT NULL,
+    estimate_us bigint NOT NULL,
+    epoch bigint NOT NULL,
+    runnable_at timestamp with time zone NOT NULL,
+    worker bigint,
+    token bigint,
+    claimed_at timestamp with time zone,
+    deadline timestamp with time zone,
+    timeout interval NOT NULL,
+    band smallint NOT NULL,
+    alone boolean DEFAULT false NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    timeout_max interval,
+    completed boolean DEFAULT false NOT NULL
+)
+WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON TABLE fairlead.work_queue IS 'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
+
+COMMENT ON COLUMN fairlead.work_queue.vtag IS 'The order tag: weighted slot-microseconds.';
+
+COMMENT ON COLUMN fairlead.work_queue.runnable_at IS 'The later of falling due and being seen by the leader; waits count from here.';
+
+COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, because a process that ran it has died.';
+
+COMMENT ON COLUMN fairlead.work_queue.timeout_max IS 'How long after its claim a handler may extend the attempt''s deadline to; null: a scheduler of an earlier version dispatched it, and nothing bounds that.';
+
+COMMENT ON COLUMN fairlead.work_queue.completed IS 'Its handler has finished the job, which is in the history, and has the slot still.';
+
+CREATE FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) RETURNS SETOF bigint
+    LANGUAGE sql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    BEGIN ATOMIC
+ UPDATE fairlead.jobs j SET crashes = (j.crashes + 1)
+   WHERE (j.id = ANY (ARRAY( SELECT l.id
+            FROM fairlead.jobs l
+           WHERE ((l.id = ANY (_count_crashes.ids)) AND (( SELECT q.token
+                    FROM fairlead.work_queue q
+                   WHERE (q.job_id = l.id)) = ANY (_count_crashes.tokens)))
+           ORDER BY l.id
+          FOR UPDATE OF l SKIP LOCKED)))
+   RETURNING j.id;
+END;
+
 CREATE FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean DEFAULT false) RETURNS TABLE(job_id bigint, token bigint, became text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -293,86 +422,6 @@ COMMENT ON COLUMN fairlead.job_history.token IS 'Null when the job ended without
 
 COMMENT ON COLUMN fairlead.job_history.retried_as IS 'The newest job that repeats it. It stands here and not with that job, whose own ending may be forgotten sooner than this one.';
 
-CREATE SEQUENCE fairlead.places
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-COMMENT ON SEQUENCE fairlead.places IS 'Places in the lanes; a job that comes back draws a new one.';
-
-CREATE TABLE fairlead.jobs (
-    id bigint NOT NULL,
-    seq bigint DEFAULT nextval('fairlead.places'::regclass) NOT NULL,
-    run_at timestamp with time zone,
-    expires_at timestamp with time zone,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    due_at timestamp with time zone,
-    cancel_requested_at timestamp with time zone,
-    retry_of bigint,
-    max_attempts integer DEFAULT 5 NOT NULL,
-    attempts integer DEFAULT 0 NOT NULL,
-    crashes integer DEFAULT 0 NOT NULL,
-    losses integer DEFAULT 0 NOT NULL,
-    lone_deaths integer DEFAULT 0 NOT NULL,
-    priority smallint DEFAULT 0 NOT NULL,
-    rank smallint GENERATED ALWAYS AS ((- priority)) STORED NOT NULL,
-    suspect boolean DEFAULT false NOT NULL,
-    queue text DEFAULT 'default'::text NOT NULL COLLATE pg_catalog."C",
-    tenant text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
-    kind text NOT NULL COLLATE pg_catalog."C",
-    payload jsonb DEFAULT '{}'::jsonb NOT NULL,
-    timeout interval,
-    cost_hint interval,
-    dedup_key text COLLATE pg_catalog."C",
-    headers jsonb,
-    last_error text
-)
-WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0', autovacuum_vacuum_insert_threshold='100000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
-
-COMMENT ON TABLE fairlead.jobs IS 'Unfinished jobs. Applications insert rows here; their endings stand in job_history.';
-
-COMMENT ON COLUMN fairlead.jobs.seq IS 'The place in the lane.';
-
-COMMENT ON COLUMN fairlead.jobs.run_at IS 'Not before this instant; null is now.';
-
-COMMENT ON COLUMN fairlead.jobs.expires_at IS 'Ends as expired when it has not started by then.';
-
-COMMENT ON COLUMN fairlead.jobs.due_at IS 'When a delayed or retried job fell due.';
-
-COMMENT ON COLUMN fairlead.jobs.retry_of IS 'The finished job that this one repeats.';
-
-COMMENT ON COLUMN fairlead.jobs.max_attempts IS 'Failures until the job has failed for good.';
-
-COMMENT ON COLUMN fairlead.jobs.attempts IS 'Attempts that ended without ending the job.';
-
-COMMENT ON COLUMN fairlead.jobs.crashes IS 'Deaths of the process that ran it, beside others.';
-
-COMMENT ON COLUMN fairlead.jobs.losses IS 'Times that its whole worker was lost.';
-
-COMMENT ON COLUMN fairlead.jobs.lone_deaths IS 'Deaths while it ran alone; they lead to quarantine.';
-
-COMMENT ON COLUMN fairlead.jobs.priority IS 'Order inside the tenant''s lane, higher first; where the policy has bands, which of them too.';
-
-COMMENT ON COLUMN fairlead.jobs.suspect IS 'Runs alone next: a process died with it, and no attempt alone has ended well since.';
-
-COMMENT ON COLUMN fairlead.jobs.queue IS 'The queue; a queue belongs to exactly one pool of workers.';
-
-COMMENT ON COLUMN fairlead.jobs.tenant IS 'Whose job it is: tenants of a queue share it fairly.';
-
-COMMENT ON COLUMN fairlead.jobs.kind IS 'The name of the handler that runs it.';
-
-COMMENT ON COLUMN fairlead.jobs.payload IS 'Any JSON value, at most 1 MiB as text.';
-
-COMMENT ON COLUMN fairlead.jobs.timeout IS 'The budget of one attempt; null is the pool''s default.';
-
-COMMENT ON COLUMN fairlead.jobs.cost_hint IS 'How long an attempt will take, where known.';
-
-COMMENT ON COLUMN fairlead.jobs.dedup_key IS 'At most one unfinished job per queue, tenant and key; insert with ON CONFLICT DO NOTHING.';
-
-COMMENT ON COLUMN fairlead.jobs.headers IS 'Trace context and the like, at most 8 KiB.';
-
 CREATE UNLOGGED TABLE fairlead.receipts (
     id bigint NOT NULL,
     at timestamp with time zone DEFAULT now() NOT NULL,
@@ -391,39 +440,6 @@ WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 COMMENT ON TABLE fairlead.receipts IS 'Receipts of claims, endings and hand-backs, from which the leader learns real run times.';
 
 COMMENT ON COLUMN fairlead.receipts.passed_over IS 'Unclaimed rows that a claim passed over, because the worker has no room for more of their kinds.';
-
-CREATE TABLE fairlead.work_queue (
-    job_id bigint NOT NULL,
-    vtag bigint NOT NULL,
-    estimate_us bigint NOT NULL,
-    epoch bigint NOT NULL,
-    runnable_at timestamp with time zone NOT NULL,
-    worker bigint,
-    token bigint,
-    claimed_at timestamp with time zone,
-    deadline timestamp with time zone,
-    timeout interval NOT NULL,
-    band smallint NOT NULL,
-    alone boolean DEFAULT false NOT NULL,
-    pool text NOT NULL COLLATE pg_catalog."C",
-    queue text NOT NULL COLLATE pg_catalog."C",
-    tenant text NOT NULL COLLATE pg_catalog."C",
-    timeout_max interval,
-    completed boolean DEFAULT false NOT NULL
-)
-WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
-
-COMMENT ON TABLE fairlead.work_queue IS 'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
-
-COMMENT ON COLUMN fairlead.work_queue.vtag IS 'The order tag: weighted slot-microseconds.';
-
-COMMENT ON COLUMN fairlead.work_queue.runnable_at IS 'The later of falling due and being seen by the leader; waits count from here.';
-
-COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, because a process that ran it has died.';
-
-COMMENT ON COLUMN fairlead.work_queue.timeout_max IS 'How long after its claim a handler may extend the attempt''s deadline to; null: a scheduler of an earlier version dispatched it, and nothing bounds that.';
-
-COMMENT ON COLUMN fairlead.work_queue.completed IS 'Its handler has finished the job, which is in the history, and has the slot still.';
 
 CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] DEFAULT NULL::text[], results jsonb[] DEFAULT NULL::jsonb[]) RETURNS void
     LANGUAGE sql
@@ -2330,18 +2346,6 @@ REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
-GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
-
-REVOKE ALL ON FUNCTION fairlead._end_expired(ids bigint[]) FROM PUBLIC;
-
-GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
-GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
-GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
-
-GRANT UPDATE(retried_as) ON TABLE fairlead.job_history TO fairlead;
-
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
@@ -2362,8 +2366,6 @@ GRANT INSERT(expires_at) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_admin;
-
-GRANT UPDATE(crashes) ON TABLE fairlead.jobs TO fairlead_worker;
 
 GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_admin;
@@ -2393,14 +2395,29 @@ GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_admin;
 GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_admin;
 
-GRANT INSERT ON TABLE fairlead.receipts TO fairlead_worker;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
-GRANT SELECT ON TABLE fairlead.receipts TO fairlead_admin;
-
 GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._end_expired(ids bigint[]) FROM PUBLIC;
+
+GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
+GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
+
+GRANT UPDATE(retried_as) ON TABLE fairlead.job_history TO fairlead;
+
+GRANT INSERT ON TABLE fairlead.receipts TO fairlead_worker;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.receipts TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
 

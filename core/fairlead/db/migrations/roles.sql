@@ -87,7 +87,7 @@ begin
 
         'grant select, insert, update on fairlead.worker_leases to fairlead_worker',
         'grant select, update, delete on fairlead.work_queue to fairlead_worker',
-        'grant select, update (crashes), delete on fairlead.jobs to fairlead_worker',
+        'grant select, delete on fairlead.jobs to fairlead_worker',
         'grant select, insert on fairlead.job_history to fairlead_worker',
         'grant select on fairlead.attempt_errors to fairlead_worker',
         'grant insert on fairlead.receipts to fairlead_worker',
@@ -95,7 +95,7 @@ begin
         'grant select, update (full_claim_at) on fairlead.claim_floors to fairlead_worker',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.job_status to fairlead_worker',
         'grant usage on sequence fairlead.tokens to fairlead_worker',
-        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]), fairlead._release(bigint[], bigint[], bigint[]) to fairlead_worker',
+        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]), fairlead._release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]) to fairlead_worker',
 
         'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.leaders, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
         'grant select, insert on fairlead.job_history to fairlead_scheduler',

@@ -389,15 +389,12 @@ def test_a_queue_that_competes_is_not_forgotten() -> None:
     order = Router("default", CompiledPolicy(settings=FairSettings(idle_lanes_max=0)))
     heads = Heads(in_flight=order.in_flight)
     heads.record_scan()
-    first = PendingJob(1, 1, "early", "t", 0, None, 0)
-    rest = [PendingJob(n, n, "late", "t", 0, None, 0) for n in range(2, 9)]
-    heads.discovered([first, *rest])
+    queues = ("early", *["late"] * 7)
+    heads.discovered([PendingJob(n, n, q, "t", 0, None, 0) for n, q in enumerate(queues, 1)])
     ids = [job_id for job_id, *_ in decide(order, PoolSize(2, 2), heads, 0).rows]
     order.claimed(ids, 1)
     order.ended(ids, [100 * MS, 1 * MS])
     decide(order, PoolSize(2, 2), heads, 100 * MS)
-
     order.reconcile([], 200 * MS, heads)
 
-    queue = order.ledgers[0].queues["early"]
-    assert queue.service.competes
+    assert order.ledgers[0].queues["early"].service.competes
