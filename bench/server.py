@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import socket
 import tempfile
 from collections.abc import Generator, Mapping
 from pathlib import Path
@@ -28,14 +27,6 @@ SETTINGS = {
     "max_connections": "400",
     "track_io_timing": "off",
 }
-
-
-def free_port() -> int:
-    """Return a loopback port that is free at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
 
 
 class Server:

@@ -30,8 +30,9 @@ from bench.context import say
 from bench.figures import percentile
 from bench.machine import ROOT
 from bench.processes import Child, start, wait_until
-from bench.server import SETTINGS, Server, free_port, running
+from bench.server import SETTINGS, Server, running
 from fairlead import policy_storage
+from fairlead_cli.dev.ports import free_port
 from tests.support.kubernetes import api, program
 
 _ROOMS = (ROOT / room for room in (".", "core", "autoscaler"))

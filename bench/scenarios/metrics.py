@@ -7,7 +7,6 @@ turns. Prometheus would read them every 15 s or less often.
 from __future__ import annotations
 
 import http.client
-import socket
 import sys
 import threading
 from collections.abc import Generator, Sequence
@@ -21,6 +20,7 @@ from bench.figures import paired_ratio
 from bench.outcome import Outcome, figure, ratio
 from bench.processes import BrokenRunError
 from bench.rounds import Drain, drain
+from fairlead_cli.dev.ports import free_port
 
 _ROUNDS_QUICK, _ROUNDS_LONG = 6, 30
 _SCRAPE_SECONDS = 1.0
@@ -67,15 +67,6 @@ def scraping(ports: Sequence[int]) -> Generator[Scrapes]:
         thread.join()
 
 
-def free_ports(count: int) -> tuple[int, ...]:
-    """Return this many ports of this machine without a listener."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = tuple(int(each.getsockname()[1]) for each in sockets)
-    for each in sockets:
-        each.close()
-    return ports
-
-
 def watched(fairlead: FairleadContender, *, scheduler: int, worker: int) -> FairleadContender:
     """Return Fairlead as it is, with pages on these ports."""
     return replace(
@@ -114,7 +105,7 @@ def _drain_watched(context: Context, contender: Contender, ports: Sequence[int])
 
 def run(context: Context) -> Outcome:
     """Drain in turns with metrics and without; report the ratios of pairs."""
-    ports = free_ports(2)
+    ports = (free_port(), free_port())
     seen = watched(context.fairlead, scheduler=ports[0], worker=ports[1])
     unseen = blind(context.fairlead)
     rounds: list[dict[str, Drain]] = []

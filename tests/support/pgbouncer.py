@@ -1,7 +1,6 @@
 """A PgBouncer in transaction mode before a test's server, where its program is installed."""
 
 import shutil
-import socket
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -12,6 +11,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from fairlead_cli.dev.account import account
+from fairlead_cli.dev.ports import free_port
 from tests.support.waiting import until
 
 _CONFIG = """
@@ -44,10 +44,8 @@ def pooled(url: str) -> Generator[str]:
     found, who = program(), account()
     assert found is not None
     server = conninfo_to_dict(url)
-    with tempfile.TemporaryDirectory(prefix="fairlead-test-") as name, socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-        free.close()
+    with tempfile.TemporaryDirectory(prefix="fairlead-test-") as name:
+        port = free_port()
         folder = Path(name)
         folder.chmod(0o755)  # as root, it runs as the user `nobody`, which must get in
         (folder / "users").write_text(f'"{server["user"]}" ""\n')

@@ -7,7 +7,6 @@ import json
 import os
 import secrets
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
@@ -21,6 +20,7 @@ from typing import cast
 import pytest
 import yaml
 
+from fairlead_cli.dev.ports import free_port
 from tests.support.chart import Json, Object
 from tests.support.databases import fast_folder
 from tests.support.waiting import until
@@ -78,7 +78,8 @@ def running() -> Generator[Api]:
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="fairlead-test-", dir=fast_folder()))
         stack.callback(shutil.rmtree, folder)
-        token, (store, peer, port) = secrets.token_hex(), _free_ports(3)
+        token = secrets.token_hex()
+        store, peer, port = free_port(), free_port(), free_port()
         _keys(folder)
         (folder / "tokens").write_text(f'{token},admin,admin,"system:masters"\n')
         etcd = _etcd(folder, store, peer)
@@ -165,11 +166,3 @@ def _kubeconfig(folder: Path, port: int, token: str, authority: Path) -> Path:
     }
     path.write_text(yaml.safe_dump(found))
     return path
-
-
-def _free_ports(count: int) -> tuple[int, ...]:
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in found:
-            each.bind(("127.0.0.1", 0))
-        return tuple(int(each.getsockname()[1]) for each in found)

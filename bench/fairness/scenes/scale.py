@@ -26,8 +26,9 @@ from bench.fairness.results.figures import Figures
 from bench.fairness.scenes.scene import Found
 from bench.fairness.traffic.workload import Filled, Tenants, Workload
 from bench.processes import task_cpu_seconds
-from bench.server import Server, free_port
+from bench.server import Server
 from fairlead.policy_storage import store
+from fairlead_cli.dev.ports import free_port
 from fairlead_scheduler.simulation.trace import Arrival
 
 _SMALLEST = 10_000

@@ -5,12 +5,12 @@ import subprocess
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
-from socket import socket
 
 import psycopg
 import pytest
 
 from fairlead.db.migrate import migrate
+from fairlead_cli.dev.ports import free_port
 from fairlead_cli.dev.postgres import Server
 from tests.support.race import Database, insert_one, places
 from tests.support.schedulers import led, scheduler_process, scheduling
@@ -26,13 +26,6 @@ def bare_url(server: Server) -> Iterator[str]:
         connection.execute("CREATE DATABASE bare")
         yield server.url_of("bare")
         connection.execute("DROP DATABASE bare WITH (FORCE)")
-
-
-def free_port() -> int:
-    """Return a port that no process listens on."""
-    with socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def get(port: int, path: str) -> tuple[int, str]:
