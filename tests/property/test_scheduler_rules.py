@@ -15,7 +15,9 @@ from fairlead_scheduler.rules.evaluator import EvaluationClocks, RuleEvaluator
 from tests.support.fair_bench import MS, Bench
 
 LANES = ("q/a", "q/b", "r/a", "r/c")
-LANE_OF = {job: LANES[job % len(LANES)] for job in range(1, 1201)}
+_SLOTS = 9
+"""As few as this let so few rows overtake others that no lane runs out of jobs."""
+LANE_OF = {job: LANES[job % len(LANES)] for job in range(1, 2601)}
 Rule = tuple[str, int, int | None]
 """Its match, below how many free slots it applies, and its limit; None: a hold."""
 Step = tuple[int, int, int]
@@ -77,8 +79,8 @@ class Fleet:
         ended, self.running = self.running[:ending], self.running[ending:]
         order.ended(ended, [now_us - self._begun_us[job] for job in ended])
         self._seconds += 1.0
-        self._evaluator.evaluate(order, lambda _: Workers(9, free), now_us)
-        planned = [job.id for job in self._bench.plan(room, slots=1000)]
+        self._evaluator.evaluate(order, lambda _: Workers(_SLOTS, free), now_us)
+        planned = [job.id for job in self._bench.plan(room, slots=_SLOTS)]
         order.claimed(planned, self._bench.now_us)
         self._begun_us |= dict.fromkeys(planned, self._bench.now_us - MS)
         self.running += planned
