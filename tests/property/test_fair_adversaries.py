@@ -8,7 +8,7 @@ from functools import cache
 
 import pytest
 
-from tests.support.adversaries import ATTACKS
+from tests.support.adversaries import ATTACKS, LIAR, VICTIMS, short_jobs_claimed_ahead
 from tests.support.attacked_fleet import SECOND, Outcome, outcome, play
 from tests.support.entitlements import Path, fluid
 
@@ -94,6 +94,17 @@ def test_a_quiet_tenant_waits_no_longer_than_twice_what_it_would_otherwise(row: 
 def test_a_quiet_tenant_waits_for_no_long_jobs(row: str) -> None:
     """A second at most; its own jobs are shorter than that."""
     assert played(row, attacked=True).wait_us(99) <= SECOND
+
+
+def test_jobs_that_are_claimed_ahead_use_nothing_until_they_have_slots() -> None:
+    """Workers claim many short jobs ahead: neither these nor others wait because of that."""
+    scene = short_jobs_claimed_ahead()
+    fleet = play(scene, attacked=True)
+    found = outcome(scene, fleet.jobs.values())
+
+    third_us = scene.slots * scene.seconds * SECOND / 3
+    assert all(fleet.served_us[lane] >= 0.9 * third_us for lane in (*VICTIMS, LIAR))
+    assert found.wait_us(99) <= SECOND
 
 
 @pytest.mark.parametrize("row", ["claims months in fresh queues"])

@@ -274,6 +274,19 @@ def quiet_jobs(lane: Key, seconds: int, *, from_us: int = SECOND) -> Arrivals:
     )
 
 
+def short_jobs_claimed_ahead() -> Scene:
+    """Return one whose jobs are so short that workers claim many ahead of their slots."""
+    return Scene(
+        seconds=8,
+        depth=160,
+        ahead=160,
+        honest=victims(8) + quiet_jobs(QUIET, 8),
+        attack=backlog(LIAR, 2 * MS, 40_000),
+        busy=VICTIMS,
+        quiet=(QUIET,),
+    )
+
+
 ATTACKS: dict[str, Callable[[], Scene]] = {
     "claims a month before others wake": lambda: claimed_before_others_wake(MONTH),
     "claims a minute before others wake": lambda: claimed_before_others_wake(MINUTE),

@@ -53,6 +53,8 @@ class Scene:
     seconds: int
     slots: int = SLOTS
     depth: int = DEPTH
+    ahead: int = 0
+    """How many jobs workers claim beyond their slots."""
     tick_us: int = 20 * MS
     honest: Arrivals
     attack: Arrivals
@@ -95,6 +97,7 @@ def play(scene: Scene, *, attacked: bool) -> Fleet:
     """Return a fleet at the end of a scene, with the attack or with the truth."""
     table = compile_policy(parse(json.dumps(scene.policy)))
     fleet = Fleet(slots=scene.slots, depth=scene.depth, tick_us=scene.tick_us, table=table)
+    fleet.ahead = scene.ahead
     for each in (*scene.honest, *(scene.attack if attacked else scene.truth)):
         fleet.arrive(
             each.at_us,

@@ -6,7 +6,7 @@ determined by what is put in. It stands in for no SQL: it shows what the decisio
 """
 
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
@@ -67,6 +67,9 @@ class Job:
 class Fleet:
     """Slots, a work queue, and a leader that keeps `depth` rows in it beside the free slots."""
 
+    ahead = 0
+    """How many jobs workers claim beyond their slots."""
+
     def __init__(
         self,
         *,
@@ -110,8 +113,8 @@ class Fleet:
         self._lanes: dict[Stream, list[tuple[int, int]]] = {}
         self._arrivals: list[tuple[int, int, Job]] = []
         self._new: list[Job] = []
-        self._claimed: dict[int, list[int]] = {}
-        """What was claimed since the last tick, by its time, as receipts have it,"""
+        self._ready, self._claimed = deque[int](), dict[int, list[int]]()
+        """What has no slot yet; what was claimed since the last tick, as receipts have it,"""
         self._ended: list[tuple[int, int]] = []
         self._returned: dict[int, list[int]] = {}
         """and what was handed back."""
@@ -303,12 +306,15 @@ class Fleet:
         self.heads.missed(found)
 
     def _claim(self) -> None:
-        while self._queued and len(self.running) < self.slots:
+        while self._queued and len(self.running) + len(self._ready) < self.slots + self.ahead:
             job_id = heappop(self._queued)[2]
-            job = self.work[job_id]
-            job.claimed_us = self.now_us
-            heappush(self.running, (self.now_us + job.cost_us, job_id))
+            self.work[job_id].claimed_us = self.now_us
             self._claimed.setdefault(self.now_us, []).append(job_id)
+            self._ready.append(job_id)
+        while self._ready and len(self.running) < self.slots:
+            job = self.work[self._ready.popleft()]
+            job.claimed_us = self.now_us  # a slot is what the checker means
+            heappush(self.running, (self.now_us + job.cost_us, job.id))
 
     def _serve(self, job: Job, until_us: int) -> None:
         assert job.claimed_us is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fairlead_scheduler.ordering.ledger import Ledger, has_waiting
+from fairlead_scheduler.ordering.ledger import Ledger
 
 BAND, CAPACITY, TURN = "band", "capacity", "turn"
 
@@ -37,7 +37,7 @@ class Contention:
                 self._bands.append((reason, now_us))
             elif self._bands[band][0] != reason:
                 self._bands[band] = (reason, now_us)
-            above = above or has_waiting(ledger)
+            above = above or ledger.has_waiting
 
     def since_us(self, band: int, reason: str, now_us: int) -> int:
         """Return since when a band has waited for this; now, if it did not before."""

@@ -10,8 +10,8 @@ from fairlead_scheduler.explain.answer import BlockingKey, LaneSnapshot, Positio
 from fairlead_scheduler.limits.blocked_reasons import BOUNDS, KEY, REASONS
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
 from fairlead_scheduler.ordering.job_rules import blocking_rules, job_rules_of
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob, Lane, Queue
-from fairlead_scheduler.ordering.ledger import Ledger, has_waiting
+from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.level import Level
 from fairlead_scheduler.ordering.router import Router
 
@@ -52,7 +52,7 @@ def lane_snapshot(
         found,
         unclaimed=sum(order.unclaimed for order in orders),
         band=router.table.bands.names[band],
-        above=any(has_waiting(order.ledger) for order in orders[:band]),
+        above=any(order.ledger.has_waiting for order in orders[:band]),
     )
 
 
@@ -171,7 +171,7 @@ def _capped_us(ledger: Ledger, member: M, level: Level[M], now_us: int) -> int |
 
 def _nth_us(in_flight: Iterable[InFlightJob], count: int, now_us: int) -> int:
     """Return since when so many of these jobs have run, or now."""
-    claims = (each.claimed_us for each in in_flight if each.claimed_us != UNCLAIMED)
+    claims = (each.claimed_us for each in in_flight if each.claimed_us >= 0)
     first = sorted(islice(claims, count))
     return first[-1] if len(first) == count else now_us
 

@@ -144,7 +144,7 @@ def resize(ledger: Ledger, slots: int) -> None:
 
     Those of a queue that belongs to another pool now are shares of that pool's slots.
     """
-    ledger.slots = slots
+    ledger.slots = ledger.context.slot_entry.slots = slots
     for member in ledger.members():
         if (member.queue if isinstance(member, Lane) else member).foreign:
             continue

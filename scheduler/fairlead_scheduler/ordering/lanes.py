@@ -22,6 +22,7 @@ from fairlead_scheduler.policy.settings import FairSettings
 
 UNCLAIMED = -1
 CLOSED = -2
+AHEAD = -3
 UNKNOWN = -1
 HINT_MAX_US = 600_000_000
 _HINT_LEAST_US = 1_000_000
@@ -177,7 +178,7 @@ class InFlightJob:
         """What its queue is charged: what jobs of its lane took, whatever this one claims."""
         self.claimed_us = UNCLAIMED
         """When a worker claimed it, or `UNCLAIMED`, or `CLOSED` once it has left
-        `work_queue`."""
+        `work_queue`; `AHEAD` while it is claimed and has no slot."""
 
 
 class Queue:

@@ -12,7 +12,7 @@ from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.claim_floor import ClaimFloor
 from fairlead_scheduler.ordering.key_state import KeyState
-from fairlead_scheduler.ordering.lanes import CLOSED, UNCLAIMED, InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.lanes import AHEAD, CLOSED, UNCLAIMED, InFlightJob, Lane, Queue
 from fairlead_scheduler.ordering.level import NEVER, Level
 from fairlead_scheduler.ordering.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.pool_context import PoolContext
@@ -32,12 +32,9 @@ class Ledger:
         *,
         band: int = 0,
     ) -> None:
-        self.table = table
-        self.context = context
-        self.band = band
+        self.table, self.context, self.band = table, context, band
         context.ledgers[band : band + 1] = [self]
-        self.now_us = 0
-        self.slots = 1
+        self.now_us, self.slots = 0, 1
         self.blocked = context.blocked
         self.stale: dict[Lane, None] = {}
         """Lanes that are to get their new terms, those that have waited longest first."""
@@ -72,6 +69,11 @@ class Ledger:
     def settings(self) -> FairSettings:
         """The settings in force."""
         return self.table.settings
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether a lane waits for service, or a row for a worker."""
+        return self.root.active > 0 or self.unclaimed > 0
 
     def members(self) -> Iterator[Member]:
         """Yield every queue and every lane."""
@@ -258,6 +260,7 @@ class Ledger:
     def settle(self) -> None:
         """Begin a plan: find the floor, collect what is owed, bring V up to date."""
         self._plans += 1
+        self.context.enter_slots(self.now_us)
         if not self.unclaimed:
             self.last_root_tag = 0
         lowest = self.claim_floor.lowest_tag()
@@ -276,28 +279,44 @@ class Ledger:
 
     def claim(self, ids: Iterable[int], at_us: int) -> None:
         """Note that workers claimed these rows."""
-        get, dirty = self.in_flight_jobs.get, self._dirty
+        get, slots = self.in_flight_jobs.get, self.context.slot_entry
         claimed = 0
         for job_id in ids:
             job = get(job_id)
             if job is not None and job.claimed_us == UNCLAIMED:
-                job.claimed_us = at_us
                 claimed += 1
-                lane = job.lane
-                service = lane.new_service
-                service.begun += 1
-                service.begun_us += at_us
-                if not lane.dirty:
-                    lane.dirty = True
-                    dirty.append(lane)
+                if slots.ahead or slots.occupied >= slots.slots:
+                    job.claimed_us = AHEAD
+                    slots.ahead.append((job, at_us))
+                else:
+                    slots.occupied += 1
+                    self.enter(job, at_us)
         self.unclaimed -= claimed
+
+    def enter(self, job: InFlightJob, at_us: int) -> None:
+        """Note since when a claimed job has had its slot."""
+        job.claimed_us = at_us
+        lane = job.lane
+        service = lane.new_service
+        service.begun += 1
+        service.begun_us += at_us
+        self._settle_next(lane)
+
+    def _leave(self, job: InFlightJob) -> None:
+        """Note that a job leaves `work_queue`, and its slot if it has one."""
+        if job.claimed_us >= 0:
+            self.context.slot_entry.occupied -= 1
+            job.lane.new_service.end(job.claimed_us)
+        elif job.claimed_us == UNCLAIMED:
+            self.unclaimed -= 1
+        job.claimed_us = CLOSED
 
     def end(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
         """Close jobs in flight, charging what they ran instead of what was expected."""
         if self.key_state.queues:
             self.key_state.release(ids, self.in_flight_jobs)
         pop = self.in_flight_jobs.pop
-        unclaimed = 0
+        unclaimed = left = 0
         if self.long_jobs is not None:
             self.long_jobs.ids.difference_update(ids)
         for job_id, run in zip(ids, run_us, strict=True):
@@ -306,10 +325,13 @@ class Ledger:
                 continue
             lane = job.lane
             queue = lane.queue
-            if job.claimed_us == UNCLAIMED:
+            service, claimed_us = lane.new_service, job.claimed_us
+            if claimed_us >= 0:  # as `_leave`, without calls in the hot loop
+                left += 1
+                service.begun -= 1
+                service.begun_us -= claimed_us
+            elif claimed_us == UNCLAIMED:
                 unclaimed += 1
-            else:
-                lane.new_service.end(job.claimed_us)
             job.claimed_us = CLOSED
             lane.in_flight -= 1
             queue.in_flight -= 1
@@ -321,13 +343,13 @@ class Ledger:
             if run > 0:
                 lane.owed_us += run
                 queue.owed_us += run
-                lane.new_service.had_us += run
+                service.had_us += run
                 lane.ran_us += run
                 lane.ended += 1
             if not lane.dirty:
-                lane.dirty = True
-                self._dirty.append(lane)
+                self._settle_next(lane)
         self.unclaimed -= unclaimed
+        self.context.slot_entry.occupied -= left
 
     def withdraw(self, job_id: int) -> InFlightJob | None:
         """Close a job in flight as if it had never been, refunding its charge."""
@@ -340,15 +362,12 @@ class Ledger:
             self.key_state.release((job_id,), self.in_flight_jobs)
         job = self.in_flight_jobs.pop(job_id, None)
         if job is not None:
-            job.lane.in_flight -= 1
-            job.lane.queue.in_flight -= 1
             lane = job.lane
-            if job.claimed_us == UNCLAIMED:
-                self.unclaimed -= 1
-            else:
+            lane.in_flight -= 1
+            lane.queue.in_flight -= 1
+            if job.claimed_us != UNCLAIMED:
                 lane.served_us += job.charged_us
-                lane.new_service.end(job.claimed_us)
-            job.claimed_us = CLOSED
+            self._leave(job)
             if refund:
                 self.owe(lane, -job.charged_us, -job.queue_charged_us)
             else:
@@ -365,9 +384,9 @@ class Ledger:
             if job is None or job.claimed_us == UNCLAIMED:
                 continue
             lane = job.lane
-            ran_us = max(0, at_us - job.claimed_us)
+            ran_us = 0 if job.claimed_us == AHEAD else max(0, at_us - job.claimed_us)
             lane.served_us += ran_us
-            lane.new_service.end(job.claimed_us)
+            self._leave(job)
             lane.new_service.had_us += ran_us
             expected_us = lane.expected_us
             self.owe(
@@ -375,9 +394,8 @@ class Ledger:
                 ran_us - job.charged_us + expected_us,
                 ran_us - job.queue_charged_us + expected_us,
             )
-            again = InFlightJob(
-                lane, job.head, job.rank, job.root_tag, expected_us, expected_us
-            )
+            place = (lane, job.head, job.rank, job.root_tag)
+            again = InFlightJob(*place, expected_us, expected_us)
             self.in_flight_jobs[job_id] = again
             self.unclaimed += 1
             self.hold_floor(job_id, again)
@@ -400,7 +418,7 @@ class Ledger:
         long_jobs, root = self.long_jobs, self.root.time
         longer_us = NEVER if long_jobs is None else long_jobs.longer_us
         for job_id, job in self.in_flight_jobs.items():
-            if job.claimed_us != UNCLAIMED:
+            if job.claimed_us >= 0:
                 ran_us = now_us - job.claimed_us
                 over_us, queue_over_us = ran_us - job.charged_us, ran_us - job.queue_charged_us
                 lane = job.lane
@@ -420,6 +438,9 @@ class Ledger:
         """Let the next plan charge a lane and its queue, or refund them."""
         lane.owed_us += cost_us
         lane.queue.owed_us += queue_cost_us
+        self._settle_next(lane)
+
+    def _settle_next(self, lane: Lane) -> None:
         if not lane.dirty:
             lane.dirty = True
             self._dirty.append(lane)
@@ -476,8 +497,3 @@ class Ledger:
         for member in bounds.members:
             if isinstance(member, Lane | Queue) and member.blocked_by == LIMIT:
                 self.blocked.recheck(member)
-
-
-def has_waiting(ledger: Ledger) -> bool:
-    """Whether a lane of a band waits for service, or a row for a worker."""
-    return ledger.root.active > 0 or ledger.unclaimed > 0

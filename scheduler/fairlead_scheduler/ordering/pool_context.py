@@ -10,6 +10,7 @@ from fairlead_scheduler.ordering.blocked import BlockedMembers, Member
 from fairlead_scheduler.ordering.key_state import KeyState
 from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
 from fairlead_scheduler.ordering.run_time import MeanRunTime
+from fairlead_scheduler.ordering.slot_entry import SlotEntry
 from fairlead_scheduler.pending.cursors import LaneHeads
 from fairlead_scheduler.policy.gcra import WindowUsage
 from fairlead_scheduler.policy.pool_routing import PoolRouting
@@ -31,6 +32,10 @@ class BandLedger(Protocol):
     @property
     def in_flight_jobs(self) -> dict[int, InFlightJob]:
         """What is in `work_queue`, by ids."""
+        ...
+
+    def enter(self, job: InFlightJob, at_us: int) -> None:
+        """Note since when a claimed job has had its slot."""
         ...
 
 
@@ -73,6 +78,7 @@ class PoolContext:
         "mean",
         "name",
         "place",
+        "slot_entry",
         "windows",
     )
 
@@ -97,6 +103,7 @@ class PoolContext:
         )
         self.mean = MeanRunTime()
         self.ledgers: list[BandLedger] = []
+        self.slot_entry = SlotEntry()
 
     @property
     def has_several(self) -> bool:
@@ -113,6 +120,11 @@ class PoolContext:
         """What is in `work_queue`, in all bands of all pools."""
         every = [ledger.in_flight_jobs for ledger in self.all_ledgers]
         return every[0] if len(every) == 1 else ChainMap(*every)
+
+    def enter_slots(self, now_us: int) -> None:
+        """Let jobs that are claimed ahead have the slots that have become free."""
+        for job, since_us in self.slot_entry.entered(now_us):
+            self.ledgers[job.lane.queue.band].enter(job, since_us)
 
     def is_foreign(self, queue: str, routing: PoolRouting) -> bool:
         """Whether a queue belongs to another pool than this."""

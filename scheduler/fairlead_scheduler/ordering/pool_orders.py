@@ -15,7 +15,7 @@ from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.fair_order import FairOrder
 from fairlead_scheduler.ordering.lanes import Lane, Queue
-from fairlead_scheduler.ordering.ledger import Ledger, has_waiting
+from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.picker import Picker
 from fairlead_scheduler.ordering.plan import BandPlan, Plan, QueueRow
 from fairlead_scheduler.ordering.pool_context import InFlightIds, PoolContext
@@ -102,7 +102,7 @@ class PoolOrders:
     @property
     def has_waiting(self) -> bool:
         """Whether a lane waits for service, or a row for a worker."""
-        return any(map(has_waiting, self.ledgers))
+        return any(ledger.has_waiting for ledger in self.ledgers)
 
     def overdue_rows(self, now_us: int) -> list[int]:
         """Return the unclaimed rows that have waited too long for their bands: recall them.

@@ -45,7 +45,8 @@ def take_snapshot(
         lane = job.lane
         if job.claimed_us != UNCLAIMED:
             running[lane] += 1
-            running_us[lane] += max(0, now_us - job.claimed_us)
+            if job.claimed_us >= 0:
+                running_us[lane] += max(0, now_us - job.claimed_us)
             continue
         queued[lane] += 1
         seen_us = None if job.head is None else job.head[3]

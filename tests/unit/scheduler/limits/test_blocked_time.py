@@ -114,12 +114,12 @@ def capped(costs_ms: int) -> Bench:
     """Return a tenant whose jobs run too long on all slots, beside one of such jobs."""
     bench = Bench()
     bench.add("q/a", *[1] * 20)
-    jobs = bench.plan(6, slots=4)
+    jobs = bench.plan(6, slots=6)
     bench.order.claimed([job.id for job in jobs], bench.now_us)
     bench.add("q/b", *[costs_ms] * 20)
-    bench.plan(1, slots=4)
+    bench.plan(1, slots=6)
     bench.now_us += 23 * MS
-    bench.plan(0, slots=4)
+    bench.plan(0, slots=6)
     return bench
 
 

@@ -1,0 +1,39 @@
+"""Which claimed jobs have a slot: workers claim short jobs ahead of the slots they will need.
+
+A job that is claimed ahead uses nothing yet. Receipts say when a job is claimed and how long it
+had its slot, not when it entered it; so jobs are taken to enter slots in the order of their
+claims, as workers let them. Of several workers one may have a free slot while a job waits in
+another: which of two jobs is running may be wrong for a moment, how many are is not, and an
+ending corrects it.
+"""
+
+from collections import deque
+from collections.abc import Iterator
+
+from fairlead_scheduler.ordering.lanes import AHEAD, InFlightJob
+
+
+class SlotEntry:
+    """The slots of a pool, and the jobs that are claimed ahead of them."""
+
+    __slots__ = ("_full_at_us", "ahead", "occupied", "slots")
+
+    def __init__(self) -> None:
+        self.slots = 1
+        """Of the pool's live workers."""
+        self.occupied = 0
+        """The jobs that have one."""
+        self.ahead: deque[tuple[InFlightJob, int]] = deque()
+        """Those that have none, and when they were claimed; some may have left since."""
+        self._full_at_us = 0
+        """When jobs last were left without a slot."""
+
+    def entered(self, now_us: int) -> Iterator[tuple[InFlightJob, int]]:
+        """Yield jobs for which slots have become free, and since when they have had them."""
+        ahead = self.ahead
+        while ahead and self.occupied < self.slots:
+            job, claimed_us = ahead.popleft()
+            if job.claimed_us == AHEAD:
+                self.occupied += 1
+                yield job, max(claimed_us, self._full_at_us)
+        self._full_at_us = now_us
