@@ -42,6 +42,10 @@ class PassedOver:
         }
         return len(self._rows)
 
+    def work_us(self) -> int:
+        """Return how long they will take, by evidence, as of the last `count`."""
+        return sum([job.queue_charged_us for job in self._rows.values()])
+
     def full_lanes(self, slots: int) -> Paused:
         """Return the lanes that have as many of them as the pool has slots."""
         if len(self._rows) < slots:

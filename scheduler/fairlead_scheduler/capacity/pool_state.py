@@ -84,7 +84,9 @@ class PoolState:
             round_us=round_us,
             ceiling=pool.table.depth_ceiling,
         )
-        return PoolSize(slots, depth + self.passed_over.count())
+        passed_over = self.passed_over.count()
+        pool.note_passed_over(passed_over, self.passed_over.work_us())
+        return PoolSize(slots, depth + passed_over)
 
     def full_lanes(self, capacity: Capacity) -> Paused:
         """Return the lanes that get no more rows before workers have room for their kinds."""

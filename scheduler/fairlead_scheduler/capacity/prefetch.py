@@ -2,7 +2,8 @@
 
 Too few, and workers find nothing between two ticks; too many, and a job waits behind more rows
 than it must. The measure is what workers claim within two ticks and a round trip, in addition
-to the slots that are free now.
+to the slots that are free now. It goes by the mean run time; of rows that take longer the order
+queues fewer (`ordering/slot_entry.py`).
 """
 
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ from fairlead_scheduler.limits.blocked_reasons import (
     RESERVE,
 )
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
-from fairlead_scheduler.ordering import apply_policy, job_attributes, recovery
+from fairlead_scheduler.ordering import apply_policy, job_attributes, late_charges, recovery
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member, Pauses, is_paused
 from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob, Lane, Queue
@@ -252,7 +252,7 @@ class FairOrder:
             self._refreshed_us = now_us
             refresh_us = self._ledger.settings.refresh_us
             self._lag_us = max(refresh_us, _REFRESH_US * len(self._in_flight_jobs))
-            self._ledger.refresh(now_us)
+            late_charges.charge_running(self._ledger, now_us)
 
     def apply(self, table: CompiledPolicy, now_us: int) -> None:
         """Apply another policy, from the next plan on."""

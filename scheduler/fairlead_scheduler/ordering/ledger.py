@@ -54,7 +54,8 @@ class Ledger:
         self.long_jobs: LongJobs | None = None
         self.aging: Aging | None = None
         """None where there are no other bands."""
-        self.unclaimed = 0
+        self.unclaimed = self.unclaimed_us = 0
+        """Rows that wait for a worker, and how long they will take, by evidence."""
         self.far_ahead: set[int] = set()
         """Unclaimed rows with tags of an older numbering, to be recalled."""
         self.mean = context.mean
@@ -280,11 +281,12 @@ class Ledger:
     def claim(self, ids: Iterable[int], at_us: int) -> None:
         """Note that workers claimed these rows."""
         get, slots = self.in_flight_jobs.get, self.context.slot_entry
-        claimed = 0
+        claimed = claimed_us = 0
         for job_id in ids:
             job = get(job_id)
             if job is not None and job.claimed_us == UNCLAIMED:
                 claimed += 1
+                claimed_us += job.queue_charged_us
                 if slots.ahead or slots.occupied >= slots.slots:
                     job.claimed_us = AHEAD
                     slots.ahead.append((job, at_us))
@@ -292,6 +294,7 @@ class Ledger:
                     slots.occupied += 1
                     self.enter(job, at_us)
         self.unclaimed -= claimed
+        self.unclaimed_us -= claimed_us
 
     def enter(self, job: InFlightJob, at_us: int) -> None:
         """Note since when a claimed job has had its slot."""
@@ -309,6 +312,7 @@ class Ledger:
             job.lane.new_service.end(job.claimed_us)
         elif job.claimed_us == UNCLAIMED:
             self.unclaimed -= 1
+            self.unclaimed_us -= job.queue_charged_us
         job.claimed_us = CLOSED
 
     def end(self, ids: Sequence[int], run_us: Sequence[int]) -> None:
@@ -316,7 +320,7 @@ class Ledger:
         if self.key_state.queues:
             self.key_state.release(ids, self.in_flight_jobs)
         pop = self.in_flight_jobs.pop
-        unclaimed = left = 0
+        unclaimed = left = unclaimed_us = 0
         if self.long_jobs is not None:
             self.long_jobs.ids.difference_update(ids)
         for job_id, run in zip(ids, run_us, strict=True):
@@ -332,6 +336,7 @@ class Ledger:
                 service.begun_us -= claimed_us
             elif claimed_us == UNCLAIMED:
                 unclaimed += 1
+                unclaimed_us += job.queue_charged_us
             job.claimed_us = CLOSED
             lane.in_flight -= 1
             queue.in_flight -= 1
@@ -349,6 +354,7 @@ class Ledger:
             if not lane.dirty:
                 self._settle_next(lane)
         self.unclaimed -= unclaimed
+        self.unclaimed_us -= unclaimed_us
         self.context.slot_entry.occupied -= left
 
     def withdraw(self, job_id: int) -> InFlightJob | None:
@@ -398,6 +404,7 @@ class Ledger:
             again = InFlightJob(*place, expected_us, expected_us)
             self.in_flight_jobs[job_id] = again
             self.unclaimed += 1
+            self.unclaimed_us += expected_us
             self.hold_floor(job_id, again)
             self.check_for_recall(lane)
 
@@ -412,27 +419,6 @@ class Ledger:
         """Have a row with a tag of an older numbering recalled, to be dispatched anew."""
         self.far_ahead.add(job_id)
         self.may_exceed_limits = True
-
-    def refresh(self, now_us: int) -> None:
-        """Charge running jobs for what they have run beyond their charge."""
-        long_jobs, root = self.long_jobs, self.root.time
-        longer_us = NEVER if long_jobs is None else long_jobs.longer_us
-        for job_id, job in self.in_flight_jobs.items():
-            if job.claimed_us >= 0:
-                ran_us = now_us - job.claimed_us
-                over_us, queue_over_us = ran_us - job.charged_us, ran_us - job.queue_charged_us
-                lane = job.lane
-                if queue_over_us > 0:
-                    job.queue_charged_us = ran_us
-                    self.owe(lane, max(0, over_us), queue_over_us)
-                    root.learn_running(queue_over_us, ran_us, lane.queue.weight)
-                elif over_us > 0:
-                    self.owe(lane, over_us, 0)
-                if over_us > 0:
-                    job.charged_us = ran_us
-                    lane.queue.lanes.time.learn_running(over_us, ran_us, lane.weight)
-                    if long_jobs is not None and job.charged_us >= longer_us:
-                        long_jobs.ids.add(job_id)
 
     def owe(self, lane: Lane, cost_us: int, queue_cost_us: int) -> None:
         """Let the next plan charge a lane and its queue, or refund them."""

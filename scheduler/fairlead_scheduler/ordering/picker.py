@@ -141,17 +141,27 @@ class Picker:
                 yield from member.bounds.usage(member.queue.name, member.tenant)
 
     def fill(self, room: int) -> None:
-        """Pick up to `room` jobs: of the queue with the smallest tag the lane with it."""
-        root = self._ledger.root
+        """Pick up to `room` jobs: of the queue with the smallest tag the lane with it.
+
+        No more than take all slots for a moment, in all: where short jobs make the work queue
+        deep, long ones do not fill it.
+        """
+        ledger = self._ledger
+        root = ledger.root
+        rows_least, work_us = ledger.context.may_queue(ledger.band)
+        rows_least, work_us = rows_least + ledger.unclaimed, work_us + ledger.unclaimed_us
         while room > 0:
             heap = root.heap()
-            if not heap:
+            least, queue_us = rows_least - ledger.unclaimed, work_us - ledger.unclaimed_us
+            if not heap or (least <= 0 and queue_us <= 0):
                 return
             queue = root.members[heap[0] & INDEX_MASK]
-            limit = room
+            limit = room if queue_us > 0 else min(room, least)
             if heap is root.ready:
-                limit = min(room, ceil(root.cap * queue.weight) - queue.in_flight)
+                limit = min(limit, ceil(root.cap * queue.weight) - queue.in_flight)
             rival = max(root.rival(), queue.start + self._turn_us)
+            if queue_us > 0:
+                rival = min(rival, queue.start + tag_increment(queue_us, queue.weight) + 1)
             room -= self._serve(queue, limit, rival, NEVER)
             heappop(heap)
             self._reenter(queue)
@@ -329,15 +339,14 @@ class Picker:
 
         They share a tag, because to other lanes they are one job. The hot loop: locals only.
         """
-        jobs, in_flight = self.jobs, self._ledger.in_flight_jobs
-        queue, heads = lane.queue, lane.heads
+        queue, heads, ledger = lane.queue, lane.heads, self._ledger
+        jobs, in_flight, before = self.jobs, ledger.in_flight_jobs, len(self.jobs)
         ready, rank, rows, tags = heads.ready, heads.rank, queue.rows, queue.tags
         weight, queue_start = lane.weight, queue.start
-        usual_us, before = lane.expected_us, len(jobs)
-        cost_us, step, queue_step = NEVER, 0, tag_increment(usual_us, queue.weight)
+        usual_us, cost_us, step = lane.expected_us, NEVER, 0
+        queue_step = tag_increment(usual_us, queue.weight)
         tag = start = lane.start
-        debt = queue.lanes.time.begin_turn(lane)
-        queue_debt = self._ledger.root.time.begin_turn(queue)
+        debts = queue.lanes.time.begin_turn(lane), ledger.root.time.begin_turn(queue)
         end, least = tag + self._turn_us, 0
         follows = len(tags) > queue.first and tag >= tags[-1]
         if follows:
@@ -366,14 +375,15 @@ class Picker:
             else:
                 job = InFlightJob(lane, head, rank, queue_start, cost_us, usual_us)
                 in_flight[job_id] = job
-                if queue.place(tag, job, self._ledger.floor):
-                    self._ledger.claim_floor.represent(job)
+                if queue.place(tag, job, ledger.floor):
+                    ledger.claim_floor.represent(job)
                 least, follows = job.root_tag, tags[-1] == tag
             jobs.append((job_id, least, cost_us, seen_us))
             start += step
             queue_start += queue_step
-        lane.start, queue.start = start + debt, queue_start + queue_debt
+        lane.start, queue.start = start + debts[0], queue_start + debts[1]
         lane.in_flight += len(jobs) - before
+        ledger.unclaimed_us += (len(jobs) - before) * usual_us
 
     def _ran_low(self, lane: Lane, heap: list[int]) -> bool:
         """Report it to the heads; a lane without heads, on top of the heap, leaves it.

@@ -34,6 +34,16 @@ class BandLedger(Protocol):
         """What is in `work_queue`, by ids."""
         ...
 
+    @property
+    def unclaimed(self) -> int:
+        """How many rows wait for a worker."""
+        ...
+
+    @property
+    def unclaimed_us(self) -> int:
+        """How long they will take, by evidence."""
+        ...
+
     def enter(self, job: InFlightJob, at_us: int) -> None:
         """Note since when a claimed job has had its slot."""
         ...
@@ -125,6 +135,17 @@ class PoolContext:
         """Let jobs that are claimed ahead have the slots that have become free."""
         for job, since_us in self.slot_entry.entered(now_us):
             self.ledgers[job.lane.queue.band].enter(job, since_us)
+
+    def may_queue(self, band: int) -> tuple[int, int]:
+        """Return how many more rows of a band may be queued in any case, and how much work.
+
+        Rows of bands below do not count: those of this one are claimed before them.
+        """
+        ledgers = self.ledgers[: band + 1]
+        return self.slot_entry.may_queue(
+            sum([ledger.unclaimed for ledger in ledgers]),
+            sum([ledger.unclaimed_us for ledger in ledgers]),
+        )
 
     def is_foreign(self, queue: str, routing: PoolRouting) -> bool:
         """Whether a queue belongs to another pool than this."""

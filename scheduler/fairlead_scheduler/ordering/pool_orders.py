@@ -122,6 +122,10 @@ class PoolOrders:
         """Return how many lanes wait because their queues are blocked, by reason."""
         return sum([order.lanes_of_blocked_queues() for order in self.orders], Counter[int]())
 
+    def note_passed_over(self, rows: int, work_us: int) -> None:
+        """Note how many rows claims pass over, and how long these will take."""
+        self._context.slot_entry.passed_over = (rows, work_us)
+
     def begin_plan(self, now_us: int, slots: int) -> None:
         """Begin a plan: charge what runs, and bring every virtual time up to date."""
         for order in self.orders:

@@ -132,6 +132,7 @@ def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> InFlightJob:
     lane.in_flight += 1
     lane.queue.in_flight += 1
     ledger.unclaimed += 1
+    ledger.unclaimed_us += queue_us
     if row.claimed_us is None:
         ledger.last_root_tag = max(ledger.last_root_tag, row.vtag)
         ledger.check_for_recall(lane)

@@ -12,11 +12,16 @@ from collections.abc import Iterator
 
 from fairlead_scheduler.ordering.lanes import AHEAD, InFlightJob
 
+_QUEUED_US = 100_000
+"""For how long queued rows may occupy all slots: four ticks and round trips, roughly."""
+_QUEUED_LEAST = 8
+"""So many rows are queued beyond the free slots however long they take."""
+
 
 class SlotEntry:
     """The slots of a pool, and the jobs that are claimed ahead of them."""
 
-    __slots__ = ("_full_at_us", "ahead", "occupied", "slots")
+    __slots__ = ("_full_at_us", "ahead", "occupied", "passed_over", "slots")
 
     def __init__(self) -> None:
         self.slots = 1
@@ -25,8 +30,21 @@ class SlotEntry:
         """The jobs that have one."""
         self.ahead: deque[tuple[InFlightJob, int]] = deque()
         """Those that have none, and when they were claimed; some may have left since."""
+        self.passed_over: tuple[int, int] = (0, 0)
+        """How many rows claims pass over, and how long these will take: they keep none out."""
         self._full_at_us = 0
         """When jobs last were left without a slot."""
+
+    def may_queue(self, unclaimed: int, unclaimed_us: int) -> tuple[int, int]:
+        """Return how many more rows may be queued whatever they take, and how much more work.
+
+        Args:
+            unclaimed: How many rows wait for a worker.
+            unclaimed_us: How long they will take, by evidence.
+        """
+        rows, work_us = self.passed_over
+        least = self.slots - self.occupied + _QUEUED_LEAST + rows
+        return least - unclaimed, self.slots * _QUEUED_US + work_us - unclaimed_us
 
     def entered(self, now_us: int) -> Iterator[tuple[InFlightJob, int]]:
         """Yield jobs for which slots have become free, and since when they have had them."""

@@ -36,9 +36,9 @@ class Reported(Bench):
         self.dispatch(20)
         assert self.step() is None
 
-    def dispatch(self, room: int) -> None:
+    def dispatch(self, room: int, *, slots: int = 4) -> None:
         """Dispatch so many jobs more."""
-        for job in self.plan(room, slots=4):
+        for job in self.plan(room, slots=slots):
             self.queued.setdefault(self.names[job.id].rstrip("0123456789"), []).append(job.id)
 
     def claim(self, tenant: str) -> int:
@@ -350,7 +350,7 @@ def test_the_smallest_tenants_are_added_up() -> None:
     for number in range(1003):
         bench.add(f"q/t{number}x", 1000)
     bench.begin()
-    bench.dispatch(2000)
+    bench.dispatch(2000, slots=2000)
     bench.serve(**{f"t{number}x": 1 + (number >= 3) for number in range(1003)})
 
     report = bench.report()

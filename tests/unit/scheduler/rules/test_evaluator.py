@@ -162,7 +162,7 @@ def test_an_edit_keeps_a_hold_that_both_policies_have() -> None:
 
     assert ["", "", "", ""] == [ruled.plan() for _ in range(4)]
     ruled.edit("{}")
-    assert 2500 == sum(len(ruled.plan(5000).split()) for _ in range(8))
+    assert 2500 == sum(len(ruled.plan(5000, slots=5000).split()) for _ in range(8))
 
 
 def test_a_new_leader_lets_hold_what_holds_before_its_first_plan() -> None:
