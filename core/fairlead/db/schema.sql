@@ -451,16 +451,20 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
              a.result
             FROM UNNEST(_end_jobs.ids, _end_jobs.outcomes, _end_jobs.errors, _end_jobs.results) a(id, outcome, error, result)
          ), held AS MATERIALIZED (
-          SELECT q.job_id,
+          SELECT q.ctid AS place,
+             q.job_id,
              q.token,
              q.worker,
              q.runnable_at,
-             q.claimed_at
+             q.claimed_at,
+             q.completed
             FROM fairlead.work_queue q
            WHERE (q.job_id = ANY (_end_jobs.ids))
          ), released AS (
           DELETE FROM fairlead.work_queue q
-           WHERE ((q.job_id = ANY (_end_jobs.ids)) AND (NOT q.completed))
+           WHERE (q.ctid = ANY (ARRAY( SELECT h.place
+                    FROM held h
+                   WHERE (NOT h.completed))))
            RETURNING q.job_id,
              q.claimed_at
          ), gone AS (

@@ -52,7 +52,7 @@ BUFFERS_MAX = {
     "observe": 6 * BATCH,
     "promote": 25 * BATCH,
     "promote_turns": 40 * BATCH,
-    "expire": 37 * BATCH,
+    "expire": 35 * BATCH,
     "expire_turns": 50 * BATCH,
     "steal": 60 * BATCH + STEAL_PAGES,
     "receipts": 40,
