@@ -32,6 +32,7 @@ def _all(facts: Facts, older_than: timedelta) -> Iterator[Finding]:
     yield from fleet.lead(facts.lead)
     yield from fleet.leases(facts.workers or ())
     yield from fleet.pools(facts)
+    yield from fleet.crash_breakers(facts.crash_breakers)
     yield from storage.partitions(facts.history_days_ahead)
     if facts.indexes is not None:
         yield from storage.lost_indexes(facts.indexes, facts.wanted)

@@ -127,6 +127,16 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
+class CrashBreaker:
+    """A kind of a tenant that runs alone, since its jobs have ended processes."""
+
+    kind: str
+    tenant: str
+    workers: int
+    """On which it does."""
+
+
+@dataclass(frozen=True, slots=True)
 class Queued:
     """What has been queued for the workers of a pool."""
 
@@ -173,6 +183,7 @@ class Facts:
     tables: tuple[Table, ...] = ()
     indexes: tuple[Index, ...] | None = None
     wanted: tuple[Wanted, ...] = ()
+    crash_breakers: tuple[CrashBreaker, ...] = ()
     queued: tuple[Queued, ...] | None = None
     queues: tuple[str, ...] | None = None
     """Those with jobs that are due, at most a thousand."""

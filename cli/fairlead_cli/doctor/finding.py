@@ -10,7 +10,8 @@ HARMS: tuple[Harm, ...] = ("stops", "slows", "wastes")
 
 SUBJECTS = (
     *("lead", "partitions", "connections", "index", "pool", "queue", "lease"),
-    *("snapshot", "slot", "autovacuum", "dead rows", "clock", "empty space", "limit"),
+    *("snapshot", "slot", "autovacuum", "dead rows", "clock", "crashes", "empty space"),
+    "limit",
 )
 """Their order where the harm is the same: what holds vacuum back is before dead rows."""
 

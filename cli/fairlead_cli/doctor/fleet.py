@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from fairlead.policy import Policy
-from fairlead_cli.doctor.facts import Facts, Lead, Queued, Worker
+from fairlead_cli.doctor.facts import CrashBreaker, Facts, Lead, Queued, Worker
 from fairlead_cli.doctor.finding import Finding, Step, either, shell
 from fairlead_cli.output import formats
 
@@ -56,6 +56,27 @@ def leases(workers: Sequence[Worker]) -> Iterator[Finding]:
                 "it does within seconds where there is one.",
                 fix=(shell(f"fairlead workers release {worker.id}"),),
             )
+
+
+def crash_breakers(found: Sequence[CrashBreaker]) -> Iterator[Finding]:
+    """Find kinds of a tenant that run alone because they keep ending processes."""
+    for each in found:
+        workers = "1 worker" if each.workers == 1 else f"{each.workers} workers"
+        yield Finding(
+            harm="slows",
+            subject="crashes",
+            what=f"Jobs of kind {formats.printable(each.kind)} of tenant "
+            f"{formats.printable(_word(each.tenant))} run one at a time on {workers}: several "
+            "have ended the process that ran them.",
+            means="They start late, for the others are put off meanwhile; other tenants and "
+            "kinds are not touched. It ends when one of them has left its process alive.",
+            fix=(
+                shell(
+                    f"fairlead jobs list --kind {_word(each.kind)} "
+                    f"--tenant {_word(each.tenant)}  # fairlead jobs show ID: their errors"
+                ),
+            ),
+        )
 
 
 def pools(facts: Facts) -> Iterator[Finding]:

@@ -17,6 +17,7 @@ from fairlead.db.connect import Connection
 from fairlead.policy import Policy, PolicyRefused, parse
 from fairlead_cli.doctor.facts import (
     Clocks,
+    CrashBreaker,
     Facts,
     Holder,
     Index,
@@ -49,7 +50,7 @@ _PACKAGE = "fairlead_cli.doctor"
 _ADMIN = "fairlead_admin"
 _NEEDS = {
     "lead": "who leads",
-    "leases": "workers' leases, and pools without workers",
+    "leases": "workers' leases, pools without workers, and kinds that run alone",
     "jobs": "queues that no pool serves",
     "history": "whether limits are used",
     "policy": "the policy: pools and limits",
@@ -95,6 +96,7 @@ class Reader:
             history_days_ahead=self._days_ahead(),
             lead=self._lead() if "lead" in may else None,
             workers=self._all(Worker, "leases", "leases") if "leases" in may else None,
+            crash_breakers=self._crash_breakers() if "leases" in may else (),
             queued=self._all(Queued, "queued", "what is queued") if "leases" in may else None,
             queues=self._queues() if "jobs" in may else None,
             lanes=self._lanes() if "jobs" in may else None,
@@ -155,6 +157,9 @@ class Reader:
         if found is None:
             return None
         return found[0] if found else Lead("", None, held=False)
+
+    def _crash_breakers(self) -> tuple[CrashBreaker, ...]:
+        return self._all(CrashBreaker, "crash_breakers", "kinds that run alone") or ()
 
     def _days_ahead(self) -> int | None:
         found = self._ask("partitions", "the history's partitions")

@@ -211,6 +211,29 @@ def test_a_lease_that_lapsed_is_reported_until_the_worker_is_released(
     assert (None,) == db.execute("SELECT worker FROM fairlead.work_queue").fetchone()
 
 
+def test_kinds_that_run_alone_are_reported_until_no_worker_says_so(
+    database_url: str, examine: Examine, db: Connection[TupleRow]
+) -> None:
+    """With their tenant and the number of workers; those of a lost worker do not count."""
+    for sources, lease in (
+        ('[["resize", "acme"], ["send", "acme"]]', "1 hour"),
+        ('[["resize", "acme"]]', "1 hour"),
+        ('[["resize", "bolt"]]', "-1 minute"),
+    ):
+        worker = register(db, lease=lease)
+        statement = "UPDATE fairlead.worker_leases SET crash_breakers = %s WHERE id = %s"
+        db.execute(statement, [sources, worker])
+
+    resize, send = examine(database_url).of("crashes")
+
+    assert "slows" == resize["harm"]
+    assert "kind resize of tenant acme run one at a time on 2 workers" in str(resize["what"])
+    assert "kind send of tenant acme run one at a time on 1 worker" in str(send["what"])
+    mend(database_url, resize)
+    db.execute("UPDATE fairlead.worker_leases SET crash_breakers = NULL")
+    assert () == examine(database_url).of("crashes")
+
+
 def test_a_clock_that_is_off_is_reported(
     database_url: str, examine: Examine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +260,7 @@ def test_a_clock_that_is_off_is_reported(
             "fairlead_enqueue",
             {
                 "who leads",
-                "workers' leases, and pools without workers",
+                "workers' leases, pools without workers, and kinds that run alone",
                 "queues that no pool serves",
                 "whether limits are used",
                 "the policy: pools and limits",

@@ -37,6 +37,7 @@ def renew(db: Database, worker: int) -> bool:
             "lease_seconds": 15,
             "slots": 1,
             "beside": 0,
+            "crash_breakers": None,
             "ids": [],
             "tokens": [],
         },

@@ -47,6 +47,41 @@ def test_what_the_tables_know_is_answered_at_once(db: Database) -> None:
     assert "unknown" == found[2]["state"]
 
 
+def test_it_says_that_the_kind_of_a_job_runs_alone(db: Database) -> None:
+    """On as many workers as live and report it, whatever state the job is in; of no other."""
+    sources = '[["raises", "noisy"], ["poison", "noisy"]]'
+    for lease in ("1 hour", "1 hour", "-1 minute"):
+        worker = register(db, lease=lease)
+        db.execute(
+            "UPDATE fairlead.worker_leases SET crash_breakers = %s WHERE id = %s",
+            [sources, worker],
+        )
+    inserted = (
+        "INSERT INTO fairlead.jobs (tenant, kind, run_at) VALUES (%s, %s, %s) RETURNING id"
+    )
+    jobs = [
+        int(db.execute(inserted, values).fetchall()[0][0])
+        for values in (
+            ("noisy", "poison", "2100-01-01+00"),
+            ("noisy", "poison", None),
+            ("quiet", "poison", None),
+            ("noisy", "nap", None),
+            ("noisy", "poison", None),
+        )
+    ]
+    db.execute("SELECT fairlead._end_jobs(array[%s::bigint], array['failed'])", [jobs[-1]])
+
+    said = [explain(db, each) for each in jobs]
+
+    breaker = {"kind": "poison", "workers": 2}
+    assert [breaker, breaker, None, None, None] == [each.get("crash_breaker") for each in said]
+    assert "2100-01-01" in str(said[0]["sentence"])
+    assert str(said[0]["sentence"]).endswith(
+        "; jobs of kind 'poison' of its tenant run one at a time on 2 workers, because several "
+        "have ended the process that ran them"
+    )
+
+
 def test_the_leader_says_that_no_slot_is_free(database_url: str, db: Database) -> None:
     """With one worker whose slot is taken, what waits is behind those before it."""
     register(db, slots=1)

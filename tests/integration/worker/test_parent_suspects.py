@@ -90,7 +90,7 @@ def test_a_job_with_a_good_history_is_a_suspect_at_the_second_death(
 def test_a_kind_that_keeps_killing_runs_alone_from_its_first_attempt(
     fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
-    """After some of its jobs have killed, no further one meets a neighbour."""
+    """After some of its jobs have killed, no further one meets a neighbour; it is told."""
     worker = trusted_worker(fleet, db)
     for _ in range(FAULTS_MAX):
         fleet.insert("poison", 0)
@@ -109,9 +109,14 @@ def test_a_kind_that_keeps_killing_runs_alone_from_its_first_attempt(
         ).fetchone(),
         what="one that is put off",
     )
+    put_off = db.execute(
+        "SELECT fairlead.explain(min(id)) FROM fairlead.jobs WHERE last_error LIKE 'put off: %'"
+    ).fetchone()
     until(lambda: {*bad}.intersection(each.job for each in fleet.ended()), what="an end")
     meanwhile = errors(db, neighbours)
     first = next(each.job for each in fleet.ended() if each.job in bad)
 
+    assert put_off is not None
+    assert {"kind": "poison", "workers": 1} == put_off[0]["crash_breaker"]
     assert {} == meanwhile
     assert {"crashed": 3} == errors(db, (first,))

@@ -43,7 +43,7 @@ class CrashReview:
     """What one worker knows and does about jobs that end its processes.
 
     Args:
-        lease: runs the database calls.
+        lease: runs the database calls, and shows in the worker's row which breakers are open.
         children: are told which sources run alone.
         hand_backs: hands back what ran in a dead child, and what is put off.
         metrics_page: shows how many breakers are open.
@@ -103,6 +103,7 @@ class CrashReview:
         self._now = now
         sources = self._breakers.open
         self._metrics_page.breakers_open = len(sources)
+        self._lease.set_crash_breakers(sources)
         self._children.claiming.quarantine(sources)
         surplus = self._children.quarantine.take_surplus(sources)
         self._hand_backs.hand_back(self._put_off(job, now) for job in surplus)

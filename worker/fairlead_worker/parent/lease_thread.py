@@ -28,6 +28,7 @@ from fairlead_worker.config import WorkerConfig
 from fairlead_worker.db.reconnect import log_waiting
 from fairlead_worker.db.session import Session
 from fairlead_worker.ipc.attempt_key import Key
+from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent import worker_store
 from fairlead_worker.parent.pod_drain_state import UNMARKED, DrainMark
 
@@ -95,13 +96,15 @@ class LeaseThread:
         self.replies: deque[Reply] = deque()
         self._session: Session | None = None
         self._renew_at = 0.0
-        self._reported = 0, 0
+        self._reported: tuple[int, int, frozenset[Source]] = 0, 0, frozenset()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._log, self._throttle = log.get("worker.lease"), LogThrottle()
         self._log_waiting = log_waiting(self._log, self._throttle)
         self.slots = 1  # a row has one at least
         self.slotless = 0
         """How many attempts are leased to this worker and take no slot."""
+        self.crash_breakers: frozenset[Source] = frozenset()
+        """The sources that run alone on this worker."""
         self.status: LeaseStatus = None
         self.drain_mark = UNMARKED
         self.cancelled: frozenset[int] = frozenset()
@@ -155,9 +158,15 @@ class LeaseThread:
             self.slotless = slotless
             self._wake.wake()
 
+    def set_crash_breakers(self, sources: frozenset[Source]) -> None:
+        """Report in the row which sources run alone, for people to see."""
+        if sources != self.crash_breakers:
+            self.crash_breakers = sources
+            self._wake.wake()
+
     def registered(self, row: worker_store.Registered, since: float, slots: int) -> None:
         """Trust the lease of a row that a task inserted with so many slots, since it began."""
-        self._reported = slots, 0
+        self._reported = slots, 0, frozenset()
         self.drain_mark = row.drain_mark
         self._renew_at = since + self._config.worker_renew_seconds
         self._set_status(LeaseHeld(row.worker_id, self._trusted_until(since)))
@@ -201,14 +210,16 @@ class LeaseThread:
 
     def _renew_if_due(self, session: Session) -> None:
         status, started = self.status, monotonic()
-        due = started >= self._renew_at or (self.slots, self.slotless) != self._reported
+        reported = self.slots, self.slotless, self.crash_breakers
+        due = started >= self._renew_at or reported != self._reported
         if not isinstance(status, LeaseHeld) or not due:
             return
         renewal = worker_store.Renewal(
             worker_id=status.worker_id,
             lease_seconds=self._config.worker_lease_seconds,
-            slots=self.slots,
-            slotless=self.slotless,
+            slots=reported[0],
+            slotless=reported[1],
+            crash_breakers=reported[2],
             running=self._running(),
         )
         renewed = worker_store.renew(session, renewal)
@@ -217,7 +228,7 @@ class LeaseThread:
             self._set_status(MarkedDead(status.worker_id))
             return
         self._renew_at = started + self._config.worker_renew_seconds
-        self._reported = renewal.slots, renewal.slotless
+        self._reported = reported
         self.cancelled, self.drain_mark = renewed.cancelled, renewed.drain_mark
         self._set_status(LeaseHeld(status.worker_id, self._trusted_until(started)))
 

@@ -5,6 +5,7 @@ a lost connection in the middle leaves what was done; repeating it is harmless u
 function says otherwise.
 """
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,6 +24,7 @@ from fairlead_worker.parent.pod_drain_state import DrainMark
 _PACKAGE = __package__ or ""
 _ATTEMPTS = "fairlead_worker.attempts"
 _BATCH = 500
+_BREAKERS_SHOWN = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Renewal:
     slots: int
     slotless: int
     """How many attempts it holds without a slot."""
+    crash_breakers: frozenset[Source]
+    """The sources whose circuit breaker is open: they are shown, and change nothing else."""
     running: tuple[Key, ...]
 
 
@@ -93,6 +97,7 @@ def renew(session: Session, renewal: Renewal) -> Renewed | None:
         "lease_seconds": renewal.lease_seconds,
         "slots": renewal.slots,
         "beside": renewal.slotless,
+        "crash_breakers": _shown(renewal.crash_breakers),
         **key_parameters(renewal.running),
     }
     rows = session.rows(load(_PACKAGE, "renew"), values)
@@ -225,6 +230,11 @@ def awaited(session: Session) -> dict[str, bool]:
     """Return the queues with something unfinished, at most ten, and whether each is paused."""
     rows = session.rows(load(_PACKAGE, "awaited"), {})
     return {str(queue): bool(paused) for queue, paused in rows}
+
+
+def _shown(sources: frozenset[Source]) -> str | None:
+    """Return some of the sources as JSON; None: there is none."""
+    return json.dumps(sorted(sources)[:_BREAKERS_SHOWN]) if sources else None
 
 
 def _parameters(batch: list[Interruption]) -> dict[str, object]:

@@ -26,7 +26,8 @@ comment on function fairlead.fail(bigint, bigint, text, interval) is
     'when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
 comment on function fairlead.explain(bigint) is
     'Says why a job does not run, and about when it will. What only the leader knows is asked first: '
-    'then the answer says asked, and the next call has it.';
+    'then the answer says asked, and the next call has it. crash_breaker: several jobs of its kind and tenant '
+    'have ended the process that ran them, so that they run one at a time on so many workers.';
 comment on function fairlead.extend(bigint, bigint, interval) is
     'Moves the attempt''s deadline to at least by from now, but no further than the pool''s longest '
     'timeout (timeoutMax) after the claim, and never back; answers the deadline. A stale token raises FL001.';

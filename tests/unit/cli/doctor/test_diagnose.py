@@ -8,7 +8,7 @@ import pytest
 
 from fairlead.policy import parse
 from fairlead_cli.doctor.diagnose import diagnose, undecided
-from fairlead_cli.doctor.facts import Clocks, Facts, Lead, Queued, Sessions
+from fairlead_cli.doctor.facts import Clocks, CrashBreaker, Facts, Lead, Queued, Sessions
 from fairlead_cli.doctor.finding import (
     HARMS,
     SUBJECTS,
@@ -148,6 +148,20 @@ FAULTS: list[tuple[dict[str, object], str, str, str, str]] = [
     (
         {"clocks": Clocks(NOW, NOW + 30 * SECOND, NOW)},
         *("slows", "clock", "30 s behind the server's", "timedatectl set-ntp true"),
+    ),
+    (
+        {"crash_breakers": (CrashBreaker("resize", "it's", 2),)},
+        *(
+            "slows",
+            "crashes",
+            "kind resize of tenant 'it'\\''s' run one at a time on 2 workers",
+        ),
+        "fairlead jobs list --kind resize --tenant 'it'\\''s'",
+    ),
+    (
+        {"crash_breakers": (CrashBreaker("resize", "", 1),)},
+        *("slows", "crashes", "kind resize of tenant '' run one at a time on 1 worker:"),
+        "fairlead jobs list --kind resize --tenant ''",
     ),
     (
         {"holders": (SESSION,)},

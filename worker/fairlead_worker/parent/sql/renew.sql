@@ -1,6 +1,6 @@
--- renew: renew a worker's lease, if its row is not dead, store how many slots it has now and how many jobs it
---        holds beside them, and return which of the attempts that it runs are to be cancelled. No row: it is
---        dead, and what it held may run elsewhere. If its pod is marked, its claims are refused from now on,
+-- renew: renew a worker's lease, if its row is not dead, store how many slots it has now, how many jobs it
+--        holds beside them and whose crash breakers are open (null: none), and return which of the attempts
+--        that it runs are to be cancelled. No row: it is dead, and what it held may run elsewhere. If its pod is marked, its claims are refused from now on,
 --        until undrain; marked is whether the mark is in force, drained whether it is empty under it. It does
 --        not wait for the disk: forgetting it in a server crash does no harm, for no lease lapses until one
 --        lease after the server's start, and drained is not stored without the rows it depends on.
@@ -9,7 +9,7 @@
 with me as (
     update fairlead.worker_leases w
     set lease_until = now() + interval '1 second' * %(lease_seconds)s, slots = %(slots)s,
-        beside = %(beside)s,
+        beside = %(beside)s, crash_breakers = %(crash_breakers)s::jsonb,
         draining = w.draining or exists (
             select from fairlead.pod_drains d
             where d.pod_uid = w.pod_uid and d.drain_until > now())
