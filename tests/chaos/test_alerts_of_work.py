@@ -118,6 +118,35 @@ def test_jobs_that_fail_for_good_raise_an_alert(fleet: Watched, tmp_path: Path) 
     assert re.search(r"[1-9]", again)
 
 
+def await_crash_breaker(fleet: Watched) -> None:
+    """Wait until a worker says that a kind runs alone on it."""
+    asked = "SELECT 1 FROM fairlead.worker_leases WHERE crash_breakers IS NOT NULL"
+    with fleet.connect() as db:
+        until(lambda: db.execute(asked).fetchone(), what="an open circuit breaker", seconds=60)
+
+
+def test_jobs_that_keep_ending_processes_raise_an_alert(fleet: Watched, tmp_path: Path) -> None:
+    """Three of one kind of a tenant do; they are withdrawn before one fails for good."""
+    name = "FairleadCrashBreakersOpen"
+    crash = fairlead.NewJob(kind="crash", queue="images", tenant="bolt")
+    with alone(fleet, name):
+        with fleet.connect() as db:
+            first, *_ = fairlead.enqueue_many(db, [crash] * 3)
+        await_crash_breaker(fleet)
+        withdraw(fleet, "images")
+
+        reader = called(fleet, name, tmp_path, seconds=30)
+        reader.known.update(QUEUE="images", TENANT="bolt", JOB=str(first))
+        doctor, *_, shown = reader.look()
+        paused, resumed = reader.mend()
+        fleet.wait_for_silence(name, CALM_SECONDS)
+
+    assert "Jobs of kind crash of tenant bolt run one at a time on 1 worker" in doctor
+    assert "crashed" in shown
+    assert "paused" in paused
+    assert "resumed" in resumed
+
+
 def parcels() -> Sequence[fairlead.NewJob]:
     """Return so many that succeed that those that failed are soon no twentieth of them."""
     return [fairlead.NewJob(kind="send", queue="orders", tenant="one")] * 12

@@ -323,6 +323,7 @@ _LEASES = Row(
                     "{{instance}}",
                 ),
             ),
+            runbook="FairleadCrashBreakersOpen",
             empty="There is no worker.",
         ),
         Panel(
