@@ -7,8 +7,9 @@ from fairlead_scheduler.capacity.passed_over import PassedOver
 from fairlead_scheduler.capacity.prefetch import Depth, DepthSettings
 from fairlead_scheduler.capacity.utilization import EndedRuns, Utilization
 from fairlead_scheduler.capacity.workers import Capacity
-from fairlead_scheduler.explain.answer import LaneSnapshot
+from fairlead_scheduler.explain.answer import LaneSnapshot, Position
 from fairlead_scheduler.explain.contention import Contention
+from fairlead_scheduler.limits.blocked_reasons import FULL, PAUSED, REASONS
 from fairlead_scheduler.ordering.plan import PlannedRow
 from fairlead_scheduler.ordering.pool_orders import PoolOrders
 from fairlead_scheduler.ordering.router import PoolSize
@@ -92,6 +93,17 @@ class PoolState:
         """Return the lanes that get no more rows before workers have room for their kinds."""
         return self.passed_over.full_lanes(capacity.slots(self.name))
 
+    def count_full(self, lanes: Paused) -> int:
+        """Return how many of these lanes the pool's orders see as paused, in all bands."""
+        queues = [ledger.queues for ledger in self.pool.ledgers]
+        return sum(
+            queue in by_name
+            and tenant in by_name[queue].tenants
+            and by_name[queue].tenants[tenant].blocked_by == PAUSED
+            for queue, tenant in lanes
+            for by_name in queues
+        )
+
     def may_idle(self, capacity: Capacity) -> bool:
         """Whether endings before the next read may leave slots for which no row waits."""
         return self.pool.unclaimed <= capacity.slots(self.name)
@@ -117,9 +129,21 @@ class PoolState:
         lane = snapshot.lane
         return replace(
             snapshot,
-            lane=replace(lane, blocked_by="full") if full else lane,
+            lane=_called_full(lane) if full else lane,
             unclaimed=max(0, snapshot.unclaimed - self.passed_over.count()),
             contention_us=self._contention.since_us(band, snapshot.contention, now_us),
             used=self._utilization.used,
             gap_us=self._utilization.gap_us,
         )
+
+
+def _called_full(lane: Position) -> Position:
+    """Return the position of a full lane, which the order sees as paused.
+
+    A time for which it was really paused in the same wait is called `full` as well.
+    """
+    seconds = {
+        FULL if reason == REASONS[PAUSED] else reason: blocked
+        for reason, blocked in lane.blocked_seconds.items()
+    }
+    return replace(lane, blocked_by=FULL, blocked_seconds=seconds)

@@ -16,6 +16,9 @@ REASONS = {
     RULE: "hold",
     POOL: "pool",
 }
+FULL = "full"
+"""What a lane is called that the order sees as paused and nobody has paused: workers pass over
+its rows until they have room for their kinds."""
 BOUNDS = frozenset({LIMIT, RATE, HOLD})
 """Reasons that come from a full limiter."""
 PASSING = frozenset({PAUSED, KEY, RULE, POOL})

@@ -291,7 +291,7 @@ class Loop:
                 self._metrics.policy.show_policy(table.digest, table.version, pools)
         if monotonic() >= self._blocked_due:
             self._blocked_due = monotonic() + _BLOCKED_SECONDS
-            self._metrics.policy.show_blocked(self._state.order.blocked_lanes())
+            self._metrics.policy.show_blocked(self._state.blocked_lanes())
 
     def _schedule_audit(self, events: Sequence[Event]) -> bool:
         """Schedule the next audit when one has arrived: audits take at most 5 % of the time.

@@ -13,6 +13,7 @@ from fairlead_scheduler.capacity.utilization import EndedRuns
 from fairlead_scheduler.capacity.workers import Capacity
 from fairlead_scheduler.explain.answer import Answer, Question, answer
 from fairlead_scheduler.explain.snapshot import lane_snapshot
+from fairlead_scheduler.limits.blocked_reasons import FULL, PAUSED, REASONS
 from fairlead_scheduler.loop.lane_scans import LaneScans
 from fairlead_scheduler.ordering.plan import Plan
 from fairlead_scheduler.ordering.pool_orders import PoolOrders
@@ -274,7 +275,20 @@ class LeaderState:
         """Read the ledgers of a pool for its fairness report."""
         name, capacity = pool.name or "", self.capacity
         slots, free = capacity.slots(name), capacity.free(name)
-        return take_snapshot(pool.ledgers, now_us, slots=slots, free=free)
+        full = self.full - self.paused
+        return take_snapshot(pool.ledgers, now_us, slots=slots, free=free, full=full)
+
+    def blocked_lanes(self) -> dict[str, int]:
+        """Return how many lanes that have work are blocked, by reason.
+
+        The order sees a full lane as paused; one that is paused as well counts as that.
+        """
+        counts, full = self.order.blocked_lanes(), self.full - self.paused
+        paused = counts[REASONS[PAUSED]]
+        found = sum(each.count_full(full) for each in self._pool_states.values()) if full else 0
+        counts[FULL] = min(found, paused)
+        counts[REASONS[PAUSED]] = paused - counts[FULL]
+        return counts
 
     def run_time_moments(self, pool: str) -> RunTimeMoments | None:
         """Return the moments of a pool's run times, which are measured from the first call on.

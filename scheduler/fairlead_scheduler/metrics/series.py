@@ -136,6 +136,7 @@ LANES_BLOCKED = leaders(
     "lanes_blocked",
     "Lanes with work that are blocked, by reason: `limit`, `rate`, `paused` or `hold` (a "
     "rule of the policy) of the tenant or its queue; `pool`: no pool serves the queue; "
+    "`full`: workers have no room for more of their kinds; "
     "`reserve`: slots are kept for short jobs; `key` or `hold`: each of the next jobs is "
     "blocked by a concurrency key or a rule.",
     "reason",

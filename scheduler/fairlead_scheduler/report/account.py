@@ -1,6 +1,6 @@
 """What each lane was served in the report's window, and was entitled to, by buckets."""
 
-from fairlead_scheduler.limits.blocked_reasons import REASONS, RESERVE
+from fairlead_scheduler.limits.blocked_reasons import FULL, PAUSED, REASONS, RESERVE
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.report.snapshot import LedgerSnapshot
 
@@ -105,6 +105,8 @@ class Account:
         else:
             reason = lane.queue.blocked_by or lane.blocked_by
             blocked_by = REASONS[reason] if reason else "capacity" if snapshot.busy else "turn"
+            if reason == PAUSED and (lane.queue.name, lane.tenant) in snapshot.full:
+                blocked_by = FULL
             if self.pending_us is None:
                 self.pending_us = snapshot.at_us
             for stream in lane.heads.streams:

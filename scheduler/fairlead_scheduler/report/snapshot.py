@@ -11,6 +11,7 @@ from itertools import chain
 
 from fairlead_scheduler.ordering.lanes import UNCLAIMED, Lane
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.pending.values import NOTHING_PAUSED, Paused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,10 +34,17 @@ class LedgerSnapshot:
     """How many rows wait for a worker."""
     oldest_us: dict[Lane, int]
     """Since when the oldest of these has been known to be runnable."""
+    full: Paused = NOTHING_PAUSED
+    """Lanes that get no more rows until workers have room for their kinds."""
 
 
 def take_snapshot(
-    ledgers: Sequence[Ledger], now_us: int, *, slots: int, free: int
+    ledgers: Sequence[Ledger],
+    now_us: int,
+    *,
+    slots: int,
+    free: int,
+    full: Paused = NOTHING_PAUSED,
 ) -> LedgerSnapshot:
     """Read the ledgers of a pool's bands."""
     running, running_us, queued = Counter[Lane](), Counter[Lane](), Counter[Lane]()
@@ -67,4 +75,5 @@ def take_snapshot(
         running_us=running_us,
         queued=queued,
         oldest_us=oldest_us,
+        full=full,
     )

@@ -8,6 +8,7 @@ from fairlead_worker.ipc import messages
 from tests.chaos.fleet import Fleet
 from tests.support.children import RunningChild
 from tests.support.dispatching import insert_many
+from tests.support.health import listening_port, page
 from tests.support.waiting import until
 
 SLOTS = 20
@@ -76,6 +77,35 @@ def test_another_tenants_backlog_goes_on_while_a_kind_is_full(
     assert gated < 200
     lock.close()
     until(lambda: finished(db, "gated") == 400, what="the gated jobs", seconds=30)
+
+
+def test_a_lane_of_a_full_kind_is_said_to_be_full(
+    fleet: Fleet, lock: Connection[TupleRow], db: Connection[TupleRow]
+) -> None:
+    """In explain, in the report and in the metric: nobody has paused it, so none can resume."""
+    arguments = ["--app", "tests.support.child_app:tasks", "--concurrency", "4"]
+    scheduler = fleet.start("scheduler", "fairlead_scheduler.main", "--health-port", "0")
+    worker = fleet.start("worker", "fairlead_worker.main", *arguments)
+    until(lambda: worker.said("child.ready"), what="a worker", seconds=60)
+    db.execute(_INSERT, ["gated", "gated", 400])
+    newest = "SELECT fairlead.explain(max(id)) FROM fairlead.jobs"
+    reported = "SELECT blocked_by FROM fairlead.tenant_shares WHERE tenant = 'gated'"
+
+    def series() -> str:
+        return page(listening_port(scheduler.pid), "metrics")
+
+    until(lambda: db.execute(reported).fetchone() == ("full",), what="a report", seconds=30)
+    until(lambda: 'lanes_blocked{reason="full"} 1.0' in series(), what="the metric")
+    until(lambda: "asked" not in db.execute(newest).fetchall()[0][0], what="an answer")
+    answer = db.execute(newest).fetchall()[0][0]
+
+    assert 'lanes_blocked{reason="paused"} 0.0' in series()
+    assert "full" == answer["blocked_by"]
+    assert {"full"} == {*answer["waited"]["tenant"]["blocked_seconds"]}
+    db.execute("SELECT fairlead.pause('default', 'gated')")
+    until(lambda: db.execute(reported).fetchone() == ("paused",), what="a pause", seconds=30)
+    until(lambda: 'lanes_blocked{reason="paused"} 1.0' in series(), what="the metric")
+    lock.close()
 
 
 def test_no_more_of_a_full_kind_is_claimed_until_it_has_room(
