@@ -30,7 +30,8 @@ from fairlead.job_history h where h.kind = 'sleep'
 union all
 select (j.payload ->> 'n')::int, (extract(epoch from j.created_at) * 1e6)::bigint,
        (extract(epoch from q.claimed_at) * 1e6)::bigint
-from fairlead.work_queue q join fairlead.jobs j on j.id = q.job_id where q.worker is not null
+from fairlead.work_queue q join fairlead.jobs j on j.id = q.job_id
+where q.worker is not null and j.kind = 'sleep'
 """
 
 

@@ -25,13 +25,14 @@ from bench.machine import ROOT
 
 PAGE = ROOT / "docs/explanation/fairness.md"
 PICTURE = ROOT / "docs/images/fairness.png"
+_ATTACKS = ("attacks", "handlers")
 
 
 def record(runs: Runs, run: Run) -> None:
     """Replace the parts of the page that this form writes; the quick form draws a picture."""
     outcomes = [middle(of_one) for of_one in runs]
     plays = [outcome for outcome in outcomes if not outcome.is_scene]
-    attacks = [outcome for outcome in outcomes if outcome.workload.scene == "attacks"]
+    attacks = [outcome for outcome in outcomes if outcome.workload.scene in _ATTACKS]
     scenes = [each for each in outcomes if each.is_scene and each not in attacks]
     text = PAGE.read_text(encoding="utf-8")
     if run.form == "full":

@@ -15,6 +15,7 @@ from bench.fairness.scenes import (
     attacks,
     estimates,
     failover,
+    handler_attacks,
     limits,
     pinned,
     prediction,
@@ -37,6 +38,7 @@ _SCENES: Mapping[str, Scene] = {
     "scale": scale.play,
     "pinned": pinned.play,
     "attacks": attacks.play,
+    "handlers": handler_attacks.play,
 }
 
 

@@ -198,6 +198,7 @@ class Workload(_Part):
         "scale",
         "pinned",
         "attacks",
+        "handlers",
     ] = "play"
     """What is done; all but `play` runs on PostgreSQL only."""
     slots: int = Field(ge=1)
