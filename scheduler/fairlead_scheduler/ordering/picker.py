@@ -148,7 +148,7 @@ class Picker:
         """
         ledger = self._ledger
         root = ledger.root
-        rows_least, work_us = ledger.context.may_queue(ledger.band)
+        rows_least, work_us = ledger.context.may_queue(ledger)
         rows_least, work_us = rows_least + ledger.unclaimed, work_us + ledger.unclaimed_us
         while room > 0:
             heap = root.heap()

@@ -136,16 +136,15 @@ class PoolContext:
         for job, since_us in self.slot_entry.entered(now_us):
             self.ledgers[job.lane.queue.band].enter(job, since_us)
 
-    def may_queue(self, band: int) -> tuple[int, int]:
-        """Return how many more rows of a band may be queued in any case, and how much work.
+    def may_queue(self, ledger: BandLedger) -> tuple[int, int]:
+        """Return how many more rows may be queued in any case, and how much work.
 
-        Rows of bands below do not count: those of this one are claimed before them.
+        Of several bands each is queued as deep as there is room: a band below must not be
+        claimed from while one above has work that is not queued.
         """
-        ledgers = self.ledgers[: band + 1]
-        return self.slot_entry.may_queue(
-            sum([ledger.unclaimed for ledger in ledgers]),
-            sum([ledger.unclaimed_us for ledger in ledgers]),
-        )
+        if len(self.ledgers) > 1:
+            return (1 << 62, 1 << 62)
+        return self.slot_entry.may_queue(ledger.unclaimed, ledger.unclaimed_us)
 
     def is_foreign(self, queue: str, routing: PoolRouting) -> bool:
         """Whether a queue belongs to another pool than this."""
