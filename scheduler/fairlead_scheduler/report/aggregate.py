@@ -1,4 +1,4 @@
-"""From accounts to a report: sums over all lanes, and the largest of them by name."""
+"""From windows to a report: sums over all lanes, and the largest of them by name."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heappushpop, nlargest
@@ -7,7 +7,7 @@ from typing import Final
 
 from fairlead_scheduler.instants import iso_instant
 from fairlead_scheduler.ordering.lanes import Lane, Queue
-from fairlead_scheduler.report.account import Account
+from fairlead_scheduler.report.lane_window import LaneWindow
 from fairlead_scheduler.report.maxmin import jain_index
 from fairlead_scheduler.report.snapshot import LedgerSnapshot
 from fairlead_scheduler.report.values import (
@@ -30,35 +30,35 @@ _LARGEST = TENANTS_MAX - _LONGEST - _FARTHEST
 
 
 class Largest:
-    """The few accounts that are first by some size.
+    """The few windows that are first by some size.
 
     Args:
         places: How many.
         size: What they are measured by.
     """
 
-    def __init__(self, places: int, size: Callable[[Account], int]) -> None:
+    def __init__(self, places: int, size: Callable[[LaneWindow], int]) -> None:
         self._places: Final = places
         self._size: Final = size
-        self._heap: list[tuple[int, int, Account]] = []
+        self._heap: list[tuple[int, int, LaneWindow]] = []
         self._offered = 0
 
-    def offer(self, account: Account) -> Account | None:
-        """Take an account, or not; return the one left over. Of equals the earliest stays."""
+    def offer(self, window: LaneWindow) -> LaneWindow | None:
+        """Take a window, or not; return the one left over. Of equals the earliest stays."""
         self._offered += 1
-        entry = (self._size(account), -self._offered, account)
+        entry = (self._size(window), -self._offered, window)
         if len(self._heap) < self._places:
             heappush(self._heap, entry)
             return None
         return heappushpop(self._heap, entry)[2]
 
-    def accounts(self) -> list[Account]:
-        """Return the accounts that are first, in no order."""
-        return [account for _, _, account in self._heap]
+    def windows(self) -> list[LaneWindow]:
+        """Return the windows that are first, in no order."""
+        return [window for _, _, window in self._heap]
 
 
 class Aggregate:
-    """The sums of one window, to which each account adds.
+    """The sums of one window, to which each window adds.
 
     Args:
         snapshot: The one that ends the window.
@@ -71,10 +71,10 @@ class Aggregate:
         self._waits: dict[tuple[str, str], tuple[bool, int]] = {}
         """For each tenant, whether it had a pending job all the time, and how long its oldest
         job has waited; with lanes in several bands it is one tenant."""
-        self._largest: list[Account] = []
+        self._largest: list[LaneWindow] = []
         """Accounts that may be named for their size."""
         self._bar_us = -1
-        """An account that is no larger may not."""
+        """An window that is no larger may not."""
         self._longest = Largest(_LONGEST, _wait_us)
         self._farthest = Largest(_FARTHEST, _behind_us)
         self._other_waits_us = 0
@@ -84,24 +84,24 @@ class Aggregate:
         self._ratios: list[float] = []
         """What tenants that waited all the time were served over what they were entitled to."""
 
-    def add(self, account: Account) -> None:
-        """Add one account that has anything."""
-        if account.size_us <= self._bar_us:
-            self._leave_out(account)
+    def add(self, window: LaneWindow) -> None:
+        """Add one window that has anything."""
+        if window.size_us <= self._bar_us:
+            self._leave_out(window)
         else:
-            self._largest.append(account)
+            self._largest.append(window)
             if len(self._largest) >= 2 * _LARGEST:
                 self._keep_largest()
-        lane, served_us, entitled_us = account.lane, account.served_us, account.entitled_us
+        lane, served_us, entitled_us = window.lane, window.served_us, window.entitled_us
         self._served_us += served_us
         self._entitled_us += entitled_us
         queue, before_us, before_due_us = self._queues.get(lane.queue.name, (lane.queue, 0, 0))
         self._queues[queue.name] = (queue, before_us + served_us, before_due_us + entitled_us)
-        if entitled_us and account.waits_since(self._since_us):
+        if entitled_us and window.waits_since(self._since_us):
             self._ratios.append(served_us / entitled_us)
-        pending_us = account.pending_us
+        pending_us = window.pending_us
         noisy = pending_us is not None and pending_us <= self._since_us
-        owner, wait_us = lane.owner, account.wait_us or 0
+        owner, wait_us = lane.owner, window.wait_us or 0
         known = self._waits.get(owner)
         if known is not None:
             noisy, wait_us = noisy or known[0], max(wait_us, known[1])
@@ -110,15 +110,15 @@ class Aggregate:
     def _keep_largest(self) -> None:
         """Keep the largest of those that may be named."""
         self._largest.sort(key=attrgetter("size_us"), reverse=True)
-        for account in self._largest[_LARGEST:]:
-            self._leave_out(account)
+        for window in self._largest[_LARGEST:]:
+            self._leave_out(window)
         del self._largest[_LARGEST:]
         if len(self._largest) == _LARGEST:
             self._bar_us = self._largest[-1].size_us
 
-    def _leave_out(self, account: Account) -> None:
-        """Do not name an account, unless it waits long or is far behind."""
-        shorter = self._longest.offer(account)
+    def _leave_out(self, window: LaneWindow) -> None:
+        """Do not name a window, unless it waits long or is far behind."""
+        shorter = self._longest.offer(window)
         nearer = None if shorter is None else self._farthest.offer(shorter)
         if nearer is not None:
             self._other_waits_us = max(self._other_waits_us, nearer.wait_us or 0)
@@ -126,11 +126,11 @@ class Aggregate:
     def report(self) -> Iterator[FairnessReport | None]:
         """Make the report, a little in each tick; at last, yield it."""
         self._keep_largest()
-        named = [*self._largest, *self._longest.accounts(), *self._farthest.accounts()]
-        owners: dict[tuple[str, str], list[Account]] = {}
-        for account in named:
-            lane = account.lane
-            owners.setdefault((lane.queue.name, lane.tenant), []).append(account)
+        named = [*self._largest, *self._longest.windows(), *self._farthest.windows()]
+        owners: dict[tuple[str, str], list[LaneWindow]] = {}
+        for window in named:
+            lane = window.lane
+            owners.setdefault((lane.queue.name, lane.tenant), []).append(window)
         largest = sorted(owners.values(), key=_served_us, reverse=True)
         yield None
         tenants: list[TenantShare] = []
@@ -151,17 +151,17 @@ class Aggregate:
             other=self._others(named, tenants),
         )
 
-    def _tenant(self, accounts: Sequence[Account]) -> TenantShare:
-        """Return a tenant by its lanes' accounts, blocked by what blocks its oldest job."""
+    def _tenant(self, windows: Sequence[LaneWindow]) -> TenantShare:
+        """Return a tenant by its lanes' windows, blocked by what blocks its oldest job."""
         running, queued = self.snapshot.running, self.snapshot.queued
-        lanes = [account.lane for account in accounts]
-        first = max(accounts, key=_wait_us)
+        lanes = [window.lane for window in windows]
+        first = max(windows, key=_wait_us)
         return TenantShare(
             queue=first.lane.queue.name,
             tenant=first.lane.tenant,
             weight=first.lane.weight,
             received=self._received(
-                _served_us(accounts), sum([each.entitled_us for each in accounts])
+                _served_us(windows), sum([each.entitled_us for each in windows])
             ),
             running=sum([running.get(lane, 0) for lane in lanes]),
             queued=sum([queued.get(lane, 0) for lane in lanes]),
@@ -187,7 +187,7 @@ class Aggregate:
             for queue, served_us, entitled_us in largest
         )
 
-    def _others(self, named: Sequence[Account], tenants: Sequence[TenantShare]) -> Others:
+    def _others(self, named: Sequence[LaneWindow], tenants: Sequence[TenantShare]) -> Others:
         """Return the sums of what is not named."""
         running, queued = self.snapshot.running, self.snapshot.queued
         count = len(self._waits) - len(tenants)
@@ -195,7 +195,7 @@ class Aggregate:
             tenants=count,
             received=self._received(
                 self._served_us - _served_us(named),
-                self._entitled_us - sum(account.entitled_us for account in named),
+                self._entitled_us - sum(window.entitled_us for window in named),
             ),
             running=sum(running.values()) - sum(each.running for each in tenants),
             queued=sum(queued.values()) - sum(each.queued for each in tenants),
@@ -215,16 +215,16 @@ def _size_us(queue: tuple[Queue, int, int]) -> int:
     return max(queue[1], queue[2])
 
 
-def _served_us(accounts: Iterable[Account]) -> int:
-    return sum([account.served_us for account in accounts])
+def _served_us(windows: Iterable[LaneWindow]) -> int:
+    return sum([window.served_us for window in windows])
 
 
-def _wait_us(account: Account) -> int:
-    return -1 if account.wait_us is None else account.wait_us
+def _wait_us(window: LaneWindow) -> int:
+    return -1 if window.wait_us is None else window.wait_us
 
 
-def _behind_us(account: Account) -> int:
-    return account.entitled_us - account.served_us
+def _behind_us(window: LaneWindow) -> int:
+    return window.entitled_us - window.served_us
 
 
 def _samples(lane: Lane) -> int:

@@ -14,8 +14,8 @@ from math import inf
 from typing import TypeVar
 
 from fairlead_scheduler.ordering.lanes import Lane, Queue
-from fairlead_scheduler.report.account import BUCKETS, Account
 from fairlead_scheduler.report.aggregate import Aggregate
+from fairlead_scheduler.report.lane_window import BUCKETS, LaneWindow
 from fairlead_scheduler.report.maxmin import MaxMinShares, max_min_shares
 from fairlead_scheduler.report.snapshot import LedgerSnapshot
 from fairlead_scheduler.report.values import FairnessReport
@@ -50,7 +50,7 @@ class ReportBuilder:
 
     def __init__(self, period_us: int) -> None:
         self._period_us = period_us
-        self._accounts: dict[Lane, Account] = {}
+        self._windows: dict[Lane, LaneWindow] = {}
         self._snapshots_us: deque[int] = deque(maxlen=BUCKETS + 1)
         self._place = 0
         self._begun_us = 0
@@ -64,7 +64,7 @@ class ReportBuilder:
             take: Takes a snapshot of the ledgers.
         """
         if self._work is None:
-            span_us = max(self._period_us, len(self._accounts) * _LANE_US)
+            span_us = max(self._period_us, len(self._windows) * _LANE_US)
             if self._snapshots_us and 0 <= now_us - self._snapshots_us[-1] < span_us:
                 return None
             begun = bool(self._snapshots_us)
@@ -81,9 +81,9 @@ class ReportBuilder:
         for some in _parts(snapshot.ended_us):
             for lane, ended_us in some:
                 lane.served_us -= ended_us
-                account = self._accounts[lane] = Account(lane)
-                account.begin(snapshot.running_us.get(lane, 0))
-                account.note(snapshot, self._begun_us)
+                window = self._windows[lane] = LaneWindow(lane)
+                window.begin(snapshot.running_us.get(lane, 0))
+                window.note(snapshot, self._begun_us)
             yield None
 
     def _report(self, snapshot: LedgerSnapshot) -> Iterator[FairnessReport | None]:
@@ -98,8 +98,8 @@ class ReportBuilder:
         _entitle(tenants_of, begun_us)
         yield None
         aggregate = Aggregate(snapshot, since_us=self._snapshots_us[0])
-        for accounts in _parts(tuple(self._accounts.values())):
-            self._roll(accounts, tenants_of, aggregate)
+        for windows in _parts(tuple(self._windows.values())):
+            self._roll(windows, tenants_of, aggregate)
             yield None
         yield from aggregate.report()
 
@@ -112,34 +112,34 @@ class ReportBuilder:
     ) -> None:
         """Count what lanes were served, and enter what they would have taken."""
         for lane, ended_us in some:
-            account = self._accounts.get(lane)
-            if account is None:
-                account = self._accounts[lane] = Account(lane)
+            window = self._windows.get(lane)
+            if window is None:
+                window = self._windows[lane] = LaneWindow(lane)
             lane.served_us -= ended_us
-            account.serve(ended_us, snapshot.running_us.get(lane, 0))
-            account.waited = account.waits_since(begun_us)
+            window.serve(ended_us, snapshot.running_us.get(lane, 0))
+            window.waited = window.waits_since(begun_us)
             tenants = tenants_of.get(lane.queue)
             if tenants is None:
                 tenants = tenants_of[lane.queue] = QueueTenants()
-            tenants.served_us += account.fresh_us
-            tenants.shares.add(inf if account.waited else account.fresh_us, lane.weight)
+            tenants.served_us += window.fresh_us
+            tenants.shares.add(inf if window.waited else window.fresh_us, lane.weight)
 
     def _roll(
         self,
-        some: Iterable[Account],
+        some: Iterable[LaneWindow],
         tenants_of: Mapping[Queue, QueueTenants],
         aggregate: Aggregate,
     ) -> None:
         """Move the window on, and forget lanes that have nothing in it and no job."""
-        for account in some:
-            lane = account.lane
+        for window in some:
+            lane = window.lane
             tenants = tenants_of.get(lane.queue)
-            account.roll(self._place, 0.0 if tenants is None else tenants.level * lane.weight)
-            account.note(aggregate.snapshot, self._begun_us)
-            if account.is_idle:
-                del self._accounts[lane]
+            window.roll(self._place, 0.0 if tenants is None else tenants.level * lane.weight)
+            window.note(aggregate.snapshot, self._begun_us)
+            if window.is_idle:
+                del self._windows[lane]
             else:
-                aggregate.add(account)
+                aggregate.add(window)
 
 
 def _entitle(tenants_of: Mapping[Queue, QueueTenants], begun_us: int) -> None:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from fairlead_scheduler.report.account import Account
 from fairlead_scheduler.report.aggregate import Aggregate
+from fairlead_scheduler.report.lane_window import LaneWindow
 from fairlead_scheduler.report.snapshot import take_snapshot
 from tests.support.fair_bench import MS, Bench
 
@@ -20,11 +20,11 @@ def test_who_gets_nothing_is_named_among_thousands(order: int) -> None:
     for _plan in range(3):
         bench.plan(0)
     look = take_snapshot(bench.order.ledgers, bench.now_us, slots=4, free=4)
-    accounts = [Account(lane) for lane, _ in look.ended_us]
-    for account in accounts:
-        account.served_us = account.entitled_us = account.size_us = 5 * SECOND
-        account.wait_us = SECOND
-    waiting, behind = accounts[:6], accounts[6:12]
+    windows = [LaneWindow(lane) for lane, _ in look.ended_us]
+    for window in windows:
+        window.served_us = window.entitled_us = window.size_us = 5 * SECOND
+        window.wait_us = SECOND
+    waiting, behind = windows[:6], windows[6:12]
     for more, (first, second) in enumerate(zip(waiting, behind, strict=True)):
         first.served_us = first.entitled_us = first.size_us = 0
         first.wait_us = (900 + more) * SECOND
@@ -32,8 +32,8 @@ def test_who_gets_nothing_is_named_among_thousands(order: int) -> None:
         second.served_us = 0
     sums = Aggregate(look, since_us=look.at_us)
 
-    for account in accounts[::order]:
-        sums.add(account)
+    for window in windows[::order]:
+        sums.add(window)
     *_, report = sums.report()
 
     assert report is not None

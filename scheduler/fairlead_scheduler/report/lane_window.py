@@ -8,8 +8,8 @@ BUCKETS = 12
 """Spans between two snapshots that make up the window."""
 
 
-class Account:
-    """The account of one lane."""
+class LaneWindow:
+    """What one lane was served in the window, and was entitled to."""
 
     __slots__ = (
         "_counted_us",
