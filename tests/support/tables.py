@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from fairlead.policy import Glob, glob
 from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
 from fairlead_scheduler.policy.first_match import FirstMatch
 from fairlead_scheduler.policy.settings import KeyLimit
@@ -16,26 +17,29 @@ def table(
     keys: Mapping[str, tuple[KeyLimit, ...]] | None = None,
     stored: int = 1,
 ) -> CompiledPolicy:
-    """Return the table of these terms of queues, as (queue, None), and tenants, with keys."""
+    """Return the table of these terms of queues, as (queue, None), and tenants, with keys.
+
+    It names every queue, so that each has a share of its own.
+    """
     keys = keys or {}
     queues = dict.fromkeys((*(queue for queue, _ in terms), *keys))
-    return CompiledPolicy(
-        queues=FirstMatch(
-            (
-                frozenset({queue}),
-                QueueTerms(
-                    own=terms.get((queue, None), Terms()),
-                    overrides=FirstMatch(
-                        (frozenset({tenant}), each)
-                        for (name, tenant), each in terms.items()
-                        if name == queue and tenant is not None
-                    ),
-                    keys=keys.get(queue, ()),
+    entries: list[tuple[frozenset[str] | Glob, QueueTerms]] = [
+        (
+            frozenset({queue}),
+            QueueTerms(
+                own=terms.get((queue, None), Terms()),
+                overrides=FirstMatch(
+                    (frozenset({tenant}), each)
+                    for (name, tenant), each in terms.items()
+                    if name == queue and tenant is not None
                 ),
-            )
-            for queue in queues
-        ),
-        stored=stored,
+                keys=keys.get(queue, ()),
+            ),
+        )
+        for queue in queues
+    ]
+    return CompiledPolicy(
+        queues=FirstMatch((*entries, (glob("*"), QueueTerms()))), stored=stored
     )
 
 

@@ -304,7 +304,7 @@ class Policy(MappingModel):
         default=(),
         max_length=RULES_MAX,
         description="Settings of queues; only the first match applies. A queue without a match "
-        "has weight 1 and no limit. At most 1000.",
+        "has no limit, and a share with all others that have none. At most 1000.",
     )
     rules: Rules = Field(
         default=(),
@@ -319,7 +319,7 @@ class Policy(MappingModel):
     )
 
     def rule_of(self, queue: str) -> QueueRule | None:
-        """Return the entry of `queues` for a queue; None: it has weight 1 and no limit."""
+        """Return the entry of `queues` for a queue; None: it has no limit and no own share."""
         return next(
             (rule for rule in self.queues if glob(rule.match.queue).matches(queue)), None
         )

@@ -7,7 +7,7 @@ stay idle behind them; and a lane that has as many of them as its pool has slots
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.pending.values import Paused
 

@@ -18,7 +18,8 @@ from fairlead_scheduler.limits.blocked_reasons import PASSING
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
 from fairlead_scheduler.limits.limiter import Limiter
 from fairlead_scheduler.ordering.blocked import Member, is_paused
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, Lane, Queue
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED
+from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.pending.cursors import LaneHeads
 from fairlead_scheduler.pending.values import NOTHING_PAUSED, Paused

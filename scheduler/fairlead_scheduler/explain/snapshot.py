@@ -9,8 +9,10 @@ from typing import TypeVar
 from fairlead_scheduler.explain.answer import BlockingKey, LaneSnapshot, Position
 from fairlead_scheduler.limits.blocked_reasons import BOUNDS, KEY, REASONS
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
+from fairlead_scheduler.ordering.accounts import Account, Branch
+from fairlead_scheduler.ordering.in_flight import InFlightJob
 from fairlead_scheduler.ordering.job_rules import blocking_rules, job_rules_of
-from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.level import Level
 from fairlead_scheduler.ordering.router import Router
@@ -18,7 +20,8 @@ from fairlead_scheduler.ordering.router import Router
 _HOLDERS_SHOWN = 10
 _SCANNED_MAX = 10_000
 """Jobs in flight that are scanned at most; the oldest are first."""
-M = TypeVar("M", Lane, Queue)
+M = TypeVar("M", Account, Branch)
+N = TypeVar("N", Lane, Queue)
 _BOUNDED = BOUNDS | {KEY}
 
 
@@ -72,7 +75,7 @@ def _in_band(
     lane = None if node is None else node.tenants.get(tenant)
     if node is None or lane is None:
         return None
-    keys = node.keys
+    account, keys = lane.account, node.keys
     full = None if keys is None else keys.first_full(keys.heads.get(job_id, ()))
     key, key_us = None, now_us
     if keys is not None and full is not None:
@@ -90,13 +93,13 @@ def _in_band(
         mean_us=mean_us,
         expected_us=lane.mean.shrunk_us(node.prior_us, ledger.settings.prior_samples),
         lane=replace(
-            _position(lane, node.lanes, _capped_us(ledger, lane, node.lanes, now_us), now_us),
+            _position(lane, account, account.branch.accounts, ledger, now_us),
             bounded=_bounded(node.all_lanes(), lane)
             if any(ledger.blocked.lanes_by_reason.values())
             else 0,
         ),
         queue=replace(
-            _position(node, ledger.root, _capped_us(ledger, node, ledger.root, now_us), now_us),
+            _position(node, account.branch, ledger.root, ledger, now_us),
             bounded=_bounded(ledger.queues.values(), node),
         ),
         key=key,
@@ -107,19 +110,23 @@ def _in_band(
     )
 
 
-def _bounded(members: Iterable[M], member: M) -> int:
+def _bounded(members: Iterable[N], member: N) -> int:
     """Return how many jobs of others are in flight that bounds or keys limit."""
     some = islice(members, _SCANNED_MAX)
     return sum([x.in_flight for x in some if x.blocked_by in _BOUNDED and x is not member])
 
 
 def _position(
-    member: Lane | Queue,
-    level: Level[Lane] | Level[Queue],
-    capped_us: int | None,
-    now_us: int,
+    member: Lane | Queue, share: M, level: Level[M], ledger: Ledger, now_us: int
 ) -> Position:
-    others = level.weight - (member.weight if member.active else 0.0)
+    """Return where a lane or a queue stands by what is charged for it.
+
+    The lanes of an account that wait have equal parts of its weight.
+    """
+    others = level.weight - (share.weight if share.active else 0.0)
+    weight = share.weight
+    if isinstance(share, Account):
+        weight /= max(1, share.lanes_active + (not member.active))
     waits_us = since_us = member.waits_since_us if member.active else now_us
     seconds: dict[str, float] = {}
     blocked_time = member.blocked_time
@@ -130,14 +137,14 @@ def _position(
             name = REASONS[reason]
             seconds[name] = seconds.get(name, 0.0) + blocked_seconds
     return Position(
-        weight=member.weight,
-        weights=max(0.0, others) + member.weight,
-        lag_us=member.start - level.virtual,
+        weight=weight,
+        weights=max(0.0, others) + share.weight,
+        lag_us=share.start - level.virtual,
         in_flight=member.in_flight,
         blocked_by=REASONS.get(member.blocked_by),
         bounds=member.bounds,
         rule=member.terms.blocking_rule,
-        capped_us=capped_us,
+        capped_us=_capped_us(ledger, share, level, now_us),
         since_us=since_us,
         waits_us=waits_us,
         blocked_seconds=seconds,
@@ -156,17 +163,17 @@ def _blocking_rule(ledger: Ledger, lane: Lane, job_id: int) -> tuple[str | None,
     return ledger.table.rules.name(blocking), results.since_us.get(job_id, ledger.now_us)
 
 
-def _capped_us(ledger: Ledger, member: M, level: Level[M], now_us: int) -> int | None:
-    """Return since when a member has had so much in flight that the cap sets it back.
+def _capped_us(ledger: Ledger, share: M, level: Level[M], now_us: int) -> int | None:
+    """Return since when so much has been in flight that the cap sets a share back.
 
     It is derived from what is in flight now, so it may have been so for longer. None: the cap
-    lets no other member go first.
+    lets no other one go first.
     """
-    if not level.is_set_back(member):
+    if not level.is_set_back(share):
         return None
     in_flight = islice(ledger.in_flight_jobs.values(), _SCANNED_MAX)
-    own = (each for each in in_flight if each.lane is member or each.lane.queue is member)
-    return _nth_us(own, max(1, ceil(level.cap * member.weight)), now_us)
+    own = (x for x in in_flight if share in (x.lane.account, x.lane.account.branch))
+    return _nth_us(own, max(1, ceil(level.cap * share.weight)), now_us)
 
 
 def _nth_us(in_flight: Iterable[InFlightJob], count: int, now_us: int) -> int:

@@ -39,8 +39,12 @@ class AttributeRequest(NamedTuple):
 class BlockedLane(Protocol):
     """A lane that keys block."""
 
-    start: int
     blocked_by: int
+
+    @property
+    def start(self) -> int:
+        """The start tag by which it is served."""
+        ...
 
     @property
     def band(self) -> int:

@@ -11,13 +11,15 @@ from collections import ChainMap
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-from fairlead_scheduler.limits.blocked_reasons import KEY, RESERVE, RULE
+from fairlead_scheduler.limits.blocked_reasons import KEY, RULE
 from fairlead_scheduler.limits.concurrency_keys import KeyValue
 from fairlead_scheduler.limits.limiter import Limiter
 from fairlead_scheduler.ordering import job_attributes
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.job_rules import is_blocked_by_rule
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, UNKNOWN, InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.lanes import UNKNOWN, Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.renamed_queues import move_renamed_queues
 from fairlead_scheduler.ordering.run_time import prior_us
 from fairlead_scheduler.ordering.short_job_reserve import find_long_jobs
 from fairlead_scheduler.policy.compiled import CompiledPolicy
@@ -51,17 +53,17 @@ def apply(ledger: Ledger, table: CompiledPolicy, now_us: int) -> None:
         returned = returned or (was and not queue.foreign)
         if has_rules:
             queue.rules = table.rules.of(queue.name)
+            for lane in queue.all_lanes():
+                lane.rules, lane.active_rules = UNKNOWN, 0
         _apply_to_queue(ledger, queue)
         if job_attributes.rekey(ledger, queue):
             rekeyed.add(queue)
         ledger.stale.update(dict.fromkeys(queue.all_lanes()))
     if returned:
         resize(ledger, ledger.slots)
+    move_renamed_queues(ledger)
     if rekeyed:
         job_attributes.reread_in_flight(ledger, rekeyed)
-    if has_rules:
-        for lane in ledger.stale:
-            lane.rules, lane.active_rules = UNKNOWN, 0
     ledger.context.windows.forget(now_us)
     ledger.may_exceed_limits = ledger.rebound = True
     if not has_rules:
@@ -125,8 +127,8 @@ def apply_to_lanes(ledger: Ledger) -> None:
     """Give new terms to some of the stale lanes, those that have waited longest first."""
     at_once = _LANES_WITH_RULES_AT_ONCE if ledger.table.rules else _LANES_AT_ONCE
     lanes = tuple(islice(ledger.stale, at_once))
-    for queue in dict.fromkeys([lane.queue for lane in lanes]):
-        queue.lanes.advance(queue.smallest_tag(), ledger.now_us)
+    for branch in dict.fromkeys([lane.account.branch for lane in lanes]):
+        branch.accounts.advance(branch.smallest_tag(), ledger.now_us)
     for lane in lanes:
         del ledger.stale[lane]
         _apply_to_lane(ledger, lane)
@@ -135,8 +137,8 @@ def apply_to_lanes(ledger: Ledger) -> None:
             ledger.may_exceed_limits or ledger.rebound,
             False,
         )
-        for queue in ledger.queues.values():
-            queue.rescale()
+        for branch in ledger.branches.values():
+            branch.rescale()
 
 
 def resize(ledger: Ledger, slots: int) -> None:
@@ -173,10 +175,11 @@ def _apply_to_queue(ledger: Ledger, queue: Queue) -> None:
     queue.rule = ledger.table.queue(queue.name)
     terms = queue.terms_under(ledger.table.rules, ledger.active_rules)
     if queue.terms != terms:
-        ledger.root.reweigh(queue, terms.weight)
         queue.terms = terms
+        if queue.branch.queue is queue:
+            ledger.root.reweigh(queue.branch, terms.weight)
+            queue.branch.rescale()
         ledger.bind(queue, queue.name, None)
-        queue.rescale()
     queue.mean.narrow(settings.window)
     queue.prior_us = prior_us(queue.mean, settings.prior_us)
 
@@ -187,13 +190,13 @@ def _apply_to_lane(ledger: Ledger, lane: Lane) -> None:
         lane.rules = queue.rules.for_tenant(lane.tenant)
     terms = lane.terms_under(ledger.table.rules, ledger.active_rules)
     if lane.terms is not terms and lane.terms != terms:
-        if lane.weight != terms.weight:
-            if lane.blocked_by == RESERVE:
-                ledger.short_reserve.reweigh(lane, terms.weight)
-            else:
-                queue.lanes.reweigh(lane, terms.weight)
-            queue.scale = min(queue.scale, terms.weight / queue.weight)
         bound, lane.terms = lane.terms.equals_but_weight(terms), terms
+        account = lane.account
+        branch, weight = account.branch, account.weight_of_lanes()
+        if weight != account.weight:
+            with ledger.short_reserve.moving(account):
+                branch.accounts.reweigh(account, weight)
+            branch.scale = min(branch.scale, weight / branch.weight)
         if not bound:
             ledger.rebound = True
             ledger.bind(lane, queue.name, lane.tenant)

@@ -2,12 +2,12 @@
 
 from heapq import heappop, heappush
 
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.level import NEVER
 
 
 class ClaimFloor:
-    """Root tags of each queue's first unclaimed row, and of rows that came back."""
+    """Root tags of each branch's first unclaimed row, and of rows that came back."""
 
     __slots__ = ("_entries", "_turn")
 
@@ -23,17 +23,17 @@ class ClaimFloor:
             if job.claimed_us == UNCLAIMED:
                 return entries[0][0]
             heappop(entries)
-            queue = job.lane.queue
-            if queue.floor_row is job:
-                first = queue.drop_claimed()
-                queue.floor_row = None
+            branch = job.lane.account.branch
+            if branch.floor_row is job:
+                first = branch.drop_claimed()
+                branch.floor_row = None
                 if first is not None:
                     self.represent(first)
         return NEVER
 
     def represent(self, job: InFlightJob) -> None:
-        """Let a queue's first unclaimed row represent the queue."""
-        job.lane.queue.floor_row = job
+        """Let a branch's first unclaimed row represent the branch."""
+        job.lane.account.branch.floor_row = job
         self.add(job)
 
     def add(self, job: InFlightJob) -> None:

@@ -20,11 +20,14 @@ from fairlead_scheduler.limits.blocked_reasons import (
 )
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
 from fairlead_scheduler.ordering import apply_policy, job_attributes, late_charges, recovery
+from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member, Pauses, is_paused
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
+from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.level import NEVER
+from fairlead_scheduler.ordering.membership import ensure_aged_lane, ensure_lane
 from fairlead_scheduler.ordering.picker import Picker
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.ordering.pool_context import PoolContext
@@ -40,7 +43,7 @@ a fiftieth of that, so refreshes take a fiftieth of the time at most."""
 
 
 class FairOrder:
-    """The order of one (pool, band): between queues, and inside each queue between tenants.
+    """The order of one (pool, band): between branches, and in each branch between accounts.
 
     Every method is an event and carries its time. Unknown ids are ignored, so a repeated event
     changes nothing.
@@ -80,7 +83,7 @@ class FairOrder:
 
     @property
     def virtual_time(self) -> int:
-        """V between the queues, as of the last plan."""
+        """V between the branches, as of the last plan."""
         return self._ledger.root.virtual
 
     @property
@@ -120,7 +123,7 @@ class FairOrder:
         counts: Counter[int] = Counter()
         for queue in self._ledger.queues.values():
             if queue.blocked_by:
-                counts[queue.blocked_by] += queue.lanes.active
+                counts[queue.blocked_by] += queue.branch.accounts.active
         return counts
 
     @property
@@ -158,7 +161,7 @@ class FairOrder:
         self.refresh(now_us)
         ledger.settle()
 
-    def readmit(self) -> list[Queue]:
+    def readmit(self) -> list[Branch]:
         """Admit lanes that keys blocked; returns as `admit_changed`."""
         key_state = self._ledger.key_state
         if (
@@ -171,12 +174,12 @@ class FairOrder:
         return []
 
     def pick(
-        self, depth: int, past: int, heads: Heads, begun: Iterable[Queue]
+        self, depth: int, past: int, heads: Heads, begun: Iterable[Branch]
     ) -> tuple[Picker, int]:
         """Pick jobs and count them as dispatched; also returns how many go past the depth.
 
         Reserves go first, then the smallest tags, then, by up to `past` rows beyond the depth,
-        the queues in `begun`, which begin to wait and overtake queued rows.
+        the branches in `begun`, which begin to wait and overtake queued rows.
         """
         ledger = self._ledger
         slots, long_jobs = ledger.slots, ledger.long_jobs
@@ -296,32 +299,32 @@ class FairOrder:
             heads.forget(lane)
         return wrong
 
-    def admit_changed(self, changed: Iterable[LaneHeads], paused: Paused) -> list[Queue]:
-        """Admit lanes with new heads; returns the queues that begin to wait."""
+    def admit_changed(self, changed: Iterable[LaneHeads], paused: Paused) -> list[Branch]:
+        """Admit lanes with new heads; returns the branches that begin to wait."""
         ledger = self._ledger
         changed_lanes = self._pauses.update(paused, ledger.queues)
-        arrived = [lane.queue for lane in changed_lanes if self.admit(lane)]
+        arrived = [lane.account.branch for lane in changed_lanes if self.admit(lane)]
         for heads in changed:
             lane = self._lanes.get(heads)
             if lane is None:
-                lane = self._lanes[heads] = ledger.ensure_lane(heads.queue, heads.tenant)
+                lane = self._lanes[heads] = ensure_lane(ledger, heads.queue, heads.tenant)
                 lane.heads = heads
             if self.admit(lane):
-                arrived.append(lane.queue)
+                arrived.append(lane.account.branch)
             if not heads.streams:
                 ledger.unblock(lane)
                 del self._lanes[heads]
         return arrived
 
-    def admit_aged(self, lanes: Iterable[LaneHeads]) -> list[Queue]:
+    def admit_aged(self, lanes: Iterable[LaneHeads]) -> list[Branch]:
         """Admit the first jobs of lanes of bands below; returns as `admit_changed`."""
-        begun: list[Queue] = []
+        begun: list[Branch] = []
         for heads in lanes:
-            lane = self._ledger.ensure_aged_lane(heads.queue, heads.tenant, heads.band)
+            lane = ensure_aged_lane(self._ledger, heads.queue, heads.tenant, heads.band)
             lane.heads = heads
             lane.mean = self._ledger.context.mean_of(heads) or lane.mean
             if self.admit(lane):
-                begun.append(lane.queue)
+                begun.append(lane.account.branch)
         return begun
 
     def update_aged(self, heads: LaneHeads) -> None:
@@ -331,18 +334,18 @@ class FairOrder:
         if (
             lane
             and lane.active
-            and lane.key == OUT
+            and not lane.offered
             and not self._ledger.deactivate_unless_aged(lane)
         ):
             self.admit(lane)
 
-    def unblock(self, members: Iterable[Member]) -> list[Queue]:
+    def unblock(self, members: Iterable[Member]) -> list[Branch]:
         """Admit members that nothing blocks any longer.
 
-        Returns the queues of those that have nothing in flight: they begin to wait.
+        Returns the branches of those that have nothing in flight: they begin to wait.
         """
         blocked = self._ledger.blocked
-        begun: list[Queue] = []
+        begun: list[Branch] = []
         for member in members:
             if isinstance(member, Lane):
                 if member.blocked_by == RESERVE:
@@ -350,10 +353,10 @@ class FairOrder:
                 elif member.blocked_by in BOUNDS:
                     blocked.unblock(member, self._ledger.now_us)
                     if self.admit(member) and not member.in_flight:
-                        begun.append(member.queue)
+                        begun.append(member.account.branch)
             elif member.blocked_by in BOUNDS:
                 self._ledger.unblock_queue(member)
-                begun += () if member.in_flight else (member,)
+                begun += () if member.in_flight else (member.branch,)
         return begun
 
     def _unblock_long(self) -> bool:
@@ -389,15 +392,21 @@ class FairOrder:
         joins = not lane.active
         if joins:
             ledger.activate(lane)
-        if lane.key != OUT or not lane.heads.ready:
+        if lane.offered or not lane.heads.ready:
             return False
-        queue = lane.queue
-        queue.lanes.put(lane)
-        if queue.key == OUT and queue.active:
-            ledger.root.put(queue)
+        self._offer(lane)
         # One that was known before its heads were read begins to wait when they arrive; one
         # with jobs in flight does not begin, for its heads had only run out.
         return joins or not lane.in_flight
+
+    def _offer(self, lane: Lane) -> None:
+        """Let a lane have turns of its account, and the account of its branch."""
+        account, branch = lane.account, lane.account.branch
+        account.offer(lane)
+        if account.key == OUT:
+            branch.accounts.put(account)
+        if branch.key == OUT and branch.active:
+            self._ledger.root.put(branch)
 
     def _touch(self, ids: Iterable[int]) -> Iterable[int]:
         """Remember what changes while a full read is under way; returns the ids."""

@@ -14,7 +14,6 @@ from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
 from fairlead_scheduler.ordering.job_rules import blocking_rules, job_rules_of, valid_until_us
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.virtual_time import OUT
 from fairlead_scheduler.pending.cursors import SKIPPED_MAX, StreamHeads
 from fairlead_scheduler.pending.heads import Heads
 
@@ -238,7 +237,7 @@ class HeadSelections:
 
 
 def take_out(ledger: Ledger, lane: Lane) -> None:
-    """Take a lane out of its heap until heads of it arrive, or more is known of them."""
-    lane.key = OUT
+    """Let a lane have no turns until heads of it arrive, or more is known of them."""
+    lane.account.withdraw(lane)
     if lane.heads.stream is None:
         ledger.deactivate(lane)

@@ -16,6 +16,7 @@ from fairlead_scheduler.limits.concurrency_keys import (
     has_same_keys,
     start_of,
 )
+from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.job_rules import may_block_jobs
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
@@ -88,32 +89,33 @@ def learn(ledger: Ledger, asked: Iterable[AttributeQuery], texts: Sequence[str |
             keys.learn_head(job_id, lane.tenant, found)
 
 
-def readmit(ledger: Ledger, admit: Callable[[Lane], bool]) -> list[Queue]:
+def readmit(ledger: Ledger, admit: Callable[[Lane], bool]) -> list[Branch]:
     """Admit, by their tags, lanes that keys blocked or whose heads' values were read.
 
-    Returns the queues of those that begin to wait with nothing in flight.
+    Returns the branches of those that begin to wait with nothing in flight.
     """
     begun = _unlock(ledger)
     _collect_due(ledger)
-    latest: dict[Queue, int] = {}
+    latest: dict[Branch, int] = {}
     for lane in _take_some(ledger):
-        queue, woken = lane.queue, not lane.active
+        account = lane.account
+        branch, woken = account.branch, not account.active
         if admit(lane) and not lane.in_flight:
-            begun.append(queue)
-        if woken and lane.key != OUT:
+            begun.append(branch)
+        if woken and account.key != OUT:
             # At V all would be equal, and the same one would have its turn each time.
-            lane.start = max(lane.start, latest.get(queue, -1) + 1)
-            latest[queue] = lane.start
-            queue.lanes.put(lane)
+            account.start = max(account.start, latest.get(branch, -1) + 1)
+            latest[branch] = account.start
+            branch.accounts.put(account)
     return begun
 
 
-def _unlock(ledger: Ledger) -> list[Queue]:
+def _unlock(ledger: Ledger) -> list[Branch]:
     """Block the queues whose keys are not known, and find the lanes to readmit.
 
-    Returns the queues that were unblocked and have nothing in flight.
+    Returns the branches of those that were unblocked and have nothing in flight.
     """
-    begun: list[Queue] = []
+    begun: list[Branch] = []
     ledger.key_state.awaits_values = False
     for queue in ledger.key_state.queues:
         keys = queue.keys
@@ -125,7 +127,7 @@ def _unlock(ledger: Ledger) -> list[Queue]:
             continue
         if queue.blocked_by == KEY:
             ledger.unblock_queue(queue)
-            begun += () if queue.in_flight else (queue,)
+            begun += () if queue.in_flight else (queue.branch,)
         for lane in keys.take_unblocked():
             context = ledger.context.fleet[lane.queue.pool]
             context.ledgers[lane.band].key_state.to_readmit[lane] = None
@@ -171,7 +173,7 @@ def rekey(ledger: Ledger, queue: Queue) -> bool:
     queue.keys = renewed
     ledger.context.share_keys(queue)
     for lane in queue.all_lanes():
-        if lane.blocked_by in (KEY, RULE) or (lane.active and lane.key == OUT):
+        if lane.blocked_by in (KEY, RULE) or (lane.active and not lane.offered):
             ledger.key_state.to_readmit[lane] = None
         elif lane.active and renewed is not None:
             ledger.key_state.unread[lane] = None

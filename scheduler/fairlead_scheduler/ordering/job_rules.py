@@ -8,7 +8,8 @@ former result until then.
 
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
 from fairlead_scheduler.limits.job_facts import RuleResult, RuleResults
-from fairlead_scheduler.ordering.lanes import UNKNOWN, InFlightJob, Lane
+from fairlead_scheduler.ordering.in_flight import InFlightJob
+from fairlead_scheduler.ordering.lanes import UNKNOWN, Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 
 _RESULT_US = 1_000_000
@@ -69,7 +70,7 @@ def _blocking_rules(
 
 def valid_until_us(lane: Lane, now_us: int) -> int:
     """Return until when results for jobs of a lane are valid: it is evaluated once a second."""
-    return now_us + _RESULT_US - (now_us - lane.index * _STAGGER_US) % _RESULT_US
+    return now_us + _RESULT_US - (now_us - lane.account.index * _STAGGER_US) % _RESULT_US
 
 
 def is_blocked_by_rule(ledger: Ledger, job_id: int, job: InFlightJob) -> bool:

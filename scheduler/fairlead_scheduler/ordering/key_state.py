@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from heapq import heappop, heappush
 
-from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.in_flight import InFlightJob
+from fairlead_scheduler.ordering.lanes import Lane, Queue
 
 
 class KeyState:

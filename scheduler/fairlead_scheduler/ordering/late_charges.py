@@ -16,17 +16,17 @@ def charge_running(ledger: Ledger, now_us: int) -> None:
             continue
         ran_us = now_us - job.claimed_us
         over_us, queue_over_us = ran_us - job.charged_us, ran_us - job.queue_charged_us
-        lane = job.lane
+        lane, account = job.lane, job.lane.account
         if queue_over_us > 0:
             job.queue_charged_us = ran_us
             ledger.owe(lane, max(0, over_us), queue_over_us)
-            root.learn_running(queue_over_us, ran_us, lane.queue.weight)
+            root.learn_running(queue_over_us, ran_us, account.branch.weight)
         elif over_us > 0:
             ledger.owe(lane, over_us, 0)
         if over_us > 0:
             job.charged_us = ran_us
             if not lane.mean.samples:
                 lane.expected_us = max(lane.expected_us, ran_us)
-            lane.queue.lanes.time.learn_running(over_us, ran_us, lane.weight)
+            account.branch.accounts.time.learn_running(over_us, ran_us, account.weight)
             if long_jobs is not None and job.charged_us >= longer_us:
                 long_jobs.ids.add(job_id)

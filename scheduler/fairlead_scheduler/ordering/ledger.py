@@ -8,11 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fairlead_scheduler.limits.blocked_reasons import LIMIT, RESERVE
 from fairlead_scheduler.limits.limiter import Limiter
+from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.claim_floor import ClaimFloor
+from fairlead_scheduler.ordering.in_flight import AHEAD, CLOSED, UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.key_state import KeyState
-from fairlead_scheduler.ordering.lanes import AHEAD, CLOSED, UNCLAIMED, InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.level import NEVER, Level
 from fairlead_scheduler.ordering.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.pool_context import PoolContext
@@ -45,7 +47,9 @@ class Ledger:
         """The rules that hold, of those without lane variables."""
         self.may_exceed_limits = bool(table.stored)
         """Whether more rows may wait than limits allow."""
-        self.root: Level[Queue] = Level(table.settings.prior_us)
+        self.root: Level[Branch] = Level(table.settings.prior_us)
+        self.branches: dict[str | None, Branch] = {}
+        """Those of named queues by their names; None: that of all others."""
         self.short_reserve = ShortJobReserve(self.root)
         self.queues: dict[str, Queue] = {}
         self.in_flight_jobs = in_flight_jobs
@@ -82,57 +86,14 @@ class Ledger:
             yield queue
             yield from queue.all_lanes()
 
-    def ensure_lane(self, queue: str, tenant: str) -> Lane:
-        """Return a tenant's lane, made when it is not known."""
-        node = self._queue(queue)
-        lane = node.tenants.get(tenant)
-        if lane is None:
-            lane = node.tenants[tenant] = Lane(node, tenant, node.rule.lane(tenant))
-            self._add(lane)
-        return lane
-
-    def ensure_aged_lane(self, queue: str, tenant: str, band: int) -> Lane:
-        """Return the lane of a tenant's jobs that come from another band."""
-        node = self._queue(queue)
-        lane = node.aged.get((tenant, band))
-        if lane is None:
-            lane = node.aged[tenant, band] = Lane(node, tenant, node.rule.lane(tenant))
-            lane.aged = band
-            self._add(lane)
-        return lane
-
-    def _queue(self, queue: str) -> Queue:
-        node = self.queues.get(queue)
-        if node is None:
-            rule = self.table.queue(queue)
-            node = Queue(queue, self.root.virtual, rule, self.settings, band=self.band)
-            node.pool = self.context.place
-            node.foreign = self.context.is_foreign(queue, self.table.routing)
-            if self.table.rules:
-                node.bind_rules(self.table.rules, self.active_rules)
-            node.rescale()
-            self.queues[queue] = node
-            self.root.add(node)
-            self.bind(node, queue, None)
-            node.keys = node.new_keys()
-            self.context.share_keys(node)
-            if node.keys is not None:
-                self.key_state.queues[node] = None
-        return node
-
-    def _add(self, lane: Lane) -> None:
-        node = lane.queue
-        if self.table.rules:
-            lane.bind_rules(self.table.rules, self.active_rules)
-        node.lanes.add(lane)
-        node.scale = min(node.scale, lane.weight / node.weight)
-        self.bind(lane, node.name, lane.tenant)
-
     def activate(self, lane: Lane) -> None:
-        """Let a lane wait for service: its tag is V at least, so idleness earns no credit."""
-        queue = lane.queue
-        lanes = queue.lanes
-        self.virtual_in(queue)
+        """Let a lane wait for service: its account's tag is V at least.
+
+        So idleness earns no credit.
+        """
+        queue, account = lane.queue, lane.account
+        branch = account.branch
+        self.virtual_in(branch)
         lane.active = True
         if lane.resumes:
             lane.resumes = False
@@ -140,25 +101,33 @@ class Ledger:
             lane.waits_since_us = self.now_us
         lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
         lane.hint_max_us = queue.hint_max_us(lane.mean)
-        lanes.join(lane)
-        if not (queue.active or queue.blocked_by):
-            self._join(queue)
+        account.lanes_active += 1
+        if account.lanes_active == 1:
+            account.active = True
+            branch.accounts.join(account)
+        if not (branch.active or queue.blocked_by):
+            self._join(branch)
 
-    def virtual_in(self, queue: Queue) -> int:
-        """Return V between the tenants of a queue, brought up to date once in a plan."""
-        if queue.settled_in != self._plans:
-            queue.settled_in = self._plans
-            queue.lanes.advance(queue.smallest_tag(), self.now_us)
-        return queue.lanes.virtual
+    def virtual_in(self, branch: Branch) -> int:
+        """Return V between the accounts of a branch, brought up to date once in a plan."""
+        if branch.settled_in != self._plans:
+            branch.settled_in = self._plans
+            branch.accounts.advance(branch.smallest_tag(), self.now_us)
+        return branch.accounts.virtual
 
     def deactivate(self, lane: Lane) -> None:
         """Let a lane wait no longer: it has nothing, or is blocked."""
-        queue = lane.queue
+        account = lane.account
+        branch = account.branch
         lane.active = False
-        queue.lanes.leave(lane)
-        if queue.active and not queue.lanes.active:
-            queue.active = False
-            self.root.leave(queue)
+        account.withdraw(lane)
+        account.lanes_active -= 1
+        if not account.lanes_active:
+            account.active = False
+            branch.accounts.leave(account)
+        if branch.active and not branch.accounts.active:
+            branch.active = False
+            self.root.leave(branch)
 
     def bind(self, member: Member, queue: str, tenant: str | None) -> None:
         """Give a member the bounds and the reserve of its terms."""
@@ -186,9 +155,9 @@ class Ledger:
                 self.deactivate(member)
             if reason == RESERVE:
                 self.short_reserve.add(member)
-        elif member.active:
-            member.active = False
-            self.root.leave(member)
+        elif member.branch.queue is member and member.active:
+            member.branch.active = False
+            self.root.leave(member.branch)
 
     def is_long(self, lane: Lane) -> bool:
         """Whether a lane's next job is one of those that leave slots for short ones."""
@@ -210,8 +179,8 @@ class Ledger:
         found: list[Lane] = []
         if self.long_jobs is not None and self.root.reserve_blocked and self.long_jobs.room > 0:
             room = self.long_jobs.room
-            for queue in self.short_reserve.next_queues(room):
-                found += self.short_reserve.next_lanes(queue, room, self.virtual_in(queue))
+            for branch in self.short_reserve.next_branches(room):
+                found += self.short_reserve.next_lanes(branch, room, self.virtual_in(branch))
         for lane in found:
             self.unblock(lane)
         return found
@@ -248,15 +217,16 @@ class Ledger:
     def unblock_queue(self, queue: Queue) -> None:
         """Let a queue wait for service again, if it has lanes that do, and there is room."""
         self.blocked.unblock(queue, self.now_us)
-        if queue.lanes.active and not self.block_if_full(queue):
-            self._join(queue)
-            if queue.lanes.first() is not None:
-                self.root.put(queue)
+        branch = queue.branch
+        if branch.accounts.active and not branch.active and not self.block_if_full(queue):
+            self._join(branch)
+            if branch.accounts.first() is not None:
+                self.root.put(branch)
 
-    def _join(self, queue: Queue) -> None:
-        queue.active = True
-        queue.waits_since_us = self.now_us
-        self.root.join(queue)
+    def _join(self, branch: Branch) -> None:
+        branch.active = True
+        branch.waits_since_us = self.now_us
+        self.root.join(branch)
 
     def settle(self) -> None:
         """Begin a plan: find the floor, collect what is owed, bring V up to date."""
@@ -269,11 +239,13 @@ class Ledger:
             self.floor = lowest
         owing, self._dirty = self._dirty, []
         queues = dict.fromkeys([lane.queue for lane in owing])
-        self._serve(owing, queues)
+        branches = dict.fromkeys([lane.account.branch for lane in owing])
+        self._serve(owing, queues, branches)
         self._charge(owing)
+        for branch in branches:
+            self.root.charge(branch, branch.owed_us)
+            branch.owed_us = 0
         for queue in queues:
-            self.root.charge(queue, queue.owed_us)
-            queue.owed_us = 0
             if queue.bounds is not None:
                 self._recheck(queue.bounds)
         self.root.advance(lowest, self.now_us)
@@ -300,7 +272,7 @@ class Ledger:
         """Note since when a claimed job has had its slot."""
         job.claimed_us = at_us
         lane = job.lane
-        service = lane.new_service
+        service = lane.account.new_service
         service.begun += 1
         service.begun_us += at_us
         self._settle_next(lane)
@@ -309,7 +281,7 @@ class Ledger:
         """Note that a job leaves `work_queue`, and its slot if it has one."""
         if job.claimed_us >= 0:
             self.context.slot_entry.occupied -= 1
-            job.lane.new_service.end(job.claimed_us)
+            job.lane.account.new_service.end(job.claimed_us)
         elif job.claimed_us == UNCLAIMED:
             self.unclaimed -= 1
             self.unclaimed_us -= job.queue_charged_us
@@ -328,8 +300,9 @@ class Ledger:
             if job is None:
                 continue
             lane = job.lane
-            queue = lane.queue
-            service, claimed_us = lane.new_service, job.claimed_us
+            account = lane.account
+            branch = account.branch
+            service, claimed_us = account.new_service, job.claimed_us
             if claimed_us >= 0:  # as `_leave`, without calls in the hot loop
                 left += 1
                 service.begun -= 1
@@ -339,15 +312,17 @@ class Ledger:
                 unclaimed_us += job.queue_charged_us
             job.claimed_us = CLOSED
             lane.in_flight -= 1
-            queue.in_flight -= 1
+            lane.queue.in_flight -= 1
+            account.in_flight -= 1
+            branch.in_flight -= 1
             charged_us, usual_us = job.charged_us, job.queue_charged_us
-            lane.owed_us -= charged_us
-            queue.owed_us -= usual_us
+            account.owed_us -= charged_us
+            branch.owed_us -= usual_us
             if charged_us > usual_us and charged_us > run:
-                lane.claimed_us += charged_us - max(usual_us, run)
+                account.claimed_us += charged_us - max(usual_us, run)
             if run > 0:
-                lane.owed_us += run
-                queue.owed_us += run
+                account.owed_us += run
+                branch.owed_us += run
                 service.had_us += run
                 lane.ran_us += run
                 lane.ended += 1
@@ -369,15 +344,14 @@ class Ledger:
         job = self.in_flight_jobs.pop(job_id, None)
         if job is not None:
             lane = job.lane
-            lane.in_flight -= 1
-            lane.queue.in_flight -= 1
+            lane.count_in_flight(-1)
             if job.claimed_us != UNCLAIMED:
                 lane.served_us += job.charged_us
             self._leave(job)
             if refund:
                 self.owe(lane, -job.charged_us, -job.queue_charged_us)
             else:
-                lane.new_service.had_us += job.charged_us
+                lane.account.new_service.had_us += job.charged_us
                 self.owe(lane, 0, job.charged_us - job.queue_charged_us)
             if self.long_jobs is not None:
                 self.long_jobs.ids.discard(job_id)
@@ -393,7 +367,7 @@ class Ledger:
             ran_us = 0 if job.claimed_us == AHEAD else max(0, at_us - job.claimed_us)
             lane.served_us += ran_us
             self._leave(job)
-            lane.new_service.had_us += ran_us
+            lane.account.new_service.had_us += ran_us
             expected_us = lane.expected_us
             self.owe(
                 lane,
@@ -421,14 +395,14 @@ class Ledger:
         self.may_exceed_limits = True
 
     def owe(self, lane: Lane, cost_us: int, queue_cost_us: int) -> None:
-        """Let the next plan charge a lane and its queue, or refund them."""
-        lane.owed_us += cost_us
-        lane.queue.owed_us += queue_cost_us
+        """Let the next plan charge a lane's account and branch, or refund them."""
+        lane.account.owed_us += cost_us
+        lane.account.branch.owed_us += queue_cost_us
         self._settle_next(lane)
 
     def _settle_next(self, lane: Lane) -> None:
         if not lane.dirty:
-            lane.dirty = True
+            lane.dirty = lane.account.dirty = True
             self._dirty.append(lane)
 
     def check_for_recall(self, lane: Lane) -> None:
@@ -439,44 +413,55 @@ class Ledger:
             self.may_exceed_limits or has_hold or queue.foreign or queue.rules.jobs > 0
         )
 
-    def _serve(self, owing: Iterable[Lane], queues: Iterable[Queue]) -> None:
-        """Count what lanes and queues have had, and learn from what has ended in them."""
+    def _serve(
+        self, owing: Iterable[Lane], queues: Iterable[Queue], branches: Iterable[Branch]
+    ) -> None:
+        """Count what accounts and branches have had, and learn from what has ended in them."""
         window, now_us, root = self.settings.window, self.now_us, self.root.time
-        for queue in queues:
-            queue.lanes.time.pass_to(now_us)
+        for branch in branches:
+            branch.accounts.time.pass_to(now_us)
         root.pass_to(now_us)
         for lane in owing:
-            if len(self.context.ledgers) > 1 and lane.new_service.had_us:
-                self.context.serve_elsewhere(lane)
-            lane.queue.add_served(lane, window, now_us)
+            account = lane.account
+            branch, service = account.branch, account.new_service
+            if lane.ended:
+                lane.queue.learn(lane, window)
+            if len(self.context.ledgers) > 1 and service.had_us:
+                self.context.serve_elsewhere(self, account)
+            branch.new_service.add(service)
+            service.count(branch.accounts.time, account, now_us)
         for queue in queues:
             if queue.ended:
                 self.mean.add(queue.ran_us, queue.ended, window)
-                root.learn(queue.ran_us, queue.ended, queue.weight, window)
                 queue.settle(self.settings)
-            queue.new_service.count(root, queue, now_us)
-            queue.lanes.time.follow()
+        for branch in branches:
+            if branch.ended:
+                root.learn(branch.ran_us, branch.ended, branch.weight, window)
+                branch.ran_us = branch.ended = 0
+            branch.new_service.count(root, branch, now_us)
+            branch.accounts.time.follow()
         root.follow()
 
     def _charge(self, owing: Iterable[Lane]) -> None:
-        """Charge what lanes owe, by the virtual time of now."""
+        """Charge what accounts owe, by the virtual time of now."""
         prior_samples = self.settings.prior_samples
         for lane in owing:
-            queue, ended = lane.queue, lane.ended
+            queue, account, ended = lane.queue, lane.account, lane.ended
             lane.dirty = False
             if ended:
                 lane.expected_us = lane.mean.shrunk_us(queue.prior_us, prior_samples)
                 lane.hint_max_us = queue.hint_max_us(lane.mean)
                 lane.ended = lane.ran_us = 0
-            queue.lanes.charge(lane, lane.owed_us, lane.claimed_us)
-            lane.owed_us = lane.claimed_us = 0
+            if account.dirty:
+                account.dirty = False
+                account.branch.accounts.charge(account, account.owed_us, account.claimed_us)
+                account.owed_us = account.claimed_us = 0
+                self.short_reserve.moved(account)
             bounds = lane.bounds
             if bounds is not None and (lane.blocked_by or len(bounds.members) > 1):
                 self._recheck(bounds)
-            if lane.blocked_by == RESERVE:
-                self.short_reserve.moved(lane)
-                if ended:
-                    self.blocked.recheck(lane)
+            if lane.blocked_by == RESERVE and ended:
+                self.blocked.recheck(lane)
 
     def _recheck(self, bounds: Limiter) -> None:
         """Have members with these bounds that a limit blocks checked again, in all bands."""

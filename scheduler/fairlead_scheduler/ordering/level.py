@@ -1,6 +1,6 @@
 """One level of the fair order: members in the order of their start tags.
 
-A level is used twice: for the queues of a pool, and for the tenants of each queue. Its heap
+A level is used twice: for the branches of a pool, and for the accounts of each branch. Its heap
 holds plain integers, which compare four times as fast as tuples: start tag, then whether the
 member has something in flight (a member that has nothing goes first), then its place among the
 members. An entry that is no longer its member's is dropped when it surfaces, so an event that
@@ -33,7 +33,7 @@ NEVER_KEY = NEVER << TAG_SHIFT
 
 
 class Member(virtual_time.Member, Protocol):
-    """What a level orders: a lane or a queue."""
+    """What a level orders: an account or a branch."""
 
     active: bool
     """Whether it waits for service."""

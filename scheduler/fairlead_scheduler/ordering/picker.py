@@ -6,10 +6,12 @@ from math import ceil
 
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
 from fairlead_scheduler.limits.limiter import Limiter
+from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.head_selection import AHEAD, HeadSelections, take_out
+from fairlead_scheduler.ordering.in_flight import InFlightJob
 from fairlead_scheduler.ordering.job_rules import may_block_jobs
-from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.level import NEVER
 from fairlead_scheduler.ordering.plan import PlannedRow
@@ -86,43 +88,47 @@ class Picker:
     def _serve_reserved(self, member: Member, first_tag: int) -> bool:
         """Pick one job of a lane or a queue, tagged before all; whether there was one."""
         ledger = self._ledger
-        lane = member if isinstance(member, Lane) else member.lanes.first()
-        if lane is None or lane.key == OUT or not lane.heads.ready:
+        lane: Lane | None = member if isinstance(member, Lane) else None
+        if isinstance(member, Queue):
+            first = member.branch.accounts.first()
+            lane = None if first is None else first.turn
+        if lane is None or not lane.offered or not lane.heads.ready:
             return False
-        queue = lane.queue
-        if not queue.active or ledger.block_if_full(queue) or ledger.block_if_full(lane):
-            self._reenter(queue)
+        queue, account = lane.queue, lane.account
+        branch = account.branch
+        if not branch.active or ledger.block_if_full(queue) or ledger.block_if_full(lane):
+            self._reenter(branch)
             return False
         if ledger.deactivate_unless_aged(lane):
-            self._reenter(queue)
+            self._reenter(branch)
             return False
-        self._set_lane_caps(queue)
+        self._set_account_caps(branch)
         before = len(self.jobs)
         self._turn_first(lane, first_tag)
         served = len(self.jobs) - before
-        self._count(queue, served)
+        self._count(branch, served)
         heads = lane.heads
         if len(heads.ready) <= heads.refill_at:
             self._heads.ran_low(heads)
-        lane.key = OUT
-        if lane.active and heads.stream is None:
-            ledger.deactivate(lane)
-        elif lane.active and heads.ready and not ledger.block_if_full(lane):
-            queue.lanes.put(lane)
-        self._reenter(queue)
+        if lane.active and (not heads.ready or ledger.block_if_full(lane)):
+            take_out(ledger, lane)
+        if account.turn is not None:
+            branch.accounts.put(account)
+        self._reenter(branch)
         return served > 0
 
     def _turn_first(self, lane: Lane, first_tag: int) -> None:
-        """Take one job of a lane whose row goes first, whatever the tags of lane and queue."""
-        ledger, queue, before = self._ledger, lane.queue, len(self.jobs)
-        ahead = max(0, lane.start - ledger.virtual_in(queue))
-        queue_ahead = max(0, queue.start - first_tag)
-        lane.start -= ahead
-        queue.start -= queue_ahead
+        """Take one job of a lane whose row goes first, whatever the tags."""
+        ledger, account, before = self._ledger, lane.account, len(self.jobs)
+        branch = account.branch
+        ahead = max(0, account.start - ledger.virtual_in(branch))
+        branch_ahead = max(0, branch.start - first_tag)
+        account.start -= ahead
+        branch.start -= branch_ahead
         self._careful_turn(lane, before + 1, NEVER)
-        lane.start += ahead
-        queue.start += queue_ahead
-        ledger.short_reserve.moved(lane)
+        account.start += ahead
+        branch.start += branch_ahead
+        ledger.short_reserve.moved(account)
         for job_id, root_tag, cost_us, seen_us in self.jobs[before:]:
             if root_tag > first_tag:
                 job = ledger.in_flight_jobs[job_id]
@@ -141,7 +147,7 @@ class Picker:
                 yield from member.bounds.usage(member.queue.name, member.tenant)
 
     def fill(self, room: int) -> None:
-        """Pick up to `room` jobs: of the queue with the smallest tag the lane with it.
+        """Pick up to `room` jobs: of the branch with the smallest tag the account with it.
 
         No more than take all slots for a moment, in all: where short jobs make the work queue
         deep, long ones do not fill it.
@@ -155,99 +161,106 @@ class Picker:
             least, queue_us = rows_least - ledger.unclaimed, work_us - ledger.unclaimed_us
             if not heap or (least <= 0 and queue_us <= 0):
                 return
-            queue = root.members[heap[0] & INDEX_MASK]
+            branch = root.members[heap[0] & INDEX_MASK]
             limit = room if queue_us > 0 else min(room, least)
             if heap is root.ready:
-                limit = min(limit, ceil(root.cap * queue.weight) - queue.in_flight)
-            rival = max(root.rival(), queue.start + self._turn_us)
+                limit = min(limit, ceil(root.cap * branch.weight) - branch.in_flight)
+            rival = max(root.rival(), branch.start + self._turn_us)
             if queue_us > 0:
-                rival = min(rival, queue.start + tag_increment(queue_us, queue.weight) + 1)
-            room -= self._serve(queue, limit, rival, NEVER)
+                rival = min(rival, branch.start + tag_increment(queue_us, branch.weight) + 1)
+            room -= self._serve(branch, limit, rival, NEVER)
             heappop(heap)
-            self._reenter(queue)
+            self._reenter(branch)
 
-    def overtake(self, queues: Iterable[Queue], room: int) -> None:
-        """Pick up to `room` jobs of these queues that go before some queued ones."""
-        for queue in sorted(queues, key=_start_of):
+    def overtake(self, branches: Iterable[Branch], room: int) -> None:
+        """Pick up to `room` jobs of these branches that go before some queued ones."""
+        for branch in sorted(branches, key=_start_of):
             served = 1
             while room > 0 and served:
-                served = self._overtake_in(queue, room) or self._overtake_others(queue, room)
+                served = self._overtake_in(branch, room) or self._overtake_others(branch, room)
                 room -= served
-                self._reenter(queue)
+                self._reenter(branch)
 
-    def _overtake_in(self, queue: Queue, room: int) -> int:
-        """Pick jobs whose tenants' tags are below that of the queue's last row."""
-        first = queue.lanes.first()
-        if queue.blocked_by or first is None or queue.drop_claimed() is None:
+    def _overtake_in(self, branch: Branch, room: int) -> int:
+        """Pick jobs whose accounts' tags are below that of the branch's last row."""
+        first, queue = branch.accounts.first(), branch.queue
+        if first is None or branch.drop_claimed() is None:
             return 0
-        if first.start >= queue.tags[-1]:
+        if (queue is not None and queue.blocked_by) or first.start >= branch.tags[-1]:
             return 0
-        return self._serve(queue, room, NEVER, queue.tags[-1])
+        return self._serve(branch, room, NEVER, branch.tags[-1])
 
-    def _overtake_others(self, queue: Queue, room: int) -> int:
-        """Pick jobs of a queue whose turn is before that of a queue that has rows."""
+    def _overtake_others(self, branch: Branch, room: int) -> int:
+        """Pick jobs of a branch whose turn is before that of a branch that has rows."""
         root, last_tag = self._ledger.root, self._ledger.last_root_tag
-        own_tag = queue.start if queue.drop_claimed() is None else queue.rows[-1].root_tag
-        if root.first() is not queue or max(queue.start, own_tag) >= last_tag:
+        own_tag = branch.start if branch.drop_claimed() is None else branch.rows[-1].root_tag
+        if root.first() is not branch or max(branch.start, own_tag) >= last_tag:
             return 0
         return self._serve(
-            queue, room, min(last_tag, max(root.rival(), queue.start + self._turn_us)), NEVER
+            branch, room, min(last_tag, max(root.rival(), branch.start + self._turn_us)), NEVER
         )
 
-    def _reenter(self, queue: Queue) -> None:
-        """Enter a queue by its new tag, if it has anything more to offer."""
-        queue.key = OUT
-        if queue.active and queue.lanes.first() is not None:
-            self._ledger.root.put(queue)
+    def _reenter(self, branch: Branch) -> None:
+        """Enter a branch by its new tag, if it has anything more to offer."""
+        branch.key = OUT
+        if branch.active and branch.accounts.first() is not None:
+            self._ledger.root.put(branch)
 
-    def _serve(self, queue: Queue, limit: int, rival: int, bar: int) -> int:
-        """Pick up to `limit` jobs of a queue until its tag reaches `rival`; returns how many.
+    def _serve(self, branch: Branch, limit: int, rival: int, bar: int) -> int:
+        """Pick up to `limit` jobs of a branch until its tag reaches `rival`; returns how many.
 
-        Only lanes whose tags are below `bar` are served.
+        Only accounts whose tags are below `bar` are served.
         """
-        ledger, bounds = self._ledger, queue.bounds
-        if bounds is not None:
+        ledger, queue = self._ledger, branch.queue
+        if queue is not None and queue.bounds is not None:
             if ledger.block_if_full(queue):
                 return 0
-            limit = min(limit, bounds.room(ledger.now_us))
-        self._set_lane_caps(queue)
+            limit = min(limit, queue.bounds.room(ledger.now_us))
+        self._set_account_caps(branch)
         before = len(self.jobs)
-        self._take(queue, before + limit, rival, bar)
-        return self._count(queue, len(self.jobs) - before)
+        self._take(branch, before + limit, rival, bar)
+        return self._count(branch, len(self.jobs) - before)
 
-    def _set_lane_caps(self, queue: Queue) -> None:
-        """Cap the lanes of a queue at their shares of its share of the slots."""
-        queue.lanes.limit(self._quota * queue.weight / self._ledger.root.weight, self._lag_us)
-        queue.drop_claimed()
+    def _set_account_caps(self, branch: Branch) -> None:
+        """Cap the accounts of a branch at their shares of its share of the slots."""
+        quota = self._quota * branch.weight / self._ledger.root.weight
+        branch.accounts.limit(quota, self._lag_us)
+        branch.drop_claimed()
 
-    def _count(self, queue: Queue, jobs: int) -> int:
-        """Count so many jobs of a queue as picked; returns how many."""
+    def _count(self, branch: Branch, jobs: int) -> int:
+        """Count so many jobs of a branch as picked; returns how many."""
         if jobs:
-            ledger, bounds = self._ledger, queue.bounds
-            queue.in_flight += jobs
+            ledger, queue = self._ledger, branch.queue
+            branch.in_flight += jobs
             ledger.unclaimed += jobs
-            ledger.last_root_tag = max(ledger.last_root_tag, queue.rows[-1].root_tag)
-            if bounds is not None:
-                self._spend(queue, bounds, jobs)
+            ledger.last_root_tag = max(ledger.last_root_tag, branch.rows[-1].root_tag)
+            if queue is not None and queue.bounds is not None:
+                self._spend(queue, queue.bounds, jobs)
                 ledger.block_if_full(queue)
         return jobs
 
-    def _take(self, queue: Queue, jobs_max: int, rival: int, bar: int) -> None:
-        """Give lanes their turns until there are so many jobs, or the queue's turn is over."""
-        lanes, ledger, keys = queue.lanes, self._ledger, queue.keys
+    def _take(self, branch: Branch, jobs_max: int, rival: int, bar: int) -> None:
+        """Give accounts their turns until there are so many jobs, or the branch's turn is over.
+
+        An account without a lane that has a job at hand is dropped from its heap when its entry
+        surfaces, because it is not its entry any more.
+        """
+        accounts, ledger = branch.accounts, self._ledger
         free = ledger.long_jobs is None and ledger.aging is None
         selections = self._selections
-        ready, capped, cap, setback = lanes.ready, lanes.capped, lanes.cap, lanes.setback
-        while (ready or capped) and len(self.jobs) < jobs_max and queue.start < rival:
+        ready, capped, cap = accounts.ready, accounts.capped, accounts.cap
+        setback = accounts.setback
+        while (ready or capped) and len(self.jobs) < jobs_max and branch.start < rival:
             behind = not ready or (capped and capped[0] + setback < ready[0])
             heap = capped if behind else ready
-            lane = lanes.members[heap[0] & INDEX_MASK]
-            if lane.key != heap[0]:
+            account = accounts.members[heap[0] & INDEX_MASK]
+            lane = account.turn
+            if account.key != heap[0] or lane is None:
                 heappop(heap)
                 continue
-            if lane.start >= bar:
+            if account.start >= bar:
                 return
-            bounds, chosen = lane.bounds, None
+            bounds, keys, chosen = lane.bounds, lane.queue.keys, None
             if keys is not None and may_block_jobs(lane, keys):
                 chosen = keys
             # Far from its limit a lane costs what it costs without.
@@ -257,18 +270,17 @@ class Picker:
             if plain and free and chosen is None:
                 self._turn(lane, jobs_max, rival)
             elif not self._careful_turn(lane, jobs_max, rival):
-                heappop(heap)
                 continue
             heads = lane.heads
-            if len(heads.ready) <= heads.refill_at and self._ran_low(lane, heap):
-                continue
-            barred = not plain and ledger.block_if_full(lane)
-            if barred or (chosen and selections.take_out_if_stuck(lane, chosen)):
-                heappop(heap)
+            ran_out = len(heads.ready) <= heads.refill_at and self._ran_low(lane)
+            if not ran_out and not (not plain and ledger.block_if_full(lane)) and chosen:
+                selections.take_out_if_stuck(lane, chosen)
+            account.pass_turn()
+            if account.turn is None:
                 continue
             # As `Level.put` makes it, with one heap operation instead of two in the hot loop.
-            key = lane.key = (lane.start << 1 | 1) << INDEX_BITS | lane.index
-            if behind or lane.in_flight < cap * lane.weight:
+            key = account.key = (account.start << 1 | 1) << INDEX_BITS | account.index
+            if behind or account.in_flight < cap * account.weight:
                 heapreplace(heap, key)
             else:
                 heappop(heap)
@@ -339,20 +351,20 @@ class Picker:
 
         They share a tag, because to other lanes they are one job. The hot loop: locals only.
         """
-        queue, heads, ledger = lane.queue, lane.heads, self._ledger
+        account, branch, ledger = lane.account, lane.account.branch, self._ledger
         jobs, in_flight, before = self.jobs, ledger.in_flight_jobs, len(self.jobs)
-        ready, rank, rows, tags = heads.ready, heads.rank, queue.rows, queue.tags
-        weight, queue_start = lane.weight, queue.start
+        ready, rows, tags = lane.heads.ready, branch.rows, branch.tags
+        weight, branch_start = account.weight, branch.start
         usual_us, cost_us, step = lane.expected_us, NEVER, 0
-        queue_step = tag_increment(usual_us, queue.weight)
-        tag = start = lane.start
-        debts = queue.lanes.time.begin_turn(lane), ledger.root.time.begin_turn(queue)
+        branch_step = tag_increment(usual_us, branch.weight)
+        tag = start = account.start
+        debts = branch.accounts.time.begin_turn(account), ledger.root.time.begin_turn(branch)
         end, least = tag + self._turn_us, 0
-        follows = len(tags) > queue.first and tag >= tags[-1]
+        follows = len(tags) > branch.first and tag >= tags[-1]
         if follows:
-            behind, scale = tag - tags[-1], queue.scale
+            behind, scale = tag - tags[-1], branch.scale
             least = rows[-1].root_tag + (behind if scale == 1.0 else int(behind * scale))
-        while start < end and queue_start < rival and len(jobs) < jobs_max and ready:
+        while start < end and branch_start < rival and len(jobs) < jobs_max and ready:
             head = ready.popleft()
             job_id, _, hint_us, seen_us = head
             if job_id in in_flight:
@@ -360,44 +372,40 @@ class Picker:
                 continue
             expected_us = usual_us
             if hint_us is not None:
-                expected_us = lane.mean.shrunk_us(
-                    min(hint_us, lane.hint_max_us), self._prior_samples
-                )
+                hint_us = min(hint_us, lane.hint_max_us)
+                expected_us = lane.mean.shrunk_us(hint_us, self._prior_samples)
             if expected_us != cost_us:
                 cost_us = expected_us
                 step = tag_increment(cost_us, weight)
             if follows:
-                least = max(least, queue_start)
-                job = InFlightJob(lane, head, rank, least, cost_us, usual_us)
+                least = max(least, branch_start)
+                job = InFlightJob(lane, head, lane.heads.rank, least, cost_us, usual_us)
                 in_flight[job_id] = job
                 rows.append(job)
                 tags.append(tag)
             else:
-                job = InFlightJob(lane, head, rank, queue_start, cost_us, usual_us)
+                job = InFlightJob(lane, head, lane.heads.rank, branch_start, cost_us, usual_us)
                 in_flight[job_id] = job
-                if queue.place(tag, job, ledger.floor):
+                if branch.place(tag, job, ledger.floor):
                     ledger.claim_floor.represent(job)
                 least, follows = job.root_tag, tags[-1] == tag
             jobs.append((job_id, least, cost_us, seen_us))
             start += step
-            queue_start += queue_step
-        lane.start, queue.start = start + debts[0], queue_start + debts[1]
-        lane.in_flight += len(jobs) - before
-        ledger.unclaimed_us += (len(jobs) - before) * usual_us
+            branch_start += branch_step
+        account.start, branch.start = start + debts[0], branch_start + debts[1]
+        taken = len(jobs) - before
+        lane.take_turn(taken, taken * usual_us)
+        ledger.unclaimed_us += taken * usual_us
 
-    def _ran_low(self, lane: Lane, heap: list[int]) -> bool:
-        """Report it to the heads; a lane without heads, on top of the heap, leaves it.
-
-        Returns whether it left.
-        """
+    def _ran_low(self, lane: Lane) -> bool:
+        """Report it to the heads; take a lane without heads out. Returns whether it did."""
         heads = lane.heads
         self._heads.ran_low(heads)
         if heads.ready:
             return False
-        heappop(heap)
         take_out(self._ledger, lane)
         return True
 
 
-def _start_of(queue: Queue) -> int:
-    return queue.start
+def _start_of(branch: Branch) -> int:
+    return branch.start

@@ -6,9 +6,11 @@ from typing import Protocol
 
 from fairlead_scheduler.limits.job_facts import JobFacts
 from fairlead_scheduler.limits.rate_usage import RateUsage
+from fairlead_scheduler.ordering.accounts import Account, Branch
 from fairlead_scheduler.ordering.blocked import BlockedMembers, Member
+from fairlead_scheduler.ordering.in_flight import InFlightJob
 from fairlead_scheduler.ordering.key_state import KeyState
-from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
+from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.run_time import MeanRunTime
 from fairlead_scheduler.ordering.slot_entry import SlotEntry
 from fairlead_scheduler.pending.cursors import LaneHeads
@@ -22,6 +24,11 @@ class BandLedger(Protocol):
     @property
     def queues(self) -> Mapping[str, Queue]:
         """The queues by their names."""
+        ...
+
+    @property
+    def branches(self) -> Mapping[str | None, Branch]:
+        """The branches of its order by the names of their queues."""
         ...
 
     @property
@@ -172,21 +179,18 @@ class PoolContext:
         lane = None if queue is None else queue.tenants.get(heads.tenant)
         return None if lane is None else lane.mean
 
-    def serve_elsewhere(self, lane: Lane) -> None:
-        """Count what jobs of a lane have had in the tenant's other lanes of this pool.
+    def serve_elsewhere(self, here: BandLedger, account: Account) -> None:
+        """Count what an account has had in the tenant's accounts of the other bands.
 
-        Together they have one share. Lanes of one band count half of it for each other, and
-        their own the more, so that they take turns.
+        Together they have one share.
         """
-        had_us, here = lane.new_service.had_us, lane.queue
-        for other in self.members(*lane.owner):
-            if not isinstance(other, Lane) or other is lane or other.queue.pool != here.pool:
-                continue
-            if other.queue.band != here.band:
-                other.queue.lanes.serve_elsewhere(other, had_us)
-            elif other.active:
-                here.lanes.serve_elsewhere(other, had_us // 2)
-                here.lanes.serve_elsewhere(lane, had_us // 2)
+        queue = account.branch.queue
+        name, had_us = None if queue is None else queue.name, account.new_service.had_us
+        for ledger in self.ledgers:
+            branch = None if ledger is here else ledger.branches.get(name)
+            other = None if branch is None else branch.by_tenant.get(account.tenant)
+            if branch is not None and other is not None:
+                branch.accounts.serve_elsewhere(other, had_us)
 
     def members(self, queue: str, tenant: str | None) -> list[Member]:
         """Return a queue, or the lanes of a tenant of it, in all bands of all pools."""

@@ -11,10 +11,11 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from fairlead_scheduler.ordering import apply_policy
+from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.fair_order import FairOrder
-from fairlead_scheduler.ordering.lanes import Lane, Queue
+from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.picker import Picker
 from fairlead_scheduler.ordering.plan import BandPlan, Plan, QueueRow
@@ -219,8 +220,8 @@ def _arrivals(
     changed: Iterable[LaneHeads],
     freed: Iterable[Member],
     paused: Paused,
-) -> list[list[Queue]]:
-    """Admit lanes in their bands; returns the queues that begin to wait."""
+) -> list[list[Branch]]:
+    """Admit lanes in their bands; returns the branches that begin to wait."""
     lanes: list[list[LaneHeads]] = [[] for _ in orders]
     members: list[list[Member]] = [[] for _ in orders]
     for heads in changed:
@@ -247,7 +248,7 @@ def _pick_bands(
     aging: Aging,
     room: PlanRoom,
     heads: Heads,
-    begun: Sequence[list[Queue]],
+    begun: Sequence[list[Branch]],
 ) -> tuple[list[Picker], int]:
     """Pick from the top band down; each has the depth that the bands above leave.
 

@@ -3,8 +3,10 @@
 from collections.abc import Container, Iterable
 
 from fairlead_scheduler.ordering.blocked import Member
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, InFlightJob, Lane
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
+from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.membership import ensure_lane
 from fairlead_scheduler.ordering.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.pending.cursors import LaneHeads
@@ -23,20 +25,20 @@ def adopt(ledger: Ledger, rows: Iterable[QueueRow], now_us: int, floor: int) -> 
     root.time.start_at(ledger.floor)
     for row in ordered:
         job = _enter(ledger, row, now_us)
-        lane = job.lane
-        queue = lane.queue
+        account = job.lane.account
+        branch = account.branch
         if job.claimed_us == UNCLAIMED and is_far_ahead(row.vtag, ledger.floor):
-            # Among its queue's rows it would put all new ones behind it.
+            # Among its branch's rows it would put all new ones behind it.
             ledger.hold_floor(row.job_id, job)
         elif job.claimed_us == UNCLAIMED:
-            if queue.rows:
-                lane.start = max(lane.start, queue.tags[-1])
+            if branch.rows:
+                account.start = max(account.start, branch.tags[-1])
             else:
                 ledger.claim_floor.represent(job)
-            queue.rows.append(job)
-            queue.tags.append(lane.start)
-        queue.lanes.charge(lane, job.charged_us)
-        root.charge(queue, job.queue_charged_us)
+            branch.rows.append(job)
+            branch.tags.append(account.start)
+        branch.accounts.charge(account, job.charged_us)
+        root.charge(branch, job.queue_charged_us)
 
 
 def reconcile(
@@ -69,41 +71,56 @@ def reconcile(
 def forget_idle_lanes(ledger: Ledger) -> list[LaneHeads]:
     """Drop lanes without work or debt when there are too many; returns their heads."""
     limit = ledger.settings.idle_lanes_max
-    idle = sum(len(q.tenants) - q.lanes.active for q in ledger.queues.values()) - limit
+    idle = sum([len(queue.tenants) for queue in ledger.queues.values()]) - limit
+    if idle > 0:
+        every = (lane for queue in ledger.queues.values() for lane in queue.tenants.values())
+        idle -= sum([lane.active for lane in every])
     gone: list[LaneHeads] = []
+    if idle <= 0:
+        return gone
+    for branch in ledger.branches.values():
+        branch.accounts.advance(branch.smallest_tag(), ledger.now_us)
     for queue in tuple(ledger.queues.values()):
         if idle <= len(gone):
             break
-        virtual = queue.lanes.advance(queue.smallest_tag(), ledger.now_us)
-        lanes = [x for x in queue.tenants.values() if _is_forgettable(x, virtual, ledger)]
+        lanes = [lane for lane in queue.tenants.values() if _is_forgettable(lane, ledger)]
         for lane in lanes[: idle - len(gone)]:
             del queue.tenants[lane.tenant]
             _drop(lane, ledger)
             gone.append(lane.heads)
-        for lane in [x for x in queue.aged.values() if _is_forgettable(x, virtual, ledger)]:
+        for lane in [each for each in queue.aged.values() if _is_forgettable(each, ledger)]:
             assert lane.aged is not None
             del queue.aged[lane.tenant, lane.aged]
             _drop(lane, ledger)
         drained = queue.bounds is None or queue.bounds.is_empty(ledger.now_us)
-        competes = queue.service.competes
-        if (
-            drained
-            and not competes
-            and not (queue.tenants or queue.aged)
-            and queue.drop_claimed() is None
-        ):
+        branch = queue.branch
+        competes = branch.queue is queue and branch.service.competes
+        waits = branch.queue is queue and branch.drop_claimed() is not None
+        if drained and not (competes or waits or queue.tenants or queue.aged):
             _unbind(queue)
             del ledger.queues[queue.name]
             ledger.key_state.queues.pop(queue, None)
-            ledger.root.remove(queue)
             ledger.reserving.pop(queue, None)
             ledger.blocked.unblock(queue, ledger.now_us)
+    _forget_branches(ledger)
     return gone
+
+
+def _forget_branches(ledger: Ledger) -> None:
+    """Drop accounts and branches to which no lane belongs any more."""
+    for name, branch in tuple(ledger.branches.items()):
+        for account in tuple(branch.by_tenant.values()):
+            if not (account.lanes or account.in_flight or account.service.competes):
+                branch.forget(account)
+        kept = name is None or name in ledger.queues or branch.service.competes
+        if not (kept or branch.by_tenant or branch.in_flight):
+            del ledger.branches[name]
+            ledger.root.remove(branch)
 
 
 def _drop(lane: Lane, ledger: Ledger) -> None:
     _unbind(lane)
-    lane.queue.lanes.remove(lane)
+    lane.account.lanes.remove(lane)
     ledger.reserving.pop(lane, None)
     ledger.unblock(lane)
 
@@ -114,23 +131,27 @@ def _unbind(member: Member) -> None:
         member.bounds.members = [x for x in member.bounds.members if x is not member]
 
 
-def _is_forgettable(lane: Lane, virtual: int, ledger: Ledger) -> bool:
-    heads = lane.heads
+def _is_forgettable(lane: Lane, ledger: Ledger) -> bool:
+    """Whether a lane has neither work nor a part in what its account has had."""
+    heads, account = lane.heads, lane.account
     busy = lane.active or lane.in_flight or lane.dirty or heads.stream or heads.changed
     drained = lane.bounds is None or lane.bounds.is_empty(ledger.now_us)
-    return not busy and drained and lane.start <= virtual and not lane.service.competes
+    if busy or not drained:
+        return False
+    known = len(account.lanes) > 1
+    settled = account.start <= account.branch.accounts.virtual
+    return known or (settled and not account.service.competes)
 
 
 def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> InFlightJob:
     """Enter a job in flight for a row that another leader or pool dispatched."""
-    lane = ledger.ensure_lane(row.queue, row.tenant)
+    lane = ensure_lane(ledger, row.queue, row.tenant)
     queue_us = min(row.estimate_us, lane.queue.hint_max_us(lane.mean))
     job = InFlightJob(lane, None, 0, row.vtag, row.estimate_us, queue_us)
     ledger.in_flight_jobs[row.job_id] = job
     if lane.queue.keys is not None:
         lane.queue.keys.unknown[row.job_id] = row.tenant
-    lane.in_flight += 1
-    lane.queue.in_flight += 1
+    lane.count_in_flight(1)
     ledger.unclaimed += 1
     ledger.unclaimed_us += queue_us
     if row.claimed_us is None:

@@ -5,11 +5,14 @@ jobs is to keep some free of them. Whether a job is long is not certain before i
 lane's mean is a guess, its producer's hint another, and a new lane has neither.
 """
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from heapq import heapify, heappop, heappush, nsmallest
 
-from fairlead_scheduler.limits.blocked_reasons import FREE, RESERVE
-from fairlead_scheduler.ordering.lanes import InFlightJob, Lane, Queue
+from fairlead_scheduler.limits.blocked_reasons import FREE
+from fairlead_scheduler.ordering.accounts import Account, Branch
+from fairlead_scheduler.ordering.in_flight import InFlightJob
+from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.level import Level
 from fairlead_scheduler.policy.settings import ShortSettings
 
@@ -83,118 +86,158 @@ def find_long_jobs(
     return found
 
 
-class BlockedLongLanes:
-    """Lanes of one queue that wait for a long job to end, in the order of their tags.
+class BlockedLongAccounts:
+    """Accounts of one branch with lanes that wait for a long job to end, by their tags.
 
-    Meanwhile short jobs may move virtual time on. Lanes that were lifted to it one by one would
-    be level whenever they come back, and would then share by jobs instead of by slot-seconds;
-    so it lifts all of them together.
+    Meanwhile short jobs may move virtual time on. Accounts that were lifted to it one by one
+    would be level whenever they come back, and would then share by jobs instead of by
+    slot-seconds; so it lifts all of them together.
     """
 
-    __slots__ = ("_heap", "_lift", "lanes")
+    __slots__ = ("_heap", "_lift", "accounts", "lanes")
 
     def __init__(self) -> None:
-        self.lanes: dict[Lane, int] = {}
+        self.accounts: dict[Account, int] = {}
         """Each with the lift that was in force when it came."""
+        self.lanes: dict[Account, dict[Lane, None]] = {}
+        """The lanes of each that wait."""
         self._heap: list[tuple[int, int]] = []
         self._lift = 0
 
     def add(self, lane: Lane) -> None:
         """Take a lane in."""
-        self.lanes[lane] = self._lift
-        self.moved(lane)
+        account = lane.account
+        self.lanes.setdefault(account, {})[lane] = None
+        if account not in self.accounts:
+            self.accounts[account] = self._lift
+            self.moved(account)
 
     @property
     def entries(self) -> int:
         """How many heap entries there are, stale ones included."""
         return len(self._heap)
 
-    def moved(self, lane: Lane) -> None:
-        """Note that the tag of one of these lanes has changed."""
-        heappush(self._heap, (lane.start - self.lanes[lane], lane.index))
+    def moved(self, account: Account) -> None:
+        """Note that the tag of one of these accounts has changed."""
+        heappush(self._heap, (account.start - self.accounts[account], account.index))
         # While no lane may go none is taken out, and running ones are charged in each plan.
-        if len(self._heap) > 2 * len(self.lanes) + 64:
-            self._heap = [(each.start - base, each.index) for each, base in self.lanes.items()]
+        if len(self._heap) > 2 * len(self.accounts) + 64:
+            self._heap = [(x.start - base, x.index) for x, base in self.accounts.items()]
             heapify(self._heap)
 
     def remove(self, lane: Lane) -> None:
-        """Remove a lane, with a tag as far behind V as it stood behind it."""
-        lane.queue.lanes.time.move(lane, self._lift - self.lanes.pop(lane))
+        """Remove a lane; its account's tag is as far behind V as it stood behind it.
 
-    def next_lanes(self, room: int, virtual: int, members: list[Lane]) -> list[Lane]:
-        """Return the lanes with the smallest tags that have jobs at hand: unblock them."""
+        An account with another lane that waits for service has kept up with V by itself.
+        """
+        account = lane.account
+        lanes = self.lanes[account]
+        del lanes[lane]
+        if not lanes:
+            del self.lanes[account]
+            self.lift(account, self.accounts.pop(account))
+
+    def rejoin(self, account: Account) -> None:
+        """Enter an account by the tag that it has now."""
+        self.accounts[account] = self._lift
+        self.moved(account)
+
+    def lift(self, account: Account, base: int) -> None:
+        """Lift an account by as much as all have been lifted since it came."""
+        if not account.active:
+            account.branch.accounts.time.move(account, self._lift - base)
+
+    def next_lanes(self, room: int, virtual: int, members: list[Account]) -> list[Lane]:
+        """Return lanes of the accounts with the smallest tags: unblock them.
+
+        Those without jobs at hand take up no room.
+        """
         heap = self._heap
         found: list[Lane] = []
         while heap and room > 0:
             key, index = heappop(heap)
-            lane = members[index]
-            base = self.lanes.get(lane)
-            if base is not None and lane.start - base == key:
+            account = members[index]
+            base = self.accounts.get(account)
+            if base is not None and account.start - base == key:
                 self._lift = max(self._lift, virtual - key)
-                found.append(lane)
-                room -= 1 if lane.heads.ready else 0
+                lanes = self.lanes[account]
+                found += lanes
+                room -= any(lane.heads.ready for lane in lanes)
         return found
 
 
 class ShortJobReserve:
     """The lanes of one ledger that wait for a long job to end."""
 
-    __slots__ = ("_queues", "_root")
+    __slots__ = ("_branches", "_root")
 
-    def __init__(self, root: Level[Queue]) -> None:
+    def __init__(self, root: Level[Branch]) -> None:
         self._root = root
-        self._queues: dict[Queue, BlockedLongLanes] = {}
+        self._branches: dict[Branch, BlockedLongAccounts] = {}
 
     def add(self, lane: Lane) -> None:
-        """Take a lane in that has left its heap."""
-        queue = lane.queue
-        self._queues.setdefault(queue, BlockedLongLanes()).add(lane)
-        self._count(queue)
+        """Take a lane in that has no turns."""
+        branch = lane.account.branch
+        self._branches.setdefault(branch, BlockedLongAccounts()).add(lane)
+        self._count(branch)
 
-    def moved(self, lane: Lane) -> None:
-        """Note that a lane's tag has changed, if it is one of these."""
-        if lane.blocked_by == RESERVE:
-            self._queues[lane.queue].moved(lane)
+    def moved(self, account: Account) -> None:
+        """Note that an account's tag has changed, if it has lanes here."""
+        blocked = self._branches.get(account.branch)
+        if blocked is not None and account in blocked.accounts:
+            blocked.moved(account)
 
-    def reweigh(self, lane: Lane, weight: float) -> None:
-        """Give a lane another weight, and its place by the tag that it then has."""
-        self.remove(lane)
-        lane.queue.lanes.reweigh(lane, weight)
-        self.add(lane)
+    @contextmanager
+    def moving(self, account: Account) -> Generator[None]:
+        """Let an account's tags be numbered otherwise, by its own share of the lift."""
+        blocked = self._branches.get(account.branch)
+        if blocked is None or account not in blocked.accounts:
+            yield
+            return
+        blocked.lift(account, blocked.accounts[account])
+        yield
+        blocked.rejoin(account)
 
     def remove(self, lane: Lane) -> None:
         """Remove a lane."""
-        self._queues[lane.queue].remove(lane)
-        self._count(lane.queue)
+        branch = lane.account.branch
+        self._branches[branch].remove(lane)
+        self._count(branch)
 
     def lanes(self) -> list[Lane]:
         """Return all of them."""
-        return [lane for lanes in self._queues.values() for lane in lanes.lanes]
+        return [
+            lane
+            for blocked in self._branches.values()
+            for lanes in blocked.lanes.values()
+            for lane in lanes
+        ]
 
-    def next_queues(self, room: int) -> list[Queue]:
-        """Return the queues whose turn it is, for so many jobs; V lifts the resting ones.
+    def next_branches(self, room: int) -> list[Branch]:
+        """Return the branches whose turn it is, for so many jobs; V lifts the resting ones.
 
-        Queues that something else blocks come last: they could not use the room.
+        Branches of queues that something else blocks come last: they could not use the room.
         """
         virtual = self._root.virtual
-        resting = [queue for queue in self._queues if not queue.active]
-        lift = virtual - min((queue.start for queue in resting), default=virtual)
+        resting = [branch for branch in self._branches if not branch.active]
+        lift = virtual - min((branch.start for branch in resting), default=virtual)
         if lift > 0:
-            for queue in resting:
-                self._root.time.move(queue, lift)
-        return nsmallest(room, self._queues, key=_turn_of)
+            for branch in resting:
+                self._root.time.move(branch, lift)
+        return nsmallest(room, self._branches, key=_turn_of)
 
-    def next_lanes(self, queue: Queue, room: int, virtual: int) -> list[Lane]:
-        """Return the lanes of a queue whose turn it is, for so many jobs: unblock them."""
-        return self._queues[queue].next_lanes(room, virtual, queue.lanes.members)
+    def next_lanes(self, branch: Branch, room: int, virtual: int) -> list[Lane]:
+        """Return the lanes of a branch whose turn it is, for so many jobs: unblock them."""
+        return self._branches[branch].next_lanes(room, virtual, branch.accounts.members)
 
-    def _count(self, queue: Queue) -> None:
-        lanes = self._queues[queue]
-        queue.lanes.reserve_blocked = len(lanes.lanes)
-        if not lanes.lanes:
-            del self._queues[queue]
-        self._root.reserve_blocked = len(self._queues)
+    def _count(self, branch: Branch) -> None:
+        accounts = self._branches[branch].accounts
+        branch.accounts.reserve_blocked = len(accounts)
+        if not accounts:
+            del self._branches[branch]
+        self._root.reserve_blocked = len(self._branches)
 
 
-def _turn_of(queue: Queue) -> tuple[bool, int]:
-    return queue.blocked_by != FREE, queue.start
+def _turn_of(branch: Branch) -> tuple[bool, int]:
+    queue = branch.queue
+    return queue is not None and queue.blocked_by != FREE, branch.start

@@ -10,7 +10,7 @@ ending corrects it.
 from collections import deque
 from collections.abc import Iterator
 
-from fairlead_scheduler.ordering.lanes import AHEAD, InFlightJob
+from fairlead_scheduler.ordering.in_flight import AHEAD, InFlightJob
 
 _QUEUED_US = 100_000
 """For how long queued rows may occupy all slots: four ticks and round trips, roughly."""

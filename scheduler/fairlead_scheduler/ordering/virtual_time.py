@@ -71,7 +71,7 @@ class Service:
 
 
 class Member(Protocol):
-    """What has tags at a level: a lane or a queue."""
+    """What has tags at a level: an account or a branch."""
 
     start: int
     """The start tag S."""

@@ -173,6 +173,10 @@ class CompiledPolicy:
         """Return the terms of a queue."""
         return self.queues.find(name) or _UNNAMED
 
+    def names(self, queue: str) -> bool:
+        """Whether an entry of the policy is for a queue."""
+        return self.queues.find(queue) is not None
+
     def band_of(self, queue: str, rank: int) -> int:
         """Return the band of a queue's jobs of this rank."""
         if self.bands.count == 1:

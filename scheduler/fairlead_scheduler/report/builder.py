@@ -3,7 +3,7 @@
 The window lies between the last thirteen snapshots: about a minute, and longer with more lanes
 than can be read so often. The service between two snapshots is shared as an ideal fair order
 would have shared it: first among the bands, the upper ones before the lower, then among the
-queues, then among the tenants of each. A lane that waited all the while would have taken any
+branches, then among the accounts of each. A lane that waited all the while would have taken any
 amount. One that did not, because it had nothing, or because a bound or a pause blocked it,
 wanted what it got.
 """
@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import TypeVar
 
-from fairlead_scheduler.ordering.lanes import Lane, Queue
+from fairlead_scheduler.ordering.accounts import Account, Branch
+from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.report.aggregate import Aggregate
 from fairlead_scheduler.report.lane_window import BUCKETS, LaneWindow
 from fairlead_scheduler.report.maxmin import MaxMinShares, max_min_shares
@@ -29,16 +30,48 @@ so that ten thousand, which are read every 20 s, take half of a hundredth of the
 T = TypeVar("T")
 
 
-class QueueTenants:
-    """The tenants of a queue, between two snapshots."""
+class BranchShares:
+    """What the accounts of a branch wanted between two snapshots, and were entitled to.
 
-    __slots__ = ("level", "served_us", "shares")
+    The lanes of one account have equal parts of what it was entitled to.
+    """
+
+    __slots__ = ("_of_lanes", "_shares", "_together", "level", "served_us")
 
     def __init__(self) -> None:
         self.served_us = 0
-        self.shares = MaxMinShares()
+        self._shares = MaxMinShares()
+        self._together: dict[Account, MaxMinShares] = {}
+        """What the lanes want of accounts that have several."""
         self.level = inf
-        """What each was entitled to for a weight of 1, if it wanted that much."""
+        """What each account was entitled to for a weight of 1, if it wanted that much."""
+        self._of_lanes: dict[Account, float] = {}
+        """What each lane of these was entitled to, if it wanted that much."""
+
+    def add(self, lane: Lane, wanted_us: float) -> None:
+        """Enter what a lane would have taken; infinity is any amount."""
+        account = lane.account
+        if len(account.lanes) == 1:
+            self._shares.add(wanted_us, account.weight)
+        else:
+            self._together.setdefault(account, MaxMinShares()).add(wanted_us, 1.0)
+
+    def wanted_us(self) -> float:
+        """Return what all would have taken, once every lane has been added."""
+        for account, wanted in self._together.items():
+            self._shares.add(wanted.total, account.weight)
+        return self._shares.total
+
+    def share(self, amount_us: float) -> None:
+        """Share what the branch was entitled to among its accounts and their lanes."""
+        self.level = self._shares.level(amount_us)
+        for account, wanted in self._together.items():
+            self._of_lanes[account] = wanted.level(self.level * account.weight)
+
+    def entitled_us(self, lane: Lane) -> float:
+        """Return what a lane was entitled to, if it wanted that much."""
+        alone = self.level * lane.account.weight
+        return self._of_lanes.get(lane.account, alone)
 
 
 class ReportBuilder:
@@ -91,15 +124,15 @@ class ReportBuilder:
         begun_us = self._snapshots_us[-1]
         self._snapshots_us.append(snapshot.at_us)
         self._place = (self._place + 1) % BUCKETS
-        tenants_of: dict[Queue, QueueTenants] = {}
+        shares_of: dict[Branch, BranchShares] = {}
         for some in _parts(snapshot.ended_us):
-            self._serve(some, snapshot, begun_us, tenants_of)
+            self._serve(some, snapshot, begun_us, shares_of)
             yield None
-        _entitle(tenants_of, begun_us)
+        _entitle(shares_of, begun_us)
         yield None
         aggregate = Aggregate(snapshot, since_us=self._snapshots_us[0])
         for windows in _parts(tuple(self._windows.values())):
-            self._roll(windows, tenants_of, aggregate)
+            self._roll(windows, shares_of, aggregate)
             yield None
         yield from aggregate.report()
 
@@ -108,7 +141,7 @@ class ReportBuilder:
         some: Iterable[tuple[Lane, int]],
         snapshot: LedgerSnapshot,
         begun_us: int,
-        tenants_of: dict[Queue, QueueTenants],
+        shares_of: dict[Branch, BranchShares],
     ) -> None:
         """Count what lanes were served, and enter what they would have taken."""
         for lane, ended_us in some:
@@ -118,23 +151,24 @@ class ReportBuilder:
             lane.served_us -= ended_us
             window.serve(ended_us, snapshot.running_us.get(lane, 0))
             window.waited = window.waits_since(begun_us)
-            tenants = tenants_of.get(lane.queue)
-            if tenants is None:
-                tenants = tenants_of[lane.queue] = QueueTenants()
-            tenants.served_us += window.fresh_us
-            tenants.shares.add(inf if window.waited else window.fresh_us, lane.weight)
+            branch = lane.account.branch
+            shares = shares_of.get(branch)
+            if shares is None:
+                shares = shares_of[branch] = BranchShares()
+            shares.served_us += window.fresh_us
+            shares.add(lane, inf if window.waited else window.fresh_us)
 
     def _roll(
         self,
         some: Iterable[LaneWindow],
-        tenants_of: Mapping[Queue, QueueTenants],
+        shares_of: Mapping[Branch, BranchShares],
         aggregate: Aggregate,
     ) -> None:
         """Move the window on, and forget lanes that have nothing in it and no job."""
         for window in some:
             lane = window.lane
-            tenants = tenants_of.get(lane.queue)
-            window.roll(self._place, 0.0 if tenants is None else tenants.level * lane.weight)
+            shares = shares_of.get(lane.account.branch)
+            window.roll(self._place, 0.0 if shares is None else shares.entitled_us(lane))
             window.note(aggregate.snapshot, self._begun_us)
             if window.is_idle:
                 del self._windows[lane]
@@ -142,31 +176,29 @@ class ReportBuilder:
                 aggregate.add(window)
 
 
-def _entitle(tenants_of: Mapping[Queue, QueueTenants], begun_us: int) -> None:
-    """Share all that was served: bands get theirs in turn, each among its queues."""
-    left: float = sum(tenants.served_us for tenants in tenants_of.values())
-    for band in sorted({queue.band for queue in tenants_of}):
-        within = {queue: tenants for queue, tenants in tenants_of.items() if queue.band == band}
+def _entitle(shares_of: Mapping[Branch, BranchShares], begun_us: int) -> None:
+    """Share all that was served: bands get theirs in turn, each among its branches."""
+    left: float = sum(shares.served_us for shares in shares_of.values())
+    for band in sorted({branch.band for branch in shares_of}):
+        within = {branch: each for branch, each in shares_of.items() if branch.band == band}
         left -= _entitle_band(within, left, begun_us)
 
 
 def _entitle_band(
-    tenants_of: Mapping[Queue, QueueTenants], left: float, begun_us: int
+    shares_of: Mapping[Branch, BranchShares], left: float, begun_us: int
 ) -> float:
-    """Share what is left among the queues of a band; returns how much they are entitled to.
+    """Share what is left among the branches of a band; returns how much they are entitled to.
 
-    A queue that waited would have taken all that its tenants wanted; any other one wanted what
-    it got. What each is entitled to is shared among its tenants.
+    A branch that waited would have taken all that its accounts wanted; any other one wanted
+    what it got. What each is entitled to is shared among its accounts.
     """
-    wanted = [
-        tenants.shares.total
-        if queue.active and queue.waits_since_us <= begun_us
-        else tenants.served_us
-        for queue, tenants in tenants_of.items()
-    ]
-    amounts = max_min_shares(left, wanted, [queue.weight for queue in tenants_of])
-    for tenants, amount in zip(tenants_of.values(), amounts, strict=True):
-        tenants.level = tenants.shares.level(amount)
+    wanted = [shares.wanted_us() for shares in shares_of.values()]
+    for place, (branch, shares) in enumerate(shares_of.items()):
+        if not branch.active or branch.waits_since_us > begun_us:
+            wanted[place] = shares.served_us
+    amounts = max_min_shares(left, wanted, [branch.weight for branch in shares_of])
+    for shares, amount in zip(shares_of.values(), amounts, strict=True):
+        shares.share(amount)
     return sum(amounts)
 
 

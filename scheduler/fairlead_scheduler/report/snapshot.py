@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from fairlead_scheduler.ordering.lanes import UNCLAIMED, Lane
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED
+from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.pending.values import NOTHING_PAUSED, Paused
 

@@ -15,12 +15,14 @@ TOGETHER = "pools: [{name: default, queues: ['*']}]"
 LIMITED = "queues: [{match: {queue: mail}, slots: {limit: 3}}]"
 
 
-def insert(db: Database, queue: str, count: int, *, timeout: str | None = None) -> set[int]:
-    """Insert jobs into a queue and return their ids."""
+def insert(
+    db: Database, queue: str, count: int, *, tenant: str = "", timeout: str | None = None
+) -> set[int]:
+    """Insert a tenant's jobs into a queue and return their ids."""
     rows = db.execute(
-        "INSERT INTO fairlead.jobs (queue, kind, timeout)"
-        " SELECT %s, 'noop', %s::interval FROM generate_series(1, %s) RETURNING id",
-        [queue, timeout, count],
+        "INSERT INTO fairlead.jobs (queue, tenant, kind, timeout)"
+        " SELECT %s, %s, 'noop', %s::interval FROM generate_series(1, %s) RETURNING id",
+        [queue, tenant, timeout, count],
     )
     return {int(row[0]) for row in rows.fetchall()}
 
@@ -191,7 +193,7 @@ def test_a_ceiling_of_the_depth_is_changed_while_jobs_flow(
     insert(db, "noisy", 200)
     with scheduling(database_url) as replica:
         until(lambda: in_flight(db, "noisy") == 5, what="as many rows as may wait")
-        insert(db, "quiet", 1)
+        insert(db, "quiet", 1, tenant="another")
         until(lambda: in_flight(db, "quiet") == 1, what="the quiet job beside them")
         before = in_flight(db, "noisy")
         policy_storage.store(db, "capacity: {depthCeiling: 20}")

@@ -8,6 +8,7 @@ from fairlead_scheduler.explain.snapshot import lane_snapshot
 from fairlead_scheduler.ordering.head_selection import HeadSelection
 from fairlead_scheduler.ordering.head_selection import SelectionResult as Chosen
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.membership import ensure_lane
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.ordering.pool_context import PoolContext
 from fairlead_scheduler.pending.cursors import SKIPPED_MAX, StreamHeads
@@ -330,7 +331,7 @@ def test_a_reserve_is_no_way_past_a_key() -> None:
 def test_a_head_that_was_chosen_in_vain_goes_back_into_its_place() -> None:
     """Something else may hold the lane after all."""
     ledger = Ledger(keyed(), {}, PoolContext())
-    lane = ledger.ensure_lane("q", "t")
+    lane = ensure_lane(ledger, "q", "t")
     keys = lane.queue.keys
     assert keys is not None
     stream = StreamHeads(lane.heads, 0, SKIPPED_MAX)

@@ -382,19 +382,3 @@ def test_idle_lanes_are_forgotten_when_there_are_too_many() -> None:
     order.reconcile([], 2, heads)
 
     assert 10 == heads.streams
-
-
-def test_a_queue_that_competes_is_not_forgotten() -> None:
-    """Else its weight would hold virtual time back for good."""
-    order = Router("default", CompiledPolicy(settings=FairSettings(idle_lanes_max=0)))
-    heads = Heads(in_flight=order.in_flight)
-    heads.record_scan()
-    queues = ("early", *["late"] * 7)
-    heads.discovered([PendingJob(n, n, q, "t", 0, None, 0) for n, q in enumerate(queues, 1)])
-    ids = [job_id for job_id, *_ in decide(order, PoolSize(2, 2), heads, 0).rows]
-    order.claimed(ids, 1)
-    order.ended(ids, [100 * MS, 1 * MS])
-    decide(order, PoolSize(2, 2), heads, 100 * MS)
-    order.reconcile([], 200 * MS, heads)
-
-    assert order.ledgers[0].queues["early"].service.competes

@@ -2,6 +2,7 @@
 
 import pytest
 
+from fairlead_scheduler.ordering.membership import ensure_lane
 from fairlead_scheduler.ordering.order_tags import (
     TAG_LARGE,
     TAG_MAX,
@@ -66,7 +67,7 @@ def test_a_lane_whose_tag_is_larger_than_any_that_is_written_has_its_turn() -> N
     bench.add("q/a", 100)
 
     assert len(bench.plan()) == 1
-    assert bench.order.ledgers[0].ensure_lane("q", "a").start > TAG_MAX
+    assert ensure_lane(bench.order.ledgers[0], "q", "a").start > TAG_MAX
 
 
 def test_a_floor_below_it_is_not_large() -> None:

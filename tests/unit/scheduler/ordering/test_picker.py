@@ -95,7 +95,7 @@ def overtaking() -> str:
 ROWS: tuple[tuple[str, Callable[[], str], str], ...] = (
     ("eligible", eligible, "b1"),
     ("band", band, "b1 b2"),
-    ("band", aged, "b1 a1"),
+    ("band", aged, "a1 b1"),
     ("reserve", reserve, "a1 a2 b1"),
     ("cap", cap, "a1 b1 a2 b2 a3 a4"),
     ("tag", tag, "a1 c1 b1 c2 b2 c3"),

@@ -6,9 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fairlead_scheduler.limits.blocked_reasons import REASONS, RESERVE
+from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.plan import QueueRow
-from fairlead_scheduler.ordering.short_job_reserve import BlockedLongLanes
+from fairlead_scheduler.ordering.short_job_reserve import BlockedLongAccounts
 from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
 from fairlead_scheduler.policy.gcra import Rate
 from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
@@ -26,7 +27,7 @@ def keeping(short: ShortSettings | None = KEPT) -> Bench:
     """Return a bench whose policy reserves slots for short jobs."""
     bench = Bench()
     settings = FairSettings(turn_us=0, short=short)
-    bench.order.apply(replace(CompiledPolicy(digest="kept"), settings=settings), 0)
+    bench.order.apply(replace(table({}), digest="kept", settings=settings), 0)
     return bench
 
 
@@ -378,15 +379,16 @@ def test_a_lane_with_a_reserve_that_waits_for_long_jobs_to_end_goes_on() -> None
 
 def test_lanes_that_wait_for_long_jobs_take_no_more_memory_while_they_run() -> None:
     """A lane whose jobs run is charged in each plan, for hours."""
-    queue = Queue("q", 0, QueueTerms(), FairSettings())
-    lane = Lane(queue, "a", Terms())
-    parking = BlockedLongLanes()
-    queue.lanes.add(lane)
-    parking.add(lane)
+    lane = Lane(Queue("q", QueueTerms(), FairSettings()), "a", Terms())
+    branch = Branch(0, 0, 1.0, 1)
+    account = branch.account_of("a", 1.0)
+    account.add(lane)
+    waiting = BlockedLongAccounts()
+    waiting.add(lane)
 
     for _ in range(1000):
-        lane.start += 1
-        parking.moved(lane)
+        account.start += 1
+        waiting.moved(account)
 
-    assert parking.entries < 100
-    assert [lane] == parking.next_lanes(1, 0, queue.lanes.members)
+    assert waiting.entries < 100
+    assert [lane] == waiting.next_lanes(1, 0, branch.accounts.members)
