@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fairlead.policy_storage import Version
 
 NONE = (
-    "no policy is stored: every queue has weight 1 and no limit "
+    "no policy is stored: every tenant has weight 1 and no limit "
     "(`fairlead policy apply FILE` stores one)"
 )
 

@@ -188,10 +188,11 @@ class QueueRule(MappingModel):
     """Settings of some queues; they apply to each matching queue separately."""
 
     match: QueueMatch = Field(description="The queues that it applies to.")
-    weight: Weight = Field(
+    weight: Weight | None = Field(
         default=1.0,
         description="The queue's share of its pool's slot-seconds, relative to the weights of "
-        "the other queues that have jobs.",
+        "the other queues that have jobs; null: none of its own, but one together with all "
+        "queues without an entry, of which a tenant has one share.",
     )
     slots: Slots | None = Field(
         default=None,
@@ -220,6 +221,17 @@ class QueueRule(MappingModel):
     tenants: Tenants = Field(
         default=Tenants(), description="How the queue's tenants share its slots."
     )
+
+    @model_validator(mode="after")
+    def _bounds_a_queue_with_a_share(self) -> "QueueRule":
+        given = {"slots": self.slots, "rate": self.rate, "concurrency": self.concurrency}
+        bounds = [name for name, value in given.items() if value]
+        if self.weight is None and bounds:
+            raise ValueError(
+                f"has weight null, so it has no share of its own, and {bounds[0]}, which needs "
+                "one: give it a weight, or set limits of its tenants"
+            )
+        return self
 
 
 class Estimator(MappingModel):

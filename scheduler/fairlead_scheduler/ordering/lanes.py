@@ -213,6 +213,11 @@ class Queue:
         return self.terms.weight
 
     @property
+    def is_named(self) -> bool:
+        """Whether an entry or a rule of the policy gives it a share of its own."""
+        return self.rule.has_share or self.rules.own > 0
+
+    @property
     def active(self) -> bool:
         """Whether its branch waits for service."""
         return self.branch.active

@@ -45,14 +45,9 @@ def _ensure_queue(ledger: Ledger, queue: str) -> Queue:
     return node
 
 
-def is_named(ledger: Ledger, queue: Queue) -> bool:
-    """Whether an entry or a rule of the policy is for this queue as a whole."""
-    return ledger.table.names(queue.name) or queue.rules.own > 0
-
-
 def branch_of(ledger: Ledger, queue: Queue) -> Branch:
     """Return the branch where a queue belongs by the policy, made when it is not known."""
-    named = is_named(ledger, queue)
+    named = queue.is_named
     name = queue.name if named else None
     branch = ledger.branches.get(name)
     if branch is None:

@@ -7,7 +7,7 @@ from fairlead_scheduler.ordering.accounts import Account
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.membership import branch_of, is_named
+from fairlead_scheduler.ordering.membership import branch_of
 
 
 def move_renamed_queues(ledger: Ledger) -> None:
@@ -20,7 +20,7 @@ def move_renamed_queues(ledger: Ledger) -> None:
     queues = [
         queue
         for queue in ledger.queues.values()
-        if is_named(ledger, queue) != (queue.branch.queue is queue)
+        if queue.is_named != (queue.branch.queue is queue)
     ]
     if not queues:
         return

@@ -111,13 +111,15 @@ class QueueTerms:
     """All of them must allow a job."""
     band: int | None = None
     """The band of its jobs; None: by their ranks."""
+    has_share: bool = True
+    """Whether it has a share of its own, and not one with all others that have none."""
 
     def lane(self, tenant: str) -> Terms:
         """Return a tenant's terms."""
         return self.overrides.find(tenant) or self.default
 
 
-_UNNAMED = QueueTerms()
+_UNNAMED = QueueTerms(has_share=False)
 _NO_RULES = RuleSet(Policy())
 
 
@@ -172,10 +174,6 @@ class CompiledPolicy:
     def queue(self, name: str) -> QueueTerms:
         """Return the terms of a queue."""
         return self.queues.find(name) or _UNNAMED
-
-    def names(self, queue: str) -> bool:
-        """Whether an entry of the policy is for a queue."""
-        return self.queues.find(queue) is not None
 
     def band_of(self, queue: str, rank: int) -> int:
         """Return the band of a queue's jobs of this rank."""
@@ -243,7 +241,8 @@ def _queue_terms(rule: QueueRule, policy: Policy) -> QueueTerms:
     default = rule.tenants.default
     overridden = [(each.match, each.over(default)) for each in rule.tenants.overrides]
     return QueueTerms(
-        own=_terms(rule.weight, rule.slots, rule.rate),
+        own=_terms(1.0 if rule.weight is None else rule.weight, rule.slots, rule.rate),
+        has_share=rule.weight is not None,
         default=_terms(default.weight, default.slots, default.rate),
         band=_band(rule.band, policy),
         overrides=FirstMatch(

@@ -119,7 +119,10 @@ BAD = {
     _RULE % "weight: 1001": f"queues[0].weight: {_NUMBER}, not 1001 (line 1)",
     _RULE % "weight: 1e999": f"queues[0].weight: {_NUMBER}, not inf (line 1)",
     _RULE % "weight: true": f"queues[0].weight: {_NUMBER}, not true (line 1)",
-    _RULE % "weight: null": f"queues[0].weight: {_NUMBER}, not nothing (line 1)",
+    _RULE
+    % "weight: null, rate: {limit: 1, per: 1s}": "queues[0]: has weight null, so it has no "
+    "share of its own, and rate, which needs one: give it a weight, or set limits of its "
+    "tenants (line 1)",
     _RULE % "weight: '4'": f"queues[0].weight: {_NUMBER}, not '4' (line 1)",
     _RULE % "weight: .nan": f"queues[0].weight: {_NUMBER}, not '.nan' (line 1)",
     _RULE % "slots: 60": "queues[0].slots: must be a mapping with limit, reserve, not "

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from fairlead.policy import parse
 from fairlead_scheduler.limits.blocked_reasons import REASONS
 from fairlead_scheduler.ordering.router import PoolSize, Router
 from fairlead_scheduler.pending.heads import Heads
 from fairlead_scheduler.pending.values import PendingJob
-from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
+from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms, compile_policy
 from fairlead_scheduler.policy.first_match import FirstMatch
 from fairlead_scheduler.policy.settings import FairSettings
 from tests.support.fair_bench import MS, Bench, decide
@@ -94,6 +95,20 @@ def test_a_named_queue_has_a_share_beside_all_others_together() -> None:
     order = tenants(bench, bench.plan(12))
 
     assert (6, 3, 3) == tuple(order.count(each) for each in "nab"), order
+
+
+def test_an_entry_without_a_weight_gives_tenants_weights_in_queues_that_share() -> None:
+    """However many of them a tenant uses."""
+    document = "queues: [{match: {queue: '*'}, weight: null, tenants: {overrides: [%s]}}]"
+    rule = "{match: {tenant: a}, weight: 3}"
+    bench = Bench(compile_policy(parse(document % rule), stored=1))
+    for queue in "qrs":
+        bench.add(f"{queue}/b", *[10] * 9)
+    bench.add("q/a", *[10] * 9)
+
+    order = tenants(bench, bench.plan(8))
+
+    assert (6, 2) == (order.count("a"), order.count("b")), order
 
 
 def test_a_lane_that_a_limit_blocks_leaves_the_turns_to_the_others() -> None:
