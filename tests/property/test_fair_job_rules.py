@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead.policy import parse
@@ -120,19 +120,19 @@ class Watch:
         self.wrong: list[str] = []
         self.disturbed_us = 0
         self._free = 0
-        self._clocks = EvaluationClocks(lambda: fleet.now_us / SECOND, lambda: 0.0)
+        self._clocks = EvaluationClocks(self._seconds, lambda: 0.0)
         fleet.observe = self.look
         self.lead()
 
     def lead(self) -> None:
         """Begin as a leader does that takes over."""
         self._evaluator = RuleEvaluator(Metrics().policy.rules, lambda _: None, self._clocks)
-        self._due_us = 0
+        self._due_seconds = 0.0
 
     def apply(self, edited: Sequence[Rule]) -> None:
         """Put other rules in force."""
         self.rules = edited
-        self.disturbed_us, self._due_us = self.fleet.now_us, 0
+        self.disturbed_us, self._due_seconds = self.fleet.now_us, 0.0
         listed = ", ".join(rule.written() for rule in edited)
         self.fleet.order.apply(
             compile_policy(parse(f"rules: [{listed}]"), stored=1), self.fleet.now_us
@@ -142,8 +142,9 @@ class Watch:
         """Evaluate the rules, as the loop does before each plan."""
         fleet = self.fleet
         free = fleet.slots - len(fleet.running)
-        if fleet.now_us >= self._due_us:
-            self._free, self._due_us = free, fleet.now_us + SECOND
+        if self._seconds() >= self._due_seconds:
+            # Rounded as the evaluator's times are, or it may be a tick before or after.
+            self._free, self._due_seconds = free, self._seconds() + 1.0
         self._evaluator.evaluate(
             fleet.order, lambda _: Workers(fleet.slots, free), fleet.now_us
         )
@@ -169,6 +170,9 @@ class Watch:
         for job in self.fleet.work.values():
             if job.claimed_us is None and self._must_hold(job):
                 self.wrong.append(f"{job.id} is queued though a rule holds it")
+
+    def _seconds(self) -> float:
+        return self.fleet.now_us / SECOND
 
     def _must_hold(self, job: Job) -> bool:
         now_us = self.fleet.now_us
@@ -205,6 +209,16 @@ def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
         watch.disturbed_us = fleet.now_us
 
 
+@example(
+    lanes=[
+        ("q", "a", [(MS, 0, "x", None)], 1, 100 * MS),
+        ("q", "b", [(20 * MS + 1, 0, "x", None)], 1, 100 * MS),
+    ],
+    slots=1,
+    depth=0,
+    edited=[[Rule("x", None, None, "free", 1)]],
+    happens=["fail over", *[""] * 7],
+)
 @given(loads, st.integers(1, 12), st.sampled_from((0, 4, 30)), edits, events)
 def test_a_held_job_never_goes_and_the_others_flow(
     lanes: Sequence[tuple[str, str, list[tuple[int, int, str, int | None]], int, int]],
