@@ -209,6 +209,9 @@ def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
         watch.disturbed_us = fleet.now_us
 
 
+ALL_YOUNG, YOUNG_OF_A = Rule(None, None, None, "young", 1), Rule(None, None, "a", "young", 1)
+
+
 @example(
     lanes=[
         ("q", "a", [(MS, 0, "x", None)], 1, 100 * MS),
@@ -218,6 +221,16 @@ def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
     depth=0,
     edited=[[Rule("x", None, None, "free", 1)]],
     happens=["fail over", *[""] * 7],
+)
+@example(
+    lanes=[
+        ("q", "a", [(MS, 0, "x", None)], 1, 100 * MS),
+        ("q", "b", [(MS, 0, "x", None)], 1, 162_223),
+    ],
+    slots=1,
+    depth=0,
+    edited=[[ALL_YOUNG], [YOUNG_OF_A]],
+    happens=[],
 )
 @given(loads, st.integers(1, 12), st.sampled_from((0, 4, 30)), edits, events)
 def test_a_held_job_never_goes_and_the_others_flow(

@@ -58,6 +58,9 @@ def next_queries(ledger: Ledger) -> tuple[AttributeQuery, ...]:
             del lanes[lane]
             if lane.queue.keys is not None and may_block_jobs(lane, lane.queue.keys):
                 asked += _unread(ledger, lane, lane.queue.keys, most)
+            elif lane.active and not lane.offered:
+                # It waited for this, and what wanted it has gone.
+                ledger.key_state.to_readmit[lane] = None
     return tuple(asked)
 
 
