@@ -214,6 +214,16 @@ ALL_YOUNG, YOUNG_OF_A = Rule(None, None, None, "young", 1), Rule(None, None, "a"
 
 @example(
     lanes=[
+        ("q", "a", [(100 * MS, 0, "x", None)], 2, 907 * MS),
+        ("q", "b", [(162_223, 0, "x", None)], 4, 364_622),
+    ],
+    slots=1,
+    depth=0,
+    edited=[[YOUNG_OF_A], [ALL_YOUNG]],
+    happens=[],
+)
+@example(
+    lanes=[
         ("q", "a", [(MS, 0, "x", None)], 1, 100 * MS),
         ("q", "b", [(20 * MS + 1, 0, "x", None)], 1, 100 * MS),
     ],

@@ -202,6 +202,8 @@ def _apply_to_lane(ledger: Ledger, lane: Lane) -> None:
             ledger.bind(lane, queue.name, lane.tenant)
     if lane.blocked_by in (KEY, RULE):
         ledger.key_state.to_readmit[lane] = None
+    elif lane.active and lane.rules & queue.rules.jobs:
+        ledger.key_state.unread[lane] = None  # for what they read of a job, before its turn
     lane.mean.narrow(settings.window)
     lane.expected_us = lane.mean.shrunk_us(queue.prior_us, settings.prior_samples)
     lane.hint_max_us = queue.hint_max_us(lane.mean)
