@@ -21,8 +21,9 @@ EDIT_US = 1500 * MS
 END_US = 5 * SECOND
 KNOWN_US = 100 * MS
 """From a job's insert until it has been discovered, read and evaluated."""
-LATE_US = 1100 * MS
-"""A rule result is cached for a second, by the clock of its slice."""
+LATE_US = 1200 * MS
+"""A rule result is cached for a second, by the clock of its slice. Then 250 conditions are
+evaluated a tick: five ticks for four rules and the heads of four lanes that are passed over."""
 
 QUEUES, TENANTS, KINDS = ("q", "r"), ("a", "b"), ("x", "y", "z")
 
@@ -212,6 +213,17 @@ def misfortune(fleet: Fleet, watch: Watch, what: str) -> None:
 ALL_YOUNG, YOUNG_OF_A = Rule(None, None, None, "young", 1), Rule(None, None, "a", "young", 1)
 
 
+@example(
+    lanes=[
+        ("q", "b", [(MS, 0, "x", None)], 3, 100 * MS),
+        ("r", "a", [(MS, 0, "x", None)], 3, 100 * MS),
+        ("q", "a", [(MS, 0, "x", None)], 1, 100 * MS),
+    ],
+    slots=9,
+    depth=4,
+    edited=[[ALL_YOUNG, ALL_YOUNG, Rule(None, None, None, "young", 9)]],
+    happens=[],
+)
 @example(
     lanes=[
         ("q", "a", [(100 * MS, 0, "x", None)], 2, 907 * MS),
