@@ -188,6 +188,12 @@ class Picker:
             return 0
         if (queue is not None and queue.blocked_by) or first.start >= branch.tags[-1]:
             return 0
+        if self._ledger.root.first() is not branch:
+            # The row that it overtakes keeps its place before the branch whose turn it is: if
+            # others than those that begin might, this branch would be served for ever.
+            if first.in_flight:
+                return 0
+            room = 1
         return self._serve(branch, room, NEVER, branch.tags[-1])
 
     def _overtake_others(self, branch: Branch, room: int) -> int:
