@@ -32,13 +32,14 @@ SWINGS: tuple[Find, ...] = (
 """The worst that `python -m tests.support.attack_search` has found, by what they exceeded."""
 
 
-@pytest.mark.parametrize("seed", [28, 56, 69, 510, 1324, 1537, 1578])
+@pytest.mark.parametrize("seed", [28, 56, 69, 385, 510, 1324, 1537, 1578])
 def test_honest_tenants_keep_within_the_bounds_whatever_others_do(seed: int) -> None:
     """An honest tenant has its share but for a constant, and two are as close as among honest.
 
     No lie of others is in the bounds, only how long their jobs run. In 1324 nobody lies: noisy
     estimates of a heavy lane were taken for claims. In 510, 1537 and 1578 a queue overtook its
-    own rows again and again and had another's turns.
+    own rows again and again and had another's turns, and in 385 the cap set back heavy lanes by
+    hundreds of their jobs.
     """
     assert harm(drawn(Random(seed))).most <= 1
 

@@ -39,7 +39,7 @@ def pair_bound_us(one: Flow, other: Flow, *, slots: int) -> float:
     settings = FairSettings()
     cap = settings.inflight_share_cap * slots / (one.weight + other.weight)
     turns_us = one.turn_us / one.weight + other.turn_us / other.weight
-    return turns_us + max(1.0, cap) * settings.refresh_us
+    return turns_us + cap * settings.refresh_us
 
 
 def lag_bound_us(flow: Flow, had: Had, *, used_us: int, slots: int, depth: int) -> float:

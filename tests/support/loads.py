@@ -102,7 +102,7 @@ def bound(fleet: Fleet, weights: Mapping[Key, float], one: Key, other: Key) -> f
     Beside the specification's it has what a lane at the in-flight cap may fall behind.
     """
     share = 2 * fleet.slots / sum(weights.values())
-    return max(1.0, share) * FairSettings().refresh_us + sum(
+    return share * FairSettings().refresh_us + sum(
         (1 + fleet.in_flight_max.get(lane, 0)) * fleet.cost_max_us[lane] / weights[lane]
         for lane in (one, other)
     )

@@ -154,7 +154,7 @@ class Level(Generic[M]):
         It holds from a member's next move on.
         """
         self.cap = jobs / self.weight
-        self.setback = int(max(self.cap, 1.0) * lag_us) << TAG_SHIFT
+        self.setback = int(self.cap * lag_us) << TAG_SHIFT
 
     def put(self, member: M) -> None:
         """Enter a member where it stands now, in place of its former entry."""
