@@ -37,6 +37,7 @@ class Picker:
         "_selections",
         "_turn_us",
         "doubtful",
+        "is_deep_enough",
         "jobs",
         "metered",
     )
@@ -53,6 +54,8 @@ class Picker:
         self._prior_samples = settings.prior_samples
         self.jobs: list[PlannedRow] = []
         self.doubtful: list[int] = []
+        self.is_deep_enough = False
+        """Whether more could be dispatched, and what is queued takes all slots for a moment."""
         self._selections = HeadSelections(ledger, heads, self.doubtful)
         self.metered: dict[Member, None] = {}
         """Members whose rates have been used."""
@@ -159,7 +162,10 @@ class Picker:
         while room > 0:
             heap = root.heap()
             least, queue_us = rows_least - ledger.unclaimed, work_us - ledger.unclaimed_us
-            if not heap or (least <= 0 and queue_us <= 0):
+            if not heap:
+                return
+            if least <= 0 and queue_us <= 0:
+                self.is_deep_enough = True
                 return
             branch = root.members[heap[0] & INDEX_MASK]
             limit = room if queue_us > 0 else min(room, least)

@@ -22,6 +22,11 @@ class BandLedger(Protocol):
     """The ledger of one band."""
 
     @property
+    def band(self) -> int:
+        """Its place among the bands, from the top."""
+        ...
+
+    @property
     def queues(self) -> Mapping[str, Queue]:
         """The queues by their names."""
         ...
@@ -144,14 +149,15 @@ class PoolContext:
             self.ledgers[job.lane.queue.band].enter(job, since_us)
 
     def may_queue(self, ledger: BandLedger) -> tuple[int, int]:
-        """Return how many more rows may be queued in any case, and how much work.
+        """Return how many more rows of a band may be queued in any case, and how much work.
 
-        Of several bands each is queued as deep as there is room: a band below must not be
-        claimed from while one above has work that is not queued.
+        It counts from the top: a band never waits for rows of the bands below it.
         """
-        if len(self.ledgers) > 1:
-            return (1 << 62, 1 << 62)
-        return self.slot_entry.may_queue(ledger.unclaimed, ledger.unclaimed_us)
+        counted = self.ledgers[: ledger.band + 1]
+        return self.slot_entry.may_queue(
+            sum([each.unclaimed for each in counted]),
+            sum([each.unclaimed_us for each in counted]),
+        )
 
     def is_foreign(self, queue: str, routing: PoolRouting) -> bool:
         """Whether a queue belongs to another pool than this."""

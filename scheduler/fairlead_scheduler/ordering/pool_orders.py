@@ -269,10 +269,11 @@ def _pick_bands(
             picks.jobs += more.jobs
             picks.doubtful += more.doubtful
             picks.metered |= more.metered
+            picks.is_deep_enough = more.is_deep_enough
             overflow += further
         found.append(picks)
         overflows += overflow
-        above += order.unclaimed
+        above = max(above + order.unclaimed, depth if picks.is_deep_enough else 0)
     return found, overflows
 
 

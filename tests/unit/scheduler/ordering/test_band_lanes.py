@@ -44,6 +44,18 @@ def active(bench: Bench) -> list[str]:
     return [lane.tenant for queue in queues for lane in queue.all_lanes() if lane.active]
 
 
+def test_work_queue_is_as_deep_in_time_with_bands_as_without() -> None:
+    """Slots, eight rows and what takes all slots 100 ms; a band below waits for those above."""
+    bench = banded()
+    bench.add("q/a", *[10] * 9, rank=NORMAL)
+    bench.add("q/b", *[1000] * 99, rank=URGENT)
+
+    jobs = bench.plan(1000, slots=10)
+
+    assert {"b"} == {bench.names[job.id].rstrip("0123456789") for job in jobs}
+    assert 10 + 8 == len(jobs)
+
+
 def test_a_rate_counts_over_all_bands_while_a_rule_is_for_some_of_them() -> None:
     """A rule about lanes may hold for a tenant's lane in one band alone: its rate is one."""
     bench = Bench(compile_policy(parse(RULED), stored=1))
