@@ -5,12 +5,13 @@ spray names, hold virtual time back, train the estimates, and come and go. What 
 bounds is what honest tenants have, by claims and endings alone.
 """
 
-from random import Random
+from random import Random, SystemRandom
 
 import pytest
 
-from tests.support.adversarial_histories import History, drawn
-from tests.support.attack_search import Find, harm, replayed
+from tests.support.adversarial_histories import begins_amid_a_spray, drawn
+from tests.support.attack_search import Find, climb, replayed
+from tests.support.harm import harm
 
 LAGS: tuple[Find, ...] = (
     (1930549411, 3309371709, 997188871, 3736665164, 1486393352, 1071848707, 1479284937),
@@ -28,18 +29,27 @@ SWINGS: tuple[Find, ...] = (
         417050817,
         4216578365,
     ),
+    (
+        2510240337,
+        101509731,
+        2218778023,
+        1315920532,
+        3687291312,
+        3361672518,
+        2896762489,
+    ),
 )
 """The worst that `python -m tests.support.attack_search` has found, by what they exceeded."""
 
 
-@pytest.mark.parametrize("seed", [28, 56, 69, 385, 510, 1324, 1537, 1578])
+@pytest.mark.parametrize("seed", [28, 56, 69, 227, 385, 510, 666, 1324, 1537, 1578])
 def test_honest_tenants_keep_within_the_bounds_whatever_others_do(seed: int) -> None:
     """An honest tenant has its share but for a constant, and two are as close as among honest.
 
     No lie of others is in the bounds, only how long their jobs run. In 1324 nobody lies: noisy
-    estimates of a heavy lane were taken for claims. In 510, 1537 and 1578 a queue overtook its
-    own rows again and again and had another's turns, and in 385 the cap set back heavy lanes by
-    hundreds of their jobs.
+    estimates of a heavy lane were taken for claims. In 510, 666, 1537 and 1578 a queue overtook
+    its own rows again and again and had another's turns, in 385 the cap set back heavy lanes by
+    hundreds of their jobs, and in 227 V stood still beside a lane that waits for its claims.
     """
     assert harm(drawn(Random(seed))).most <= 1
 
@@ -47,7 +57,7 @@ def test_honest_tenants_keep_within_the_bounds_whatever_others_do(seed: int) -> 
 @pytest.mark.parametrize(
     "find",
     [*LAGS, *SWINGS],
-    ids=("lag 22", "lag 10", "lag 5", "swing 1"),
+    ids=("lag 22", "lag 10", "lag 5", "swing 1", "swing .7"),
 )
 def test_the_worst_finds_keep_within_the_bounds(find: Find) -> None:
     """As above, for what the search below has found."""
@@ -57,27 +67,20 @@ def test_the_worst_finds_keep_within_the_bounds(find: Find) -> None:
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("begin", range(0, 2000, 100))
-def test_nearly_all_of_thousands_of_histories_keep_within_the_bounds(begin: int) -> None:
-    """As above, by seeds.
-
-    Where weights are a thousand apart and the fleet is small, one in a hundred does not.
-    """
+def test_thousands_of_histories_keep_within_the_bounds(begin: int) -> None:
+    """As above, by seeds."""
     histories = {seed: drawn(Random(seed)) for seed in range(begin, begin + 100)}
     found = {i: harm(each) for i, each in histories.items() if not begins_amid_a_spray(each)}
 
     assert len(found) > 50
-    beyond = {seed: each for seed, each in found.items() if each.most > 1}
-    assert len(beyond) <= 6, beyond
+    assert {} == {seed: each for seed, each in found.items() if each.most > 1}
 
 
-def begins_amid_a_spray(history: History) -> bool:
-    """Whether an honest tenant has work for the very first time while names are sprayed.
+@pytest.mark.long
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("steps", [150] * 4)
+def test_a_search_for_the_worst_attack_finds_none_beyond_the_bounds(steps: int) -> None:
+    """Each run begins elsewhere; a find beyond the bounds belongs above, once it is mended."""
+    find, worst = climb(SystemRandom(), steps=steps)
 
-    It has its first turn after those of the names before it: nothing tells it from them.
-    """
-    sprays = [tactic for tactic in history.tactics if tactic.spray]
-    return any(
-        spray.from_us < honest.from_us < spray.until_us
-        for spray in sprays
-        for honest in history.honest
-    )
+    assert worst.most <= 1, find

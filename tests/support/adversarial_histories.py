@@ -83,6 +83,19 @@ class History:
         )
 
 
+def begins_amid_a_spray(history: History) -> bool:
+    """Whether an honest tenant has work for the very first time while names are sprayed.
+
+    It has its first turn after those of the names before it: nothing tells it from them.
+    """
+    sprays = [tactic for tactic in history.tactics if tactic.spray]
+    return any(
+        spray.from_us < honest.from_us < spray.until_us
+        for spray in sprays
+        for honest in history.honest
+    )
+
+
 def _policy(weights: dict[Key, float]) -> dict[str, object]:
     return {
         "queues": [

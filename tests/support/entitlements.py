@@ -76,10 +76,19 @@ def entitlements(
     accounts: Accounts,
     honest: Iterable[Key],
     *,
-    slots: int,
+    slots: int | None,
     until_us: int,
 ) -> dict[Key, Had]:
-    """Return what honest lanes' accounts had until then of what they were entitled to."""
+    """Return what honest lanes' accounts had until then of what they were entitled to.
+
+    Args:
+        jobs: The jobs that share the slots.
+        accounts: What they are charged to.
+        honest: The lanes of honest tenants.
+        slots: How many there are; None: what these jobs used of them, so that nobody is
+            entitled to what none of them had.
+        until_us: The end of the last step.
+    """
     paths = {lane: accounts(lane) for lane in honest}
     had = {path: Had() for path in paths.values()}
     changes = _changes(jobs, accounts)
@@ -98,11 +107,15 @@ def entitlements(
 
 
 def _count(
-    had: Mapping[Path, Had], active: Mapping[Path, "_Account"], slots: int, now_us: int
+    had: Mapping[Path, Had],
+    active: Mapping[Path, "_Account"],
+    slots: int | None,
+    now_us: int,
 ) -> None:
     """Count a step that ends now."""
     wanted = {path: each.wanted(now_us, is_honest=path in had) for path, each in active.items()}
-    shares = fluid(wanted, slots)
+    used = sum(each.held_us / each.took_us(now_us) for each in active.values())
+    shares = fluid(wanted, used if slots is None else slots)
     for path, account in active.items():
         own, beside = shares[path]
         took_us = account.took_us(now_us)

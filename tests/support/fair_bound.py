@@ -3,7 +3,8 @@
 They are stated here once; docs/explanation/fair-order.md says why they hold.
 """
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -31,28 +32,29 @@ class Flow:
         return (1 + self.in_flight) * self.cost_us
 
 
-def pair_bound_us(one: Flow, other: Flow, *, slots: int) -> float:
+def pair_bound_us(one: Flow, other: Flow, *, slots: int, lied_us: int = 0) -> float:
     """Return how far two backlogged lanes of one queue may be apart, per weight.
 
-    Beside their turns it has what the cap may set one of them back for one refresh.
+    Beside their turns it has what the cap may set one of them back for one refresh. Beside a
+    lane that waits because of its own claims V stands still while its jobs run, for up to
+    `lied_us`: whoever has the slots meanwhile may be as far ahead of one that comes then.
     """
     settings = FairSettings()
     cap = settings.inflight_share_cap * slots / (one.weight + other.weight)
     turns_us = one.turn_us / one.weight + other.turn_us / other.weight
-    return turns_us + cap * settings.refresh_us
+    left_us = slots * lied_us / min(one.weight, other.weight)
+    return turns_us + cap * settings.refresh_us + left_us
 
 
-def lag_bound_us(flow: Flow, had: Had, *, used_us: int, slots: int, depth: int) -> float:
-    """Return how far a lane may be behind its entitlement, in slot-microseconds.
+def lag_bound_us(flow: Flow, had: Had, *, used_us: int, rows: int) -> float:
+    """Return how far an account may be behind its entitlement at its level, in slot-us.
 
-    Others may have every slot and every row of `work_queue` when it begins to wait, with jobs
-    that take up to `used_us`. Of that it lacks its part, once among queues and once in its
-    queue; twice, because what they are charged at first may be as far from the truth.
+    Others may have every slot and row of `work_queue`, so many in all, when it begins to wait,
+    with jobs that take up to `used_us`. Of that it lacks its part; twice, because what they are
+    charged at first may be as far from the truth.
     """
-    queued_us = (slots + depth) * used_us
-    part = had.entitled_us / max(1, had.backlogged_us) / slots
-    part_of_queue = had.entitled_us / had.beside_us if had.beside_us else 0.0
-    return 2 * (flow.turn_us + queued_us * (part + part_of_queue))
+    part = had.entitled_us / had.beside_us if had.beside_us else 0.0
+    return 2 * (flow.turn_us + rows * used_us * part)
 
 
 def swing_us(jobs: Iterable[Job], weights: dict[Key, float]) -> float:
@@ -82,3 +84,34 @@ def swing_us(jobs: Iterable[Job], weights: dict[Key, float]) -> float:
         lowest, highest = min(lowest, gap), max(highest, gap)
         swing = max(swing, highest - lowest)
     return swing
+
+
+def idle_us(jobs: Collection[Job], honest: Container[Key], *, slots: int) -> int:
+    """Return for how long slots were free that jobs of honest lanes waited for."""
+    changes = Counter[tuple[int, bool]]()
+    for job in jobs:
+        if job.lane in honest:
+            changes[job.arrived_us, False] += 1
+        if job.claimed_us is not None:
+            changes[job.claimed_us, False] -= job.lane in honest
+            changes[job.claimed_us, True] += 1
+        if job.ended_us is not None:
+            changes[job.ended_us, True] -= 1
+    waiting = running = idle = before_us = 0
+    for (now_us, runs), change in sorted(changes.items()):
+        idle += min(waiting, slots - running) * (now_us - before_us)
+        before_us = now_us
+        if runs:
+            running += change
+        else:
+            waiting += change
+    return idle
+
+
+def idle_bound_us(
+    jobs: Collection[Job], honest: Container[Key], *, slots: int, tick_us: int
+) -> int:
+    """Return for how long they may be free: a tick after each ending and each arrival."""
+    arrived = Counter(job.arrived_us for job in jobs if job.lane in honest)
+    ended = sum(job.ended_us is not None for job in jobs)
+    return tick_us * (ended + sum(min(slots, count) for count in arrived.values()))

@@ -1,0 +1,120 @@
+"""What a history of attackers does to honest tenants, as parts of the bounds.
+
+It is held level by level: queues to what they are entitled to of all slots, and lanes to what
+they are entitled to of what their queue had. Otherwise whatever a queue lacks for a while would
+be owed to its honest lanes alone, since others are entitled to what they used at that time.
+"""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from tests.support.adversarial_histories import History
+from tests.support.attacked_fleet import SECOND, Scene, play
+from tests.support.entitlements import Had, entitlements
+from tests.support.fair_bound import (
+    SHARE,
+    Flow,
+    idle_bound_us,
+    idle_us,
+    lag_bound_us,
+    pair_bound_us,
+    swing_us,
+)
+from tests.support.fleet import Fleet, Job, Key
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """The worst that a history does, as parts of the bounds: more than 1 is too much."""
+
+    lag: float
+    """How far an honest lane or its queue is behind its entitlement."""
+    swing: float
+    """How far two backlogged honest lanes of a queue swing apart."""
+    idle: float
+    """For how long slots are free while honest jobs wait."""
+
+    @property
+    def most(self) -> float:
+        """The largest of them."""
+        return max(self.lag, self.swing, self.idle)
+
+
+def harm(history: History) -> Harm:
+    """Play a history, and return what it does."""
+    scene = history.scene()
+    fleet = play(scene, attacked=True)
+    jobs = fleet.jobs.values()
+    honest = {each.lane for each in scene.honest}
+    return Harm(
+        lag=max(_lags(scene, fleet)),
+        swing=max(_swings(scene, fleet), default=0.0),
+        idle=idle_us(jobs, honest, slots=scene.slots)
+        / idle_bound_us(jobs, honest, slots=scene.slots, tick_us=scene.tick_us),
+    )
+
+
+def _lags(scene: Scene, fleet: Fleet) -> Iterator[float]:
+    """Yield how far queues of busy lanes are behind, and these lanes in their queues."""
+    jobs = fleet.jobs.values()
+    used_us = max((job.cost_us for job in jobs if job.claimed_us is not None), default=0)
+    queues = dict.fromkeys(queue for queue, _ in scene.busy)
+    among = _had(scene, jobs, [(queue, "") for queue in queues], level=0)
+    found = [(_queue_flow(queue, scene, fleet), among[queue, ""]) for queue in queues]
+    for queue in queues:
+        honest = dict.fromkeys(each.lane for each in scene.honest if each.lane[0] == queue)
+        own = _had(scene, [job for job in jobs if job.queue == queue], honest, level=1)
+        busy = [lane for lane in scene.busy if lane[0] == queue]
+        found += [(_flow(lane, scene, fleet), own[lane]) for lane in busy]
+    for flow, had in found:
+        lag_us = SHARE * had.entitled_us - had.held_us
+        yield lag_us / lag_bound_us(flow, had, used_us=used_us, rows=scene.slots + scene.depth)
+
+
+def _had(
+    scene: Scene, jobs: Collection[Job], honest: Collection[Key], *, level: int
+) -> dict[Key, Had]:
+    """Return what accounts of one level had of what these jobs used."""
+    return entitlements(
+        jobs,
+        lambda lane: scene.accounts(lane)[level : level + 1],
+        honest,
+        slots=None,
+        until_us=scene.seconds * SECOND,
+    )
+
+
+def _swings(scene: Scene, fleet: Fleet) -> Iterator[float]:
+    """Yield how far each two busy lanes of a queue swing apart."""
+    jobs = fleet.jobs.values()
+    for one, other in combinations(scene.busy, 2):
+        if one[0] == other[0]:
+            flows = {lane: _flow(lane, scene, fleet) for lane in (one, other)}
+            lied_us = max(
+                (job.cost_us for job in jobs if job.queue == one[0] and _has_lied(job)),
+                default=0,
+            )
+            bound_us = pair_bound_us(*flows.values(), slots=scene.slots, lied_us=lied_us)
+            yield swing_us(jobs, {lane: x.weight for lane, x in flows.items()}) / bound_us
+
+
+def _has_lied(job: Job) -> bool:
+    """Whether a job ran that claimed more than it takes."""
+    return job.claimed_us is not None and (job.hint_us or 0) > job.cost_us
+
+
+def _flow(lane: Key, scene: Scene, fleet: Fleet) -> Flow:
+    return Flow(
+        weight=scene.accounts(lane)[-1][1],
+        cost_us=fleet.cost_max_us[lane],
+        in_flight=fleet.in_flight_max.get(lane, 0),
+    )
+
+
+def _queue_flow(queue: str, scene: Scene, fleet: Fleet) -> Flow:
+    return Flow(
+        weight=scene.accounts((queue, ""))[0][1],
+        cost_us=max(cost for lane, cost in fleet.cost_max_us.items() if lane[0] == queue),
+        in_flight=scene.slots + scene.depth,
+    )
