@@ -5,6 +5,7 @@ spray names, hold virtual time back, train the estimates, and come and go. What 
 bounds is what honest tenants have, by claims and endings alone.
 """
 
+from dataclasses import replace
 from random import Random, SystemRandom
 
 import pytest
@@ -54,6 +55,12 @@ def test_honest_tenants_keep_within_the_bounds_whatever_others_do(seed: int) -> 
     assert harm(drawn(Random(seed))).most <= 1
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_bounds_hold_where_queues_share(seed: int) -> None:
+    """There names of queues bring nothing, whoever makes them up."""
+    assert harm(replace(drawn(Random(seed)), queues_share=True)).most <= 1
+
+
 @pytest.mark.parametrize(
     "find",
     [*LAGS, *SWINGS],
@@ -69,10 +76,14 @@ def test_the_worst_finds_keep_within_the_bounds(find: Find) -> None:
 @pytest.mark.parametrize("begin", range(0, 2000, 100))
 def test_thousands_of_histories_keep_within_the_bounds(begin: int) -> None:
     """As above, by seeds."""
-    histories = {seed: drawn(Random(seed)) for seed in range(begin, begin + 100)}
+    histories = {
+        (seed, share): replace(drawn(Random(seed)), queues_share=share)
+        for seed in range(begin, begin + 100)
+        for share in (False, True)
+    }
     found = {i: harm(each) for i, each in histories.items() if not begins_amid_a_spray(each)}
 
-    assert len(found) > 50
+    assert len(found) > 100
     assert {} == {seed: each for seed, each in found.items() if each.most > 1}
 
 

@@ -56,13 +56,21 @@ class History:
     tactics: tuple[Tactic, ...]
     weights: tuple[tuple[str, str, float], ...]
     """Of queues, with an empty tenant, and of tenants; all others weigh 1."""
+    queues_share: bool = False
+    """Whether no queue has a share of its own, so that a tenant has one account."""
 
     def scene(self) -> Scene:
         """Return the history as a scene."""
         weights = {(queue, tenant): weight for queue, tenant, weight in self.weights}
 
+        by_tenant: dict[str, float] = {}
+        for (_, tenant), weight in weights.items():
+            by_tenant[tenant] = max(weight, by_tenant.get(tenant, 0.0))
+
         def account(lane: Key) -> Path:
             queue, tenant = lane
+            if self.queues_share:
+                return ((tenant, by_tenant.get(tenant.partition("-")[0], 1.0)),)
             family = queue.partition("-")[0]
             return (
                 (queue, weights.get((family, ""), 1.0)),
@@ -79,21 +87,40 @@ class History:
             busy=tuple(each.lane for each in self.honest if not each.is_quiet),
             quiet=tuple(each.lane for each in self.honest if each.is_quiet),
             accounts=account,
-            policy=_policy(weights),
+            policy=_sharing(by_tenant) if self.queues_share else _policy(weights),
         )
 
 
 def begins_amid_a_spray(history: History) -> bool:
     """Whether an honest tenant has work for the very first time while names are sprayed.
 
-    It has its first turn after those of the names before it: nothing tells it from them.
+    It has its first turn after those of the names before it: nothing tells it from them. Names
+    of queues that share are none.
     """
-    sprays = [tactic for tactic in history.tactics if tactic.spray]
+    sprays = [
+        tactic
+        for tactic in history.tactics
+        if tactic.spray and not (history.queues_share and tactic.spray == "queue")
+    ]
     return any(
         spray.from_us < honest.from_us < spray.until_us
         for spray in sprays
         for honest in history.honest
     )
+
+
+def _sharing(weights: dict[str, float]) -> dict[str, object]:
+    overrides = [
+        {"match": {"tenant": pattern}, "weight": weight}
+        for tenant, weight in weights.items()
+        if tenant
+        for pattern in (tenant, f"{tenant}-*")
+    ]
+    return {
+        "queues": [
+            {"match": {"queue": "*"}, "weight": None, "tenants": {"overrides": overrides}}
+        ]
+    }
 
 
 def _policy(weights: dict[Key, float]) -> dict[str, object]:

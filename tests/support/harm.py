@@ -56,9 +56,24 @@ def harm(history: History) -> Harm:
 
 
 def _lags(scene: Scene, fleet: Fleet) -> Iterator[float]:
-    """Yield how far queues of busy lanes are behind, and these lanes in their queues."""
+    """Yield how far queues of busy lanes are behind, and these lanes in their queues.
+
+    Where queues share there are lanes alone, each of which is its tenant's only one.
+    """
     jobs = fleet.jobs.values()
     used_us = max((job.cost_us for job in jobs if job.claimed_us is not None), default=0)
+    for flow, had in _found(scene, fleet):
+        lag_us = SHARE * had.entitled_us - had.held_us
+        yield lag_us / lag_bound_us(flow, had, used_us=used_us, rows=scene.slots + scene.depth)
+
+
+def _found(scene: Scene, fleet: Fleet) -> list[tuple[Flow, Had]]:
+    """Return what accounts of busy lanes had, level by level."""
+    jobs = fleet.jobs.values()
+    if len(scene.accounts(scene.busy[0])) == 1:
+        all_honest = dict.fromkeys(each.lane for each in scene.honest)
+        had = _had(scene, jobs, all_honest, level=0)
+        return [(_flow(lane, scene, fleet), had[lane]) for lane in scene.busy]
     queues = dict.fromkeys(queue for queue, _ in scene.busy)
     among = _had(scene, jobs, [(queue, "") for queue in queues], level=0)
     found = [(_queue_flow(queue, scene, fleet), among[queue, ""]) for queue in queues]
@@ -67,9 +82,7 @@ def _lags(scene: Scene, fleet: Fleet) -> Iterator[float]:
         own = _had(scene, [job for job in jobs if job.queue == queue], honest, level=1)
         busy = [lane for lane in scene.busy if lane[0] == queue]
         found += [(_flow(lane, scene, fleet), own[lane]) for lane in busy]
-    for flow, had in found:
-        lag_us = SHARE * had.entitled_us - had.held_us
-        yield lag_us / lag_bound_us(flow, had, used_us=used_us, rows=scene.slots + scene.depth)
+    return found
 
 
 def _had(
@@ -86,15 +99,14 @@ def _had(
 
 
 def _swings(scene: Scene, fleet: Fleet) -> Iterator[float]:
-    """Yield how far each two busy lanes of a queue swing apart."""
+    """Yield how far two busy lanes of a queue swing apart, or of queues that share."""
     jobs = fleet.jobs.values()
+    share = len(scene.accounts(scene.busy[0])) == 1
     for one, other in combinations(scene.busy, 2):
-        if one[0] == other[0]:
+        if share or one[0] == other[0]:
             flows = {lane: _flow(lane, scene, fleet) for lane in (one, other)}
-            lied_us = max(
-                (job.cost_us for job in jobs if job.queue == one[0] and _has_lied(job)),
-                default=0,
-            )
+            lies = [x for x in jobs if (share or x.queue == one[0]) and _has_lied(x)]
+            lied_us = max([job.cost_us for job in lies], default=0)
             bound_us = pair_bound_us(*flows.values(), slots=scene.slots, lied_us=lied_us)
             yield swing_us(jobs, {lane: x.weight for lane, x in flows.items()}) / bound_us
 
