@@ -122,18 +122,6 @@ def test_a_lane_that_was_known_before_its_heads_are_read_overtakes_too() -> None
     assert [99] == [job.id for job in bench.plan(0)]
 
 
-def test_a_lane_overtakes_once_while_it_is_another_queues_turn() -> None:
-    """Its queue would have the turns of the row that it overtakes again and again."""
-    bench = Bench()
-    bench.add("q/noisy", *[100] * 10)
-    bench.plan(5)
-    bench.add("r/other", *[200] * 10)
-    bench.plan(0)
-    bench.add("q/quiet", 50, 50, 50)
-
-    assert "quiet1" == bench.claim_order(bench.plan(0))
-
-
 def test_overtaking_ends_at_the_slots_past_the_depth() -> None:
     """At most slots + depth rows are unclaimed."""
     bench = Bench()
