@@ -3,7 +3,9 @@
 --                fell due first. Answers one row: the promoted jobs by columns, how many lanes had any,
 --                and the lane to go on behind, null at the end.
 -- locks: the leader's row (for share), then jobs rows by lane and instant (for update, skip locked).
--- index: jobs_lane_times, jobs_pkey, leaders_pkey
+-- index: jobs_lane_times, jobs_pkey, leaders_pkey. Compared together with the id, which changes nothing, an
+--        instant does not imply the condition of the index by instants alone: after ANALYZE the planner
+--        took that one, read all that was due for each lane and sorted it.
 with recursive lead as materialized (
     select l.epoch from fairlead.leaders l
     where l.role = 'scheduler' and l.epoch = %(epoch)s for share
@@ -24,7 +26,8 @@ with recursive lead as materialized (
     select d.id, w.queue, w.tenant from walked w cross join lateral (
         select j.id from fairlead.jobs j
         where num_nonnulls(j.run_at, j.expires_at) > 0 and j.queue = w.queue and j.tenant = w.tenant
-          and j.run_at >= to_timestamp(%(from_us)s / 1e6) and j.run_at <= now()
+          and (j.run_at, j.id) >= (to_timestamp(%(from_us)s / 1e6), 0)
+          and (j.run_at, j.id) <= (now(), 9223372036854775807)
         order by j.run_at, j.expires_at limit %(lane_jobs)s for update skip locked) d
     where w.run_at <= now()
     limit %(limit)s
