@@ -1,12 +1,15 @@
 """Fire cron schedules: read them, compute what is due, insert the fires and their jobs.
 
 A schedule that cannot be parsed or inserted gets a `problem` and delays no other. All schedules
-are read every few seconds, which is cheap; only changed or fired ones are planned.
+are read every few seconds, up to a number of each tenant; only changed or fired ones are
+planned.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from math import inf
 from time import monotonic
+from typing import NamedTuple
 
 import psycopg
 from psycopg import Cursor
@@ -18,6 +21,8 @@ from fairlead.db.statements import integers
 from fairlead.errors import OVER_BACKLOG_SQLSTATE
 from fairlead.runtime import log
 from fairlead_scheduler.cron.expression import BadSchedule, Cron, parse
+from fairlead_scheduler.cron.full_lanes import FullLanes
+from fairlead_scheduler.cron.late_fires import LateFires
 from fairlead_scheduler.cron.missed_fires import Fires, Missed, decide
 from fairlead_scheduler.cron.timetable import Key, Schedule, Timetable
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
@@ -30,8 +35,8 @@ _READ_SECONDS = 2.0
 _READ_SHARE = 0.01
 """Reading's share of the time: ten thousand schedules are read about every four seconds."""
 _AT_ONCE = 200
-_POSTPONE_US = 5_000_000
-"""How long until a schedule whose lane was over its backlog limit is retried."""
+_LATE_SECONDS = 30.0
+"""How often late fires are logged, at most."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -51,12 +56,15 @@ class ScheduleRunner:
         self._settings = settings
         self._epoch = epoch
         self._metrics = metrics
-        self._read: Cursor[tuple[Schedule, int]] = connection.cursor(
-            binary=True, row_factory=args_row(_timed)
-        )
+        self._read: Cursor[_Read] = connection.cursor(binary=True, row_factory=args_row(_Read))
         self._timetable = Timetable()
         self._refused: set[Key] = set()
         """Schedules whose last attempt to fire was refused for the backlog limit."""
+        self._beyond: frozenset[Key] = frozenset()
+        """The first schedule of each tenant that has too many which is not read."""
+        self._full_lanes = FullLanes()
+        self._missed_fires, self._refused_fires = LateFires(), LateFires()
+        self._late_due = 0.0
         self._crons: dict[tuple[str, str], Cron | str] = {}
         self._read_due = 0.0
         self._clock_offset_us = 0
@@ -68,6 +76,11 @@ class ScheduleRunner:
 
     def fire(self) -> bool:
         """Plan changed and fire due schedules, 200 each at most; return whether more is due."""
+        more = self._fire_due()
+        self._log_late()
+        return more
+
+    def _fire_due(self) -> bool:
         if monotonic() >= self._read_due:
             self._reread()
         for changed in self._timetable.take_unplanned(_AT_ONCE):
@@ -80,6 +93,19 @@ class ScheduleRunner:
             self._fire(row, now_us)
         return True
 
+    def _log_late(self) -> None:
+        """Log late fires, some tenants by name; not more often than every half minute."""
+        now = monotonic()
+        if now < self._late_due:
+            return
+        for event, late in (
+            ("schedule.missed", self._missed_fires),
+            ("schedule.refused", self._refused_fires),
+        ):
+            for line in late.take():
+                self._late_due = now + _LATE_SECONDS
+                _log.warning(event, **line._asdict())
+
     def _rest(self, _: float) -> float:
         """Rest until the next fire or the next read of the table."""
         next_us = self._timetable.next_us
@@ -88,17 +114,34 @@ class ScheduleRunner:
 
     def _reread(self) -> None:
         """Read the schedules, and find those that changed."""
-        began = monotonic()
-        rows = self._read.execute(statements.load(_PACKAGE, "schedules")).fetchall()
+        began, most = monotonic(), self._settings.schedules_max
+        rows = self._read.execute(
+            statements.load(_PACKAGE, "schedules"), {"most": most}
+        ).fetchall()
         if rows:
-            self._clock_offset_us = rows[0][1] - _process_us()
-        if self._timetable.update(row for row, _ in rows):
+            self._clock_offset_us = rows[0].now_us - _process_us()
+        if self._timetable.update(row.schedule for row in rows if not row.beyond):
             used = self._timetable.times
             self._crons = {times: cron for times, cron in self._crons.items() if times in used}
         if self._refused:
-            self._refused.intersection_update(row.key for row, _ in rows)
+            self._refused.intersection_update((row.tenant, row.name) for row in rows)
+        self._full_lanes.forget(self._clock_offset_us + _process_us())
+        self._say_beyond([row.schedule for row in rows if row.beyond])
         now = monotonic()
         self._read_due = now + max(_READ_SECONDS, (now - began) / _READ_SHARE)
+
+    def _say_beyond(self, rows: Sequence[Schedule]) -> None:
+        """Say which tenants have more schedules than are read, at the first that is not."""
+        most = self._settings.schedules_max
+        for row in rows:
+            if row.key not in self._beyond:
+                _log.warning("schedules.too_many", tenant=row.tenant, schedule=row.name)
+                self._record_problem(
+                    row,
+                    f"its tenant has more than {most} schedules: those from this one on, by "
+                    "name, do not fire. Remove some, or raise FAIRLEAD_SCHEDULES_MAX",
+                )
+        self._beyond = frozenset(row.key for row in rows)
 
     def _plan(self, row: Schedule) -> None:
         """Enter the schedule's next fire in the timetable."""
@@ -120,18 +163,23 @@ class ScheduleRunner:
         """Fire the schedule by its missed-fire policy, and plan its next fire.
 
         One that has changed, or cannot be inserted, is read again and retried. One whose lane
-        is over its backlog limit is retried later: by then its fires may count as missed.
+        is over its backlog limit is retried later, behind those of the lane that came before
+        it: by then its fires may count as missed.
         """
         cron = self._cron(row)
         assert isinstance(cron, Cron)
         considered, now = _instant(row.considered_us), _instant(now_us)
         fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
+        if self._full_lanes.holds(row.lane, now_us):
+            self._postpone(row, fires)
+            return
         try:
             inserted = self._insert(row, fires)
         except psycopg.DatabaseError as error:
             if error.sqlstate != OVER_BACKLOG_SQLSTATE:
                 raise
-            self._postpone(row, fires, now_us)
+            self._full_lanes.refused(row.lane, now_us)
+            self._postpone(row, fires)
             return
         self._refused.discard(row.key)
         if inserted:
@@ -151,18 +199,16 @@ class ScheduleRunner:
             return False
         if found and fires.missed:
             self._metrics.cron_missed.inc(fires.missed)
-            _log.warning(
-                "schedule.missed", tenant=row.tenant, schedule=row.name, fires=fires.missed
-            )
+            self._missed_fires.record(*row.key, fires.missed)
         return found
 
-    def _postpone(self, row: Schedule, fires: Fires, now_us: int) -> None:
+    def _postpone(self, row: Schedule, fires: Fires) -> None:
         """Retry later a schedule whose lane is over its backlog limit."""
-        self._timetable.enter(row, now_us + _POSTPONE_US)
+        self._timetable.enter(row, self._full_lanes.next_us(row.lane))
         if row.key not in self._refused:
             self._refused.add(row.key)
             self._metrics.cron_refused.inc(len(fires.times))
-            _log.warning("schedule.refused", tenant=row.tenant, schedule=row.name)
+            self._refused_fires.record(*row.key, len(fires.times))
             self._record_problem(row, "its lane is over its backlog limit: it is tried again")
 
     def _write(self, row: Schedule, fires: Fires) -> bool:
@@ -191,16 +237,23 @@ class ScheduleRunner:
         self._connection.execute(statements.load(_PACKAGE, "record_problem"), parameters)
 
 
-def _timed(
-    tenant: str,
-    name: str,
-    cron: str,
-    timezone: str,
-    missed: Missed,
-    considered_us: int,
-    now_us: int,
-) -> tuple[Schedule, int]:
-    return Schedule(tenant, name, cron, timezone, missed, considered_us), now_us
+class _Read(NamedTuple):
+    """A row that `schedules` returns."""
+
+    tenant: str
+    name: str
+    cron: str
+    timezone: str
+    missed: Missed
+    considered_us: int
+    queue: str
+    now_us: int
+    beyond: bool
+
+    @property
+    def schedule(self) -> Schedule:
+        """The schedule as the timetable has it."""
+        return Schedule(*self[:7])
 
 
 def _parsed(row: Schedule) -> Cron | str:

@@ -26,11 +26,17 @@ class Schedule(NamedTuple):
     timezone: str
     missed: Missed
     considered_us: int
+    queue: str
 
     @property
     def key(self) -> Key:
         """The schedule's identity."""
         return self.tenant, self.name
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        """The tenant and the queue of its jobs."""
+        return self.tenant, self.queue
 
 
 class TenantTurns(Generic[T]):

@@ -2,17 +2,21 @@
 
 import threading
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from time import monotonic
 
 import psycopg
 
 from fairlead import policy_storage
 from fairlead.db.statements import load
+from fairlead_scheduler.cron.runner import ScheduleRunner
+from fairlead_scheduler.leadership.sessions import connect_leader
+from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.settings import SchedulerSettings
 from tests.conftest import Connect
 from tests.integration.scheduler.test_cron import fires, problem, schedule
 from tests.support.children import register
-from tests.support.race import Database, claim, finish
+from tests.support.race import Database, claim, finish, lead
 from tests.support.schedulers import led, scheduler_process, scheduling
 from tests.support.waiting import until
 
@@ -26,6 +30,14 @@ queues:
 """
 WHOLE = f"queues: [{{match: {{queue: default}}, backlog: {{limit: {LIMIT}}}}}]"
 FREE = "queues: [{match: {queue: default}, weight: 2}]"
+_COUNT_TRIES = """
+    CREATE SEQUENCE fairlead.tries;
+    CREATE FUNCTION fairlead.count_try() RETURNS trigger LANGUAGE plpgsql AS
+        $$ BEGIN PERFORM nextval('fairlead.tries'); RETURN NULL; END $$;
+    CREATE TRIGGER count_tries BEFORE INSERT ON fairlead.schedule_fires
+        FOR EACH STATEMENT EXECUTE FUNCTION fairlead.count_try()
+"""
+"""A sequence counts statements that are rolled back as well."""
 
 
 def inserted(db: Database, tenant: str = "loud", count: int = 1, *, delay: str = "0 s") -> bool:
@@ -250,3 +262,28 @@ def test_a_fire_of_a_full_lane_is_put_off_and_delays_no_other(
 
         until(lambda: fires(db, "full") >= 1, what="the fire", seconds=15)
         until(lambda: problem(db, "full") is None, what="the problem being gone")
+
+
+def test_a_full_lane_is_tried_by_one_of_its_schedules(database_url: str, db: Database) -> None:
+    """Ten thousand of a tenant would otherwise be refused again and again, each for itself."""
+    policy_storage.store(db, CAPPED)
+    assert inserted(db, count=LIMIT)
+    with scheduling(database_url):
+        led(db)
+        until(lambda: full_lanes(db) != [], what="the row")
+    db.execute(
+        "INSERT INTO fairlead.schedules (tenant, name, cron, kind, considered_until)"
+        " SELECT 'loud', 'schedule ' || i, '* * * * * *', 'noop', now() - interval '5 s'"
+        " FROM generate_series(1, 100) i"
+    )
+    db.execute(_COUNT_TRIES)
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    metrics = Metrics()
+    with closing(connect_leader(settings, name="cron")) as session:
+        ScheduleRunner(session, settings, epoch=lead(db), metrics=metrics).fire()
+
+    assert 100 * 5 <= (metrics.registry.get_sample_value("fairlead_cron_refused_total") or 0)
+    assert (0,) == db.execute("SELECT count(*) FROM fairlead.schedule_fires").fetchone()
+    assert (1, True) == db.execute(
+        "SELECT last_value, is_called FROM fairlead.tries"
+    ).fetchone()

@@ -273,3 +273,48 @@ def test_a_tenants_many_schedules_delay_no_other_tenants(
 
     rows = db.execute("SELECT DISTINCT tenant FROM fairlead.jobs ORDER BY tenant").fetchall()
     assert ["a", "flood", "z"] == [row[0] for row in rows]
+
+
+def test_a_tenant_has_as_many_schedules_as_are_read_and_no_more(
+    database_url: str, db: Database
+) -> None:
+    """Those beyond, by name, do not fire; the first of them says why until there is room."""
+    for name in ("a", "b", "c", "d"):
+        schedule(db, name, tenant="flood", considered="5 s")
+    schedule(db, "other", tenant="z", considered="5 s")
+    settings = SchedulerSettings.model_validate(
+        {"database_url": database_url, "schedules_max": 2}
+    )
+    with closing(connect_leader(settings, name="cron")) as session:
+        epoch = lead(db)
+        ScheduleRunner(session, settings, epoch=epoch, metrics=Metrics()).fire()
+
+        assert {"a", "b", "other"} == {
+            name for name in ("a", "b", "c", "d", "other") if fires(db, name)
+        }
+        said = problem(db, "c") or ""
+        assert said.startswith("its tenant has more than 2 schedules")
+        assert problem(db, "d") is None
+
+        db.execute("DELETE FROM fairlead.schedules WHERE name = 'b'")
+        ScheduleRunner(session, settings, epoch=epoch, metrics=Metrics()).fire()
+
+    assert (True, None) == (fires(db, "c") > 0, problem(db, "c"))
+
+
+def test_late_fires_of_many_schedules_are_a_line_a_tenant(
+    database_url: str, db: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The log does not grow with the number of schedules that are late."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (tenant, name, cron, kind, missed, considered_until)"
+        " SELECT 'flood', 'schedule ' || i, '* * * * * *', 'noop', 'skip',"
+        " now() - interval '1 minute' FROM generate_series(1, 150) i"
+    )
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    with closing(connect_leader(settings, name="cron")) as session:
+        ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics()).fire()
+
+    said = [line for line in capsys.readouterr().out.splitlines() if "schedule.missed" in line]
+    assert 1 == len(said)
+    assert "schedules=150" in said[0]

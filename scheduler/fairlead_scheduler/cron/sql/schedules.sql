@@ -1,12 +1,22 @@
--- schedules: every enabled schedule, with instants as microseconds. Missed fires of a disabled one are
---            decided when it is enabled again.
+-- schedules: of each tenant the first %(most)s schedules by name: those that are enabled, with instants as
+--            microseconds. The one behind them comes as well: `beyond` says that its tenant has more. Missed
+--            fires of a disabled one are decided when it is enabled again.
 -- locks: none.
 -- index: schedules_pkey
-select s.tenant, s.name, s.cron, s.timezone, s.missed,
-       (extract(epoch from least(greatest(coalesce(s.considered_until, s.created_at),
+with recursive tenant as (
+    (select s.tenant from fairlead.schedules s order by s.tenant limit 1)
+    union all
+    select n.tenant from tenant t cross join lateral (
+        select s.tenant from fairlead.schedules s
+        where s.tenant > t.tenant order by s.tenant limit 1) n
+)
+select f.tenant, f.name, f.cron, f.timezone, f.missed,
+       (extract(epoch from least(greatest(coalesce(f.considered_until, f.created_at),
                                           '1970-01-01 00:00+00'),
-                                 now() + interval '1 year')) * 1e6)::bigint as considered_us,
-       (extract(epoch from now()) * 1e6)::bigint as now_us
-from fairlead.schedules s
-where s.tenant >= '' and s.enabled
-order by s.tenant, s.name
+                                 now() + interval '1 year')) * 1e6)::bigint as considered_us, f.queue,
+       (extract(epoch from now()) * 1e6)::bigint as now_us, f.place > %(most)s as beyond
+from tenant t cross join lateral (
+    select s.*, row_number() over () as place from (
+        select * from fairlead.schedules s
+        where s.tenant = t.tenant order by s.tenant, s.name limit %(most)s + 1) s) f
+where f.enabled or f.place > %(most)s
