@@ -93,6 +93,14 @@ class SchedulerSettings(ServiceSettings):
         le=10_000,
         description="The largest number of rows that one statement of a sweep changes.",
     )
+    lanes_max: int = Field(
+        default=20_000,
+        ge=100,
+        le=1_000_000,
+        description="The largest number of queues in which the leader keeps a tenant's pending "
+        "jobs, each priority counted apart, at 5 kB each. Jobs in other queues wait until some "
+        "of these have none left.",
+    )
     scan_seconds: float = Field(
         default=20.0,
         ge=1,

@@ -45,6 +45,7 @@ from fairlead_scheduler.loop.store import (
     renumber,
 )
 from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.pending.values import HeadsSettings
 from fairlead_scheduler.policy.backlog_limits import BacklogLimits
 from fairlead_scheduler.policy.compiled import CompiledPolicy
 from fairlead_scheduler.rows import Event
@@ -233,6 +234,7 @@ def read_initial_state(
         queued_max=settings.queued_max,
         round_us=int(settings.tick_seconds * 1e6) + _ROUND_TRIP_US,
         tail_max=settings.sweep_max,
+        heads=HeadsSettings(tenant_streams_max=settings.lanes_max),
     )
     state.take_scan(read_lanes(read_session))
     return state

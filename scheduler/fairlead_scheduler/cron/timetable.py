@@ -5,14 +5,13 @@ rarely and change more rarely still. Tenants take turns at what is due now, so t
 hundred thousand schedules delays its own.
 """
 
-from collections import OrderedDict, deque
 from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from fairlead_scheduler.cron.missed_fires import Missed
+from fairlead_scheduler.pending.tenant_turns import TenantTurns
 
-T = TypeVar("T")
 Key = tuple[str, str]
 """A schedule's identity: its tenant and name."""
 
@@ -37,31 +36,6 @@ class Schedule(NamedTuple):
     def lane(self) -> tuple[str, str]:
         """The tenant and the queue of its jobs."""
         return self.tenant, self.queue
-
-
-class TenantTurns(Generic[T]):
-    """What waits: each tenant's in the order in which it came, one tenant after another."""
-
-    def __init__(self) -> None:
-        self._waiting: OrderedDict[str, deque[T]] = OrderedDict()
-
-    def put(self, tenant: str, item: T) -> None:
-        """Let it wait behind what the tenant has; a new tenant's turn comes last."""
-        self._waiting.setdefault(tenant, deque()).append(item)
-
-    def take(self) -> T | None:
-        """Take the first item of the tenant whose turn it is; None without any."""
-        if not self._waiting:
-            return None
-        tenant, items = self._waiting.popitem(last=False)
-        item = items.popleft()
-        if items:
-            self._waiting[tenant] = items
-        return item
-
-    def __bool__(self) -> bool:
-        """Whether anything waits."""
-        return bool(self._waiting)
 
 
 class Timetable:

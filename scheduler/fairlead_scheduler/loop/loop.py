@@ -12,6 +12,7 @@ from time import monotonic, thread_time
 from psycopg import errors
 
 from fairlead.runtime import log
+from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_scheduler.capacity.tick import tick_share
 from fairlead_scheduler.explain.answer import as_json
 from fairlead_scheduler.leadership.election import LeaderLease
@@ -77,6 +78,7 @@ class Loop:
         )
         self._idle_pacing, self._ending_pacing = IdlePacing(), EndingPacing()
         self._now_us = 0
+        self._crowded_throttle = LogThrottle()
         self._bands: dict[str, int] = {}
         """How many bands the workers of each pool claim from, as opened in this term."""
         self._step_due = monotonic()
@@ -292,6 +294,17 @@ class Loop:
         if monotonic() >= self._blocked_due:
             self._blocked_due = monotonic() + _BLOCKED_SECONDS
             self._metrics.policy.show_blocked(self._state.blocked_lanes())
+            self._show_crowded()
+
+    def _show_crowded(self) -> None:
+        """Show and log which tenants have more lanes than are kept; some of their jobs wait."""
+        crowded = self._state.heads.crowded
+        self._metrics.over_lanes.set(len(crowded))
+        if crowded and self._crowded_throttle.due("crowded", monotonic()):
+            most = self._settings.lanes_max
+            _log.warning(
+                "lanes.too_many", tenant=min(crowded), tenants=len(crowded), lanes_max=most
+            )
 
     def _schedule_audit(self, events: Sequence[Event]) -> bool:
         """Schedule the next audit when one has arrived: audits take at most 5 % of the time.

@@ -21,7 +21,13 @@ from fairlead_scheduler.ordering.router import Router
 from fairlead_scheduler.ordering.run_time import RunTimeMoments
 from fairlead_scheduler.pending.heads import Heads
 from fairlead_scheduler.pending.tail import Probe, Tail
-from fairlead_scheduler.pending.values import AnyHead, HeadRequest, Paused, PendingJob
+from fairlead_scheduler.pending.values import (
+    AnyHead,
+    HeadRequest,
+    HeadsSettings,
+    Paused,
+    PendingJob,
+)
 from fairlead_scheduler.pending.watermarks import ReceiptWatermark
 from fairlead_scheduler.policy.compiled import CompiledPolicy
 from fairlead_scheduler.policy.gcra import WindowUsage
@@ -64,9 +70,10 @@ class LeaderState:
         queued_max: Ceiling of the unclaimed rows.
         round_us: How long a tick and a round trip take.
         tail_max: The largest number of rows that one read of the tail returns.
+        heads: How many heads and streams to keep.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a term knows at its start, all by name
         self,
         *,
         pool: str,
@@ -77,11 +84,12 @@ class LeaderState:
         queued_max: int,
         round_us: int,
         tail_max: int,
+        heads: HeadsSettings | None = None,
     ) -> None:
         begin = max(0, newest_id - _TAIL_OVERLAP)
         self.order = Router(pool, table)
         self.order.adopt(queued.rows(), queued.now_us, queued.by_band(), used)
-        self.heads = Heads(last_id=begin, in_flight=self.order.in_flight)
+        self.heads = Heads(heads, last_id=begin, in_flight=self.order.in_flight)
         self.tail = Tail(begin, queued.now_us)
         self._pool_states: dict[str, PoolState] = {}
         """The states of the pools, by name."""

@@ -72,6 +72,7 @@ class Metrics:
         self.dispatched = counter(series.DISPATCHED, registry)
         self.overflow = counter(series.OVERFLOW, registry)
         self.task_failures = counter(series.TASK_FAILURES, registry)
+        self.over_lanes = gauge(series.TENANTS_OVER_LANES, registry)
         self.promote_batch = histogram(series.PROMOTE_BATCH, registry)
         self.cron_missed = counter(series.CRON_MISSED, registry)
         self.cron_refused = counter(series.CRON_REFUSED, registry)
@@ -84,6 +85,7 @@ class Metrics:
     def end(self) -> None:
         """Remove the series that only a leader shows; a repeat changes nothing."""
         self.leadership.end()
+        self.over_lanes.set(0)
         self.queues.hide()
         self.policy.hide()
         self.shadow.hide()

@@ -284,6 +284,11 @@ TASK_FAILURES = counter(
 PROMOTE_BATCH = histogram(
     "promote_batch", "Jobs promoted together when they fell due.", _BATCHES
 )
+TENANTS_OVER_LANES = gauge(
+    "tenants_over_lanes",
+    "Tenants with pending jobs in more queues than the leader keeps of one tenant: jobs in the "
+    "other queues wait until some of these have run.",
+)
 CRON_MISSED = counter(
     "cron_missed_total", "Fires of schedules that were missed: they came over 10 s late."
 )
@@ -305,5 +310,5 @@ SERIES: tuple[Series, ...] = (
     *(SHADOW_MOVED, SHADOW_WAIT, SHADOW_AT, SHADOW_FAILED),
     *(RULE_TRUE, RULE_OVERRUNS, RULE_ERRORS, LEADER, LEADER_TRANSITIONS),
     *(TICKS, LAG, DISPATCHED, OVERFLOW, TASK_FAILURES, PROMOTE_BATCH),
-    *(CRON_MISSED, CRON_REFUSED, SERIES_DROPPED, BUILD_INFO),
+    *(TENANTS_OVER_LANES, CRON_MISSED, CRON_REFUSED, SERIES_DROPPED, BUILD_INFO),
 )

@@ -5,5 +5,6 @@ per lane for the fair order, and what to read next.
 
 `heads` prefetches, with the stream and lane state of `cursors`; `tail` follows new ids and
 probes holes that late commits may fill; `watermarks` says where scans of growing tables begin;
-`values` has the tuples. Pure, and imports nothing of the scheduler. Begin with `heads`.
+`tenant_turns` and `lane_round` let tenants and lanes take turns; `values` has the tuples. Pure,
+and imports nothing of the scheduler. Begin with `heads`.
 """

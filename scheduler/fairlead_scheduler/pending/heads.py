@@ -8,6 +8,9 @@ and rows that other reads found late. A row arrives once, whichever source is fi
 
 No cursor moves back. Where more rows were committed late than a stream can hold, it remembers a
 gap below the cursor, which the next refills read through once.
+
+A tenant has so many streams at most: the jobs of others wait in the database, and the scans of
+all lanes find them when there is room. An unknown stream of such a tenant may have any jobs.
 """
 
 from collections import deque
@@ -15,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 
 from fairlead_scheduler.pending.cursors import NOT_ASKED, LaneHeads, StreamHeads, rank_of
+from fairlead_scheduler.pending.tenant_turns import TenantTurns
 from fairlead_scheduler.pending.values import (
     AnyHead,
     HeadRequest,
@@ -26,8 +30,11 @@ from fairlead_scheduler.pending.values import (
 _AHEAD_MAX = 200_000
 """Rows that refills may deliver before the tail reaches them. Beyond that the tail delivers
 some a second time, and dispatch refuses them."""
+_COUNT_ROUNDS = 100
+"""Ticks between two counts of the streams with work: a count of 100,000 takes 10 ms."""
 _CHANGED_AT_ONCE = 1000
-"""Changed lanes that a plan has time for: a new one takes several microseconds."""
+"""Changed lanes that a plan has time for: a new one takes several microseconds, and up to a
+hundred where its queue is new."""
 
 
 class Heads:
@@ -56,7 +63,8 @@ class Heads:
         self._lanes: dict[tuple[str, str, int], LaneHeads] = {}
         self._place_of: Callable[[str, int], int] | None = None
         self._changed: list[LaneHeads] = []
-        self._behind = False
+        self._changed_turns = TenantTurns[LaneHeads]()
+        """Changed lanes for which the last plans had no time."""
         self._dry: dict[StreamHeads, None] = {}
         self._low: dict[StreamHeads, None] = {}
         self._watched: set[LaneHeads] = set()
@@ -65,6 +73,12 @@ class Heads:
         self._round = 0
         self._scanned = False
         self._total = 0
+        self._room: dict[str, int] = {}
+        """How many streams more a tenant may have; the settings' number of an unknown one."""
+        self._crowded: set[str] = set()
+        self._were_crowded: set[str] = set()
+        """Tenants of which streams were left out since the last scan, and before that."""
+        self._counted_round = 0
 
     @property
     def total(self) -> int:
@@ -74,12 +88,17 @@ class Heads:
     @property
     def is_behind(self) -> bool:
         """Whether the last plan did not have time for all changed lanes."""
-        return self._behind
+        return bool(self._changed_turns)
 
     @property
     def streams(self) -> int:
         """How many streams are known."""
         return len(self._streams)
+
+    @property
+    def crowded(self) -> frozenset[str]:
+        """The tenants that have more streams than are kept."""
+        return frozenset(self._crowded | self._were_crowded)
 
     def record_scan(self) -> None:
         """Record that a complete scan of the lanes, begun after the tail's start, was taken in.
@@ -89,6 +108,8 @@ class Heads:
         have ended since.
         """
         self._scanned = True
+        self._were_crowded, self._crowded = self._crowded, set()
+        self._count_room()
         if self._adopted:
             self._adopted = {job_id for job_id in self._adopted if job_id in self._in_flight}
 
@@ -155,9 +176,9 @@ class Heads:
         late: list[PendingJob] = []
         for row in [x for x in rows if x[0] not in passed] if passed else rows:
             job_id, seq, queue, tenant, rank, hint_us, seen_us = row
-            if job_id in ahead:
-                continue
             stream = streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if stream is None or job_id in ahead:
+                continue
             if seq <= stream.cursor:
                 late.append(row)
             elif not stream.more:
@@ -192,6 +213,8 @@ class Heads:
         late: dict[StreamHeads, list[AnyHead]] = {}
         for job_id, seq, queue, tenant, rank, hint_us, seen_us in rows:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if stream is None:
+                continue
             if seq <= stream.cursor:
                 late.setdefault(stream, []).append((job_id, seq, hint_us, seen_us))
             else:
@@ -207,6 +230,8 @@ class Heads:
         """
         for job_id, seq, queue, tenant, rank, _, _ in rows:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if stream is None:
+                continue
             if seq > stream.cursor:
                 self._note_beyond(stream, seq)
             elif not (stream.ready and stream.ready[0][1] <= seq) and (
@@ -224,6 +249,8 @@ class Heads:
         """
         for _, seq, queue, tenant, rank, _, _ in rows:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
+            if stream is None:
+                continue
             if seq > stream.cursor:
                 self._note_beyond(stream, seq)
 
@@ -235,11 +262,16 @@ class Heads:
     def take_changed(self) -> list[LaneHeads]:
         """Return the lanes that may have gained or lost work, as many as a plan has time for.
 
-        The others come first next time.
+        When these are not all, tenants take turns.
         """
-        changed = self._changed[:_CHANGED_AT_ONCE]
-        self._changed = self._changed[_CHANGED_AT_ONCE:]
-        self._behind = bool(self._changed)
+        changed, self._changed = self._changed, []
+        turns = self._changed_turns
+        if turns or len(changed) > _CHANGED_AT_ONCE:
+            for lane in changed:
+                turns.put(lane.tenant, lane)
+            changed = list[LaneHeads]()
+            while len(changed) < _CHANGED_AT_ONCE and (next_lane := turns.take()) is not None:
+                changed.append(next_lane)
         for lane in changed:
             lane.changed = False
         if self._watched:
@@ -338,13 +370,34 @@ class Heads:
         self._offer_refill(stream)
         self._note_changed(stream.lane)
 
-    def _add(self, queue: str, tenant: str, rank: int) -> StreamHeads:
-        lane = self._lane(queue, tenant, rank)
+    def _count_room(self) -> None:
+        """Count how many streams more each tenant may have: those without work take no room."""
+        most, room = self._settings.tenant_streams_max, dict[str, int]()
+        for stream in self._streams.values():
+            if stream.ready or stream.more:
+                tenant = stream.lane.tenant
+                room[tenant] = room.get(tenant, most) - 1
+        self._room = {tenant: max(0, left) for tenant, left in room.items()}
+        self._counted_round = self._round
+
+    def _add(self, queue: str, tenant: str, rank: int) -> StreamHeads | None:
+        """Make a stream; None if its tenant has as many as are kept."""
         settings = self._settings
+        most = settings.tenant_streams_max
+        if not self._room.get(tenant, most):
+            if self._round >= self._counted_round + _COUNT_ROUNDS:
+                self._count_room()
+            if not self._room.get(tenant, most):
+                self._crowded.add(tenant)
+                return None
+        self._room[tenant] = self._room.get(tenant, most) - 1
+        lane = self._lane(queue, tenant, rank)
         fair_share = settings.budget // (2 * len(self._streams) + 1)
         target = max(settings.lowest, min(settings.first, fair_share))
         stream = StreamHeads(lane, rank, target)
-        stream.more = not self._scanned
+        stream.more = (
+            not self._scanned or tenant in self._crowded or tenant in self._were_crowded
+        )
         stream.asked_round = self._round
         lane.streams.append(stream)
         lane.streams.sort(key=rank_of)

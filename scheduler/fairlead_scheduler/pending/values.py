@@ -65,6 +65,8 @@ class HeadsSettings:
     """Heads kept for a stream that drains as fast as it is filled."""
     budget: int = 200_000
     """Heads kept in all; about 200 bytes each."""
+    tenant_streams_max: int = 20_000
+    """Streams with pending jobs that a tenant may have; a new one takes about 5 kB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -65,6 +65,10 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "unit/scheduler/report/test_maxmin.py",
         "fairlead_queue_lag_slot_seconds",
     ),
+    scheduler.TENANTS_OVER_LANES: (
+        "integration/scheduler/test_many_lanes.py",
+        "fairlead_tenants_over_lanes",
+    ),
     scheduler.CRON_REFUSED: (
         "integration/scheduler/test_admission.py",
         "fairlead_cron_refused_total",
