@@ -51,6 +51,7 @@ _UNITS = (
     ("_slot_seconds", "slot-s"),
     ("per_second", "/s"),
     ("_ms", "ms"),
+    ("_mib", "MiB"),
     ("_us", "µs"),
     ("_bytes", "B"),
 )

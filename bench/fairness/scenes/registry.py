@@ -15,6 +15,7 @@ from bench.fairness.scenes import (
     attacks,
     estimates,
     failover,
+    floods,
     handler_attacks,
     limits,
     pinned,
@@ -39,6 +40,7 @@ _SCENES: Mapping[str, Scene] = {
     "pinned": pinned.play,
     "attacks": attacks.play,
     "handlers": handler_attacks.play,
+    "floods": floods.play,
 }
 
 

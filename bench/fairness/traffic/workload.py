@@ -199,6 +199,7 @@ class Workload(_Part):
         "pinned",
         "attacks",
         "handlers",
+        "floods",
     ] = "play"
     """What is done; all but `play` runs on PostgreSQL only."""
     slots: int = Field(ge=1)
