@@ -48,6 +48,7 @@ class Claimed(NamedTuple):
     alone: bool
     waited_seconds: float
     doomed: Literal["gone", "cancelled", "expired"] | None
+    checkpoint: str | None = None
 
 
 class Attempt(Protocol):
@@ -170,6 +171,16 @@ class Job(Generic[PayloadT]):
         return self._row.max_attempts
 
     @property
+    def checkpoint(self) -> str:
+        """The note of the last `progress` of the run before, if that was cut short; else empty.
+
+        A run is cut short when its worker shuts down or is drained, when it makes room for
+        another tenant (`evictable`), or when its worker is lost; the last second before a loss
+        may be missing. A run that fails leaves what it began with to the next one.
+        """
+        return self._row.checkpoint or ""
+
+    @property
     def payload(self) -> PayloadT:
         """What the job is about, parsed once; changes to it stay in this attempt.
 
@@ -205,7 +216,7 @@ class Job(Generic[PayloadT]):
 
     @property
     def cancelled(self) -> bool:
-        """Whether to stop: the job was cancelled, is past its deadline, or its lease was lost.
+        """Whether to stop: cancelled, evicted, past the deadline, or the lease or worker ends.
 
         Coroutines are cancelled as well; a thread has to read this. A handler that returns
         normally has succeeded all the same, so leave with `raise_if_cancelled` or another
@@ -246,8 +257,9 @@ class Job(Generic[PayloadT]):
     def progress(self, fraction: float, note: str = "") -> None:
         """Report how far the work is, from 0 to 1, with a note of at most 1,000 characters.
 
-        The latest value is written about once a second, on the worker's own connection. It is
-        for people: nothing depends on it, and it is gone when the attempt ends.
+        The latest value is written about once a second, on the worker's own connection, and
+        when the run is cut short: the next run finds the note as its `checkpoint`. Otherwise
+        it is gone when the attempt ends.
 
         Raises:
             ValueError: the fraction is not between 0 and 1.

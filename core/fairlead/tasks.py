@@ -32,7 +32,7 @@ class Handler:
 
     `timeout_seconds` only shortens what the job's row and its pool allow. `concurrency`
     bounds how many run at once in one child of a worker; None is as many as there are
-    slots.
+    slots. `evictable` says that a run may be asked to stop so that another tenant can run.
     """
 
     kind: str
@@ -40,6 +40,7 @@ class Handler:
     runs_on: RunsOn
     timeout_seconds: float | None
     concurrency: int | None
+    evictable: bool = False
 
 
 class OnError(Protocol):
@@ -89,6 +90,7 @@ class Tasks:
         timeout: float | timedelta | None = None,
         process: bool = False,
         concurrency: int | None = None,
+        evictable: bool = False,
     ) -> Callable[[Callable[[Job[PayloadT]], ResultT]], Callable[[Job[PayloadT]], ResultT]]:
         """Register the decorated function for one kind of job, and return it unchanged.
 
@@ -101,14 +103,13 @@ class Tasks:
             timeout: seconds, or a timedelta, for one attempt; None leaves it to the job's row.
             process: run in another process. Only for `def`.
             concurrency: how many may run at once in each child; jobs beyond it take no slot.
+            evictable: a run may be asked to stop, to begin again later without counting as an
+                attempt, so that a tenant without a slot can run (`fairness.eviction`).
 
         Raises:
             ValueError: an argument is out of bounds, or the kind is taken.
         """
-        if not 1 <= len(kind.encode()) <= KIND_BYTES_MAX:
-            raise ValueError(f"kind must be 1 to {KIND_BYTES_MAX} bytes, not {kind!r}")
-        if concurrency is not None and concurrency < 1:
-            raise ValueError(f"concurrency of {kind!r} must be at least 1, not {concurrency}")
+        _check(kind, concurrency)
         timeout_seconds = _timeout_seconds(kind, timeout)
 
         def register(
@@ -126,6 +127,7 @@ class Tasks:
                 runs_on=_runs_on(kind, run, process=process),
                 timeout_seconds=timeout_seconds,
                 concurrency=concurrency,
+                evictable=evictable,
             )
             return run
 
@@ -152,6 +154,13 @@ def load(app: str) -> Tasks:
             f"app {app!r} is a {type(found).__name__}: name an object of fairlead.Tasks"
         )
     return found
+
+
+def _check(kind: str, concurrency: int | None) -> None:
+    if not 1 <= len(kind.encode()) <= KIND_BYTES_MAX:
+        raise ValueError(f"kind must be 1 to {KIND_BYTES_MAX} bytes, not {kind!r}")
+    if concurrency is not None and concurrency < 1:
+        raise ValueError(f"concurrency of {kind!r} must be at least 1, not {concurrency}")
 
 
 def _timeout_seconds(kind: str, timeout: float | timedelta | None) -> float | None:

@@ -301,6 +301,47 @@ def extends_late(job: Job) -> None:
     asks(job)
 
 
+@tasks.handler("makes_room", evictable=True)
+async def makes_room(job: Job) -> str:
+    """Wait until it is stopped, or end at once if a run before this one was cut short."""
+    if job.checkpoint:
+        return f"{job.checkpoint}, attempt {job.attempt}"
+    try:
+        await asyncio.Event().wait()
+    finally:
+        job.progress(0.5, f"half of {job.id}")
+    return ""
+
+
+@tasks.handler("makes_room_in_thread", evictable=True)
+def makes_room_in_thread(job: Job) -> str:
+    """Do the same in a thread, which has to look."""
+    if job.checkpoint:
+        return f"{job.checkpoint}, attempt {job.attempt}"
+    rest = threading.Event()
+    while not job.cancelled:
+        rest.wait(0.01)
+    job.progress(0.5, f"half of {job.id}")
+    job.raise_if_cancelled()
+    return ""
+
+
+@tasks.handler("makes_room_apart", evictable=True, process=True)
+def makes_room_apart(job: Job) -> str:
+    """Do the same in a process."""
+    return makes_room_in_thread(job)
+
+
+@tasks.handler("never_makes_room", evictable=True)
+def never_makes_room(job: Job) -> str:
+    """Agree to make room and never look, in a thread; end at once when it runs again."""
+    if job.checkpoint:
+        return job.checkpoint
+    job.progress(0.1, "deaf")
+    threading.Event().wait(600)
+    return ""
+
+
 @tasks.handler("naps_in_turn", concurrency=1)
 async def naps_in_turn(_job: Job) -> None:
     """Take half a second, one at a time."""

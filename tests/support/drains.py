@@ -54,8 +54,9 @@ def register(db: Database, pod: str = POD, *, slots: int = 10) -> int:
 
 def renew(db: Database, worker: int) -> tuple[bool, bool, bool]:
     """Renew a worker's lease; return whether it is draining, marked and drained."""
-    held: dict[str, object] = {"ids": "{}", "tokens": "{}", "crash_breakers": None}
-    values = {"worker": worker, "lease_seconds": 3600, "slots": 10, "beside": 0, **held}
+    held: dict[str, object] = {"ids": "{}", "tokens": "{}"}
+    reported = {"slots": 10, "beside": 0, "crash_breakers": None, "evictable_kinds": None}
+    values = {"worker": worker, "lease_seconds": 3600, **reported, **held}
     (row,) = rows(db, "fairlead_worker.parent", "renew", values)
     return row["draining"], row["marked"], row["drained"]
 

@@ -32,6 +32,7 @@ LARGE = {
     "rate_usage",
     "policy_versions",
     "policy_events",
+    "evictions",
 }
 """Tables that may hold more rows than there are processes and queues."""
 

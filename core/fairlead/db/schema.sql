@@ -136,7 +136,8 @@ CREATE TABLE fairlead.jobs (
     cost_hint interval,
     dedup_key text COLLATE pg_catalog."C",
     headers jsonb,
-    last_error text
+    last_error text,
+    checkpoint text
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0', autovacuum_vacuum_insert_threshold='100000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
 
@@ -181,6 +182,8 @@ COMMENT ON COLUMN fairlead.jobs.cost_hint IS 'How long an attempt will take, whe
 COMMENT ON COLUMN fairlead.jobs.dedup_key IS 'At most one unfinished job per queue, tenant and key; insert with ON CONFLICT DO NOTHING.';
 
 COMMENT ON COLUMN fairlead.jobs.headers IS 'Trace context and the like, at most 8 KiB.';
+
+COMMENT ON COLUMN fairlead.jobs.checkpoint IS 'What the last run noted as its progress, if it was released or lost and had not failed.';
 
 CREATE TABLE fairlead.work_queue (
     job_id bigint NOT NULL,
@@ -282,6 +285,9 @@ begin
                    when a.ended_as in ('crashed', 'lost') and h.alone and j.lone_deaths >= 2
                        then 'failed'
                    when a.ended_as in ('failed', 'snoozed') then 'scheduled'
+                   when a.ended_as <> 'returned' and exists (
+                       select from fairlead.evictions e
+                       where e.job_id = a.job_id and e.token = a.token) then 'pending'
                    else 'queued'
                end as became
         from asked a
@@ -300,7 +306,14 @@ begin
         update fairlead.jobs j
         set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
             crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths, suspect = d.suspect,
-            last_error = coalesce(d.error, j.last_error), due_at = coalesce(j.due_at, j.created_at),
+            last_error = coalesce(d.error, j.last_error),
+            -- The next wait of one that is pending is counted from here, and not from before it ran.
+            due_at = case when d.became = 'pending' then clock_timestamp()
+                          else coalesce(j.due_at, j.created_at) end,
+            checkpoint = case when d.ended_as in ('released', 'lost') then coalesce((
+                select nullif(p.note, '') from fairlead.job_progress p
+                where p.job_id = d.job_id and p.token = d.token), j.checkpoint)
+                else j.checkpoint end,
             run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
         from decided d
         where j.id = any (mine) and j.id = d.job_id and d.became not in ('stale', 'locked')
@@ -318,14 +331,16 @@ begin
         where q.job_id = any (mine) and q.job_id = d.job_id and d.became = 'queued'
     ), dequeued as (
         delete from fairlead.work_queue q
-        where q.job_id = any (array(select d.job_id from decided d where d.became = 'scheduled'))
+        where q.job_id = any (array(
+            select d.job_id from decided d where d.became in ('scheduled', 'pending')))
     ), receipted as (
-        insert into fairlead.receipts (ended, run_us, returned)
-        select array_agg(d.job_id) filter (where d.became = 'scheduled'),
+        insert into fairlead.receipts (ended, run_us, returned, evicted)
+        select array_agg(d.job_id) filter (where d.became in ('scheduled', 'pending')),
                array_agg((extract(epoch from clock_timestamp() - d.claimed_at) * 1e6)::bigint)
-                   filter (where d.became = 'scheduled'),
-               array_agg(d.job_id) filter (where d.became = 'queued')
-        from decided d having bool_or(d.became in ('scheduled', 'queued'))
+                   filter (where d.became in ('scheduled', 'pending')),
+               array_agg(d.job_id) filter (where d.became = 'queued'),
+               array_agg(d.job_id) filter (where d.became = 'pending')
+        from decided d having bool_or(d.became in ('scheduled', 'pending', 'queued'))
     )
     select array_agg(d.job_id), array_agg(d.token), array_agg(d.became),
            array_agg(d.job_id) filter (where d.became in ('failed', 'cancelled')),
@@ -433,13 +448,16 @@ CREATE UNLOGGED TABLE fairlead.receipts (
     queues text[],
     kinds text[],
     outcomes text[],
-    passed_over bigint[]
+    passed_over bigint[],
+    evicted bigint[]
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='1000');
 
 COMMENT ON TABLE fairlead.receipts IS 'Receipts of claims, endings and hand-backs, from which the leader learns real run times.';
 
 COMMENT ON COLUMN fairlead.receipts.passed_over IS 'Unclaimed rows that a claim passed over, because the worker has no room for more of their kinds.';
+
+COMMENT ON COLUMN fairlead.receipts.evicted IS 'Those of the ended that were asked to stop and are pending again, each with its place in its lane.';
 
 CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] DEFAULT NULL::text[], results jsonb[] DEFAULT NULL::jsonb[]) RETURNS void
     LANGUAGE sql
@@ -1156,28 +1174,51 @@ CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
     SET enable_seqscan TO 'off'
     AS $$
 declare
-    answer constant jsonb := fairlead._explain(explain.job_id);
+    answer jsonb := fairlead._explain(explain.job_id);
     kind text;
     workers bigint;
+    asked record;
 begin
     select j.kind into kind from fairlead.jobs j
     where j.id = explain.job_id and not answer ? 'asked'
       and answer ->> 'state' in ('pending', 'queued', 'running', 'scheduled');
+    if kind is null then
+        return answer;
+    end if;
     select count(*) into workers from fairlead.worker_leases w
     where w.dead_at is null and w.lease_until > clock_timestamp()
       and w.crash_breakers @> jsonb_build_array(jsonb_build_array(kind, answer ->> 'tenant'));
-    if workers = 0 then
+    if workers > 0 then
+        answer := answer || jsonb_build_object(
+            'crash_breaker', jsonb_build_object('kind', kind, 'workers', workers),
+            'sentence', format(
+                '%s; jobs of kind %L of its tenant run one at a time on %s, because several have ended the '
+                'process that ran them', answer ->> 'sentence', kind,
+                case workers when 1 then '1 worker' else workers || ' workers' end));
+    end if;
+    select e.requested_at as at, e.for_queue as queue, e.for_tenant as tenant,
+           fairlead._sees(e.for_tenant) as visible, q.job_id is not null as runs
+    into asked
+    from fairlead.evictions e
+    left join fairlead.work_queue q on q.job_id = e.job_id and q.token = e.token
+    where e.job_id = explain.job_id;
+    if asked.at is null then
         return answer;
     end if;
     return answer || jsonb_build_object(
-        'crash_breaker', jsonb_build_object('kind', kind, 'workers', workers),
+        'evicted', jsonb_build_object('requested_at', asked.at)
+            || case when asked.visible
+                    then jsonb_build_object('for_queue', asked.queue, 'for_tenant', asked.tenant)
+                    else '{}' end,
         'sentence', format(
-            '%s; jobs of kind %L of its tenant run one at a time on %s, because several have ended the '
-            'process that ran them', answer ->> 'sentence', kind,
-            case workers when 1 then '1 worker' else workers || ' workers' end));
+            case when asked.runs then '%s, and was asked to stop at %s so that %s could run'
+                 else '%s; it was asked to stop at %s so that %s could run' end,
+            answer ->> 'sentence', asked.at,
+            case when asked.visible then format('tenant %L of queue %L', asked.tenant, asked.queue)
+                 else 'another tenant' end));
 end $$;
 
-COMMENT ON FUNCTION fairlead.explain(job_id bigint) IS 'Says why a job does not run, and about when it will. What only the leader knows is asked first: then the answer says asked, and the next call has it. crash_breaker: several jobs of its kind and tenant have ended the process that ran them, so that they run one at a time on so many workers.';
+COMMENT ON FUNCTION fairlead.explain(job_id bigint) IS 'Says why a job does not run, and about when it will. What only the leader knows is asked first: then the answer says asked, and the next call has it. crash_breaker: several jobs of its kind and tenant have ended the process that ran them, so that they run one at a time on so many workers. evicted: it was asked to stop, and when, so that another tenant could run.';
 
 CREATE FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) RETURNS timestamp with time zone
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1481,6 +1522,21 @@ CREATE TABLE fairlead.claim_floors (
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 COMMENT ON TABLE fairlead.claim_floors IS 'No unclaimed row is below the floor, so that a claim never walks over dead index entries.';
+
+CREATE TABLE fairlead.evictions (
+    job_id bigint NOT NULL,
+    token bigint NOT NULL,
+    requested_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    for_queue text NOT NULL COLLATE pg_catalog."C",
+    for_tenant text NOT NULL COLLATE pg_catalog."C"
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
+
+COMMENT ON TABLE fairlead.evictions IS 'Attempts that the leader has asked to stop, the last one of each job: kept for an hour, so that people can see it and that no job is asked again soon.';
+
+COMMENT ON COLUMN fairlead.evictions.token IS 'The attempt that was asked; the request is void once the job has another token or none.';
+
+COMMENT ON COLUMN fairlead.evictions.for_tenant IS 'The tenant that waited, of the queue for_queue.';
 
 CREATE UNLOGGED TABLE fairlead.explain_requests (
     id bigint NOT NULL,
@@ -2173,6 +2229,7 @@ CREATE TABLE fairlead.worker_leases (
     beside integer DEFAULT 0 NOT NULL,
     releases_slots boolean DEFAULT false NOT NULL,
     crash_breakers jsonb,
+    evictable_kinds text[],
     CONSTRAINT worker_leases_beside_is_never_negative CHECK ((beside >= 0)),
     CONSTRAINT worker_leases_slots_full_is_positive CHECK ((slots_full > 0)),
     CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
@@ -2190,6 +2247,8 @@ COMMENT ON COLUMN fairlead.worker_leases.beside IS 'Jobs that it holds without a
 COMMENT ON COLUMN fairlead.worker_leases.releases_slots IS 'Whether it deletes the work_queue row of a job that complete has finished, once the handler is over; false: complete deletes it, as a worker in another language expects.';
 
 COMMENT ON COLUMN fairlead.worker_leases.crash_breakers IS 'Pairs of kind and tenant whose circuit breaker is open on it: their jobs run one at a time there. At most 100 are listed; null: none.';
+
+COMMENT ON COLUMN fairlead.worker_leases.evictable_kinds IS 'Kinds whose handlers agreed to be asked to stop and run again later. At most 1,000 are listed; null: none.';
 
 ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.worker_leases_id_seq
@@ -2237,6 +2296,9 @@ ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_unsu
 
 ALTER TABLE ONLY fairlead.claim_floors
     ADD CONSTRAINT claim_floors_pkey PRIMARY KEY (pool, band);
+
+ALTER TABLE ONLY fairlead.evictions
+    ADD CONSTRAINT evictions_pkey PRIMARY KEY (job_id);
 
 ALTER TABLE ONLY fairlead.explain_requests
     ADD CONSTRAINT explain_requests_pkey PRIMARY KEY (id);
@@ -2313,6 +2375,8 @@ ALTER TABLE ONLY fairlead.worker_leases
 CREATE INDEX attempt_errors_age ON fairlead.attempt_errors USING btree (at);
 
 CREATE INDEX attempt_errors_job ON fairlead.attempt_errors USING btree (job_id, at);
+
+CREATE INDEX evictions_requested ON fairlead.evictions USING btree (requested_at);
 
 CREATE INDEX explain_requests_job ON fairlead.explain_requests USING btree (job_id, id);
 
@@ -2585,6 +2649,10 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_sch
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
 
 GRANT UPDATE(full_claim_at) ON TABLE fairlead.claim_floors TO fairlead_worker;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.evictions TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.evictions TO fairlead_worker;
+GRANT SELECT ON TABLE fairlead.evictions TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.explain_requests TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.explain_requests TO fairlead_admin;

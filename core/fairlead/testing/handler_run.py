@@ -19,10 +19,12 @@ class AttemptRecorder:
 
     Args:
         cancelled: the handler finds `job.cancelled` true from its start.
+        checkpoint: what `job.checkpoint` says: where a run that was cut short had come to.
     """
 
-    def __init__(self, *, cancelled: bool = False) -> None:
+    def __init__(self, *, cancelled: bool = False, checkpoint: str = "") -> None:
         self._cancelled = cancelled
+        self.checkpoint = checkpoint
         self._progress: list[tuple[float, str]] = []
         self._extensions_seconds: list[float] = []
         self._completed = False
@@ -159,7 +161,7 @@ def _stored(result: object) -> Json:
 
 
 def _run_handler(handler: Handler, row: Claimed, recorder: AttemptRecorder) -> object:
-    job = Job(row, recorder)
+    job = Job(row._replace(checkpoint=recorder.checkpoint), recorder)
     recorder.begin(row.timeout_seconds)
     with Caller() as caller:
         if handler.runs_on == "loop":

@@ -67,6 +67,27 @@ def test_a_name_that_another_tenant_has_taken_tells_nothing_of_it(
         acme.execute(SCHEDULE, ["nightly", "acme"])
 
 
+def test_a_login_is_not_told_for_which_other_tenant_its_job_made_room(
+    isolated: Connection[TupleRow], acme: Connection[TupleRow]
+) -> None:
+    """It learns that it was asked; one that sees all tenants learns for whom."""
+    ((job,),) = isolated.execute(
+        "INSERT INTO fairlead.evictions (job_id, token, for_queue, for_tenant)"
+        " SELECT id, 1, 'secret', 'other' FROM fairlead.jobs WHERE tenant = 'acme'"
+        " RETURNING job_id"
+    ).fetchall()
+    ask = "SELECT fairlead.explain(%s)"
+
+    told, known = (each.execute(ask, [job]).fetchall()[0][0] for each in (acme, isolated))
+
+    assert ["requested_at"] == list(told["evicted"])
+    assert told["sentence"].endswith("so that another tenant could run")
+    assert ("secret", "other") == (
+        known["evicted"]["for_queue"],
+        known["evicted"]["for_tenant"],
+    )
+
+
 def test_a_login_cannot_ask_why_another_tenants_job_waits(
     isolated: Connection[TupleRow], acme: Connection[TupleRow]
 ) -> None:

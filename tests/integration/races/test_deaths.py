@@ -38,6 +38,7 @@ def renew(db: Database, worker: int) -> bool:
             "slots": 1,
             "beside": 0,
             "crash_breakers": None,
+            "evictable_kinds": None,
             "ids": [],
             "tokens": [],
         },

@@ -147,23 +147,25 @@ def test_a_worker_registers_with_its_slots_and_renews_its_lease(
     assert ("w", "default", 15, "live") == row
 
 
-def test_the_kinds_that_run_alone_are_in_the_row_as_long_as_they_do(
+def test_the_kinds_that_run_alone_and_those_that_may_make_room_are_in_the_row(
     database_url: str, db: Connection[TupleRow]
 ) -> None:
-    """In a new row as well, after the old one was marked dead; a hundred at most."""
-    asked = "SELECT jsonb_array_length(crash_breakers) FROM fairlead.worker_leases ORDER BY -id"
+    """In a new row as well, after the old one was marked dead; a hundred and a thousand."""
+    counts = "jsonb_array_length(crash_breakers), cardinality(evictable_kinds)"
+    asked = f"SELECT {counts} FROM fairlead.worker_leases ORDER BY -id".encode()
     many = frozenset(("resize", str(number)) for number in range(101))
     with working(Worker(config_for(database_url))) as worker:
         first = worker.register()
         worker.lease.set_crash_breakers(many)
-        worker.see(lambda: db.execute(asked).fetchone() == (100,), "most of them")
+        worker.lease.set_evictable_kinds(frozenset(map(str, range(1001))))
+        worker.see(lambda: db.execute(asked).fetchone() == (100, 1000), "most of them")
         db.execute("UPDATE fairlead.worker_leases SET dead_at = now() WHERE id = %s", [first])
         worker.see(lambda: worker.lease.status == MarkedDead(first), "the news of its death")
         worker.list.lease_lost()
         worker.register()
-        worker.see(lambda: db.execute(asked).fetchone() == (100,), "them again")
+        worker.see(lambda: db.execute(asked).fetchone() == (100, 1000), "them again")
         worker.lease.set_crash_breakers(frozenset())
-        worker.see(lambda: db.execute(asked).fetchone() == (None,), "none")
+        worker.see(lambda: db.execute(asked).fetchone() == (None, 1000), "none")
 
 
 def test_a_registration_wakes_the_scheduler(database_url: str, connect: Connect) -> None:

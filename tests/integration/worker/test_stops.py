@@ -5,8 +5,8 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker.ipc import messages
-from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, THREAD
-from tests.support.children import RunningChild
+from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, EVICTED, THREAD
+from tests.support.children import RunningChild, ending
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
 
@@ -84,6 +84,48 @@ def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
         return stopped.flags == THREAD | CANCELLED and stopped.deadline_us < entry.deadline_us
 
     until(overdue, what="a deadline that has passed")
+
+
+@pytest.mark.parametrize("kind", ["makes_room", "makes_room_in_thread", "makes_room_apart"])
+def test_a_run_that_makes_room_is_released_with_its_last_progress(
+    running: RunningChild, db: Connection[TupleRow], kind: str
+) -> None:
+    """What it noted as it stopped is the checkpoint of the next run; no attempt counts."""
+    job_id = insert(db, kind)
+    (entry,) = running.runs()
+
+    running.send(messages.Evict((entry.key,)))
+
+    note = f"half of {job_id}"
+    assert ("succeeded", f"{note}, attempt 1", None) == ending(db, job_id)
+    assert [("released", "it was asked to stop so that another tenant could run")] == (
+        db.execute("SELECT ended_as, error FROM fairlead.attempt_errors").fetchall()
+    )
+    assert [] == db.execute("SELECT FROM fairlead.job_progress").fetchall()
+
+
+@pytest.mark.usefixtures("lock")
+def test_a_run_that_does_not_make_room_is_overdue_for_the_parent(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """As a cancelled one is; the mark in the table says that it counts as no attempt."""
+    insert(db, "waits")
+    (entry,) = running.runs()
+
+    running.send(messages.Evict((entry.key,)))
+
+    def overdue() -> bool:
+        (stopped,) = running.running()
+        return stopped.flags == THREAD | EVICTED and stopped.deadline_us < entry.deadline_us
+
+    until(overdue, what="a deadline that has passed")
+
+
+def test_the_kinds_that_agreed_to_make_room_are_reported(running: RunningChild) -> None:
+    """The parent loads no application, so its children tell it."""
+    kinds = {"makes_room", "makes_room_in_thread", "makes_room_apart", "never_makes_room"}
+
+    assert kinds == {*running.receives(messages.Ready).evictable}
 
 
 def test_a_handler_that_returns_after_it_was_stopped_has_succeeded(

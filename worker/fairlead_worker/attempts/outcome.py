@@ -5,6 +5,7 @@ most attempts have it, is None: it costs nothing.
 """
 
 import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import FrameType
 from typing import Literal, TypeAlias
@@ -14,12 +15,16 @@ from fairlead.job import Claimed
 
 Outcome: TypeAlias = Literal["succeeded", "failed", "cancelled", "expired"]
 EndedAs: TypeAlias = Literal["failed", "snoozed", "returned", "released", "crashed"]
-Stop: TypeAlias = Literal["cancelled", "timeout", "released", "lost", "expired"]
+Stop: TypeAlias = Literal["cancelled", "timeout", "released", "evicted", "lost", "expired"]
 """Why a handler was stopped; `expired` stops none that has begun."""
 
 ERROR_BYTES_MAX = 4096
 _LAST_FRAMES = 5
 _PATH_BYTES_MAX, _NAME_BYTES_MAX = 240, 80
+_CUT_SHORT: Mapping[Stop | None, str] = {
+    "released": "its worker was stopped before it was done",
+    "evicted": "it was asked to stop so that another tenant could run",
+}
 _CONTROL_ERRORS = (errors.Discard, errors.Retry, errors.Snooze)
 
 
@@ -104,8 +109,8 @@ def _of_error(
 ) -> Finished | HandedBack:
     if stop == "cancelled":
         return Finished("cancelled", None, "cancelled while it ran")
-    if stop == "released":
-        return HandedBack("released", "its worker was stopped before it was done")
+    if stop in _CUT_SHORT:
+        return HandedBack("released", _CUT_SHORT[stop])
     if stop == "timeout" and not isinstance(error, _CONTROL_ERRORS):
         return HandedBack("failed", _timed_out(error, timeout_seconds))
     match error:

@@ -205,6 +205,8 @@ class Child:
                 self._loop.call_later(_STOP_SECONDS, self._end_when_stored, _POLLS_MAX)
             case messages.Cancel(jobs):
                 self._deadline_watch.stop_tokens([token for _, token in jobs], "cancelled")
+            case messages.Evict(jobs):
+                self._deadline_watch.stop_tokens([token for _, token in jobs], "evicted")
             case messages.SlotReturned(job_id, token):
                 if self._slots.return_slot((job_id, token)):
                     self._executor.fill()
@@ -230,7 +232,9 @@ class Child:
         """Send `Ready` once; in the claimer's thread."""
         if not self._reported_ready:
             self._reported_ready = True
-            self._parent.send(messages.Ready(tuple(self._app.handlers)))
+            handlers = self._app.handlers
+            evictable = tuple(kind for kind, each in handlers.items() if each.evictable)
+            self._parent.send(messages.Ready(tuple(handlers), evictable))
 
     def _drain(self) -> None:
         self._draining = True

@@ -6,19 +6,20 @@ deadlines in the attempt table, ends that one.
 """
 
 from asyncio import AbstractEventLoop
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from time import monotonic_ns
 
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Stop
 from fairlead_worker.child.slots import Slots
-from fairlead_worker.ipc.attempt_table import CANCELLED
+from fairlead_worker.ipc.attempt_table import CANCELLED, EVICTED
 
 CHECK_SECONDS = 0.05
 READY_SECONDS_MAX = 0.5
 """How long a claimed attempt may wait for a slot before it goes back to the queue."""
 EXTEND_SECONDS = 1.0
 """How often the deadlines of attempts that wait at a gate are extended."""
+_FLAGS: Mapping[Stop, int] = {"cancelled": CANCELLED, "evicted": EVICTED}
 
 
 class DeadlineWatch:
@@ -99,9 +100,9 @@ class DeadlineWatch:
         if attempt.stop is not None:
             return
         attempt.stop = why
-        if why == "cancelled":
+        if why in _FLAGS:  # the parent ends it if it does not stop
             attempt.deadline_us = min(attempt.deadline_us, monotonic_ns() // 1000)
-            self._slots.record_change(attempt, CANCELLED)
+            self._slots.record_change(attempt, _FLAGS[why])
         if attempt.task is not None and attempt.started_us:
             attempt.task.cancel()
 

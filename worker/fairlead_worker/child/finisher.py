@@ -18,7 +18,7 @@ from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
 from fairlead_worker.attempts.attempt import Attempt
-from fairlead_worker.attempts.outcome import JobLost, Stop
+from fairlead_worker.attempts.outcome import HandedBack, JobLost, Stop
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.claim_rate import JobRate
 from fairlead_worker.child.ending_writer import EndingWriter
@@ -136,6 +136,8 @@ class Finisher:
             return
         lost = [each for each in batch if isinstance(each.ending, JobLost)]
         storable = [each for each in batch if each not in lost] if lost else batch
+        if self.reports.has_latest:
+            self._store_checkpoints(storable)
         stored = self._writer.write(storable)
         if self._stop.is_set():
             return
@@ -177,6 +179,14 @@ class Finisher:
         if latest:
             self._try(lambda connection: attempt_store.store_progress(connection, latest))
 
+    def _store_checkpoints(self, batch: list[Attempt]) -> None:
+        """Store the last progress of runs that were cut short: the next one begins there."""
+        if self._writer.is_backing_off:
+            return
+        latest = self.reports.take_of([each for each in batch if _is_cut_short(each)])
+        if latest:
+            self._try(lambda connection: attempt_store.store_progress(connection, latest))
+
     def _forget_progress(self, attempts: list[Attempt]) -> None:
         ended = self.reports.take_ended(attempts)
         if ended:
@@ -192,3 +202,7 @@ class Finisher:
         except psycopg.Error as error:
             if self._throttle.due(type(error).__name__, monotonic()):
                 self._log.warning("progress.not_stored", reason=str(error))
+
+
+def _is_cut_short(attempt: Attempt) -> bool:
+    return isinstance(attempt.ending, HandedBack) and attempt.ending.ended_as == "released"

@@ -54,12 +54,25 @@ class ProgressReports:
         """Keep extensions that could not be stored; a little late is better than never."""
         self._extensions.extend(extensions)
 
+    @property
+    def has_latest(self) -> bool:
+        """Whether there is progress that was not taken."""
+        return bool(self._latest)
+
     def take_latest(self) -> list[tuple[Attempt, float, str]]:
         """Take the progress that is new, of attempts that have not ended."""
         taken = [self._latest.pop(token) for token in tuple(self._latest)]
         current = [each for each in taken if each[0].token in self._slots.held]
         self._reported.update(attempt.token for attempt, _, _ in current)
         return current
+
+    def take_of(self, attempts: list[Attempt]) -> list[tuple[Attempt, float, str]]:
+        """Take the new progress of these attempts, which may have ended."""
+        found = [
+            self._latest.pop(each.token) for each in attempts if each.token in self._latest
+        ]
+        self._reported.update(attempt.token for attempt, _, _ in found)
+        return found
 
     def take_ended(self, attempts: list[Attempt]) -> list[Attempt]:
         """Take those of the ended attempts whose progress was stored."""

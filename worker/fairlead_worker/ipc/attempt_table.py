@@ -18,6 +18,7 @@ ASYNC = 1  # runs on the event loop
 THREAD = 2  # runs in a thread, which cannot be stopped
 PROCESS = 4  # runs in a process that the child itself can end
 CANCELLED = 8  # was stopped because its job was cancelled
+EVICTED = 16  # was stopped so that another tenant can run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

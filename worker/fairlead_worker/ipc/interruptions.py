@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from fairlead_worker.ipc.attempt_table import CANCELLED, PROCESS, AttemptEntry
+from fairlead_worker.ipc.attempt_table import CANCELLED, EVICTED, PROCESS, AttemptEntry
 
 EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
 
@@ -96,6 +96,9 @@ def _ending(entry: AttemptEntry, cause: Cause) -> Interruption | None:
             return None
         case Died():
             return endings_of_death((entry,), cause, frozenset({entry.token}))[0]
+        case Overran(tokens, over_seconds) if entry.token in tokens and entry.flags & EVICTED:
+            error = f"it did not make room within {over_seconds:g} s, so its process was killed"
+            return Interruption(entry.job_id, entry.token, "released", error)
         case Overran(tokens, over_seconds) if entry.token in tokens:
             return Interruption(
                 entry.job_id, entry.token, "failed", _overrun(entry, over_seconds)

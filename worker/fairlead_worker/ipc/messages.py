@@ -77,6 +77,13 @@ class Cancel:
 
 
 @dataclass(frozen=True, slots=True)
+class Evict:
+    """Stop these attempts, pairs of job id and token, and release them: others are to run."""
+
+    jobs: tuple[Key, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseLost:
     """The lease is lost: stop every handler, store nothing more, exit within a second."""
 
@@ -129,6 +136,8 @@ class Ready:
     """The application is loaded and the database was reached once; `StartClaiming` may come."""
 
     kinds: tuple[str, ...]
+    evictable: tuple[str, ...] = ()
+    """The kinds of which a run may be asked to stop so that another tenant can run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +263,7 @@ ToChild = (
     | Drain
     | Release
     | Cancel
+    | Evict
     | LeaseLost
     | RunSuspect
     | QuarantineSources

@@ -4,7 +4,7 @@ from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
-from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, AttemptEntry
+from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, EVICTED, AttemptEntry
 from fairlead_worker.ipc.interruptions import Fenced, Overran, Stopped, overrunners
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.claiming_children import ClaimingChildren
@@ -91,6 +91,19 @@ class Children:
             )
             if jobs:
                 child.send(messages.Cancel(jobs))
+
+    def evict(self, tokens: frozenset[int]) -> None:
+        """Ask those of these attempts that run to make room; a repeat asks each only once."""
+        for child in self.all if tokens else ():
+            jobs = tuple(
+                entry.key
+                for entry in child.running()
+                if entry.token in tokens and not entry.flags & EVICTED
+            )
+            if jobs:
+                child.send(messages.Evict(jobs))
+                ids = [job_id for job_id, _ in jobs]
+                self._log.info("attempts.asked_to_make_room", pid=child.pid, jobs=ids)
 
     def end_overrunners(self, now: float) -> tuple[AttemptEntry, ...]:
         """End the children in which a handler ignored its deadline, and return those handlers.

@@ -46,6 +46,8 @@ class ClaimingChildren:
         self._pauses = 0
         self._quarantined = messages.QuarantineSources(())
         self._isolated = messages.IsolateKinds(())
+        self.evictable: frozenset[str] = frozenset()
+        """The kinds that may be asked to make room, by the last child that was ready."""
 
     def fill(self, now: float) -> None:
         """Start the children that are missing, unless the last ones died too quickly."""
@@ -62,6 +64,7 @@ class ClaimingChildren:
     def ready(self, child: ChildHandle, message: messages.Ready) -> None:
         """Note that a child could work."""
         child.ready = True
+        self.evictable = frozenset(message.evictable)
         self._deaths_at_start = 0
         if self._quarantined.sources:
             child.send(self._quarantined)

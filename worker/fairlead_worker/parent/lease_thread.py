@@ -66,6 +66,7 @@ class DatabaseUnusable:
 
 
 LeaseStatus = LeaseHeld | MarkedDead | DatabaseUnusable | None
+_Reported = tuple[int, int, frozenset[Source], frozenset[str]]
 
 
 class LeaseThread:
@@ -96,7 +97,7 @@ class LeaseThread:
         self.replies: deque[Reply] = deque()
         self._session: Session | None = None
         self._renew_at = 0.0
-        self._reported: tuple[int, int, frozenset[Source]] = 0, 0, frozenset()
+        self._reported: _Reported = 0, 0, frozenset(), frozenset()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
         self._log, self._throttle = log.get("worker.lease"), LogThrottle()
         self._log_waiting = log_waiting(self._log, self._throttle)
@@ -105,9 +106,13 @@ class LeaseThread:
         """How many attempts are leased to this worker and take no slot."""
         self.crash_breakers: frozenset[Source] = frozenset()
         """The sources that run alone on this worker."""
+        self.evictable_kinds: frozenset[str] = frozenset()
+        """The kinds of which a run may be asked to make room."""
         self.status: LeaseStatus = None
         self.drain_mark = UNMARKED
         self.cancelled: frozenset[int] = frozenset()
+        self.evicted: frozenset[int] = frozenset()
+        """The attempts that are to make room."""
         self.renewals = {"renewed": 0, "dead": 0, "failed": 0}
 
     def start(self) -> None:
@@ -164,9 +169,15 @@ class LeaseThread:
             self.crash_breakers = sources
             self._wake.wake()
 
+    def set_evictable_kinds(self, kinds: frozenset[str]) -> None:
+        """Report in the row of which kinds a run may be asked to make room."""
+        if kinds != self.evictable_kinds:
+            self.evictable_kinds = kinds
+            self._wake.wake()
+
     def registered(self, row: worker_store.Registered, since: float, slots: int) -> None:
         """Trust the lease of a row that a task inserted with so many slots, since it began."""
-        self._reported = slots, 0, frozenset()
+        self._reported = slots, 0, frozenset(), frozenset()
         self.drain_mark = row.drain_mark
         self._renew_at = since + self._config.worker_renew_seconds
         self._set_status(LeaseHeld(row.worker_id, self._trusted_until(since)))
@@ -210,7 +221,7 @@ class LeaseThread:
 
     def _renew_if_due(self, session: Session) -> None:
         status, started = self.status, monotonic()
-        reported = self.slots, self.slotless, self.crash_breakers
+        reported = self.slots, self.slotless, self.crash_breakers, self.evictable_kinds
         due = started >= self._renew_at or reported != self._reported
         if not isinstance(status, LeaseHeld) or not due:
             return
@@ -220,6 +231,7 @@ class LeaseThread:
             slots=reported[0],
             slotless=reported[1],
             crash_breakers=reported[2],
+            evictable_kinds=reported[3],
             running=self._running(),
         )
         renewed = worker_store.renew(session, renewal)
@@ -229,7 +241,8 @@ class LeaseThread:
             return
         self._renew_at = started + self._config.worker_renew_seconds
         self._reported = reported
-        self.cancelled, self.drain_mark = renewed.cancelled, renewed.drain_mark
+        self.cancelled, self.evicted = renewed.cancelled, renewed.evicted
+        self.drain_mark = renewed.drain_mark
         self._set_status(LeaseHeld(status.worker_id, self._trusted_until(started)))
 
     def _rest(self, session: Session) -> None:

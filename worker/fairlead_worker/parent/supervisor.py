@@ -153,6 +153,7 @@ class Supervisor:
         else:
             self._children.cancel(self._lease.cancelled)
             self._hand_backs.hand_back(self._quarantine.withdraw(self._lease.cancelled))
+            self._children.evict(self._lease.evicted)
 
     def _fence(self, why: str) -> None:
         """End every handler and start over: another worker may run their jobs from now on."""
@@ -188,6 +189,7 @@ class Supervisor:
         """Start children, register once one is ready, then let them claim."""
         serving = self._stage == ShutdownStage.SERVING
         self._lease.set_slots(max(1, self._claiming.slots) if serving else 1)
+        self._lease.set_evictable_kinds(self._claiming.evictable)
         if not serving:
             self._hand_backs.hand_back(self._quarantine.give_up())
             return

@@ -25,11 +25,12 @@ _PACKAGE = __package__ or ""
 _ATTEMPTS = "fairlead_worker.attempts"
 _BATCH = 500
 _BREAKERS_SHOWN = 100
+_EVICTABLE_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class HandBackResult:
-    """What an attempt's job is now: scheduled, queued, failed, cancelled, stale or locked."""
+    """What the job is now: scheduled, queued, pending, failed, cancelled, stale or locked."""
 
     ending: Interruption
     state: str
@@ -45,9 +46,10 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What a renewal returns: tokens of running attempts to cancel, and the drain mark."""
+    """What a renewal returns: tokens of running attempts to stop, and the drain mark."""
 
     cancelled: frozenset[int]
+    evicted: frozenset[int]
     drain_mark: DrainMark
 
 
@@ -84,6 +86,8 @@ class Renewal:
     """How many attempts it holds without a slot."""
     crash_breakers: frozenset[Source]
     """The sources whose circuit breaker is open: they are shown, and change nothing else."""
+    evictable_kinds: frozenset[str]
+    """The kinds of which a run may be asked to make room."""
     running: tuple[Key, ...]
 
 
@@ -98,15 +102,16 @@ def renew(session: Session, renewal: Renewal) -> Renewed | None:
         "slots": renewal.slots,
         "beside": renewal.slotless,
         "crash_breakers": _shown(renewal.crash_breakers),
+        "evictable_kinds": sorted(renewal.evictable_kinds)[:_EVICTABLE_MAX] or None,
         **key_parameters(renewal.running),
     }
     rows = session.rows(load(_PACKAGE, "renew"), values)
     if not rows:
         return None
-    cancelled, draining, marked, drained = rows[0]
+    cancelled, evicted, draining, marked, drained = rows[0]
     over = draining and not marked and session.rows(load(_PACKAGE, "undrain"), values)
     drain_mark = DrainMark() if over else DrainMark(bool(draining), bool(drained))
-    return Renewed(frozenset(_integers(cancelled)), drain_mark)
+    return Renewed(frozenset(_integers(cancelled)), frozenset(_integers(evicted)), drain_mark)
 
 
 def drained(session: Session, worker_id: int) -> bool:

@@ -27,7 +27,8 @@ comment on function fairlead.fail(bigint, bigint, text, interval) is
 comment on function fairlead.explain(bigint) is
     'Says why a job does not run, and about when it will. What only the leader knows is asked first: '
     'then the answer says asked, and the next call has it. crash_breaker: several jobs of its kind and tenant '
-    'have ended the process that ran them, so that they run one at a time on so many workers.';
+    'have ended the process that ran them, so that they run one at a time on so many workers. evicted: it was '
+    'asked to stop, and when, so that another tenant could run.';
 comment on function fairlead.extend(bigint, bigint, interval) is
     'Moves the attempt''s deadline to at least by from now, but no further than the pool''s longest '
     'timeout (timeoutMax) after the claim, and never back; answers the deadline. A stale token raises FL001.';

@@ -112,6 +112,8 @@ begin
         'grant select, insert, update, delete on fairlead.fairness_reports to fairlead_scheduler',
 
         'grant select, insert, update, delete on fairlead.policy_shadow to fairlead_scheduler',
+        'grant select, insert, update, delete on fairlead.evictions to fairlead_scheduler',
+        'grant select on fairlead.evictions to fairlead_worker',
 
         'grant select, insert, update, delete on fairlead.pool_demand to fairlead_scheduler',
         'grant select, delete on fairlead.pod_drains to fairlead_scheduler',

@@ -116,6 +116,11 @@ def test_any_other_error_is_a_failure_that_comes_again(
             asyncio.CancelledError(),
             HandedBack("released", "its worker was stopped before it was done"),
         ),
+        (
+            "evicted",
+            asyncio.CancelledError(),
+            HandedBack("released", "it was asked to stop so that another tenant could run"),
+        ),
         ("lost", asyncio.CancelledError(), JobLost()),
         ("lost", ValueError("x"), JobLost()),
     ],

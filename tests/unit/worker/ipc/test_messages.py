@@ -19,6 +19,7 @@ TO_CHILD: tuple[messages.ToChild, ...] = (
     messages.Drain(),
     messages.Release(),
     messages.Cancel(((1, 2), (3, 4))),
+    messages.Evict(((1, 2),)),
     messages.LeaseLost(),
     messages.RunSuspect(1, 2),
     messages.QuarantineSources((("mail", "ann"),)),
@@ -27,7 +28,7 @@ TO_CHILD: tuple[messages.ToChild, ...] = (
     messages.HeldTokensRequest(3),
 )
 TO_PARENT: tuple[messages.ToParent, ...] = (
-    messages.Ready(("a", "b")),
+    messages.Ready(("a", "b"), ("b",)),
     messages.MetricsGrowth(
         (messages.CounterGrowth("c", ("x",), 1),),
         (messages.HistogramGrowth("h", (), (0, 2), 0.5),),

@@ -15,10 +15,11 @@ select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.att
        extract(epoch from now() - b.runnable_at)::float8 as waited_seconds,
        case when j.id is null then 'gone'
             when j.cancel_requested_at is not null then 'cancelled'
-            when j.expires_at <= now() then 'expired' end as doomed,
+            when j.expires_at <= now() then 'expired' end as doomed, j.checkpoint,
        coalesce(j.lone_deaths, 0) > 0 as died_alone
 from begun b
 left join lateral (
     select j.id, j.kind, j.payload::text as payload, j.headers::text as headers, j.attempts,
-           j.max_attempts, j.cancel_requested_at, j.expires_at, j.lone_deaths
+           j.max_attempts, j.cancel_requested_at, j.expires_at, j.lone_deaths,
+           j.checkpoint
     from fairlead.jobs j where j.id = b.job_id offset 0) j on true

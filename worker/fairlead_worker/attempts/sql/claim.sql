@@ -36,9 +36,9 @@ select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, j.att
        extract(epoch from now() - l.runnable_at)::float8 as waited_seconds,
        case when j.id is null then 'gone'
             when j.cancel_requested_at is not null then 'cancelled'
-            when j.expires_at <= now() then 'expired' end as doomed
+            when j.expires_at <= now() then 'expired' end as doomed, j.checkpoint
 from leased l
 left join lateral (
     select j.id, j.kind, j.payload::text as payload, j.headers::text as headers, j.attempts,
-           j.max_attempts, j.cancel_requested_at, j.expires_at
+           j.max_attempts, j.cancel_requested_at, j.expires_at, j.checkpoint
     from fairlead.jobs j where j.id = l.job_id offset 0) j on true
