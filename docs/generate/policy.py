@@ -37,6 +37,7 @@ _TITLES = {
     "Fairness": "fairness",
     "ShortReserve": "fairness.reserve",
     "Estimator": "fairness.estimator",
+    "Eviction": "fairness.eviction",
     "Capacity": "capacity",
     "Band": "bands[]",
     "Priorities": "bands[].priorities",

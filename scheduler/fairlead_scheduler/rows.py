@@ -55,6 +55,8 @@ class Receipt(NamedTuple):
     outcomes: list[str] | None
     passed_over: list[int] | None = None
     """Unclaimed rows for whose kinds the worker has no room."""
+    evicted: list[int] | None = None
+    """Those of `ended` that made room and are pending again."""
 
 
 class HeadFill(NamedTuple):
@@ -252,4 +254,11 @@ class PolicyChanged(NamedTuple):
     table: CompiledPolicy
 
 
-Event = Promoted | Recalled | LanesScanned | Audited | PolicyChanged
+class EvictionsRequested(NamedTuple):
+    """Running jobs of a pool that were asked to make room."""
+
+    pool: str
+    ids: tuple[int, ...]
+
+
+Event = Promoted | Recalled | LanesScanned | Audited | PolicyChanged | EvictionsRequested

@@ -17,6 +17,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead_scheduler.admission.publisher import BacklogPublisher
 from fairlead_scheduler.background.database_health import DatabaseHealth
 from fairlead_scheduler.background.demand_store import DemandStore
+from fairlead_scheduler.background.evictions import Evictions
 from fairlead_scheduler.background.long_reads import LongReads
 from fairlead_scheduler.background.periodic import PeriodicThreads
 from fairlead_scheduler.background.policy_watch import PolicyWatch, WatchResult, read_newer
@@ -192,7 +193,16 @@ class Term:
             wakeup=self._wakeup,
             metrics=self._metrics,
         )
-        return (*reports.tasks(), *sweeps.tasks())
+        evictions = Evictions(
+            connection,
+            epoch=epoch,
+            requests=requests,
+            events=self._events,
+            wakeup=self._wakeup,
+            metrics=self._metrics,
+        )
+        # A recall comes before the evictions that depend on it.
+        return (*reports.tasks(), *sweeps.tasks(), *evictions.tasks())
 
     def _read_tasks(
         self, read_session: Connection, policy_watch: PolicyWatch

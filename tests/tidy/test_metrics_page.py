@@ -83,6 +83,7 @@ def busy_scheduler() -> CollectorRegistry:
     metrics = Metrics()
     metrics.begin()
     metrics.queues.count_runnable(["default"])
+    metrics.queues.count_eviction("default")
     jobs: dict[str, int] = dict.fromkeys(STATES, 1)
     metrics.queues.show_means("default", {"default": 1.0})
     metrics.queues.show([QueueMeasurement("default", jobs, 1.0, (1, 1, 1))])

@@ -15,6 +15,7 @@ from fairlead.policy.backlog import Backlog
 from fairlead.policy.bands import Bands
 from fairlead.policy.capacity import Capacity
 from fairlead.policy.concurrency import Keys
+from fairlead.policy.eviction import Eviction
 from fairlead.policy.globs import glob
 from fairlead.policy.mapping import MappingModel, as_list, entry_error
 from fairlead.policy.pools import Pool, Pools
@@ -273,6 +274,11 @@ class Fairness(MappingModel):
     )
     estimator: Estimator = Field(
         default=Estimator(), description="How a job's cost is estimated."
+    )
+    eviction: Eviction | None = Field(
+        default=None,
+        description="When running jobs that agreed to it are asked to stop, to run again "
+        "later, so that a tenant without any can run; null: never.",
     )
 
 

@@ -5,7 +5,7 @@ stay idle behind them; and a lane that has as many of them as its pool has slots
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.ledger import Ledger
@@ -32,6 +32,11 @@ class PassedOver:
                 job = ledger.in_flight_jobs.get(job_id)
                 if job is not None:
                     self._rows[job_id] = job
+
+    @property
+    def ids(self) -> Collection[int]:
+        """Their jobs, as of the last `count`: a live view."""
+        return self._rows.keys()
 
     def count(self) -> int:
         """Return how many there are, and forget those that are unclaimed no more."""

@@ -17,6 +17,7 @@ from fairlead_scheduler.capacity.tick import tick_share
 from fairlead_scheduler.explain.answer import as_json
 from fairlead_scheduler.leadership.election import LeaderLease
 from fairlead_scheduler.loop.demand_step import DemandStep
+from fairlead_scheduler.loop.eviction_step import EvictionStep
 from fairlead_scheduler.loop.pacing import EndingPacing, IdlePacing
 from fairlead_scheduler.loop.report_step import ReportStep
 from fairlead_scheduler.loop.requests import Requests, take_all
@@ -90,6 +91,7 @@ class Loop:
         interval_us = int(settings.report_seconds * 1e6)
         self._report_step = ReportStep(metrics, requests, interval_us)
         self._demand_step = DemandStep(requests)
+        self._eviction_step = EvictionStep(requests)
         self._recall_due = self._blocked_due = self._questions_due = 0.0
         self._full_read_due = self._active_at = self._step_due
         self._audit_asked = self._step_due
@@ -142,6 +144,7 @@ class Loop:
         self._answer_questions()
         self._report_step.step(self._state, self._now_us)
         self._demand_step.step(self._state, self._now_us, events)
+        self._eviction_step.step(self._state, self._now_us, events)
         # 6. Rest.
         return self._rest_after(view, planned, began=began, changed=bool(events))
 

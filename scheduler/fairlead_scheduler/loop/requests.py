@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 from typing import TypeVar
 
 from fairlead_scheduler.demand.values import DemandInputs, PoolDemand
+from fairlead_scheduler.ordering.eviction import EvictionNeed
 from fairlead_scheduler.report.values import FairnessReport
 from fairlead_scheduler.rules.circuit_breaker import DisabledRule
 
@@ -24,6 +25,7 @@ class Requests:
 
     def __init__(self, call: Callable[[str], None]) -> None:
         self.recalls: SimpleQueue[tuple[int, ...]] = SimpleQueue()
+        self.evictions: SimpleQueue[EvictionNeed] = SimpleQueue()
         self.reports: SimpleQueue[tuple[str, FairnessReport]] = SimpleQueue()
         self.report_pools: SimpleQueue[frozenset[str]] = SimpleQueue()
         self.due_us: SimpleQueue[int] = SimpleQueue()
@@ -45,6 +47,11 @@ class Requests:
         """Take these unclaimed rows out of `work_queue`."""
         self.recalls.put(ids)
         self._call("recall")
+
+    def evict(self, need: EvictionNeed) -> None:
+        """Ask running jobs to make room."""
+        self.evictions.put(need)
+        self._call("evict")
 
     def promote_from(self, due_us: int) -> None:
         """Promote from this instant on at the next sweep: a due job was seen there."""

@@ -3,7 +3,7 @@
 It reads no clock and no database: a view comes in, a plan goes out.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import repeat
 from typing import cast
 
@@ -35,6 +35,7 @@ from fairlead_scheduler.report.snapshot import LedgerSnapshot, take_snapshot
 from fairlead_scheduler.rows import (
     Audited,
     Event,
+    EvictionsRequested,
     HeadFill,
     LaneRows,
     LanesScanned,
@@ -148,6 +149,10 @@ class LeaderState:
     def claims(self, pool: str) -> int:
         """Return how many rows a pool's workers claimed between the last two ticks."""
         return self._pool_states[pool].claims
+
+    def passed_over(self, pool: str) -> Collection[int]:
+        """Return the rows of a pool that wait for room for their kinds."""
+        return self._pools()[pool].passed_over.ids
 
     def unclaimed(self) -> dict[str, int]:
         """Return how many rows of each pool wait for a worker."""
@@ -331,6 +336,8 @@ class LeaderState:
                     endings.append(runs)
                     order.ended(runs.ids, own.charges_us(runs.run_us, capacity))
                 capacity.ended(receipt.ended)
+            if receipt.evicted:
+                self.tail.doubt(receipt.evicted, now_us)
             if receipt.passed_over and receipt.worker is not None:
                 pool_state = self._claimed_by(receipt.worker)
                 pool_state.passed_over.add(receipt.passed_over, pool_state.pool.ledgers)
@@ -400,6 +407,8 @@ class LeaderState:
             case Audited(queued):
                 self.order.reconcile(queued.rows(), queued.now_us, self.heads)
                 self.capacity.reconcile(_holders(queued), self.order.in_flight)
+            case EvictionsRequested():  # it is for the step that requested them
+                return
 
     def _seen(self, ids: Sequence[int], now_us: int) -> Iterable[int | None]:
         if max(ids) <= self._begin_id:

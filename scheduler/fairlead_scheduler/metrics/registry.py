@@ -256,6 +256,7 @@ class QueueMetrics:
         self._dead_shown: set[str] = set()
         self._means: dict[str, Mapping[str, float]] = {}
         self._runnable = counter(series.JOBS_RUNNABLE, registry)
+        self._evictions = counter(series.EVICTIONS, registry)
         self._depth = gauge(series.QUEUE_DEPTH, registry)
         self._oldest = gauge(series.OLDEST_READY, registry)
         self._work = gauge(series.BACKLOG_WORK, registry)
@@ -268,6 +269,10 @@ class QueueMetrics:
         """Count jobs that became runnable, each by its queue's name."""
         for queue, count in collections.Counter(queues).items():
             self._runnable.labels(self._names.queue(queue)).inc(count)
+
+    def count_eviction(self, queue: str) -> None:
+        """Count a running job that was asked to stop so that another tenant can run."""
+        self._evictions.labels(self._names.queue(queue)).inc()
 
     def show_means(self, pool: str, means_seconds: Mapping[str, float]) -> None:
         """Replace the mean run times of a pool's jobs, by queue."""

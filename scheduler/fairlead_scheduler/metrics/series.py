@@ -48,6 +48,11 @@ JOBS_RESCUED = counter(
 JOBS_RUNNABLE = counter(
     "jobs_runnable_total", "Jobs that became runnable: inserted, or fallen due.", "queue"
 )
+EVICTIONS = counter(
+    "evictions_total",
+    "Running jobs that were asked to stop so that a tenant without any could run.",
+    "queue",
+)
 SERIES_DROPPED = counter(
     "series_dropped_total",
     "Observations counted under `other` because there are too many queues, kinds or pools.",
@@ -300,6 +305,7 @@ CRON_REFUSED = counter(
 
 SERIES: tuple[Series, ...] = (
     *(JOBS_FINISHED, ATTEMPTS_ENDED, LEASE_EXPIRATIONS, JOBS_RESCUED, JOBS_RUNNABLE),
+    EVICTIONS,
     *(QUEUE_DEPTH, OLDEST_READY, BACKLOG_WORK, SCHEDULED_NEXT, QUEUE_LAG, DEAD_JOBS),
     *(TENANT_SHARE, TENANT_ENTITLED, TENANT_LAG, TENANT_RUNNING, TENANT_WAIT),
     *(TENANTS, TENANTS_WAIT, JAIN, LANES_BLOCKED, LANES_OVER_BACKLOG, BACKLOG_AGE),

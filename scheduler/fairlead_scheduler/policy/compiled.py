@@ -205,6 +205,7 @@ def compile_policy(
 
 def _settings(fairness: Fairness) -> FairSettings:
     cap, estimator = fairness.inflight_share_cap, fairness.estimator
+    eviction = fairness.eviction
     return FairSettings(
         inflight_share_cap=_NO_CAP if cap is None else cap,
         prior_us=estimator.prior // _MICROSECOND,
@@ -212,6 +213,7 @@ def _settings(fairness: Fairness) -> FairSettings:
         window=estimator.window,
         refresh_us=fairness.refresh // _MICROSECOND,
         short=None if fairness.reserve is None else _short(fairness.reserve),
+        evict_after_us=None if eviction is None else eviction.after // _MICROSECOND,
     )
 
 

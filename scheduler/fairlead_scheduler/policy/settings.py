@@ -35,6 +35,9 @@ class FairSettings:
     """Lanes without work that are remembered, for their means, before some are forgotten."""
     short: ShortSettings | None = None
     """None: no slot is kept for short jobs."""
+    evict_after_us: int | None = None
+    """How long a tenant without a slot waits until running jobs are asked to make room; None:
+    for ever."""
 
 
 class KeyLimit(NamedTuple):

@@ -69,6 +69,10 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "integration/scheduler/test_many_lanes.py",
         "fairlead_tenants_over_lanes",
     ),
+    scheduler.EVICTIONS: (
+        "integration/scheduler/test_evictions.py",
+        "fairlead_evictions_total",
+    ),
     scheduler.CRON_REFUSED: (
         "integration/scheduler/test_admission.py",
         "fairlead_cron_refused_total",

@@ -22,4 +22,17 @@ def test_the_handlers_of_the_page_run() -> None:
 
     assert 2 == testing.run(tasks, "export", {"rows": 2}, recorder=recorder)
     assert ((0.5, "row 1"), (1.0, "row 2")) == recorder.progress
-    assert ["book", "export", "send_mail"] == sorted(tasks.handlers)
+    assert ["book", "export", "index", "send_mail"] == sorted(tasks.handlers)
+
+
+def test_the_handler_of_the_page_that_makes_room_goes_on_where_it_was() -> None:
+    """It begins behind the page that its checkpoint names."""
+    shown = ModuleType("shown")
+    exec("\n".join(BLOCK.findall(tree.text(PAGE))), shown.__dict__)  # noqa: S102 - our own page
+    tasks = cast("fairlead.Tasks", shown.__dict__["tasks"])
+    recorder = testing.AttemptRecorder(checkpoint="2")
+
+    assert 4 == testing.run(tasks, "index", {"pages": 4}, recorder=recorder)
+
+    assert ((0.75, "3"), (1.0, "4")) == recorder.progress
+    assert tasks.handlers["index"].evictable

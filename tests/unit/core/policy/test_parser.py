@@ -93,7 +93,7 @@ BAD = {
     "fairness: {estimator: {priorSamples: 0}}": "fairness.estimator.priorSamples: must be a "
     "whole number from 1 to 1,000, not 0 (line 1)",
     "fairness: fast": "fairness: must be a mapping with inflightShareCap, refresh, reserve, "
-    "estimator, not 'fast' (line 1)",
+    "estimator, eviction, not 'fast' (line 1)",
     "fairness: {reserve: 10%}": "fairness.reserve: must be a mapping with percent, min, "
     "shorterThan, not '10%' (line 1)",
     "fairness: {reserve: {percent: 91}}": "fairness.reserve.percent: must be a number "
