@@ -158,9 +158,7 @@ def resize(ledger: Ledger, slots: int) -> None:
 def classify_lanes(ledgers: Sequence[Ledger]) -> list[Lane]:
     """Tell short jobs from long ones by the settings; returns the lanes to admit."""
     settings = ledgers[0].settings
-    long_jobs = find_long_jobs(
-        settings.short, settings.prior_samples, ChainMap(*(x.in_flight_jobs for x in ledgers))
-    )
+    long_jobs = find_long_jobs(settings.short, ChainMap(*(x.in_flight_jobs for x in ledgers)))
     freed: list[Lane] = []
     for ledger in ledgers:
         ledger.long_jobs = long_jobs

@@ -373,7 +373,7 @@ class FairOrder:
         """Let a lane wait for service, block it, or rest it; whether it begins to wait."""
         ledger = self._ledger
         if lane.blocked_by in PASSING or (
-            lane.blocked_by == RESERVE and not ledger.is_long(lane)
+            lane.blocked_by == RESERVE and not ledger.awaits_place(lane)
         ):
             ledger.unblock(lane)
         if lane.heads.stream is None:

@@ -61,7 +61,7 @@ class Ledger:
         self.unclaimed = self.unclaimed_us = 0
         """Rows that wait for a worker, and how long they will take, by evidence."""
         self.far_ahead: set[int] = set()
-        """Unclaimed rows with tags of an older numbering, to be recalled."""
+        """Unclaimed rows with tags of an older numbering, or of lanes that turned out long."""
         self.mean = context.mean
         self.floor = 0
         self.last_root_tag = 0
@@ -159,28 +159,24 @@ class Ledger:
             member.branch.active = False
             self.root.leave(member.branch)
 
-    def is_long(self, lane: Lane) -> bool:
-        """Whether a lane's next job is one of those that leave slots for short ones."""
-        return (
-            self.long_jobs is not None
-            and bool(lane.heads.ready)
-            and self.long_jobs.is_long(lane)
-        )
+    def awaits_place(self, lane: Lane) -> bool:
+        """Whether a lane that the reserve blocks stays blocked until its turn comes."""
+        long_jobs = self.long_jobs
+        return long_jobs is not None and bool(lane.heads.ready) and long_jobs.awaits_place(lane)
 
     def block_if_reserved(self, lane: Lane) -> bool:
-        """Block a lane if its next job is long and there is no room; whether it is blocked."""
-        if self.long_jobs is None or self.long_jobs.room > 0 or not self.is_long(lane):
+        """Block a lane if the reserve lets its next job not go; whether it is blocked."""
+        long_jobs = self.long_jobs
+        if long_jobs is None or not lane.heads.ready or not long_jobs.blocks(lane):
             return False
         self.block(lane, RESERVE)
         return True
 
     def unblock_long(self) -> list[Lane]:
-        """Unblock lanes for whose next jobs there is room among the long ones: admit them."""
+        """Unblock lanes for whose next jobs the reserve leaves room: admit them."""
         found: list[Lane] = []
-        if self.long_jobs is not None and self.root.reserve_blocked and self.long_jobs.room > 0:
-            room = self.long_jobs.room
-            for branch in self.short_reserve.next_branches(room):
-                found += self.short_reserve.next_lanes(branch, room, self.virtual_in(branch))
+        if self.long_jobs is not None and self.root.reserve_blocked:
+            found = self.short_reserve.next_lanes(self.long_jobs, self.virtual_in)
         for lane in found:
             self.unblock(lane)
         return found
@@ -294,7 +290,7 @@ class Ledger:
         pop = self.in_flight_jobs.pop
         unclaimed = left = unclaimed_us = 0
         if self.long_jobs is not None:
-            self.long_jobs.ids.difference_update(ids)
+            self.long_jobs.remove(ids)
         for job_id, run in zip(ids, run_us, strict=True):
             job = pop(job_id, None)
             if job is None:
@@ -354,7 +350,7 @@ class Ledger:
                 lane.account.new_service.had_us += job.charged_us
                 self.owe(lane, 0, job.charged_us - job.queue_charged_us)
             if self.long_jobs is not None:
-                self.long_jobs.ids.discard(job_id)
+                self.long_jobs.remove((job_id,))
         return job
 
     def hand_back(self, ids: Iterable[int], at_us: int) -> None:
@@ -390,7 +386,7 @@ class Ledger:
             self.claim_floor.add(job)
 
     def recall(self, job_id: int) -> None:
-        """Have a row with a tag of an older numbering recalled, to be dispatched anew."""
+        """Have an unclaimed row recalled, to be dispatched anew."""
         self.far_ahead.add(job_id)
         self.may_exceed_limits = True
 

@@ -15,6 +15,7 @@ from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.level import NEVER
 from fairlead_scheduler.ordering.plan import PlannedRow
+from fairlead_scheduler.ordering.short_job_reserve import SHORT
 from fairlead_scheduler.ordering.virtual_time import (
     INDEX_BITS,
     INDEX_MASK,
@@ -344,14 +345,16 @@ class Picker:
             jobs_max = min(jobs_max, before + max(0, room))
         if lane.aged is not None:
             jobs_max = min(jobs_max, before + self._ledger.count_aged(lane))
-        is_long = self._ledger.is_long(lane)
+        kind = SHORT
         if long_jobs is not None and lane.heads.ready:
-            jobs_max = min(jobs_max, before + long_jobs.stretch(lane, is_long=is_long))
+            one_turn = 1 + int(self._turn_us * lane.weight) // lane.expected_us
+            kind, alike = long_jobs.turn(lane, min(jobs_max - before, one_turn))
+            jobs_max = min(jobs_max, before + alike)
         self._turn(lane, jobs_max, rival)
         if bounds is not None:
             self._spend(lane, bounds, len(self.jobs) - before)
-        if long_jobs is not None and is_long:
-            long_jobs.ids.update([job[0] for job in self.jobs[before:]])
+        if long_jobs is not None and kind != SHORT:
+            long_jobs.count(lane, kind, [job[0] for job in self.jobs[before:]])
 
     def _spend(self, member: Member, bounds: Limiter, jobs: int) -> None:
         if bounds.rates and jobs:

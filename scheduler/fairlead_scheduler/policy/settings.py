@@ -3,14 +3,25 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+SMALLEST_POOL_SLOTS = 4
+"""Smaller pools keep no slot unless a policy says how many."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShortSettings:
     """How many slots are kept for short jobs, and which are short."""
 
-    per_10_000: int
-    lowest: int
-    shorter_us: int
+    per_10_000: int = 1000
+    lowest: int | None = None
+    """None: one in pools of four slots or more."""
+    shorter_us: int = 2_000_000
+
+    def kept_of(self, slots: int) -> int:
+        """Return how many of these slots are kept."""
+        lowest = self.lowest
+        if lowest is None:
+            lowest = 1 if slots >= SMALLEST_POOL_SLOTS else 0
+        return max(lowest, slots * self.per_10_000 // 10_000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
