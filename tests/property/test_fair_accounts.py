@@ -40,7 +40,9 @@ loads = st.lists(
 def naming(queues: frozenset[str]) -> CompiledPolicy:
     """Return a policy that names these queues."""
     return CompiledPolicy(
-        queues=FirstMatch([(queues, QueueTerms())]), digest=" ".join(sorted(queues)) or "none"
+        queues=FirstMatch([(queues, QueueTerms())]),
+        settings=FairSettings(short=None),
+        digest=" ".join(sorted(queues)) or "none",
     )
 
 
@@ -64,7 +66,7 @@ def test_backlogged_tenants_differ_by_no_more_than_the_bound_however_many_queues
     lanes: list[Load], slots: int, depth: int
 ) -> None:
     """The bound of two lanes, of all lanes of two tenants."""
-    fleet = Fleet(slots=slots, depth=depth, table=CompiledPolicy())
+    fleet = Fleet(slots=slots, depth=depth, table=naming(frozenset()))
     flood(fleet, lanes, jobs=200)
     had = watch(fleet, lanes)
 

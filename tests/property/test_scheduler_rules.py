@@ -70,7 +70,9 @@ class Fleet:
 
     def edit(self, rules: Sequence[Rule]) -> None:
         """Put another policy in force."""
-        table = compile_policy(parse(document(rules)), stored=1)
+        table = compile_policy(
+            parse(f"{document(rules)}\nfairness: {{reserve: null}}"), stored=1
+        )
         self._bench.order.apply(table, self._bench.now_us)
 
     def step(self, free: int, room: int, ending: int) -> list[int]:

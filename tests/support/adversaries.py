@@ -188,7 +188,6 @@ def trained_before_long_jobs() -> Scene:
         attack=backlog(LIAR, 1 * MS, 400)
         + backlog(LIAR, 15 * SECOND, 60, at_us=900 * MS, hint_us=1 * MS),
         quiet=(QUIET,),
-        policy=KEPT_FOR_SHORT,
     )
 
 
@@ -201,8 +200,19 @@ def fresh_tenants_with_long_jobs() -> Scene:
             Arrival(900 * MS, ("q", f"liar-{number}"), 15 * SECOND) for number in range(40)
         ),
         quiet=(QUIET,),
-        policy=KEPT_FOR_SHORT,
     )
+
+
+def fresh_tenants_beside_a_known_one() -> Scene:
+    """Return the same, where the quiet tenant has had jobs before."""
+    scene = fresh_tenants_with_long_jobs()
+    return replace(scene, honest=quiet_jobs(QUIET, scene.seconds, from_us=100 * MS))
+
+
+def trained_in_a_stream() -> Scene:
+    """Return one that inserts its long jobs right behind empty ones."""
+    stream = backlog(LIAR, 1 * MS, 4000) + backlog(LIAR, 15 * SECOND, 60, hint_us=1 * MS)
+    return replace(trained_before_long_jobs(), attack=stream)
 
 
 def light_newcomer() -> Scene:
@@ -233,10 +243,6 @@ def key_of_another_tenant() -> Scene:
         quiet=(QUIET,),
         policy={"queues": [{"match": {"queue": "q"}, "concurrency": [key]}]},
     )
-
-
-KEPT_FOR_SHORT = {"fairness": {"reserve": {"percent": 20, "shorterThan": "1s"}}}
-"""A fifth of the slots is kept for jobs shorter than a second."""
 
 
 def backlog(
@@ -303,6 +309,8 @@ ATTACKS: dict[str, Callable[[], Scene]] = {
     "another tenant's key": key_of_another_tenant,
     "long jobs": long_jobs,
     "trained before long jobs": trained_before_long_jobs,
+    "trained in a stream": trained_in_a_stream,
     "fresh tenants with long jobs": fresh_tenants_with_long_jobs,
+    "fresh tenants beside a known one": fresh_tenants_beside_a_known_one,
 }
 """By what the attacker does."""

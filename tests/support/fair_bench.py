@@ -34,7 +34,7 @@ class Bench:
         turn_us: int = 0,
     ) -> None:
         table = table or weighing(weights or {})
-        settings = FairSettings(turn_us=turn_us)
+        settings = FairSettings(turn_us=turn_us, short=None)
         self.order = Router(POOL, replace(table, settings=settings))
         self.heads = Heads(in_flight=self.order.in_flight)
         self.heads.record_scan()

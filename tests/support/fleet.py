@@ -20,6 +20,7 @@ from fairlead_scheduler.policy.compiled import CompiledPolicy
 from fairlead_scheduler.policy.gcra import WindowUsage
 from tests.support.fair_bench import POOL, decide
 from tests.support.planned import planned
+from tests.support.tables import weighing
 
 Key = tuple[str, str]
 _RECALL_TICKS = 5
@@ -65,7 +66,10 @@ class Job:
 
 
 class Fleet:
-    """Slots, a work queue, and a leader that keeps `depth` rows in it beside the free slots."""
+    """Slots, a work queue, and a leader that keeps `depth` rows in it beside the free slots.
+
+    Unless the table says otherwise no slots are kept for short jobs.
+    """
 
     ahead = 0
     """How many jobs workers claim beyond their slots."""
@@ -81,7 +85,7 @@ class Fleet:
     ) -> None:
         self.slots, self.depth, self.tick_us = slots, depth, tick_us
         self.heads_settings = heads
-        self.order = Router(POOL, table)
+        self.order = Router(POOL, table or weighing({}))
         self.heads = Heads(heads, in_flight=self.order.in_flight)
         self.heads.record_scan()
         self.now_us = 0

@@ -111,9 +111,10 @@ class Law:
                 for pool in pools
             }
             found["pools"] = [{"name": n, "queues": q} for n, q in served.items()]
+        kept: dict[str, object] | None = None
         if self.kept is not None:
             kept = {"percent": 0, "min": self.kept, "shorterThan": f"{self.longer_us // MS}ms"}
-            found["fairness"] = {"reserve": kept}
+        found["fairness"] = {"reserve": kept}
         return json.dumps(found)
 
     def _queue(self, queue: str) -> dict[str, object]:

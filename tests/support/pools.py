@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from fairlead.policy import parse
 from fairlead_scheduler.ordering.plan import QueueRow
@@ -16,8 +17,9 @@ TICK_US = 10 * MS
 
 
 def table(document: str) -> CompiledPolicy:
-    """Return the table of a policy's document."""
-    return compile_policy(parse(document), stored=1)
+    """Return the table of a policy's document, without slots kept for short jobs."""
+    found = compile_policy(parse(document), stored=1)
+    return replace(found, settings=replace(found.settings, short=None))
 
 
 class Fleets:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fairlead.policy import Glob, glob
 from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
 from fairlead_scheduler.policy.first_match import FirstMatch
-from fairlead_scheduler.policy.settings import KeyLimit
+from fairlead_scheduler.policy.settings import FairSettings, KeyLimit
 
 Weights = Mapping[tuple[str, str | None], float]
 """Weights of queues, as (queue, None), and of tenants of queues; others have 1."""
@@ -19,7 +19,7 @@ def table(
 ) -> CompiledPolicy:
     """Return the table of these terms of queues, as (queue, None), and tenants, with keys.
 
-    It names every queue, so that each has a share of its own.
+    It names every queue, so that each has its own share, and keeps no slots for short jobs.
     """
     keys = keys or {}
     queues = dict.fromkeys((*(queue for queue, _ in terms), *keys))
@@ -39,7 +39,9 @@ def table(
         for queue in queues
     ]
     return CompiledPolicy(
-        queues=FirstMatch((*entries, (glob("*"), QueueTerms()))), stored=stored
+        queues=FirstMatch((*entries, (glob("*"), QueueTerms()))),
+        settings=FairSettings(short=None),
+        stored=stored,
     )
 
 

@@ -269,8 +269,9 @@ class Fairness(MappingModel):
         "excess; less often with thousands of jobs in flight.",
     )
     reserve: ShortReserve | None = Field(
-        default=None,
-        description="Slots kept free for short jobs; null: none.",
+        default=ShortReserve(),
+        description="Slots kept free for short jobs: a tenth of them in pools with four slots "
+        "or more; null: none.",
     )
     estimator: Estimator = Field(
         default=Estimator(), description="How a job's cost is estimated."

@@ -64,9 +64,11 @@ class Slots(MappingModel):
 class ShortReserve(MappingModel):
     """Slots kept free for short jobs, so that they need not wait for long ones.
 
-    Whether a job is short is decided by its `cost_hint` if it has one, else by its lane's mean
-    run time. Of a lane without any ended job, one job at a time counts as short. A job that
-    runs longer counts as long from then on.
+    A lane's jobs are long while one of its last ones was, or has been running for as long; so
+    is a job whose `cost_hint` says so, and no hint makes one short. Other lanes may use these
+    slots. One that was idle gets no more jobs than long ones may take, or half of these slots,
+    before as many have ended. Lanes of which no job has ended get one job each, in half of
+    these slots.
     """
 
     percent: Annotated[float, value_types.number(0, 90)] = Field(
@@ -74,18 +76,20 @@ class ShortReserve(MappingModel):
         description="Percentage of the slots of the pool's live workers, rounded down. At "
         "least one slot is left for long jobs.",
     )
-    min: Annotated[int, value_types.integer(0, SLOTS_MAX)] = Field(
-        default=1, description="Fewest slots kept free, however few slots the pool has."
+    min: Annotated[int, value_types.integer(0, SLOTS_MAX)] | None = Field(
+        default=None,
+        description="Fewest slots kept free, however few slots the pool has; null: 1 in pools "
+        "with four slots or more, else 0.",
     )
     shorter_than: Annotated[timedelta, value_types.duration("1ms", "24h")] = Field(
         default=timedelta(seconds=2),
-        description="Jobs with a shorter expected run time than this are short.",
+        description="Jobs that run for less than this are short.",
     )
 
     @model_validator(mode="after")
     def _keeps_something(self) -> "ShortReserve":
-        if not self.percent and not self.min:
-            raise ValueError("keeps nothing: give percent or min, or leave it out")
+        if not self.percent and self.min == 0:
+            raise ValueError("keeps nothing: give percent or min, or null for no reserve")
         return self
 
 

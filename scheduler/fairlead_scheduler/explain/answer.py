@@ -269,7 +269,7 @@ def as_json(found: Answer | None, table: CompiledPolicy) -> str:
 _WHY = {
     "limit": "the limit of its {by} is reached",
     "rate": "the rate of its {by} is used up",
-    "reserve": "its jobs are long, and the slots that those leave free are for short ones",
+    "reserve": "its jobs may be long, and the slots that those leave free are for short ones",
     "band": "jobs of bands above its own go first",
     "cap": "its {by} has more than its share of the slots in flight",
     "turn": "others go first",

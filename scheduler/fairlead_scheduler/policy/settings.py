@@ -44,7 +44,7 @@ class FairSettings:
     thousand lanes of one-millisecond jobs would otherwise cost more to order than to run."""
     idle_lanes_max: int = 20_000
     """Lanes without work that are remembered, for their means, before some are forgotten."""
-    short: ShortSettings | None = None
+    short: ShortSettings | None = ShortSettings()
     """None: no slot is kept for short jobs."""
     evict_after_us: int | None = None
     """How long a tenant without a slot waits until running jobs are asked to make room; None:

@@ -9,6 +9,7 @@ from tests.support.schedulers import led, scheduling
 from tests.support.waiting import until
 
 BANDS = """
+fairness: {reserve: null}
 bands:
   - {name: urgent, priorities: {from: 1}}
   - {name: normal, maxWait: 1s, priorities: {from: 0, to: 0}}

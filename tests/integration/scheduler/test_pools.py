@@ -11,7 +11,7 @@ from tests.support.waiting import until
 from tests.support.working import working
 
 APART = "pools: [{name: mail, queues: ['mail*']}, {name: default, queues: ['*']}]"
-TOGETHER = "pools: [{name: default, queues: ['*']}]"
+TOGETHER = "fairness: {reserve: null}\npools: [{name: default, queues: ['*']}]"
 LIMITED = "queues: [{match: {queue: mail}, slots: {limit: 3}}]"
 
 

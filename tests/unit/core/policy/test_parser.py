@@ -99,7 +99,7 @@ BAD = {
     "fairness: {reserve: {percent: 91}}": "fairness.reserve.percent: must be a number "
     "from 0 to 90, not 91 (line 1)",
     "fairness: {reserve: {percent: 0, min: 0}}": "fairness.reserve: keeps nothing: give "
-    "percent or min, or leave it out (line 1)",
+    "percent or min, or null for no reserve (line 1)",
     "fairness: {reserve: {shorterThan: 2}}": "fairness.reserve.shorterThan: must be a duration",
     "labels: [acme]": "labels: must be a mapping, not a list (line 1)",
     "labels: {acme: {tier: 1}}": "labels.acme.tier: must be a label's value as text of 0 to "

@@ -69,7 +69,8 @@ def test_an_ending_is_awaited_where_a_limit_may_leave_a_slot_idle(
 ) -> None:
     """A notifying transaction holds an instance-wide lock, so it is never asked for in vain."""
     match = f"{{match: {{tenant: t2}}, slots: {{limit: {limit}}}}}"
-    document = f"queues: [{{match: {{queue: q}}, tenants: {{overrides: [{match}]}}}}]"
+    queues = f"queues: [{{match: {{queue: q}}, tenants: {{overrides: [{match}]}}}}]"
+    document = f"{queues}\nfairness: {{reserve: null}}"
     knowledge = knowing(compile_policy(parse(document)))
     knowledge.heads.record_scan()
     knowledge.heads.discovered(

@@ -16,7 +16,7 @@ from tests.support.fair_bench import MS, Bench, decide
 from tests.support.planned import Planned
 from tests.support.tables import table
 
-TURNS = FairSettings(turn_us=0)
+TURNS = FairSettings(turn_us=0, short=None)
 
 
 def unnamed() -> Bench:

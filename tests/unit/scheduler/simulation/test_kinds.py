@@ -6,6 +6,7 @@ import pytest
 
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.policy.compiled import CompiledPolicy
+from fairlead_scheduler.policy.settings import FairSettings
 from fairlead_scheduler.simulation.compare import compare
 from fairlead_scheduler.simulation.engine import default_fleet
 from fairlead_scheduler.simulation.fleet_state import ArrivedJob, FinishedJob, FleetState
@@ -37,13 +38,14 @@ def attributes(kind: str, count: int) -> list[JobAttributes]:
     return [JobAttributes(kind, ())] * count
 
 
+WITHOUT_RESERVE = CompiledPolicy(settings=FairSettings(short=None))
 backlog = partial(backlog_state, wanted=MIXED, finished=finished())
 
 
 def started(of: FleetState, seconds: int = 19) -> int:
     """Return how many jobs start within a time."""
     given = live_input(of, default_fleet(SLOTS), until_us=seconds * SECOND, seed=1)
-    return compare(given, CompiledPolicy(), CompiledPolicy()).total.old.started
+    return compare(given, WITHOUT_RESERVE, WITHOUT_RESERVE).total.old.started
 
 
 @pytest.mark.parametrize(("kind", "count"), [("report", 2 * SLOTS), ("mail", 40), ("new", 40)])

@@ -1,0 +1,223 @@
+"""Which jobs may use the slots that are reserved for short jobs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from fairlead.policy import parse
+from fairlead_scheduler.policy.compiled import CompiledPolicy, compile_policy
+from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
+from tests.support.fair_bench import Bench
+from tests.support.planned import Planned
+
+SECOND = 1_000_000
+LONG_MS, SHORT_MS = 5000, 100
+SLOTS = 20
+"""Of which the default keeps 2, and half of these for lanes of which nothing is known."""
+
+
+def bench_of() -> Bench:
+    """Return a bench with the default reserve."""
+    bench = Bench()
+    settings = FairSettings(turn_us=0, short=ShortSettings())
+    bench.order.apply(replace(CompiledPolicy(digest="kept"), settings=settings), 0)
+    return bench
+
+
+def let_run(bench: Bench, lane: str, *runs_ms: int) -> None:
+    """Let jobs of a lane run one by one."""
+    for run_ms in runs_ms:
+        bench.add(lane, None)
+        bench.run(bench.plan(slots=SLOTS), run_ms)
+
+
+def names(bench: Bench, jobs: Sequence[Planned]) -> str:
+    """Return the names of jobs in the order of their ids."""
+    return " ".join(bench.names[job.id] for job in sorted(jobs))
+
+
+@pytest.mark.parametrize(
+    ("slots", "long"), [(1, 9), (3, 11), (4, 3), (9, 8), (19, 18), (20, 18), (40, 36)]
+)
+def test_a_tenth_and_at_least_one_slot_is_kept_from_four_slots_on(
+    slots: int, long: int
+) -> None:
+    """Without one, eight jobs more than there are slots are queued."""
+    bench = bench_of()
+    bench.add("q/a", *[LONG_MS] * 40)
+
+    assert long == len(bench.plan(slots=slots))
+
+
+@pytest.mark.parametrize(
+    ("document", "long"),
+    [
+        ("{}", 18),
+        ("fairness: {reserve: {}}", 18),
+        ("fairness: {reserve: null}", 28),
+        ("fairness: {reserve: {percent: 50}}", 10),
+        ("fairness: {reserve: {min: 5}}", 15),
+    ],
+)
+def test_null_keeps_nothing_and_what_is_left_out_is_the_default(
+    document: str, long: int
+) -> None:
+    """An explicit null switches the reserve off."""
+    bench = Bench()
+    bench.order.apply(compile_policy(parse(document), stored=1), 0)
+    bench.add("q/a", *[LONG_MS] * 40)
+
+    assert long == len(bench.plan(slots=SLOTS))
+
+
+@pytest.mark.parametrize("slots", [2, 3])
+def test_a_policy_may_keep_a_slot_of_a_small_pool(slots: int) -> None:
+    """`min` counts however few slots there are."""
+    bench = Bench()
+    bench.order.apply(compile_policy(parse("fairness: {reserve: {min: 1}}"), stored=1), 0)
+    bench.add("q/a", *[LONG_MS] * 9)
+
+    assert slots - 1 == len(bench.plan(slots=slots))
+
+
+def test_one_long_run_among_many_short_ones_makes_a_lane_long() -> None:
+    """Its mean is far below the bound."""
+    bench = bench_of()
+    let_run(bench, "q/a", *[1] * 50, LONG_MS, *[1] * 20)
+    bench.add("q/a", *[None] * 40)
+
+    assert 18 == len(bench.plan(slots=SLOTS))
+
+
+def test_a_long_run_is_forgotten_after_many_short_ones() -> None:
+    """Five seconds fade below two within 184 runs, of a window of 200."""
+    bench = bench_of()
+    let_run(bench, "q/a", LONG_MS, *[SHORT_MS] * 190)
+    bench.add("q/b", *[LONG_MS] * 40)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.add("q/a", None)
+
+    assert "a192" == names(bench, bench.plan(slots=SLOTS))
+
+
+def test_no_hint_makes_a_job_short() -> None:
+    """Neither one of a lane with a long run, nor the second of a lane without any."""
+    bench = bench_of()
+    let_run(bench, "q/long", LONG_MS)
+    bench.add("q/long", *[1] * 40)
+    assert 18 == len(bench.plan(slots=SLOTS))
+    bench.add("q/new", *[1] * 9)
+
+    assert "new1" == names(bench, bench.plan(slots=SLOTS))
+
+
+def test_a_hint_makes_a_job_long() -> None:
+    """Whatever its lane has shown; the jobs before it stay short."""
+    bench = bench_of()
+    let_run(bench, "q/a", *[SHORT_MS] * 20)
+    bench.add("q/long", *[LONG_MS] * 40)
+    assert 18 == len(bench.plan(slots=SLOTS))
+
+    bench.add("q/a", SHORT_MS, LONG_MS, SHORT_MS)
+
+    assert "a21" == names(bench, bench.plan(slots=SLOTS))
+
+
+def test_lanes_of_which_nothing_is_known_leave_a_slot_to_those_that_are_short() -> None:
+    """However many there are: each may be long."""
+    bench = bench_of()
+    let_run(bench, "q/known", SHORT_MS)
+    for number in range(40):
+        bench.add(f"q/new{number}x", None)
+    first = bench.plan(slots=SLOTS)
+    bench.add("q/known", None)
+
+    assert 19 == len(first)
+    assert "known2" == names(bench, bench.plan(slots=SLOTS))
+
+
+def test_another_lane_is_tried_when_one_has_shown_to_be_short() -> None:
+    """Beside long jobs on all other slots; the others wait for that."""
+    bench = bench_of()
+    bench.add("q/long", *[LONG_MS] * 40)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    for tenant in ("a", "b", "c"):
+        bench.add(f"q/{tenant}", None, None)
+
+    tried = bench.plan(slots=SLOTS)
+    assert ("a1", ()) == (names(bench, tried), bench.plan(slots=SLOTS))
+    bench.run(tried, SHORT_MS)
+    assert "a2 b1" == names(bench, bench.plan(slots=SLOTS))
+
+
+def test_where_a_tried_lane_is_long_no_other_is_tried() -> None:
+    """One after the other they would have the whole reserve."""
+    bench = bench_of()
+    bench.add("q/long", *[LONG_MS] * 40)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.add("q/a", None)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.now_us += 3 * SECOND
+    bench.add("q/b", None)
+
+    assert () == bench.plan(slots=SLOTS)
+
+
+def test_a_lane_that_was_idle_has_all_slots_once_as_many_of_its_jobs_have_ended() -> None:
+    """A night's batch may be long where the jobs of the day were short."""
+    bench = bench_of()
+    let_run(bench, "q/a", *[SHORT_MS] * 50)
+    bench.add("q/a", *[None] * 60)
+
+    first = bench.plan(slots=SLOTS)
+    bench.run(first, SHORT_MS)
+
+    assert (18, 28) == (len(first), len(bench.plan(slots=SLOTS)))
+
+
+def test_beside_long_jobs_a_lane_that_was_idle_begins_with_one() -> None:
+    """Half of the reserve is left to others until that has ended."""
+    bench = bench_of()
+    let_run(bench, "q/a", *[SHORT_MS] * 50)
+    bench.add("q/b", *[LONG_MS] * 40)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.add("q/a", *[None] * 9)
+
+    first = bench.plan(slots=SLOTS)
+    bench.run(first, SHORT_MS)
+
+    assert "a51" == names(bench, first)
+    assert 8 == len(bench.plan(slots=SLOTS))
+
+
+def test_a_job_that_outlasts_the_bound_makes_its_lane_long_at_once() -> None:
+    """All that it has in flight counts, and rows beyond the places are recalled."""
+    bench = bench_of()
+    let_run(bench, "q/a", *[1] * 30)
+    bench.add("q/a", *[None] * 60)
+    bench.run(bench.plan(slots=SLOTS), 1)
+    jobs = bench.plan(10, slots=SLOTS) + bench.plan(15, slots=SLOTS)
+    bench.order.claimed([job.id for job in jobs[:20]], bench.now_us)
+
+    bench.now_us += 3 * SECOND
+    waiting = bench.plan(slots=SLOTS)
+    recalled = bench.order.surplus_rows()
+    bench.order.recalled(recalled, bench.heads)
+
+    assert () == waiting
+    assert tuple(job.id for job in jobs[20:]) == recalled
+    assert () == bench.plan(slots=SLOTS)
+
+
+def test_what_is_over_is_counted_no_longer() -> None:
+    """Recalled, refused or ended: its place is free."""
+    bench = bench_of()
+    bench.add("q/a", *[None] * 40)
+    jobs = bench.plan(slots=SLOTS)
+    assert 18 == len(jobs)
+
+    bench.order.recalled([jobs[0].id], bench.heads)
+    bench.order.refused([jobs[1].id], "default")
+
+    assert "a1 a19" == names(bench, bench.plan(slots=SLOTS))
