@@ -16,8 +16,9 @@ credit either. While nothing waits, V is lifted to the largest A: capacity that 
 wanted counts against none. V never goes back.
 
 Names cost nothing, so newcomers are let in at a rate: however many come, those that are known
-have half of the slots. Some newcomers may have their first turns at once, more only as V
-advances; one that is put off begins to compete with its first turn.
+have half of the slots. Some newcomers may have their first turns at once, more only as those
+that are known are served; one that is put off begins to compete with its first turn. A newcomer
+is a guest until its first turn, or its second if it was put off, and known from then on.
 """
 
 from heapq import heapify, heappop, heappush
@@ -30,6 +31,8 @@ OUT = -1
 """The key of a member that is in no heap."""
 _PRIOR_RUNS = 4
 _LAG_JOBS = 2.0
+_ACQUAINTED_US = 500_000
+"""For so long nobody is put off at a level that is new: after a take-over all are unknown."""
 _FIRST_TURNS_MAX = 16.0
 """So many newcomers may have their first turns at once."""
 
@@ -63,7 +66,7 @@ class Service:
         self.is_new = True
         """Whether it has never competed."""
         self.is_guest = False
-        """Whether it competes for the first time."""
+        """Whether it competes for the first time, and is not known yet."""
         self.debt = 0
         """By how much its start tag is below S, for the first turn since it began to wait."""
         self.lag = 0
@@ -100,11 +103,13 @@ class VirtualTime(Generic[M]):
     """
 
     __slots__ = (
+        "_begun_us",
         "_competing",
-        "_counted_at",
         "_excess_us",
         "_first_turns",
-        "_guests",
+        "_known",
+        "_known_running",
+        "_known_us",
         "_leaving",
         "_members",
         "_ran_us",
@@ -125,11 +130,16 @@ class VirtualTime(Generic[M]):
         """The time of the last `pass_to`, up to which running jobs are counted."""
         self._top = 0
         """The largest A of a member that competes no longer."""
+        self._begun_us = 0
+        """The time of the first one."""
         self._competing = 0
         self._weight = 0.0
         """The weight of those that compete."""
-        self._guests = 0.0
-        """The weight of those of them that are guests."""
+        self._known = 0
+        """How many of them are no guests."""
+        self._known_running = 0
+        self._known_us = 0
+        """What these have had since first turns were last counted."""
         self._running = 0
         """Their jobs that have been claimed and have not ended."""
         self._excess_us = 0.0
@@ -138,8 +148,6 @@ class VirtualTime(Generic[M]):
         """Those that do not wait, by S; an entry that is no longer its member's is dropped."""
         self._first_turns = _FIRST_TURNS_MAX
         """How many first turns newcomers may have; below zero those that have been promised."""
-        self._counted_at = 0
-        """V when they were last counted."""
         self._runs = _PRIOR_RUNS
         self._ran_us = float(_PRIOR_RUNS * prior_us)
         self._squares = self._ran_us * prior_us
@@ -182,7 +190,9 @@ class VirtualTime(Generic[M]):
     def pass_to(self, now_us: int) -> None:
         """Count the service of running jobs until now; an earlier time changes nothing."""
         if now_us > self.at_us:
+            self._begun_us = self._begun_us or now_us
             self._excess_us += self._running * (now_us - self.at_us)
+            self._known_us += self._known_running * (now_us - self.at_us)
             self.at_us = now_us
 
     def follow(self) -> None:
@@ -234,14 +244,16 @@ class VirtualTime(Generic[M]):
     def _first_turn(self, weight: float) -> int:
         """Return the tag from which on a newcomer of this weight may have its first turn.
 
-        It takes a first turn of those that may be had, of which there are more as V advances:
-        by as much service as those have that are known.
+        It takes a first turn of those that may be had. There are more as those are served that
+        are known: as much as first turns take. Where nobody is known, nobody is put off.
         """
-        known = max(weight, self._weight - self._guests)
-        apart = max(1.0, self._ran_us / self._runs / known)
-        more = (self.now - self._counted_at) / apart
+        if not self._known or self.at_us - self._begun_us < _ACQUAINTED_US:
+            return self.now
+        job_us = self._ran_us / self._runs
+        more, self._known_us = self._known_us / max(1.0, job_us), 0
         self._first_turns = min(_FIRST_TURNS_MAX, self._first_turns + more) - 1
-        self._counted_at = self.now
+        # Meanwhile V advances by what all have, of which first turns are half.
+        apart = max(1.0, 2 * job_us / max(weight, self._weight))
         return self.now - round(min(0.0, self._first_turns) * apart)
 
     def begin_turn(self, member: M) -> int:
@@ -251,6 +263,8 @@ class VirtualTime(Generic[M]):
             service.debt = self.now - member.start
             service.attained = self.now
             self._compete(member)
+        elif service.is_guest:
+            self._know(member)
         debt, service.debt = service.debt, 0
         service.lag = self.now - member.start - debt
         return debt
@@ -318,6 +332,9 @@ class VirtualTime(Generic[M]):
         if service.competes:
             self._excess_us += served_us
             self._running += begun
+            if not service.is_guest:
+                self._known_us += served_us
+                self._known_running += begun
         elif service.attained > self._top:
             self._top = service.attained
 
@@ -351,7 +368,9 @@ class VirtualTime(Generic[M]):
         self._competing += 1
         self._weight += member.weight
         self._running += service.running
-        self._guests += member.weight if service.is_guest else 0.0
+        if not service.is_guest:
+            self._known += 1
+            self._known_running += service.running
         self._excess_us += (service.attained - self.now) * member.weight
 
     def _compete_no_longer(self, member: M) -> None:
@@ -365,11 +384,21 @@ class VirtualTime(Generic[M]):
         self._running -= service.running
         if self._competing:
             self._weight -= member.weight
-            self._guests -= member.weight if service.is_guest else 0.0
             self._excess_us -= (service.attained - self.now) * member.weight
         else:
-            self._weight = self._guests = self._excess_us = 0.0
+            self._weight = self._excess_us = 0.0
+        if not service.is_guest:
+            self._known -= 1
+            self._known_running -= service.running
         service.is_guest = False
+
+    def _know(self, member: M) -> None:
+        """Count a guest as known."""
+        service = member.service
+        self.serve(member, 0, 0)
+        service.is_guest = False
+        self._known += 1
+        self._known_running += service.running
 
     def _leave_later(self, member: M) -> None:
         """Let a member compete until V reaches its S as it is now."""

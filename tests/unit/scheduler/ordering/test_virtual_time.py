@@ -35,6 +35,13 @@ class Bench:
         self.members.append(member)
         return member
 
+    def acquaint(self) -> None:
+        """Let those that wait be known, and the level be no new one."""
+        self.time.pass_to(1)
+        self.time.pass_to(1000 * MS)
+        for member in self.members:
+            self.time.begin_turn(member)
+
     def serve(self, place: int, run_us: int) -> None:
         """Let a member have one job, charged as what it ran."""
         member = self.members[place]
@@ -168,6 +175,7 @@ def test_more_newcomers_than_some_have_their_first_turns_one_after_the_other() -
     bench.time.follow()
     for member in bench.members:
         bench.time.enter(member, LATE)
+    bench.acquaint()
     now_us = bench.time.now
 
     tags: list[int] = []
@@ -177,26 +185,52 @@ def test_more_newcomers_than_some_have_their_first_turns_one_after_the_other() -
         tags.append(newcomer.start - now_us)
 
     assert tags[:16] == [0] * 16
-    assert tags[16:] == [50 * MS, 100 * MS, 150 * MS, 200 * MS]
+    assert tags[16:] == [2 * 100 * MS * turn // 18 for turn in range(1, 5)]
+
+
+def test_nobody_is_put_off_where_all_are_new() -> None:
+    """After a take-over thousands are unknown, and none of them is a spray of names."""
+    bench = Bench(1.0)
+    bench.time.pass_to(1)
+    bench.time.begin_turn(bench.members[0])
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+
+    assert {0} == {newcomer.start for newcomer in names}
+
+
+def test_nobody_is_put_off_where_nobody_is_known() -> None:
+    """There is nobody whose slots they would take."""
+    bench = Bench()
+    bench.time.pass_to(1)
+    bench.time.pass_to(1000 * MS)
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+
+    assert {0} == {newcomer.start for newcomer in names}
 
 
 def test_a_newcomer_of_little_weight_costs_those_after_it_no_more_than_another() -> None:
     """Its own first turn may be far away; theirs are not behind it."""
     bench = Bench(0.001)
+    bench.acquaint()
     for place in range(20):
         bench.time.enter(bench.add(0.001 if place < 16 else 1.0), LATE)
 
     assert [member.start for member in bench.members[17:]] == [
-        100 * MS,
         200 * MS,
-        300 * MS,
         400 * MS,
+        600 * MS,
+        800 * MS,
     ]
 
 
 def test_a_newcomer_that_is_put_off_competes_from_its_first_turn_on() -> None:
     """Those that have waited since before do not pay for its name."""
     bench = Bench(1.0)
+    bench.acquaint()
     names = [bench.add() for _ in range(40)]
     for newcomer in names:
         bench.time.enter(newcomer, LATE)
