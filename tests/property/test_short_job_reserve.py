@@ -71,7 +71,7 @@ def test_every_job_runs_and_some_slot_is_busy_while_any_waits(
         if fleet.waiting and not fleet.running:
             idle.append(fleet.now_us)
 
-    fleet.run(fleet.now_us + SECOND)
+    fleet.run(max(fleet.now_us + SECOND, 3 * SECOND + 100 * MS))
     fleet.observe = observe
     jobs_us = sum(job.cost_us for job in fleet.jobs.values())
     fleet.run(fleet.now_us + 3 * SECOND + jobs_us)

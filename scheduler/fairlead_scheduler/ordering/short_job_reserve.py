@@ -319,19 +319,24 @@ class BlockedLongAccounts:
         members: list[Account],
         is_wanted: Callable[[Lane], bool],
     ) -> list[Lane]:
-        found: list[Lane] = []
+        found: dict[Lane, None] = {}
         while heap and room > 0:
             key, index = heappop(heap)
             account = members[index]
             base = self.accounts.get(account)
-            if base is None or account.start - base != key:
+            if base is None:
+                continue
+            if account.start - base != key:
+                # It was served meanwhile, in another band or by another lane of it.
+                if account.start - base > key:
+                    heappush(heap, (account.start - base, index))
                 continue
             wanted = [lane for lane in self.lanes[account] if is_wanted(lane)]
             if wanted:
                 self._lift = max(self._lift, virtual - key)
-                found += wanted
+                found |= dict.fromkeys(wanted)
                 room -= any(lane.heads.ready for lane in wanted)
-        return found
+        return list(found)
 
 
 def _is_unknown(lane: Lane) -> bool:

@@ -157,7 +157,7 @@ def test_show_prints_the_document_as_it_was_written(fairlead: Fairlead) -> None:
 
 def test_show_says_that_there_is_none(fairlead: Fairlead) -> None:
     """Bad news is exit code 1."""
-    assert "no policy is stored: every queue has" in fairlead("policy", "show", code=1)
+    assert "no policy is stored: every tenant has" in fairlead("policy", "show", code=1)
     assert "policy version 7 is unknown" in fairlead("policy", "show", "7", code=1)
     assert "no policy is stored" in fairlead("policy")
 

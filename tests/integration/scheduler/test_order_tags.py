@@ -33,7 +33,7 @@ from tests.support.schedulers import led, scheduling
 from tests.support.waiting import until
 
 HUGE = 1 << 61
-LIGHT = "queues: [{match: {queue: default}, weight: 0.001}]"
+LIGHT = "{queues: [{match: {queue: default}, weight: 0.001}], fairness: {reserve: null}}"
 
 
 def queue_at(db: Database, tags: Sequence[int], *, floor: int | None = None) -> tuple[int, ...]:

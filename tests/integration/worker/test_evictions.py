@@ -14,7 +14,7 @@ pytestmark = pytest.mark.any_server
 
 SLOTS = 4
 AFTER_SECONDS = 1.0
-_POLICY = f"fairness: {{eviction: {{after: {AFTER_SECONDS:g}s}}}}"
+_POLICY = f"fairness: {{reserve: null, eviction: {{after: {AFTER_SECONDS:g}s}}}}"
 _INSERT = """
     INSERT INTO fairlead.jobs (tenant, kind)
     SELECT %s, %s FROM generate_series(1, %s) RETURNING id
@@ -130,6 +130,7 @@ def test_a_job_that_did_not_agree_is_never_asked(
     fleet: Fleet, db: Connection[TupleRow]
 ) -> None:
     """The one that agreed is asked, although the others began later and would lose less."""
+    db.execute("SELECT fairlead.apply_policy('fairness: {reserve: null}', 'ba9876543210')")
     fleet.scheduler()
     started(fleet)
     ((agreed,),) = db.execute(_INSERT, ["flood", "makes_room", 1]).fetchall()

@@ -83,6 +83,7 @@ def test_a_lane_of_a_full_kind_is_said_to_be_full(
     fleet: Fleet, lock: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
     """In explain, in the report and in the metric: nobody has paused it, so none can resume."""
+    db.execute("SELECT fairlead.apply_policy('fairness: {reserve: null}', '0123456789ab')")
     arguments = ["--app", "tests.support.child_app:tasks", "--concurrency", "4"]
     scheduler = fleet.start("scheduler", "fairlead_scheduler.main", "--health-port", "0")
     worker = fleet.start("worker", "fairlead_worker.main", *arguments)

@@ -6,11 +6,8 @@ from dataclasses import replace
 import pytest
 
 from fairlead_scheduler.limits.blocked_reasons import REASONS, RESERVE
-from fairlead_scheduler.ordering.accounts import Branch
-from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.plan import QueueRow
-from fairlead_scheduler.ordering.short_job_reserve import BlockedLongAccounts
-from fairlead_scheduler.policy.compiled import CompiledPolicy, QueueTerms, Terms
+from fairlead_scheduler.policy.compiled import CompiledPolicy, Terms
 from fairlead_scheduler.policy.gcra import Rate
 from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
 from tests.support.fair_bench import MS, Bench
@@ -376,20 +373,3 @@ def test_a_lane_with_a_reserve_that_waits_for_long_jobs_to_end_goes_on() -> None
     bench, first = full_of_long(reserve=1)
 
     assert "b2" in ending(bench, first, 4)
-
-
-def test_lanes_that_wait_for_long_jobs_take_no_more_memory_while_they_run() -> None:
-    """A lane whose jobs run is charged in each plan, for hours."""
-    lane = Lane(Queue("q", QueueTerms(), FairSettings()), "a", Terms())
-    branch = Branch(0, 0, 1.0, 1)
-    account = branch.account_of("a", 1.0)
-    account.add(lane)
-    waiting = BlockedLongAccounts()
-    waiting.add(lane)
-
-    for _ in range(1000):
-        account.start += 1
-        waiting.moved(account)
-
-    assert waiting.entries < 100
-    assert [lane] == waiting.next_lanes(1, 0, branch.accounts.members, lambda _: True)

@@ -6,7 +6,15 @@ from dataclasses import replace
 import pytest
 
 from fairlead.policy import parse
-from fairlead_scheduler.policy.compiled import CompiledPolicy, compile_policy
+from fairlead_scheduler.ordering.accounts import Branch
+from fairlead_scheduler.ordering.lanes import Lane, Queue
+from fairlead_scheduler.ordering.short_job_reserve import BlockedLongAccounts
+from fairlead_scheduler.policy.compiled import (
+    CompiledPolicy,
+    QueueTerms,
+    Terms,
+    compile_policy,
+)
 from fairlead_scheduler.policy.settings import FairSettings, ShortSettings
 from tests.support.fair_bench import Bench
 from tests.support.planned import Planned
@@ -221,3 +229,34 @@ def test_what_is_over_is_counted_no_longer() -> None:
     bench.order.refused([jobs[1].id], "default")
 
     assert "a1 a19" == names(bench, bench.plan(slots=SLOTS))
+
+
+def test_lanes_that_wait_for_long_jobs_take_no_more_memory_while_they_run() -> None:
+    """A lane whose jobs run is charged in each plan, for hours."""
+    lane = Lane(Queue("q", QueueTerms(), FairSettings()), "a", Terms())
+    branch = Branch(0, 0, 1.0, 1)
+    account = branch.account_of("a", 1.0)
+    account.add(lane)
+    waiting = BlockedLongAccounts()
+    waiting.add(lane)
+
+    for _ in range(1000):
+        account.start += 1
+        waiting.moved(account)
+
+    assert waiting.entries < 100
+    assert [lane] == waiting.next_lanes(1, 0, branch.accounts.members, lambda _: True)
+
+
+def test_a_lane_that_waits_for_long_jobs_is_not_forgotten_when_its_account_is_served() -> None:
+    """In another band, or for another lane of it: no charge says so here."""
+    lane = Lane(Queue("q", QueueTerms(), FairSettings()), "a", Terms())
+    branch = Branch(0, 0, 1.0, 1)
+    account = branch.account_of("a", 1.0)
+    account.add(lane)
+    waiting = BlockedLongAccounts()
+    waiting.add(lane)
+
+    branch.accounts.serve_elsewhere(account, 100_000)
+
+    assert [lane] == waiting.next_lanes(1, 0, branch.accounts.members, lambda _: True)
