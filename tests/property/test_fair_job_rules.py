@@ -136,7 +136,10 @@ class Watch:
         self.disturbed_us, self._due_seconds = self.fleet.now_us, 0.0
         listed = ", ".join(rule.written() for rule in edited)
         self.fleet.order.apply(
-            compile_policy(parse(f"rules: [{listed}]"), stored=1), self.fleet.now_us
+            compile_policy(
+                parse(f"{{rules: [{listed}], fairness: {{reserve: null}}}}"), stored=1
+            ),
+            self.fleet.now_us,
         )
 
     def rule(self) -> None:
