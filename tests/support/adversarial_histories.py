@@ -1,7 +1,8 @@
 """Random histories of attackers beside honest tenants, and small changes to them.
 
 An attacker is a few tactics: what it inserts, again and again, for a time. Patterns that are
-known to do harm are drawn often, and their numbers freely.
+known to do harm are drawn often, and their numbers freely. No slots are kept for short jobs:
+the bounds are for lanes that nothing blocks.
 """
 
 import math
@@ -117,14 +118,16 @@ def _sharing(weights: dict[str, float]) -> dict[str, object]:
         for pattern in (tenant, f"{tenant}-*")
     ]
     return {
+        "fairness": {"reserve": None},
         "queues": [
             {"match": {"queue": "*"}, "weight": None, "tenants": {"overrides": overrides}}
-        ]
+        ],
     }
 
 
 def _policy(weights: dict[Key, float]) -> dict[str, object]:
     return {
+        "fairness": {"reserve": None},
         "queues": [
             {
                 "match": {"queue": f"{queue}*"},
@@ -139,7 +142,7 @@ def _policy(weights: dict[Key, float]) -> dict[str, object]:
                 },
             }
             for queue in dict.fromkeys(queue for queue, _ in weights)
-        ]
+        ],
     }
 
 
