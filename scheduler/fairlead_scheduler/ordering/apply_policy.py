@@ -275,7 +275,7 @@ def _bounds(job_id: int, job: InFlightJob) -> Iterator[Bound]:
 def _must_go(ledger: Ledger, job_id: int, job: InFlightJob) -> bool:
     """Whether an unclaimed row may not wait, whatever limits allow."""
     return (
-        job_id in ledger.far_ahead
+        job_id in ledger.to_recall
         or _has_strayed(ledger, job)
         or is_blocked_by_rule(ledger, job_id, job)
     )
@@ -284,7 +284,7 @@ def _must_go(ledger: Ledger, job_id: int, job: InFlightJob) -> bool:
 def _may_stray(ledger: Ledger) -> bool:
     """Whether any row may have to be recalled whatever limits allow: no for most policies."""
     queues = ledger.queues.values()
-    if ledger.far_ahead or ledger.context.has_several:
+    if ledger.to_recall or ledger.context.has_several:
         return True
     return any(each.foreign or each.rules.jobs for each in queues)
 

@@ -60,8 +60,9 @@ class Ledger:
         """None where there are no other bands."""
         self.unclaimed = self.unclaimed_us = 0
         """Rows that wait for a worker, and how long they will take, by evidence."""
-        self.far_ahead: set[int] = set()
-        """Unclaimed rows with tags of an older numbering, or of lanes that turned out long."""
+        self.to_recall: set[int] = set()
+        """Unclaimed rows to be recalled: their tags are of an older numbering or of another
+        branch, or their lanes turned out long."""
         self.mean = context.mean
         self.floor = 0
         self.last_root_tag = 0
@@ -330,7 +331,7 @@ class Ledger:
 
     def withdraw(self, job_id: int) -> InFlightJob | None:
         """Close a job in flight as if it had never been, refunding its charge."""
-        self.far_ahead.discard(job_id)
+        self.to_recall.discard(job_id)
         return self.close(job_id, refund=True)
 
     def close(self, job_id: int, *, refund: bool = False) -> InFlightJob | None:
@@ -387,7 +388,7 @@ class Ledger:
 
     def recall(self, job_id: int) -> None:
         """Have an unclaimed row recalled, to be dispatched anew."""
-        self.far_ahead.add(job_id)
+        self.to_recall.add(job_id)
         self.may_exceed_limits = True
 
     def owe(self, lane: Lane, cost_us: int, queue_cost_us: int) -> None:

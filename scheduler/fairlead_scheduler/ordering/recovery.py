@@ -50,7 +50,7 @@ def reconcile(
     """
     wrong = 0
     read: set[int] = set()
-    ledger.far_ahead.clear()
+    ledger.to_recall.clear()
     for row in rows:
         job_id = row.job_id
         read.add(job_id)
