@@ -113,10 +113,8 @@ class LongJobs:
         return unclaimed[len(unclaimed) - min(len(unclaimed), max(0, -self.room)) :]
 
     def is_newcomer(self, lane: Lane) -> bool:
-        """Whether nothing is known of a lane, not even by a hint that its next job is long."""
-        ready = lane.heads.ready
-        hint_us = ready[0][2] if ready else None
-        return _is_unknown(lane) and (hint_us is None or hint_us < self.longer_us)
+        """Whether nothing is known of a lane, not even that a running or next job is long."""
+        return _is_unknown(lane) and not self._is_long(lane)
 
     def blocks(self, lane: Lane) -> bool:
         """Whether a lane's next job may not go now; it must have one at hand."""
@@ -175,10 +173,9 @@ class LongJobs:
 
     def _is_long(self, lane: Lane) -> bool:
         """Whether a lane has shown to be long, or its next job is hinted to be."""
-        hint_us = lane.heads.ready[0][2]
-        return lane.mean.longest_us >= self.longer_us or (
-            hint_us is not None and hint_us >= self.longer_us
-        )
+        ready = lane.heads.ready
+        hint_us = (ready[0][2] if ready else None) or 0
+        return lane.mean.longest_us >= self.longer_us or hint_us >= self.longer_us
 
     def _alike(self, lane: Lane, jobs_max: int) -> int:
         """Return how many of a lane's next jobs are hinted long, or are not, as the first."""

@@ -172,6 +172,23 @@ def test_where_a_tried_lane_is_long_no_other_is_tried() -> None:
     assert () == bench.plan(slots=SLOTS)
 
 
+@pytest.mark.timeout(10)
+def test_a_lane_whose_long_job_came_back_unfinished_is_not_tried() -> None:
+    """Its worker died: no run of it has ended, but it is known to be long."""
+    bench = bench_of()
+    bench.add("q/long", *[LONG_MS] * 40)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.add("q/a", None)
+    tried = [job.id for job in bench.plan(slots=SLOTS)]
+    bench.order.claimed(tried, bench.now_us)
+    bench.now_us += 3 * SECOND
+    bench.plan(slots=SLOTS)
+    bench.order.returned(tried, bench.now_us)
+    bench.order.recalled(tried, bench.heads)
+
+    assert () == bench.plan(slots=SLOTS)
+
+
 def test_a_lane_that_was_idle_has_all_slots_once_as_many_of_its_jobs_have_ended() -> None:
     """A night's batch may be long where the jobs of the day were short."""
     bench = bench_of()
