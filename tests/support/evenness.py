@@ -3,9 +3,11 @@
 For two tenants of a queue and a band, and for two queues, which had work and were held back by
 nothing, |W_f/w_f - W_g/w_g| <= (1 + L_f) c_f/w_f + (1 + L_g) c_g/w_g on any interval, and what
 the cap sets a lane back for one refresh. What a crash held is a part of its job's cost. Jobs
-that have aged are a lane of their own in the band above: that one starves is beyond the bound.
+that have aged share in the band above with those that are of it.
 What a tenant has in another band counts against it here once it has ended: W_f is its service
 in this band, as far as it is ahead, W_g what the other has had anywhere; L counts all its jobs.
+Where several queues have no entry in the policy, their tenants share across them, and these
+queues are not compared.
 """
 
 from collections import Counter
@@ -19,9 +21,9 @@ from tests.support.world import World
 
 _REFRESH_US = 25_000
 _CAP = 2
-Node = tuple[str, str, str | None, int, int]
-"""Pool, queue, tenant, the band of its jobs and the one in which they go: what is charged
-together. Without a tenant it is a queue in one band."""
+Node = tuple[str, str, str | None, int]
+"""Pool, queue, tenant and the band in which its jobs go: what is charged together. Without a
+tenant it is a queue in one band."""
 
 
 @dataclass(slots=True)
@@ -50,9 +52,6 @@ class Evenness:
     def begin(self) -> None:
         """Start afresh: under another law, or with another leader."""
         self._swings.clear()
-        for job in self._world.work.values():
-            pool, queue, tenant, _, band = self._nodes[job.id]
-            self._nodes[job.id] = (pool, queue, tenant, band, band)
 
     def look(self, law: Law, lines: Mapping[Line, Sequence[Job]]) -> list[str]:
         """Return the nodes that exceed the bound, in words."""
@@ -62,12 +61,11 @@ class Evenness:
             for node in _nodes(self._nodes[job.id]):
                 self._ended_us[node] += run_us
         for job in self._world.went:
-            band = law.band(job.queue, job.rank)
-            self._nodes[job.id] = (job.pool, job.queue, job.tenant, band, job.band)
+            self._nodes[job.id] = (job.pool, job.queue, job.tenant, job.band)
             self._cost(job, self._held_us[job.id] + max(job.cost_us, job.estimate_us))
         groups: dict[tuple[object, ...], dict[Node, float]] = {}
         for node in self._waiting(law, lines):
-            pool, queue, tenant, _, band = node
+            pool, queue, tenant, band = node
             group = (pool, band) if tenant is None else (pool, queue, band)
             groups.setdefault(group, {})[node] = law.of((queue, tenant)).weight
         return self._swung(groups)
@@ -116,14 +114,17 @@ class Evenness:
     def _waiting(self, law: Law, lines: Mapping[Line, Sequence[Job]]) -> list[Node]:
         """Return the nodes that wait and that no law blocks."""
         found: dict[Node, None] = {}
+        unnamed = {job.queue for job in self._world.jobs.values()} - law.named
         for (queue, tenant, band), jobs in lines.items():
             pool = law.home(queue)
             if pool is None or not self._is_free(law, queue, tenant):
                 continue
+            if queue in unnamed and len(unnamed) > 1:
+                continue
             for above in range(band + 1):
                 if self._world.due_us(jobs[0], law, above) <= self._world.now_us:
-                    found[pool, queue, tenant, band, above] = None
-                    found[pool, queue, None, above, above] = None
+                    found[pool, queue, tenant, above] = None
+                    found[pool, queue, None, above] = None
         return list(found)
 
     def _is_free(self, law: Law, queue: str, tenant: str) -> bool:
@@ -139,8 +140,8 @@ class Evenness:
 
 def _nodes(node: Node) -> tuple[Node, Node]:
     """Return the nodes that a tenant's job is charged to: the tenant and its queue."""
-    pool, queue, _, _, band = node
-    return node, (pool, queue, None, band, band)
+    pool, queue, _, band = node
+    return node, (pool, queue, None, band)
 
 
 class _ByTenant:
@@ -149,19 +150,19 @@ class _ByTenant:
     def __init__(self, counts: Counter[Node]) -> None:
         self._counts = counts
         self._by_band: dict[tuple[str, str, str | None], Counter[int]] = {}
-        for (pool, queue, tenant, _, band), count in counts.items():
+        for (pool, queue, tenant, band), count in counts.items():
             bands = self._by_band.setdefault((pool, queue, tenant), Counter())
             bands[band] += count
 
     def elsewhere(self, node: Node) -> int:
         """Return what a node's tenant has in other bands; 0 for a queue."""
-        pool, queue, tenant, _, band = node
+        pool, queue, tenant, band = node
         bands = self._by_band.get((pool, queue, tenant))
         return 0 if tenant is None or bands is None else bands.total() - bands[band]
 
     def total(self, node: Node) -> int:
         """Return what a node's tenant has in all; what it has itself for a queue."""
-        pool, queue, tenant, _, _ = node
+        pool, queue, tenant, _ = node
         if tenant is None:
             return self._counts[node]
         return self._by_band.get((pool, queue, tenant), Counter[int]()).total()

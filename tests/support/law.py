@@ -98,9 +98,14 @@ class Law:
         """Return the band of a queue's jobs of this rank."""
         return self.bands.get(queue, rank) if self.waits_us else 0
 
+    @property
+    def named(self) -> frozenset[str]:
+        """The queues that have an entry."""
+        return frozenset([*(queue for queue, _ in self.given), *self.keys, *self.bands])
+
     def document(self) -> str:
         """Return it as users write it."""
-        names = dict.fromkeys([*(queue for queue, _ in self.given), *self.keys, *self.bands])
+        names = sorted(self.named)
         found: dict[str, object] = {"queues": [self._queue(queue) for queue in names]}
         if self.waits_us:
             found["bands"] = [_band(*each) for each in enumerate(self.waits_us)]
