@@ -129,7 +129,8 @@ class Evenness:
 
     def _is_free(self, law: Law, queue: str, tenant: str) -> bool:
         owners = ((queue, tenant), (queue, None))
-        held = law.kept is not None or queue in law.keys
+        ahead = any(given.reserve for (name, _), given in law.given.items() if name == queue)
+        held = law.kept is not None or queue in law.keys or ahead
         paused = self._world.paused.intersection(owners)
         return not held and not paused and all(law.of(owner).free for owner in owners)
 

@@ -184,7 +184,7 @@ class FairOrder:
         ledger = self._ledger
         slots, long_jobs = ledger.slots, ledger.long_jobs
         if long_jobs is not None:
-            long_jobs.resize(slots)
+            long_jobs.begin_plan(slots)
             self._unblock_long()
         picks = Picker(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         if ledger.reserving:

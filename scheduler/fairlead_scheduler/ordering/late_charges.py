@@ -35,7 +35,7 @@ def charge_running(ledger: Ledger, now_us: int) -> None:
 
 def _find_long(ledger: Ledger, long_jobs: LongJobs, now_us: int) -> None:
     """Note which running jobs are long, and recall rows of their lanes beyond the places."""
-    longer_us, counted = long_jobs.longer_us, long_jobs.ids
+    longer_us, counted = long_jobs.longer_us, long_jobs.jobs
     begun_us = now_us - longer_us
     outlasted: dict[Lane, None] = {}
     for job_id, job in ledger.in_flight_jobs.items():

@@ -165,11 +165,16 @@ class Ledger:
         long_jobs = self.long_jobs
         return long_jobs is not None and bool(lane.heads.ready) and long_jobs.awaits_place(lane)
 
-    def block_if_reserved(self, lane: Lane) -> bool:
-        """Block a lane if the reserve lets its next job not go; whether it is blocked."""
+    def block_if_reserved(self, lane: Lane, *, chosen: bool = False) -> bool:
+        """Block a lane if the reserve lets its next job not go; whether it is blocked.
+
+        That job may be another than the one by which it was unblocked: keys chose it.
+        """
         long_jobs = self.long_jobs
         if long_jobs is None or not lane.heads.ready or not long_jobs.blocks(lane):
             return False
+        if chosen:
+            long_jobs.passed_over.add(lane)
         self.block(lane, RESERVE)
         return True
 

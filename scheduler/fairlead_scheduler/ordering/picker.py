@@ -322,7 +322,7 @@ class Picker:
             selection.put_back()
             lane.heads.choose_stream()
             return self._selections.wait_aged(lane, keys, selection)
-        stays = not self._ledger.block_if_reserved(lane)
+        stays = not self._ledger.block_if_reserved(lane, chosen=True)
         if stays:
             self._guarded_turn(lane, min(jobs_max, before + 1), rival)
         if len(self.jobs) > before:

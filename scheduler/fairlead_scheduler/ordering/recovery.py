@@ -163,7 +163,7 @@ def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> InFlightJob:
         job.charged_us = max(row.estimate_us, ran_us)
         job.queue_charged_us = max(queue_us, ran_us)
     if ledger.long_jobs is not None and job.charged_us >= ledger.long_jobs.longer_us:
-        ledger.long_jobs.ids.add(row.job_id)
+        ledger.long_jobs.jobs[row.job_id] = lane
     return job
 
 

@@ -46,8 +46,9 @@ class LongJobs:
         "_places",
         "_settings",
         "_trial_places",
-        "ids",
+        "jobs",
         "longer_us",
+        "passed_over",
         "trials",
         "unknown",
     )
@@ -58,17 +59,19 @@ class LongJobs:
         """From which run time on a job is long."""
         self._places = 1
         self._trial_places = 0
-        self.ids: set[int] = set()
+        self.jobs: dict[int, Lane] = {}
         """Jobs that are long."""
         self.unknown: dict[int, Lane] = {}
         """Jobs that take a place because nothing is known of their lanes."""
         self.trials: set[int] = set()
         """First jobs of lanes, which take a slot of the reserve."""
+        self.passed_over: set[Lane] = set()
+        """Lanes that had their turn in this plan, and whose job that keys allow may not go."""
 
     @property
     def room(self) -> int:
         """How many places are free; not positive when none is."""
-        return self._places - len(self.ids) - len(self.unknown)
+        return self._places - len(self.jobs) - len(self.unknown)
 
     @property
     def trial_room(self) -> int:
@@ -78,8 +81,9 @@ class LongJobs:
         """
         return self._trial_places + min(0, self.room) - len(self.trials)
 
-    def resize(self, slots: int) -> None:
+    def begin_plan(self, slots: int) -> None:
         """Compute the places from this number of live slots; there is one at least."""
+        self.passed_over.clear()
         kept = self._settings.kept_of(slots)
         self._places = max(1, slots - kept) if kept else _UNBOUNDED
         self._trial_places = -(-kept // 2)
@@ -87,17 +91,17 @@ class LongJobs:
     def count_long(self, in_flight_jobs: Mapping[int, InFlightJob]) -> None:
         """Count those in flight that are charged for so much, and those of long lanes."""
         longer_us = self.longer_us
-        self.ids = {
-            job_id
+        self.jobs = {
+            job_id: job.lane
             for job_id, job in in_flight_jobs.items()
             if job.charged_us >= longer_us or job.lane.mean.longest_us >= longer_us
         }
 
     def remove(self, job_ids: Collection[int]) -> None:
         """Note that jobs are not in flight any more."""
-        self.ids.difference_update(job_ids)
+        _remove(self.jobs, job_ids)
         if self.unknown or self.trials:
-            self._remove_unknown(job_ids)
+            _remove(self.unknown, job_ids)
             self.trials.difference_update(job_ids)
 
     def outlasted(self, lanes: Container[Lane], jobs: Mapping[int, InFlightJob]) -> list[int]:
@@ -107,14 +111,14 @@ class LongJobs:
         """
         found = {job_id: job for job_id, job in jobs.items() if job.lane in lanes}
         self.trials -= found.keys()
-        self._remove_unknown(found)
-        self.ids |= found.keys()
+        _remove(self.unknown, found)
+        self.jobs |= {job_id: job.lane for job_id, job in found.items()}
         unclaimed = [i for i, job in found.items() if job.claimed_us == UNCLAIMED]
         return unclaimed[len(unclaimed) - min(len(unclaimed), max(0, -self.room)) :]
 
     def is_newcomer(self, lane: Lane) -> bool:
         """Whether nothing is known of a lane, not even that a running or next job is long."""
-        return _is_unknown(lane) and not self._is_long(lane)
+        return _is_unknown(lane) and not self._is_long(lane) and lane not in self.passed_over
 
     def blocks(self, lane: Lane) -> bool:
         """Whether a lane's next job may not go now; it must have one at hand."""
@@ -130,7 +134,9 @@ class LongJobs:
 
     def may_go(self, lane: Lane) -> bool:
         """Whether a lane's next job may go now, as far as that is known."""
-        return not lane.heads.ready or not self.blocks(lane)
+        if not lane.heads.ready:
+            return True
+        return lane not in self.passed_over and not self.blocks(lane)
 
     def turn(self, lane: Lane, jobs_max: int) -> tuple[int, int]:
         """Return as what a lane's next jobs count, and how many of them; it may have a turn."""
@@ -143,13 +149,13 @@ class LongJobs:
             return (UNKNOWN if room > 0 else TRIED), 1
         most = max(room, self._trial_places)
         if _proven(lane) < most:
-            jobs_max = min(jobs_max, most - lane.in_flight)
+            jobs_max = min(jobs_max, most - self._short_of(lane))
         return SHORT, self._alike(lane, jobs_max)
 
     def count(self, lane: Lane, kind: int, job_ids: Sequence[int]) -> None:
         """Count jobs of a lane that are about to be in flight as what `turn` said."""
         if kind == LONG:
-            self.ids.update(job_ids)
+            self.jobs.update(dict.fromkeys(job_ids, lane))
         elif kind == UNKNOWN:
             self.unknown.update(dict.fromkeys(job_ids, lane))
         elif kind == TRIED:
@@ -163,13 +169,15 @@ class LongJobs:
         most = max(self.room, self._trial_places)
         if lane.in_flight < most or _proven(lane) >= most:
             return False
-        self._remove_unknown([i for i, other in self.unknown.items() if other is lane])
+        _remove(self.unknown, [i for i, other in self.unknown.items() if other is lane])
         most = max(self.room, self._trial_places)
-        return lane.in_flight >= most and _proven(lane) < most
+        return self._short_of(lane) >= most and _proven(lane) < most
 
-    def _remove_unknown(self, job_ids: Iterable[int]) -> None:
-        for job_id in job_ids:
-            self.unknown.pop(job_id, None)
+    def _short_of(self, lane: Lane) -> int:
+        """Return how many of a lane's jobs in flight take no place as long ones."""
+        if not lane.in_flight or not self.jobs:
+            return lane.in_flight
+        return lane.in_flight - sum(other is lane for other in self.jobs.values())
 
     def _is_long(self, lane: Lane) -> bool:
         """Whether a lane has shown to be long, or its next job is hinted to be."""
@@ -188,6 +196,11 @@ class LongJobs:
                 break
             alike += 1
         return alike
+
+
+def _remove(jobs: dict[int, Lane], job_ids: Iterable[int]) -> None:
+    for job_id in job_ids:
+        jobs.pop(job_id, None)
 
 
 def _proven(lane: Lane) -> int:

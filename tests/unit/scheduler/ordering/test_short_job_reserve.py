@@ -1,5 +1,6 @@
 """Which jobs may use the slots that are reserved for short jobs."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -214,6 +215,38 @@ def test_beside_long_jobs_a_lane_that_was_idle_begins_with_one() -> None:
 
     assert "a51" == names(bench, first)
     assert 8 == len(bench.plan(slots=SLOTS))
+
+
+def test_long_jobs_of_a_lane_are_not_counted_as_short_ones_in_flight_too() -> None:
+    """They have places; what is free beside these is for the lane's short jobs."""
+    bench = bench_of()
+    bench.add("q/a", *[LONG_MS] * 12)
+    bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.add("q/a", SHORT_MS)
+    bench.run(bench.plan(slots=SLOTS), SHORT_MS)
+    bench.add("q/a", *[SHORT_MS] * 40)
+
+    assert 6 == len(bench.plan(slots=SLOTS))
+
+
+@pytest.mark.timeout(10)
+def test_a_lane_is_unblocked_once_in_a_plan_where_keys_choose_another_job() -> None:
+    """The next job is long and has a place; the short one behind it may not go yet."""
+    bench = bench_of()
+    key = {"key": "payload.x", "limit": 1}
+    keyed = {"queues": [{"match": {"queue": "k"}, "concurrency": [key]}]}
+    bench.order.apply(compile_policy(parse(json.dumps(keyed)), stored=1), 0)
+    let_run(bench, "k/a", SHORT_MS, SHORT_MS)
+    for fields in ({}, {"payload.x": "1"}):
+        bench.run(bench.plan(slots=SLOTS), SHORT_MS)
+        bench.add("k/a", SHORT_MS, fields=fields)
+    bench.add("q/long", *[LONG_MS] * 17)
+    for _ in range(3):
+        bench.order.claimed([job.id for job in bench.plan(slots=SLOTS)], bench.now_us)
+    bench.add("k/a", LONG_MS, fields={"payload.x": "1"})
+    bench.add("k/a", SHORT_MS, fields={"payload.x": "2"}, rank=1)
+
+    assert [(), (), ()] == [bench.plan(slots=SLOTS) for _ in range(3)]
 
 
 def test_a_job_that_outlasts_the_bound_makes_its_lane_long_at_once() -> None:
