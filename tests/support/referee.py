@@ -148,9 +148,12 @@ class Referee:
                 self._fault(f"a slot is idle beside {line}")
 
     def _disturbed(self) -> set[str | None]:
-        """Return the pools where an offered job was refused and others were not offered yet."""
+        """Return the pools where jobs are to be read before they can be offered.
+
+        One that was offered was refused, or jobs were taken back.
+        """
         refused = {job.id for job in self._world.refused}
-        return {
+        return {self._law.home(job.queue) for job in self._world.recalled} | {
             plan.pool
             for plan in self._world.plans[-1]
             if plan.doubtful or any(job_id in refused for job_id, *_ in plan.rows)

@@ -53,6 +53,8 @@ class World:
         """What the last plans have dispatched,"""
         self.refused: list[Job] = []
         """what of them the database refused,"""
+        self.recalled: list[Job] = []
+        """what was taken back since the plans before,"""
         self.served: list[tuple[Job, int]] = []
         """and how long jobs ran whose attempts have ended since the plans before."""
         self._queued: dict[str, list[tuple[int, int, int]]] = {pool: [] for pool in slots}
@@ -110,6 +112,7 @@ class World:
 
     def advance(self) -> None:
         """Let jobs end and workers claim until the next tick."""
+        self.recalled = []
         until_us = self.now_us + TICK_US
         while True:
             ends = [(running[0], pool) for pool, running in self.running.items() if running]
@@ -174,6 +177,7 @@ class World:
         found = sorted(i for i in ids if i in self.work and self.work[i].claimed_us is None)
         for job_id in found:
             job = self.work.pop(job_id)
+            self.recalled.append(job)
             insort(self.waiting[job.stream], (job.seq, job_id))
         for pool, queued in self._queued.items():
             self._queued[pool] = [entry for entry in queued if entry[2] in self.work]

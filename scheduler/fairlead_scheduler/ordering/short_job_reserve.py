@@ -330,6 +330,7 @@ class BlockedLongAccounts:
         is_wanted: Callable[[Lane], bool],
     ) -> list[Lane]:
         found: dict[Lane, None] = {}
+        left: list[tuple[int, int]] = []
         while heap and room > 0:
             key, index = heappop(heap)
             account = members[index]
@@ -342,10 +343,14 @@ class BlockedLongAccounts:
                     heappush(heap, (account.start - base, index))
                 continue
             wanted = [lane for lane in self.lanes[account] if is_wanted(lane)]
-            if wanted:
-                self._lift = max(self._lift, virtual - key)
-                found |= dict.fromkeys(wanted)
-                room -= any(lane.heads.ready for lane in wanted)
+            if not wanted:
+                left.append((key, index))
+                continue
+            self._lift = max(self._lift, virtual - key)
+            found |= dict.fromkeys(wanted)
+            room -= any(lane.heads.ready for lane in wanted)
+        for entry in left:
+            heappush(heap, entry)
         return list(found)
 
 
