@@ -71,7 +71,7 @@ test: setup ## run the tests: unit, property, integration, short chaos; make che
 
 test-long: setup ## run the hot statements over a million rows, the fair order through thousands of histories, more examples of every property
 	$(PYTEST) tests/integration tests/property -m long
-	$(PYTEST) tests/property --hypothesis-profile=thorough
+	$(PYTEST) tests/property --hypothesis-profile=thorough --timeout=600
 
 test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well, or on SERVERS=15
 	@for version in $(or $(SERVERS),15 16); do \

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.policy.compiled import Bands, CompiledPolicy, Terms
@@ -93,6 +93,18 @@ def test_limits_hold_over_all_bands_and_no_slot_is_idle_beside_work(
 
 
 @given(loads, slot_counts, depths)
+@example(
+    [
+        Load(("q", "s"), (1_000,), 1, 166_667, rank=0),
+        Load(("q", "s"), (1_000,), 3, 160_001, rank=1),
+        Load(("q", "s"), (60_001,), 3, 100_000, rank=2),
+        Load(("q", "t"), (1_000,), 1, 100_000, rank=0),
+        Load(("r", "s"), (20_001,), 3, 490_001, rank=1),
+        Load(("q", "t"), (1_000,), 2, 100_001, rank=1),
+    ],
+    3,
+    0,
+)
 def test_a_claim_takes_the_highest_band_that_has_work(
     given_loads: list[Load], slots: int, depth: int
 ) -> None:

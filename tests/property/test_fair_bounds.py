@@ -221,6 +221,18 @@ class Reserve:
     40,
     0,
 )
+@example(
+    [
+        Load(("q", "a"), (19_500,), 3, 137_984),
+        Load(("q", "c"), (1_001,), 8, 100 * MS),
+        Load(("r", "c"), (300 * MS,), 4, 100 * MS + 1),
+    ],
+    4,
+    30,
+    {},
+    41,
+    1,
+)
 def test_slots_are_kept_from_long_jobs_only(
     lanes: list[Load], slots: int, depth: int, policy: Policy, percent: int, lowest: int
 ) -> None:

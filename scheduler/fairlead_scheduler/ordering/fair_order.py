@@ -204,6 +204,11 @@ class FairOrder:
         heads.taken(len(picks.jobs) + len(picks.doubtful))
         return picks, len(picks.jobs) - within
 
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether the last plan has left a job that nothing but its room kept back."""
+        return self._ledger.root.first() is not None
+
     def refused(self, ids: Iterable[int]) -> None:
         """Undo the dispatch of ids that the database did not take; ask it about them again.
 

@@ -259,9 +259,10 @@ def _pick_bands(
         begun[band].extend(orders[band].admit_aged((lane,)))
     found: list[Picker] = []
     overflows = above = 0
+    waits = False
     for order, queues in zip(orders, begun, strict=True):
-        # While rows of bands above are queued no job overtakes.
-        past = 0 if above >= max(depth, 1) else slots
+        # While jobs of bands above are queued, or wait for room, no job overtakes.
+        past = 0 if waits or above >= max(depth, 1) else slots
         picks, overflow = order.pick(depth - above, past, heads, queues)
         while _drop_doubtful(orders, order, picks):
             # Others get their turn at once, or a slot would stay free while they wait.
@@ -274,6 +275,7 @@ def _pick_bands(
         found.append(picks)
         overflows += overflow
         above = max(above + order.unclaimed, depth if picks.is_deep_enough else 0)
+        waits = waits or order.waits_for_room
     return found, overflows
 
 

@@ -18,7 +18,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import contextmanager
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heapify, heappop, heappush
 from itertools import islice
 
 from fairlead_scheduler.limits.blocked_reasons import FREE
@@ -421,16 +421,15 @@ class ShortJobReserve:
                 self._root.time.move(branch, lift)
         found: dict[Lane, None] = {}
         room, trial_room = long_jobs.room, long_jobs.trial_room
-        if room > 0:
-            for branch in nsmallest(room, self._branches, key=_turn_of):
-                lanes, place = (
-                    self._branches[branch],
-                    (
-                        virtual_in(branch),
-                        branch.accounts.members,
-                    ),
-                )
-                found |= dict.fromkeys(lanes.next_lanes(room, *place, long_jobs.may_go))
+        # Each of so many branches may need all of the room: their turns alternate.
+        branches = room
+        for branch in sorted(self._branches, key=_turn_of) if room > 0 else ():
+            place = virtual_in(branch), branch.accounts.members
+            may_go = self._branches[branch].next_lanes(room, *place, long_jobs.may_go)
+            found |= dict.fromkeys(may_go)
+            branches -= bool(may_go)
+            if branches <= 0:
+                break
         tried = [branch for branch, x in self._branches.items() if x.may_have_newcomers]
         for branch in sorted(tried, key=_turn_of) if trial_room > 0 else ():
             lanes, place = self._branches[branch], (virtual_in(branch), branch.accounts.members)
