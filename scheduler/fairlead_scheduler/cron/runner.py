@@ -23,7 +23,7 @@ from fairlead.runtime import log
 from fairlead_scheduler.cron.expression import BadSchedule, Cron, parse
 from fairlead_scheduler.cron.full_lanes import FullLanes
 from fairlead_scheduler.cron.late_fires import LateFires
-from fairlead_scheduler.cron.missed_fires import Fires, Missed, decide
+from fairlead_scheduler.cron.missed_fires import Fires, decide
 from fairlead_scheduler.cron.timetable import Key, Schedule, Timetable
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
 from fairlead_scheduler.metrics.registry import Metrics
@@ -56,7 +56,7 @@ class ScheduleRunner:
         self._settings = settings
         self._epoch = epoch
         self._metrics = metrics
-        self._read: Cursor[_Read] = connection.cursor(binary=True, row_factory=args_row(_Read))
+        self._read: Cursor[_Read] = connection.cursor(binary=True, row_factory=args_row(_read))
         self._timetable = Timetable()
         self._refused: set[Key] = set()
         """Schedules whose last attempt to fire was refused for the backlog limit."""
@@ -120,13 +120,13 @@ class ScheduleRunner:
         ).fetchall()
         if rows:
             self._clock_offset_us = rows[0].now_us - _process_us()
-        if self._timetable.update(row.schedule for row in rows if not row.beyond):
+        if self._timetable.update(row.schedule for row in rows if row.place <= most):
             used = self._timetable.times
             self._crons = {times: cron for times, cron in self._crons.items() if times in used}
         if self._refused:
-            self._refused.intersection_update((row.tenant, row.name) for row in rows)
+            self._refused.intersection_update(row.schedule.key for row in rows)
         self._full_lanes.forget(self._clock_offset_us + _process_us())
-        self._say_beyond([row.schedule for row in rows if row.beyond])
+        self._say_beyond([row.schedule for row in rows if row.place > most])
         now = monotonic()
         self._read_due = now + max(_READ_SECONDS, (now - began) / _READ_SHARE)
 
@@ -238,22 +238,16 @@ class ScheduleRunner:
 
 
 class _Read(NamedTuple):
-    """A row that `schedules` returns."""
+    """A row that `schedules` returns; the schedule's columns come last."""
 
-    tenant: str
-    name: str
-    cron: str
-    timezone: str
-    missed: Missed
-    considered_us: int
-    queue: str
     now_us: int
-    beyond: bool
+    place: int
+    """The schedule's among those of its tenant, by name, from 1 on."""
+    schedule: Schedule
 
-    @property
-    def schedule(self) -> Schedule:
-        """The schedule as the timetable has it."""
-        return Schedule(*self[:7])
+
+def _read(now_us: int, place: int, *schedule: object) -> _Read:
+    return _Read(now_us, place, Schedule._make(schedule))
 
 
 def _parsed(row: Schedule) -> Cron | str:

@@ -1,5 +1,5 @@
 -- schedules: of each tenant the first %(most)s schedules by name: those that are enabled, with instants as
---            microseconds. The one behind them comes as well: `beyond` says that its tenant has more. Missed
+--            microseconds. The one behind them comes as well: its place says that its tenant has more. Missed
 --            fires of a disabled one are decided when it is enabled again.
 -- locks: none.
 -- index: schedules_pkey
@@ -10,11 +10,11 @@ with recursive tenant as (
         select s.tenant from fairlead.schedules s
         where s.tenant > t.tenant order by s.tenant limit 1) n
 )
-select f.tenant, f.name, f.cron, f.timezone, f.missed,
+select (extract(epoch from now()) * 1e6)::bigint as now_us, f.place,
+       f.tenant, f.name, f.cron, f.timezone, f.missed,
        (extract(epoch from least(greatest(coalesce(f.considered_until, f.created_at),
                                           '1970-01-01 00:00+00'),
-                                 now() + interval '1 year')) * 1e6)::bigint as considered_us, f.queue,
-       (extract(epoch from now()) * 1e6)::bigint as now_us, f.place > %(most)s as beyond
+                                 now() + interval '1 year')) * 1e6)::bigint as considered_us, f.queue
 from tenant t cross join lateral (
     select s.*, row_number() over () as place from (
         select * from fairlead.schedules s
