@@ -4,7 +4,8 @@ It reads pending jobs in the order of their ids, counts each tenant's jobs in fl
 many as a round takes through the product's own statement with ids, tags, estimates and times,
 reads which of them went if not all did, and reads the receipts, which state how many rows wait
 and whose jobs have ended. It has no order, limits or policy, no second session and no metrics.
-It leads as a scheduler does, so it works on the same backlog.
+It leads as a scheduler does, so it works on the same backlog, and its tags go on at the floor
+that it finds: those of the next leader go on from it.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ _ESTIMATE_US = 100_000
 _LEASE_SECONDS = 60.0
 _COLLECT_AFTER = (50_000, 50, 100)
 """The product's setting."""
+_LOWEST_TAG = b"select vtag from fairlead.claim_floors where pool = 'default' and band = 0"
 
 
 class Pending(NamedTuple):
@@ -60,9 +62,14 @@ class Bare:
         self._dispatch: Cursor[int] = cursor(binary=True, row_factory=scalar_row)
         self._queries = (load(_LOOP, "receipts"), statement("floor_pending"))
         self._dispatching, self._waking = load(_LOOP, "dispatch"), load(_LOOP, "wake")
-        self._last_receipt = self._last_id = self._tag = self._waiting = 0
+        self._last_receipt = self._last_id = self._waiting = 0
+        self._tag = self._lowest_tag()
         self._in_flight: dict[str, int] = defaultdict(int)
         self._tenants: dict[int, str] = {}
+
+    def _lowest_tag(self) -> int:
+        row = self._connection.execute(_LOWEST_TAG).fetchone()
+        return int(str(row[0])) if row else 0
 
     def step(self) -> None:
         """Take rows that a worker left behind, and send as many jobs as have ended."""

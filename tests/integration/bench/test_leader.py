@@ -44,6 +44,19 @@ def test_a_bare_dispatcher_sends_every_job_once_as_a_scheduler_would(
     assert 4 == len(claim(db, register(db, slots=100)))
 
 
+def test_a_bare_dispatchers_tags_go_on_where_the_leader_before_was(
+    connect: Connect, db: Database
+) -> None:
+    """Tags from 0 on would go to the middle of the index, and so would the next leader's."""
+    insert(db, "a")
+    db.execute("UPDATE fairlead.claim_floors SET vtag = 5000")
+    connection = connect()
+
+    Bare(connection, lead(connection, "bare")).step()
+
+    assert [(5000,)] == db.execute("SELECT vtag FROM fairlead.work_queue").fetchall()
+
+
 def test_the_clocks_of_a_live_scheduler_go(
     database_url: str, db: Database, tmp_path: Path
 ) -> None:
