@@ -159,10 +159,10 @@ def _literal(value: object) -> str:
 def faults(statement: Statement, plan: Plan, indexes: Mapping[str, str]) -> tuple[str, ...]:
     """Say where a service's plan breaks the rules; `indexes` are those there are, with tables.
 
-    No sort and no sequential scan; of a table that may be large, only indexes that the header
-    names, each with a condition or up to a limit. A header that says `whole` (a shallow table
-    is read to its end) or `until` (the first row that fits ends it) means it. What a function
-    does inside is not seen here.
+    No sort of a table's rows, of which there may be any number, and no sequential scan; of a
+    table that may be large, only indexes that the header names, each with a condition or up to
+    a limit. A header that says `whole` (a shallow table is read to its end) or `until` (the
+    first row that fits ends it) means it. What a function does inside is not seen here.
     """
     found = [f"sorts: {node['Node Type']}" for node in nodes(plan) if sorts(node)]
     named = {name for name in indexes if name in statement.index_words}
@@ -211,8 +211,9 @@ def is_write(node: Plan) -> bool:
 
 
 def sorts(node: Plan) -> bool:
-    """Return whether a node sorts."""
-    return node["Node Type"] in ("Sort", "Incremental Sort")
+    """Return whether a node sorts anything but the rows of a CTE, which are one batch."""
+    inputs = [child["Node Type"] for child in children(node)]
+    return node["Node Type"] in ("Sort", "Incremental Sort") and "CTE Scan" not in inputs
 
 
 def children(plan: Plan) -> list[Plan]:

@@ -18,6 +18,7 @@ from tests.support.race import (
     finish,
     insert,
     insert_one,
+    lead,
     places,
 )
 from tests.support.schedulers import Replica, scheduling
@@ -58,6 +59,25 @@ def test_only_the_loop_does_not_wait_for_the_disk(database_url: str, db: Databas
         ]
 
     assert [("off", True), (default, False)] == asked
+
+
+def test_a_dispatch_inserts_rows_in_claim_order(database_url: str, db: Database) -> None:
+    """Then most of their index entries go to one page, and a claim finds them side by side."""
+    leader = LoopStore(db, SchedulerSettings(database_url=database_url), epoch=lead(db))
+    last, second, first, third = insert(db, count=4)
+
+    leader.dispatch(
+        [
+            (last, 30, 1, None),
+            (second, 20, 1, None),
+            (first, 10, 1, None),
+            (third, 20, 1, None),
+        ],
+        10,
+    )
+
+    rows = db.execute("SELECT job_id FROM fairlead.work_queue ORDER BY ctid").fetchall()
+    assert [first, second, third, last] == [job for (job,) in rows]
 
 
 @pytest.mark.usefixtures("replica")
