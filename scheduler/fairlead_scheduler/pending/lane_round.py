@@ -19,7 +19,8 @@ class LaneRound:
     """Rounds over all lanes while one of them has more than a sweep takes at a time.
 
     A round gives each lane the same number of jobs: one in the first round, and then so many
-    that a statement takes `jobs_max` jobs from the lanes that had any in the round before.
+    that a statement takes `jobs_max` jobs from the lanes that had any in the round before and
+    one more: it would end at a lane that fills it, and leave the ones behind to the next.
     """
 
     def __init__(self, jobs_max: int) -> None:
@@ -33,5 +34,5 @@ class LaneRound:
         if reached is not None:
             self.turns = self.turns._replace(after=reached)
             return
-        self.turns = Turns(_BEFORE_ALL, max(1, self._jobs_max // max(1, self._lanes)))
+        self.turns = Turns(_BEFORE_ALL, max(1, self._jobs_max // (self._lanes + 1)))
         self._lanes = 0
