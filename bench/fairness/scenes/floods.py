@@ -18,15 +18,14 @@ import psycopg
 from bench.context import say
 from bench.fairness.postgres import exposition, fleet, replay
 from bench.fairness.results.figures import Figures
+from bench.fairness.scenes.neighbours import neighbours, quiet_waits
 from bench.fairness.scenes.scene import Found
 from bench.fairness.traffic.workload import Workload
 from bench.figures import percentile
 from bench.processes import BrokenRunError, memory
 from bench.server import Server
 from fairlead_scheduler.simulation.trace import Arrival
-from tests.support.adversaries import QUIET, quiet_jobs, victims
 
-_US = 1e6
 _JOIN_SECONDS = 30.0
 
 
@@ -121,14 +120,7 @@ def worst(rows: Mapping[str, Figures]) -> Figures:
 
 def _had(server: Server, workload: Workload, flood: Flood) -> dict[str, float]:
     """Return what the quiet tenant and the leader had beside a flood."""
-    seconds = int(workload.seconds)
-    honest = sorted(
-        (
-            Arrival(job.at_us, *job.lane, job.cost_us)
-            for job in (*victims(seconds), *quiet_jobs(QUIET, seconds))
-        ),
-        key=lambda arrival: arrival.at_us,
-    )
+    honest = neighbours(int(workload.seconds))
     port = _free_port()
     with fleet.database(server) as (connection, dsn):
         if flood.before:
@@ -142,11 +134,7 @@ def _had(server: Server, workload: Workload, flood: Flood) -> dict[str, float]:
                 leader_mib = memory(own.children[0].pid).rss_mib
             own.check()
             played = replay.read(connection, own.begun_us, honest, workload.until_us)
-    waits = [
-        ((workload.until_us if claimed_us is None else claimed_us) - job.at_us) / _US
-        for job, claimed_us, _ in played
-        if job.lane == QUIET
-    ]
+    waits = quiet_waits(played, workload.until_us)
     return {
         "quiet_p50_seconds": percentile(waits, 0.5),
         "quiet_p99_seconds": percentile(waits, 0.99),

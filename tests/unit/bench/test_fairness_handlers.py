@@ -1,6 +1,7 @@
 """Attacks by handlers as a scene: the worst of them is compared with the targets."""
 
 from bench.fairness.scenes import handler_attacks
+from bench.fairness.scenes.handler_attacks import ATTACKS
 
 
 def test_the_worst_handler_counts_by_each_target() -> None:
@@ -20,3 +21,12 @@ def test_the_worst_handler_counts_by_each_target() -> None:
         "quiet_p99_over_without": 4.0,
         "quiet_p99_beside_breaks_seconds": 3.0,
     } == found
+
+
+def test_harmful_jobs_come_once_or_again_and_again() -> None:
+    """Until the end of the run."""
+    until_us = 10_000_000
+
+    assert [0] == [*ATTACKS["empty jobs"].times_us(until_us)]
+    assert [5e6] == [*ATTACKS["blocks the loop"].times_us(until_us)]
+    assert [3e6, 6e6, 9e6] == [*ATTACKS["dies every 3 s"].times_us(until_us)]
