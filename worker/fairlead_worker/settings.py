@@ -54,10 +54,10 @@ class WorkerSettings(ServiceSettings):
     )
     isolate_blocking_kinds: bool = Field(
         default=True,
-        description="Whether a kind of coroutines runs in processes of its own, until the "
-        "worker ends, once it has kept the event loop from everything else three times within "
-        "a minute, for 100 ms or longer each. Switch it off if such handlers share memory with "
-        "others.",
+        description="Whether a kind of coroutines runs in processes of its own once its stalls "
+        "of 100 ms or longer have kept the event loop from everything else for 250 ms within a "
+        "minute: for a minute, and for twice as long each time that it does so again soon "
+        "after its return. Switch it off if such handlers share memory with others.",
     )
     until_empty: bool = Field(
         default=False,

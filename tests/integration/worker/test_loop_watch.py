@@ -7,7 +7,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead_worker.child.stall_budget import STALLS_MAX
+from fairlead_worker.child.stall_budget import BUDGET_SECONDS
 from fairlead_worker.ipc import messages
 from fairlead_worker.metrics import series
 from tests.support.children import RunningChild, ending
@@ -17,6 +17,7 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.any_server
 
 BLOCKED_SECONDS = 1.0
+SLOTS = 4
 
 
 def charged_seconds(db: Connection[TupleRow], job_id: int) -> float:
@@ -81,12 +82,30 @@ def test_coroutines_that_wait_are_no_blockers(
     assert [] == stalls(running)
 
 
+def test_a_kind_that_blocks_is_reported_while_it_does_and_none_of_it_follows(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Neither what has a slot by then nor what waits for one."""
+    for _ in range(2 * SLOTS):
+        insert(db, "blocks", BLOCKED_SECONDS)
+    (entry,) = running.runs()
+    assert messages.LoopBlocked("blocks") == running.receives(messages.LoopBlocked)
+    assert (entry,) == running.running()
+
+    running.send(messages.IsolateKinds(("blocks",)))
+    jobs = [row[0] for row in db.execute("SELECT id FROM fairlead.jobs ORDER BY id")]
+    pids = [ending(db, job)[1] for job in jobs]
+
+    assert 1 == pids.count(running.process.pid)
+    assert 1 == len(stalls(running))
+
+
 def test_a_kind_that_blocks_again_and_again_is_reported_and_then_runs_in_a_process(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
     """The parent decides, for all its children; other kinds stay where they are."""
-    for _ in range(STALLS_MAX):
-        ending(db, insert(db, "blocks", 0.3))
+    for _ in range(2):
+        ending(db, insert(db, "blocks", 0.7 * BUDGET_SECONDS))
     assert messages.LoopBlocked("blocks") == running.receives(messages.LoopBlocked)
 
     running.send(messages.IsolateKinds(("blocks", "unknown")))
@@ -96,6 +115,52 @@ def test_a_kind_that_blocks_again_and_again_is_reported_and_then_runs_in_a_proce
     assert running.process.pid == stayed
     assert running.process.pid not in moved
     assert 1 == len({*moved})  # the process and its loop are used again
+
+    running.send(messages.IsolateKinds(()))
+    assert running.process.pid == ending(db, insert(db, "blocks", 0.0))[1]
+
+
+def test_while_the_loop_is_blocked_nothing_is_claimed(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """It could not begin, and another process may have room for it."""
+    blocker = insert(db, "blocks", BLOCKED_SECONDS)
+    running.receives(messages.LoopBlocked)
+
+    waiting = insert(db, "echo")
+
+    ending(db, waiting)
+    assert [(True,)] == db.execute(
+        "SELECT w.claimed_at > b.claimed_at + %s * interval '0.8 s'"
+        " FROM fairlead.job_history w, fairlead.job_history b WHERE w.id = %s AND b.id = %s",
+        [BLOCKED_SECONDS, waiting, blocker],
+    ).fetchall()
+
+
+def test_what_was_claimed_together_with_a_blocker_is_returned_while_it_blocks(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Another process may have room for it."""
+    running.send(messages.PauseClaiming(1))
+    running.receives(messages.ClaimingPaused)
+    blocker = insert(db, "blocks", 2 * BLOCKED_SECONDS)
+    waiting = insert(db, "echo")
+    ((worker,),) = db.execute("SELECT id FROM fairlead.worker_leases").fetchall()
+    running.send(messages.StartClaiming(worker))
+    until(lambda: is_claimed(db, waiting), what="a claim of both")
+
+    until(lambda: not is_claimed(db, waiting), what="its return")
+
+    assert [blocker] == [entry.job_id for entry in running.running()]
+    assert "succeeded" == ending(db, waiting)[0]
+
+
+def is_claimed(db: Connection[TupleRow], job: int) -> bool:
+    """Return whether a job is leased."""
+    found = db.execute(
+        "SELECT 1 FROM fairlead.work_queue WHERE job_id = %s AND worker IS NOT NULL", [job]
+    )
+    return found.fetchone() is not None
 
 
 def test_a_coroutine_in_a_process_is_cancelled_where_it_waits(

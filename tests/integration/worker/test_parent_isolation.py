@@ -5,7 +5,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_cli.dev import process_table
-from fairlead_worker.child.stall_budget import STALLS_MAX
+from fairlead_worker.child.stall_budget import BUDGET_SECONDS
 from tests.chaos.fleet import Fleet
 from tests.support.dispatching import dispatch_all
 from tests.support.waiting import until
@@ -13,14 +13,13 @@ from tests.support.waiting import until
 pytestmark = pytest.mark.any_server
 
 
-def run_stalls(fleet: Fleet, db: Connection[TupleRow]) -> set[int]:
-    """Run some jobs that block the loop, one after another; return their processes."""
-    jobs = set[int]()
-    for _ in range(STALLS_MAX):
-        jobs.update(fleet.insert("stall", 250))
-        dispatch_all(db)
-        fleet.wait_until_done(20)
-    return {each.pid for each in fleet.events() if each.job in jobs}
+def run_stall(fleet: Fleet, db: Connection[TupleRow]) -> int:
+    """Run a job that blocks the loop for too long; return its process."""
+    (job,) = fleet.insert("stall", int(2000 * BUDGET_SECONDS))
+    dispatch_all(db)
+    fleet.wait_until_done(20)
+    (pid,) = {each.pid for each in fleet.events() if each.job == job}
+    return pid
 
 
 def test_a_kind_that_blocks_the_loop_leaves_every_child(
@@ -29,19 +28,19 @@ def test_a_kind_that_blocks_the_loop_leaves_every_child(
     """Those that start later are told as well; what waits on the loop stays there."""
     worker = fleet.worker(concurrency=2)
     children = {*process_table.children(worker.pid)}
-    assert children >= run_stalls(fleet, db)
+    assert run_stall(fleet, db) in children
     until(lambda: worker.said("kind.isolated"), what="its isolation")
 
     (poison,) = fleet.insert("poison", 0)  # takes the child along
     dispatch_all(db)
     fleet.wait_until_done(60)
-    pids = run_stalls(fleet, db)
+    pid = run_stall(fleet, db)
     naps = {*fleet.insert("nap", 1)}
     dispatch_all(db)
     fleet.wait_until_done(20)
 
     later = {*process_table.children(worker.pid)}
-    assert not pids & (children | later)
+    assert pid not in children | later
     assert later >= {each.pid for each in fleet.events() if each.job in naps}
     assert {"failed"} == {each.outcome for each in fleet.ended() if each.job == poison}
 
@@ -54,5 +53,5 @@ def test_a_worker_that_may_not_isolate_kinds_says_only_who_blocks(
     worker = fleet.worker(concurrency=2)
     children = {*process_table.children(worker.pid)}
 
-    assert children >= run_stalls(fleet, db) | run_stalls(fleet, db)
+    assert children >= {run_stall(fleet, db), run_stall(fleet, db)}
     assert (True, False) == (worker.said("loop.stalled"), worker.said("kind.isolated"))

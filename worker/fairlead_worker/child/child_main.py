@@ -102,15 +102,19 @@ class Child:
             report_failure=ErrorCallback(app.on_error).report,
             spans=self._spans,
         )
-        self._loop_watch = LoopWatch(
+        self._loop_watch = self._make_loop_watch()
+        self._sorter = ClaimSorter(app.handlers, self._finisher.reports)
+        self._claimer = self._make_claimer()
+
+    def _make_loop_watch(self) -> LoopWatch:
+        return LoopWatch(
             self._loop,
             self._slots,
             runner=Executor.run_on_loop.__code__,
             counters=self._counters,
             blocked=self._parent.send,
+            return_late=self._deadline_watch.return_late,
         )
-        self._sorter = ClaimSorter(app.handlers, self._finisher.reports)
-        self._claimer = self._make_claimer()
 
     def _make_claimer(self) -> Claimer | QuarantineRunner:
         arguments = self._arguments
@@ -186,7 +190,7 @@ class Child:
                 case messages.QuarantineSources(sources):
                     self._sorter.quarantine(sources)
                 case messages.IsolateKinds(kinds):
-                    self._sorter.isolate(kinds)
+                    self._slots.moved = self._sorter.in_processes(kinds)
                 case messages.HeldTokensRequest(number):
                     self._claimer.report_held(number)
                 case messages.LeaseLost():

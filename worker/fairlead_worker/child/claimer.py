@@ -194,7 +194,8 @@ class Claimer:
 
     def _claim_limit(self) -> int:
         slots = self._slots
-        if slots.claims_blocked or not self._may_claim.is_set() or len(slots.held) > _HELD_MAX:
+        blocked = slots.claims_blocked or slots.loop_stalled
+        if blocked or not self._may_claim.is_set() or len(slots.held) > _HELD_MAX:
             return 0
         self._rate = self._rate.after(self._ended(), monotonic())
         return claim_rate.claim_limit(

@@ -2,7 +2,8 @@
 
 Deadlines are checked twenty times a second instead of by a timer per job. This runs on the
 event loop, so it cannot stop a handler that blocks the loop; the parent, which reads the same
-deadlines in the attempt table, ends that one.
+deadlines in the attempt table, ends that one. While the loop is blocked `loop_watch` returns
+what was claimed too early.
 """
 
 from asyncio import AbstractEventLoop
@@ -23,7 +24,7 @@ _FLAGS: Mapping[Stop, int] = {"cancelled": CANCELLED, "evicted": EVICTED}
 
 
 class DeadlineWatch:
-    """Checks while something is held, and rests otherwise. All of it runs on the event loop.
+    """Checks while something is held, and rests otherwise; on the event loop.
 
     Args:
         loop: the event loop.
@@ -67,12 +68,16 @@ class DeadlineWatch:
         """Stop what is past its deadline, and return what has been ready for too long."""
         for attempt in overdue(self._slots.running, now_us):
             self.stop(attempt, "timeout")
-        waited_too_long = self._take_ready_until(now_us - int(READY_SECONDS_MAX * 1e6))
-        if waited_too_long:
-            self._return_unrun(waited_too_long)
+        self.return_late(now_us)
         if now_us >= self._extend_at_us:
             self._extend_at_us = now_us + int(EXTEND_SECONDS * 1e6)
             self._extend_waiting()
+
+    def return_late(self, now_us: int) -> None:
+        """Return what has been ready for too long. From any thread."""
+        waited_too_long = self._take_ready_until(now_us - int(READY_SECONDS_MAX * 1e6))
+        if waited_too_long:
+            self._return_unrun(waited_too_long)
 
     def _extend_waiting(self) -> None:
         """Move the deadlines of what waits at a gate: its time has not begun."""

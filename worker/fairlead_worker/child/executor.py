@@ -103,6 +103,10 @@ class Executor:
     def _run_in_turn(self, attempt: Attempt | None, until_us: int) -> None:
         """Run an attempt and others after it in its slot, until one waits or time is up."""
         while attempt is not None:
+            if self._slots.moved:
+                attempt = self._slots.recheck(attempt)
+                if attempt is None:
+                    return
             self._start(attempt)
             if attempt.where != "loop" or not attempt.ended_us:
                 return

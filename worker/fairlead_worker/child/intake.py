@@ -53,12 +53,13 @@ class ClaimSorter:
         """Have further attempts of these sources, and of no others, run in quarantine."""
         self._quarantined = frozenset(sources)
 
-    def isolate(self, kinds: Iterable[str]) -> None:
-        """Have further attempts of these coroutines run in processes of their own."""
-        for kind in kinds:
-            handler = self._handlers.get(kind)
-            if handler is not None:
-                self._handlers[kind] = _bounded(replace(handler, runs_on="process"))
+    def in_processes(self, kinds: Iterable[str]) -> dict[str, Handler]:
+        """Return handlers that run these kinds' coroutines in processes of their own."""
+        return {
+            kind: _bounded(replace(self._handlers[kind], runs_on="process"))
+            for kind in kinds
+            if kind in self._handlers
+        }
 
     def sort(self, rows: Iterable[Claimed]) -> SortedClaims:
         """Sort a claimed batch."""

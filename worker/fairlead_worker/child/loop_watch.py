@@ -4,7 +4,10 @@ The loop notes when each of its turns begins (`eager_loop`). A thread looks ever
 something is held, and when a turn is older than that it reads the main thread's stack, which
 names the handler and its line. The time between two such samples is the handler's. It is taken
 off the run times of the other coroutines, which waited (`Attempt.stalled_us`), and a kind whose
-handlers kept the loop for `STALL_SECONDS` in one turn has stalled it.
+handlers kept the loop for `STALL_SECONDS` in one turn has stalled it. A kind that has spent its
+`StallBudget` is reported while it still stalls, so that no other job of it begins on the loop.
+During a stall nothing is claimed, since nothing would begin, and what has been ready for too
+long is returned to the queue.
 
 A sample is nobody's when this thread itself came late although the main thread did not compute:
 then the machine was too busy, or the process was frozen. Where the handler holds the
@@ -46,6 +49,7 @@ class _Stall:
     attempt: Attempt
     line: str
     ns: int = 0
+    reported: bool = False
 
 
 class LoopWatch:
@@ -56,7 +60,8 @@ class LoopWatch:
         slots: what is held.
         runner: the code of the coroutine that awaits a handler and has its `attempt`.
         counters: where stalls are counted.
-        blocked: called with a kind that stalls the loop too often.
+        blocked: called with a kind that stalls the loop for too long.
+        return_late: called during a stall, to return what has been ready for too long.
     """
 
     def __init__(
@@ -67,9 +72,10 @@ class LoopWatch:
         runner: CodeType,
         counters: Counters,
         blocked: Callable[[LoopBlocked], None],
+        return_late: Callable[[int], None],
     ) -> None:
         self._loop, self._slots, self._runner = loop, slots, runner
-        self._counters, self._blocked = counters, blocked
+        self._counters, self._blocked, self._return_late = counters, blocked, return_late
         self._budget = StallBudget()
         self._armed = threading.Event()
         self._stall: _Stall | None = None
@@ -126,18 +132,29 @@ class LoopWatch:
         if stall is None:
             stall = self._stall = _Stall(turn_ns, attempt, line)
         stall.ns += ns
+        if stall.ns >= STALL_SECONDS * 1e9:
+            self._act(stall)
+
+    def _act(self, stall: _Stall) -> None:
+        """Keep a stall that goes on from doing more harm than it has done."""
+        self._slots.loop_stalled = True
+        self._return_late(time.monotonic_ns() // 1000)
+        kind, seconds = stall.attempt.handler.kind, stall.ns / 1e9
+        if not stall.reported and self._budget.is_spent(kind, seconds, time.monotonic()):
+            stall.reported = True
+            self._blocked(LoopBlocked(kind))
 
     def _conclude(self, stall: _Stall) -> None:
         """Log and count a stall that is over, or that another kind continues."""
         self._stall = None
+        self._slots.resume_loop()
         seconds = stall.ns / 1e9
         if seconds < STALL_SECONDS:
             return
         row, kind = stall.attempt.row, stall.attempt.handler.kind
         with self._counters.lock:
             self._counters.kind(row.queue, kind).stalls += 1
-        decision = self._budget.stalled(kind, time.monotonic())
-        if decision.log:
+        if self._budget.stalled(kind, seconds, time.monotonic()):
             self._log.warning(
                 "loop.stalled",
                 kind=kind,
@@ -146,8 +163,6 @@ class LoopWatch:
                 seconds=round(seconds, 3),
                 line=stall.line,
             )
-        if decision.isolate:
-            self._blocked(LoopBlocked(kind))
 
     def _find(self, frame: FrameType | None) -> tuple[Attempt, str] | None:
         """Return the attempt whose code the main thread runs, and the line; None: no one's."""

@@ -18,8 +18,9 @@ gets the first one that is free after its turn has come.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from fairlead.tasks import Handler
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.child.concurrency_gate import ConcurrencyGates
 from fairlead_worker.ipc.attempt_key import Key
@@ -44,6 +45,8 @@ class Slots:
         self._gates = ConcurrencyGates()
         self._admitted: deque[Attempt] = deque()  # inside their gates, and without a slot
         self._lent: dict[Key, int] = {}
+        self.moved: Mapping[str, Handler] = {}
+        """By kind, what takes the place of coroutines that may not begin on the loop."""
         # A resting claimer sets when to be woken, so that ending a job costs two comparisons.
         self.wake_claimer_at = -1  # or fewer ready attempts wake it
         self.wake_claimer: Callable[[], None] = _before_start
@@ -51,6 +54,8 @@ class Slots:
         self.kind_reopened: Callable[[], None] = _before_start
         self.claims_blocked = False
         """Whether endings cannot be stored, so that nothing more is claimed."""
+        self.loop_stalled = False
+        """Whether the loop could begin nothing, so that nothing more is claimed."""
 
     # --- what is held -----------------------------------------------------------------------
 
@@ -76,6 +81,12 @@ class Slots:
         """Allow claims again and wake the claimer. A repeat does nothing."""
         if self.claims_blocked:
             self.claims_blocked = False
+            self.wake_claimer()
+
+    def resume_loop(self) -> None:
+        """Allow claims after a stall and wake the claimer. A repeat does nothing."""
+        if self.loop_stalled:
+            self.loop_stalled = False
             self.wake_claimer()
 
     # --- which attempt has which slot -------------------------------------------------------
@@ -119,11 +130,31 @@ class Slots:
                 self.wake_claimer()
             if attempt is None:
                 return None
+            if self.moved:
+                self._move(attempt)
             # Suspect jobs run in another child, and the gates are each child's own.
             bounded = attempt.handler.concurrency is not None and attempt.where != "quarantine"
             if admitted or not bounded or self._gates.enter(attempt):
                 attempt.slot = slot
                 return attempt
+
+    def recheck(self, attempt: Attempt) -> Attempt | None:
+        """Return what runs in the slot of an attempt that may have been moved since it got it.
+
+        That is another one, or none, if the attempt has to wait at its kind's gate now.
+        """
+        is_inside = attempt.handler.concurrency is not None
+        if not self._move(attempt) or is_inside or self._gates.enter(attempt):
+            return attempt
+        return self.next(attempt.slot)
+
+    def _move(self, attempt: Attempt) -> bool:
+        """Take an attempt off the loop if its kind has been moved; return whether it was."""
+        handler = self.moved.get(attempt.handler.kind)
+        if handler is None or attempt.where != "loop":
+            return False
+        attempt.handler, attempt.where = handler, "process"
+        return True
 
     def free_slot(self, attempt: Attempt) -> None:
         """Free the slot of an attempt that has ended, although others may be ready."""

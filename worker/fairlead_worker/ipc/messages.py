@@ -105,7 +105,7 @@ class QuarantineSources:
 
 @dataclass(frozen=True, slots=True)
 class IsolateKinds:
-    """Run further attempts of these coroutines in processes of their own, until the end."""
+    """Begin these kinds' coroutines in processes of their own, and no others, from now on."""
 
     kinds: tuple[str, ...]
 
@@ -176,7 +176,7 @@ class AttemptsEnded:
 
 @dataclass(frozen=True, slots=True)
 class LoopBlocked:
-    """Handlers of this kind have kept the event loop from everything else too often."""
+    """Handlers of this kind keep the event loop from everything else for too long."""
 
     kind: str
 

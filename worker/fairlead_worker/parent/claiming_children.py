@@ -7,6 +7,7 @@ from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.source import Source
+from fairlead_worker.parent.blocking_kinds import BlockingKinds
 from fairlead_worker.parent.child_handle import ChildHandle
 
 DEATHS_AT_START_MAX = 5
@@ -45,6 +46,7 @@ class ClaimingChildren:
         self.served = False
         self._pauses = 0
         self._quarantined = messages.QuarantineSources(())
+        self._blocking = BlockingKinds()
         self._isolated = messages.IsolateKinds(())
         self.evictable: frozenset[str] = frozenset()
         """The kinds that may be asked to make room, by the last child that was ready."""
@@ -81,18 +83,28 @@ class ClaimingChildren:
                 if child.ready:
                     child.send(message)
 
-    def isolate(self, kind: str) -> None:
-        """Have this kind's coroutines run in processes of their own. A repeat does nothing.
+    def isolate(self, kind: str, now: float) -> None:
+        """Have this kind's coroutines run in processes of their own for a while.
 
-        Of all children, and until the worker ends: a handler that blocks the event loop does so
-        on every one.
+        Of all children: a handler that blocks the event loop does so on every one. Nothing
+        happens while it is isolated.
         """
-        if self._config.isolate_blocking_kinds and kind not in self._isolated.kinds:
-            self._isolated = messages.IsolateKinds((*self._isolated.kinds, kind))
-            self._log.error("kind.isolated", kind=kind, reason="it keeps the event loop")
+        if not self._config.isolate_blocking_kinds:
+            return
+        seconds = self._blocking.reported(kind, now)
+        if seconds is not None:
+            reason = "it keeps the event loop"
+            self._log.error("kind.isolated", kind=kind, for_seconds=seconds, reason=reason)
+            self.send_isolated(now)
+
+    def send_isolated(self, now: float) -> None:
+        """Tell the children which kinds are isolated. A repeat does nothing."""
+        message = messages.IsolateKinds(self._blocking.isolated(now))
+        if message != self._isolated:
+            self._isolated = message
             for child in self.children:
                 if child.ready:
-                    child.send(self._isolated)
+                    child.send(message)
 
     def start_claiming(self, worker_id: int) -> None:
         """Let the children that are ready claim, under this id. A repeat does nothing."""

@@ -85,7 +85,7 @@ class Inbox:
             case messages.WaitingAtGates(count):
                 child.waiting_at_gates = count
             case messages.LoopBlocked(kind):
-                self._children.claiming.isolate(kind)
+                self._children.claiming.isolate(kind, monotonic())
             case messages.Draining():
                 self._log.debug("child.draining", pid=child.pid)
             case messages.Drained():

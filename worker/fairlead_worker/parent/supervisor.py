@@ -207,6 +207,7 @@ class Supervisor:
             self._pod_drain.advance(now, worker_id)
             self._metrics_page.marked_since = self._pod_drain.since
             self._crash_review.advance(now)
+            self._claiming.send_isolated(now)
             self._quarantine.advance(now, excluded=self._deadline_extender.under_way)
             self._deadline_extender.advance(now)
             self._orphan_claims.advance(now)

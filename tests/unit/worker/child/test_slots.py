@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -148,6 +149,61 @@ def test_a_kind_is_left_out_of_claims_while_as_many_wait_as_may_run(slots: Slots
     assert three is slots.next(two.slot)
     slots.record_end(three)
     assert [True] == reopened
+
+
+def coroutine(concurrency: int | None = None) -> Handler:
+    """Return a coroutine that does nothing."""
+    return replace(handler(concurrency=concurrency), runs_on="loop")
+
+
+def test_what_is_ready_leaves_the_loop_with_its_kind_and_waits_at_its_gate(
+    slots: Slots,
+) -> None:
+    """It was claimed before the kind was found to block the loop."""
+    (before,) = attempts(1, coroutine())
+    one, two = attempts(2, coroutine())
+    slots.ready.extend([before, one, two])
+    assert before is slots.next(entered(slots))
+
+    slots.moved = {"work": replace(coroutine(concurrency=1), runs_on="process")}
+    slots.record_end(before)
+    assert one is slots.next(before.slot)
+    assert slots.next(entered(slots)) is None
+
+    assert ["loop", "process", "process"] == [each.where for each in (before, one, two)]
+    slots.record_end(one)
+    assert two is slots.next(one.slot)
+    slots.record_end(two)
+
+
+def test_what_has_a_slot_and_has_not_begun_is_moved_as_well(slots: Slots) -> None:
+    """Beyond the bound it waits, and its slot is the next one's; others stay."""
+    one, two = attempts(2, coroutine())
+    (other,) = attempts(1, replace(handler("other"), runs_on="loop"))
+    slots.ready.extend([one, two, other])
+    assert [one, two] == [slots.next(entered(slots)) for _ in range(2)]
+
+    slots.moved = {"work": replace(coroutine(concurrency=1), runs_on="process")}
+
+    assert one is slots.recheck(one)
+    assert other is slots.recheck(two)
+    assert other is slots.recheck(other)
+    assert ["process", "process", "loop"] == [each.where for each in (one, two, other)]
+    slots.record_end(one)
+    assert two is slots.next(one.slot)
+
+
+def test_what_is_within_its_kinds_bound_stays_within_it_when_moved(slots: Slots) -> None:
+    """It passed its gate before."""
+    (one,) = attempts(1, coroutine(concurrency=1))
+    slots.ready.append(one)
+    assert one is slots.next(entered(slots))
+
+    slots.moved = {"work": replace(coroutine(concurrency=1), runs_on="process")}
+
+    assert one is slots.recheck(one)
+    assert "process" == one.where
+    assert 0 == slots.waiting_count
 
 
 def test_what_will_not_start_has_no_slot_to_give_back(slots: Slots) -> None:
