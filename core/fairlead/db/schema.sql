@@ -666,7 +666,10 @@ begin
     elsif job.state = 'scheduled' then
         return known || jsonb_build_object('blocked_by', 'not due', 'starts_at', job.run_at, 'sentence',
             format('it is not due before %s', job.run_at));
-    elsif job.state = 'queued' then
+    elsif job.state not in ('pending', 'queued') then
+        return known || jsonb_build_object('sentence', format('it ended at %s', job.finished_at));
+    end if;
+    if job.state = 'queued' then
         select count(*) into ahead from (
             select from fairlead.work_queue mine cross join lateral (
                 select w.job_id from fairlead.claim_floors f cross join lateral (
@@ -677,39 +680,45 @@ begin
                     order by w.vtag, w.job_id limit 10001) w
                 where f.pool = mine.pool and f.band <= mine.band limit 10001) w
             where mine.job_id = _explain.job_id) rows;
-        return known || jsonb_build_object('blocked_by', 'capacity', 'ahead', ahead, 'sentence', format(
-            'it is dispatched and waits for a worker, behind %s others', ahead));
-    elsif job.state <> 'pending' then
-        return known || jsonb_build_object('sentence', format('it ended at %s', job.finished_at));
-    end if;
-    select min(p.since) into since from fairlead.paused p
-    where p.queue = job.queue and (p.tenant is null or p.tenant = job.tenant);
-    if since is not null then
-        return known || jsonb_build_object('blocked_by', 'paused', 'blocked_since', since,
-            'blocked_seconds', extract(epoch from clock_timestamp() - since), 'sentence', format(
-            'its %s is paused since %s: resume it',
-            case when exists (select from fairlead.paused p
-                              where p.queue = job.queue and p.tenant is null)
-                 then 'queue' else 'tenant' end, since));
+        known := known || jsonb_build_object('ahead', ahead);
+    else
+        select min(p.since) into since from fairlead.paused p
+        where p.queue = job.queue and (p.tenant is null or p.tenant = job.tenant);
+        if since is not null then
+            return known || jsonb_build_object('blocked_by', 'paused', 'blocked_since', since,
+                'blocked_seconds', extract(epoch from clock_timestamp() - since), 'sentence', format(
+                'its %s is paused since %s: resume it',
+                case when exists (select from fairlead.paused p
+                                  where p.queue = job.queue and p.tenant is null)
+                     then 'queue' else 'tenant' end, since));
+        end if;
     end if;
     if not exists (select from fairlead.leaders l
                    where l.role = 'scheduler' and l.lease_until > clock_timestamp()) then
+        if job.state = 'queued' then
+            return known || jsonb_build_object('sentence', format(
+                'it is dispatched and waits for a worker, behind %s others; why, only a scheduler that leads '
+                'could say, and none does', ahead));
+        end if;
         return known || jsonb_build_object('blocked_by', 'no leader', 'sentence',
             'no scheduler leads: nothing is dispatched until one does');
     end if;
     select r.answer into answered from fairlead.explain_requests r
     where r.job_id = _explain.job_id and r.answered_at > clock_timestamp() - interval '2 seconds'
+      and coalesce(r.answer ->> 'state', 'pending') = job.state
     order by r.id desc limit 1;
     if found then
         return known || answered;
     end if;
-    select count(*) into ahead from (
-        select from fairlead.jobs mine cross join lateral (
-            select j.id from fairlead.jobs j
-            where j.queue = mine.queue and j.tenant = mine.tenant and j.run_at is null
-              and (j.rank, j.seq) < (mine.rank, mine.seq)
-            order by j.rank, j.seq limit 10000) j
-        where mine.id = _explain.job_id) rows;
+    if job.state = 'pending' then
+        select count(*) into ahead from (
+            select from fairlead.jobs mine cross join lateral (
+                select j.id from fairlead.jobs j
+                where j.queue = mine.queue and j.tenant = mine.tenant and j.run_at is null
+                  and (j.rank, j.seq) < (mine.rank, mine.seq)
+                order by j.rank, j.seq limit 10000) j
+            where mine.id = _explain.job_id) rows;
+    end if;
     delete from fairlead.explain_requests r where r.id in (
         select o.id from fairlead.explain_requests o
         where o.asked_at < clock_timestamp() - interval '1 minute'

@@ -7,9 +7,15 @@ from fairlead_scheduler.capacity.passed_over import PassedOver
 from fairlead_scheduler.capacity.prefetch import Depth, DepthSettings
 from fairlead_scheduler.capacity.utilization import EndedRuns, Utilization
 from fairlead_scheduler.capacity.workers import Capacity
-from fairlead_scheduler.explain.answer import LaneSnapshot, Position
+from fairlead_scheduler.explain.answer import (
+    LaneSnapshot,
+    Position,
+    QueuedAnswer,
+    queued_answer,
+)
 from fairlead_scheduler.explain.contention import Contention
 from fairlead_scheduler.limits.blocked_reasons import FULL, PAUSED, REASONS
+from fairlead_scheduler.ordering.in_flight import UNCLAIMED
 from fairlead_scheduler.ordering.plan import PlannedRow
 from fairlead_scheduler.ordering.pool_orders import PoolOrders
 from fairlead_scheduler.ordering.router import PoolSize
@@ -102,6 +108,18 @@ class PoolState:
             and by_name[queue].tenants[tenant].blocked_by == PAUSED
             for queue, tenant in lanes
             for by_name in queues
+        )
+
+    def explain_queued(self, job_id: int, capacity: Capacity) -> QueuedAnswer | None:
+        """Explain why no worker has claimed a job; None unless it is one of the unclaimed."""
+        jobs = [ledger.in_flight_jobs.get(job_id) for ledger in self.pool.ledgers]
+        if not any(job is not None and job.claimed_us == UNCLAIMED for job in jobs):
+            return None
+        return queued_answer(
+            self.name,
+            slots=capacity.slots(self.name),
+            free=capacity.free(self.name),
+            passed_over=job_id in self.passed_over.ids,
         )
 
     def may_idle(self, capacity: Capacity) -> bool:

@@ -1,4 +1,4 @@
-"""Why a pending job does not run, and when it will.
+"""Why a job does not run, and when a pending one will.
 
 Goes in: a question about a job, the ledgers of its pool, and what the leader knows of the pool.
 Comes out: an `Answer`, and its JSON with a sentence.

@@ -1,4 +1,4 @@
-"""Why a pending job does not run, and when it will: from its lane's position.
+"""Why a job does not run, and when a pending one will: from its lane's position.
 
 The start is estimated as if work were a fluid: a lane drains at its share of the slots, so what
 lies before a job, and what the lane owes the others, takes that long. Bounds and busy slots add
@@ -167,6 +167,41 @@ class Answer:
     """The pool whose workers it is for; None: no pool serves its queue."""
 
 
+@dataclass(frozen=True, slots=True)
+class QueuedAnswer:
+    """Why no worker has claimed a job that is dispatched."""
+
+    blocked_by: str | None
+    """`full` (workers have no room for more of its kind), `capacity` (no slot is free), or
+    None: a worker is about to claim it."""
+    sentence: str
+    state: str = "queued"
+    """For which state of the job this is an answer."""
+
+
+def queued_answer(pool: str, *, slots: int, free: int, passed_over: bool) -> QueuedAnswer:
+    """Explain one queued job.
+
+    Args:
+        pool: Whose workers it is for.
+        slots: Of the pool's workers that take new jobs.
+        free: How many of those hold nothing.
+        passed_over: Whether a worker with free slots has left it for want of room for its kind.
+    """
+    if slots < 1:
+        reason, why = "capacity", f"no worker of pool '{pool}' takes jobs: start one"
+    elif passed_over:
+        reason, why = "full", f"it waits for a worker with room for its kind: {_FULL}"
+    elif free < 1:
+        reason, why = "capacity", "no slot is free"
+    else:
+        reason, why = None, "slots are free, and a worker is about to claim it"
+    return QueuedAnswer(reason, f"it is dispatched; {why}")
+
+
+_FULL = "its `concurrency` is reached, or all of its processes are busy"
+
+
 def answer(question: Question, snapshot: LaneSnapshot) -> Answer:
     """Explain one pending job."""
     lane, queue = snapshot.lane, snapshot.queue
@@ -257,13 +292,14 @@ def _rated(position: Position, ahead: int, now_us: int) -> float:
     return max(0.0, latest - now_us)
 
 
-def as_json(found: Answer | None, table: CompiledPolicy) -> str:
+def as_json(found: Answer | QueuedAnswer | None, table: CompiledPolicy) -> str:
     """Return an answer as JSON, with a sentence for people and the policy in force."""
     policy = {"version": table.stored, "digest": table.digest} if table.stored else None
     if found is None:
         said = "the leader has not seen it yet, or has just dispatched it: ask again"
         return json.dumps({"blocked_by": None, "policy": policy, "sentence": said})
-    return json.dumps({**asdict(found), "policy": policy, "sentence": _sentence(found)})
+    said = found.sentence if isinstance(found, QueuedAnswer) else _sentence(found)
+    return json.dumps({**asdict(found), "policy": policy, "sentence": said})
 
 
 _WHY = {
@@ -285,8 +321,7 @@ def _sentence(found: Answer) -> str:
         return f"its {found.by} is paused{so_far}: resume it"
     if found.blocked_by == "full":
         return (
-            f"others of its tenant wait for a worker with room for their kind{so_far}: its "
-            f"`concurrency` is reached, or all of its processes are busy"
+            f"others of its tenant wait for a worker with room for their kind{so_far}: {_FULL}"
         )
     if found.blocked_by == "hold":
         return f"{_rule_sentence(found)}{so_far}"

@@ -273,7 +273,7 @@ class Loop:
             self._requests.audit()
 
     def _answer_questions(self) -> None:
-        """Answer questions about pending jobs: when notified, and every 1 s or, idle, 3 s."""
+        """Answer questions about jobs: when notified, and every 1 s or, idle, 3 s."""
         now = monotonic()
         if now < self._questions_due:
             return

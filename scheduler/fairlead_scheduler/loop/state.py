@@ -11,7 +11,7 @@ from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.capacity.pool_state import PoolState
 from fairlead_scheduler.capacity.utilization import EndedRuns
 from fairlead_scheduler.capacity.workers import Capacity
-from fairlead_scheduler.explain.answer import Answer, Question, answer
+from fairlead_scheduler.explain.answer import Answer, Question, QueuedAnswer, answer
 from fairlead_scheduler.explain.snapshot import lane_snapshot
 from fairlead_scheduler.limits.blocked_reasons import FULL, PAUSED, REASONS
 from fairlead_scheduler.loop.lane_scans import LaneScans
@@ -262,8 +262,12 @@ class LeaderState:
             sorted({*paused, *order.surplus_rows(), *order.overdue_rows(self._now_us)})
         )
 
-    def explain(self, question: Question, now_us: int) -> Answer | None:
-        """Explain why a pending job does not run; None while its lane is not known."""
+    def explain(self, question: Question, now_us: int) -> Answer | QueuedAnswer | None:
+        """Explain why a job does not run; None while its lane is not known."""
+        for each in self._pool_states.values():
+            queued = each.explain_queued(question.job_id, self.capacity)
+            if queued is not None:
+                return queued
         capacity, pool = self.capacity, self.order.pool_name_of(question.queue) or ""
         scene = lane_snapshot(
             self.order,

@@ -158,7 +158,7 @@ class LoopStore:
         return set(self._dispatch.fetchall())
 
     def questions(self) -> list[Question]:
-        """Read the unanswered questions about pending jobs."""
+        """Read the unanswered questions about jobs."""
         return self._questions.execute(_QUESTIONS, {"limit": _QUESTIONS_MAX}).fetchall()
 
     def explain(self, answers: Sequence[tuple[int, str]]) -> None:

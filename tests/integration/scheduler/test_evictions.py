@@ -58,7 +58,7 @@ def insert(db: Database, tenant: str, count: int) -> list[int]:
 
 
 def explained(db: Database, job: int) -> Mapping[str, object]:
-    """Return what explain answers, of a job for which it asks no leader."""
+    """Return what explain answers now."""
     return cast(
         "Mapping[str, object]",
         db.execute("SELECT fairlead.explain(%s)", [job]).fetchall()[0][0],
@@ -143,6 +143,7 @@ def test_a_request_is_logged_counted_explained_and_the_job_comes_back(
         assert {"queue", "tenant"} <= explained(db, asked).keys()
         (first,) = until(lambda: claim(db, worker, limit=1), what="the next claim")
         until(lambda: places(db, asked) == ("queued",), what="its return to the queue")
+        until(lambda: "asked" not in explained(db, asked), what="the leader's answer")
         queued = explained(db, asked)
         (again,) = claim(db, worker, limit=1)
 

@@ -5,6 +5,8 @@ from typing import cast
 
 from fairlead import policy_storage
 from fairlead.db.statements import load
+from fairlead_worker.attempts import attempt_store
+from fairlead_worker.attempts.attempt_store import ClaimRequest
 from tests.integration.conftest import Fairlead
 from tests.support.children import register
 from tests.support.race import Database, insert, insert_one, places
@@ -93,6 +95,41 @@ def test_the_leader_says_that_no_slot_is_free(database_url: str, db: Database) -
     assert ("pending", "capacity") == (answer["state"], answer["blocked_by"])
     assert 300 < cast("int", answer["ahead"]) < 400
     assert cast("float", answer["starts_in_seconds"]) > 1
+
+
+def test_the_leader_says_why_no_worker_has_claimed_a_job(
+    database_url: str, db: Database
+) -> None:
+    """A slot is free, none is, or no worker is left; without a leader nobody knows."""
+    worker = register(db, slots=1)
+    with scheduling(database_url):
+        first, second = insert(db, count=2)
+        until(lambda: places(db, second) == ("queued",), what="a dispatch")
+        free = explained(db, first)
+        attempt_store.claim(db, ClaimRequest(worker, "default"), limit=1, below_floor=False)
+        busy = until(lambda: blocked_by(db, second, "capacity"), what="an answer")
+        db.execute("UPDATE fairlead.worker_leases SET draining = true")
+        drained = until(lambda: says(db, second, "start one"), what="an answer")
+    db.execute("UPDATE fairlead.leaders SET lease_until = now()")
+    unled = explain(db, second)
+
+    assert ("queued", None, 0) == (free["state"], free["blocked_by"], free["ahead"])
+    assert ("queued", 0) == (busy["state"], busy["ahead"])
+    assert "capacity" == drained["blocked_by"]
+    assert "none does" in str(unled["sentence"])
+    assert "blocked_by" not in unled
+
+
+def blocked_by(db: Database, job: int, reason: str) -> Mapping[str, object] | None:
+    """Return the answer about a job if it is this reason."""
+    found = explain(db, job)
+    return found if found.get("blocked_by") == reason else None
+
+
+def says(db: Database, job: int, what: str) -> Mapping[str, object] | None:
+    """Return the answer about a job if its sentence says this."""
+    found = explain(db, job)
+    return found if what in str(found["sentence"]) else None
 
 
 def test_the_leader_names_the_limit(database_url: str, db: Database) -> None:

@@ -99,7 +99,13 @@ def test_a_lane_of_a_full_kind_is_said_to_be_full(
     until(lambda: 'lanes_blocked{reason="full"} 1.0' in series(), what="the metric")
     until(lambda: "asked" not in db.execute(newest).fetchall()[0][0], what="an answer")
     answer = db.execute(newest).fetchall()[0][0]
+    passed_over = (
+        "SELECT fairlead.explain(min(job_id)) FROM fairlead.work_queue WHERE worker IS NULL"
+    )
+    until(lambda: "asked" not in db.execute(passed_over).fetchall()[0][0], what="an answer")
+    queued = db.execute(passed_over).fetchall()[0][0]
 
+    assert ("queued", "full") == (queued["state"], queued["blocked_by"])
     assert 'lanes_blocked{reason="paused"} 0.0' in series()
     assert "full" == answer["blocked_by"]
     assert {"full"} == {*answer["waited"]["tenant"]["blocked_seconds"]}

@@ -1,4 +1,4 @@
--- explain: answer questions about pending jobs; does nothing under another leader's epoch.
+-- explain: answer questions about jobs; does nothing under another leader's epoch.
 -- locks: the leader's row (for share), explain_requests by id.
 -- index: leaders_pkey, explain_requests_pkey
 with lead as materialized (

@@ -1,4 +1,4 @@
--- questions: unanswered questions about pending jobs, oldest first.
+-- questions: unanswered questions about jobs, oldest first.
 -- locks: none.
 -- index: explain_requests_open, jobs_pkey
 select r.id, r.queue, r.tenant, r.ahead, r.job_id,

@@ -1,11 +1,18 @@
-"""Why a pending job does not run: answers to snapshots, computed by hand."""
+"""Why a job does not run: answers to snapshots, computed by hand."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from fairlead_scheduler.explain.answer import LaneSnapshot, Position, Question, answer, as_json
+from fairlead_scheduler.explain.answer import (
+    LaneSnapshot,
+    Position,
+    Question,
+    answer,
+    as_json,
+    queued_answer,
+)
 from fairlead_scheduler.limits.limiter import Limiter
 from fairlead_scheduler.policy.compiled import NO_LIMIT, CompiledPolicy
 from fairlead_scheduler.policy.gcra import Rate
@@ -27,6 +34,25 @@ SNAPSHOT = LaneSnapshot(
 def asked(ahead: int = 0) -> Question:
     """Return a question about a job behind so many of its lane."""
     return Question(1, "q", "t", ahead)
+
+
+@pytest.mark.parametrize(
+    ("slots", "free", "passed_over", "blocked_by", "said"),
+    [
+        (0, 0, True, "capacity", "no worker of pool 'gpu' takes jobs: start one"),
+        (4, 1, True, "full", "room for its kind"),
+        (4, 0, False, "capacity", "no slot is free"),
+        (4, 1, False, None, "about to claim it"),
+    ],
+)
+def test_a_queued_job_waits_for_a_worker_for_room_or_for_a_slot(
+    slots: int, free: int, blocked_by: str | None, said: str, *, passed_over: bool
+) -> None:
+    """And the answer says that it is for a queued one."""
+    found = queued_answer("gpu", slots=slots, free=free, passed_over=passed_over)
+
+    assert (blocked_by, "queued") == (found.blocked_by, found.state)
+    assert said in json.loads(as_json(found, CompiledPolicy()))["sentence"]
 
 
 def test_a_job_whose_turn_it_is_starts_now() -> None:
