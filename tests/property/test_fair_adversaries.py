@@ -89,6 +89,7 @@ def test_a_quiet_tenant_waits_no_longer_than_twice_what_it_would_otherwise(row: 
         "long jobs",
         "trained before long jobs",
         succeeds("trained in a stream", "p99 14.9 s: no slot is idle while it is alone"),
+        "known tenants with long jobs",
         "fresh tenants beside a known one",
         succeeds("fresh tenants with long jobs", "p99 29.0 s: its first turn, among newcomers"),
     ],

@@ -215,6 +215,22 @@ def trained_in_a_stream() -> Scene:
     return replace(trained_before_long_jobs(), attack=stream)
 
 
+def known_tenants_with_long_jobs() -> Scene:
+    """Return one that trains ten tenants with empty jobs, all of which turn long at once."""
+    seconds = 30
+    return Scene(
+        seconds=seconds,
+        honest=quiet_jobs(QUIET, seconds, from_us=100 * MS),
+        attack=tuple(
+            job
+            for number in range(10)
+            for job in backlog(("q", f"liar-{number}"), MS, 40)
+            + backlog(("q", f"liar-{number}"), 15 * SECOND, 10, at_us=900 * MS)
+        ),
+        quiet=(QUIET,),
+    )
+
+
 def light_newcomer() -> Scene:
     """Return one of little weight that has work for the first time just before another."""
     light = {"match": {"tenant": "liar"}, "weight": 0.001}
@@ -310,6 +326,7 @@ ATTACKS: dict[str, Callable[[], Scene]] = {
     "long jobs": long_jobs,
     "trained before long jobs": trained_before_long_jobs,
     "trained in a stream": trained_in_a_stream,
+    "known tenants with long jobs": known_tenants_with_long_jobs,
     "fresh tenants with long jobs": fresh_tenants_with_long_jobs,
     "fresh tenants beside a known one": fresh_tenants_beside_a_known_one,
 }

@@ -8,8 +8,8 @@ keeps the tags of one (pool, band) in `level` heaps over the branches and `accou
 `lanes` are charged; `picker` fills a plan from it. The rest serves these: `apply_policy`,
 `renamed_queues` and `recovery` change a ledger as a whole,
 `head_selection`, `job_rules`, `job_attributes` and `key_state` pass over heads that keys or
-rules block, `blocked` counts blocked lanes, `short_job_reserve` and `aging` are two of the
-policy's features.
+rules block, `blocked` counts blocked lanes, `reserve` and `aging` are two of the policy's
+features.
 
 It imports `limits`, `pending` and `policy`, and no clock, random or I/O. Begin with
 `router.Router.plan`, then `fair_order.FairOrder.pick`.

@@ -20,8 +20,8 @@ from fairlead_scheduler.ordering.job_rules import is_blocked_by_rule
 from fairlead_scheduler.ordering.lanes import UNKNOWN, Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.renamed_queues import move_renamed_queues
+from fairlead_scheduler.ordering.reserve.places import find_places
 from fairlead_scheduler.ordering.run_time import prior_us
-from fairlead_scheduler.ordering.short_job_reserve import find_long_jobs
 from fairlead_scheduler.policy.compiled import CompiledPolicy
 
 _LANES_AT_ONCE = 1000
@@ -158,10 +158,10 @@ def resize(ledger: Ledger, slots: int) -> None:
 def classify_lanes(ledgers: Sequence[Ledger]) -> list[Lane]:
     """Tell short jobs from long ones by the settings; returns the lanes to admit."""
     settings = ledgers[0].settings
-    long_jobs = find_long_jobs(settings.short, ChainMap(*(x.in_flight_jobs for x in ledgers)))
+    places = find_places(settings.short, ChainMap(*(x.in_flight_jobs for x in ledgers)))
     freed: list[Lane] = []
     for ledger in ledgers:
-        ledger.long_jobs = long_jobs
+        ledger.places = places
         for lane in ledger.short_reserve.lanes():
             ledger.unblock(lane)
             freed.append(lane)

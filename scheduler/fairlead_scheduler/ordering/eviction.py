@@ -274,7 +274,7 @@ def _waiting_lanes(ledgers: Sequence[Ledger]) -> Iterator[Lane]:
     """Yield the lanes with a job to dispatch, or that wait for a long one's slot."""
     for ledger in ledgers:
         for queue in ledger.queues.values():
-            if queue.branch.accounts.active or ledger.long_jobs is not None:
+            if queue.branch.accounts.active or ledger.places is not None:
                 for lane in queue.all_lanes():
                     if (queue.active and lane.active) or lane.blocked_by == RESERVE:
                         yield lane

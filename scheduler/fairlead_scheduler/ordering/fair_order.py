@@ -182,16 +182,16 @@ class FairOrder:
         the branches in `begun`, which begin to wait and overtake queued rows.
         """
         ledger = self._ledger
-        slots, long_jobs = ledger.slots, ledger.long_jobs
-        if long_jobs is not None:
-            long_jobs.begin_plan(slots)
+        slots, places = ledger.slots, ledger.places
+        if places is not None:
+            places.begin_plan(slots)
             self._unblock_long()
         picks = Picker(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         if ledger.reserving:
             picks.reserve(depth + past - ledger.unclaimed)
         reserved = len(picks.jobs)
         picks.fill(depth - ledger.unclaimed)
-        while long_jobs is not None and depth > ledger.unclaimed and self._unblock_long():
+        while places is not None and depth > ledger.unclaimed and self._unblock_long():
             # An unblocked lane may be blocked by something else, and not have used the room:
             # others of its queue may have used up a rate.
             picks.fill(depth - ledger.unclaimed)
@@ -382,8 +382,7 @@ class FairOrder:
         ):
             ledger.unblock(lane)
         if lane.heads.stream is None:
-            if lane.active:
-                ledger.deactivate(lane)
+            ledger.rest(lane)
             return False
         paused = self._pauses.is_paused(lane)
         if paused or ledger.context.name is None:

@@ -240,4 +240,4 @@ def take_out(ledger: Ledger, lane: Lane) -> None:
     """Let a lane have no turns until heads of it arrive, or more is known of them."""
     lane.account.withdraw(lane)
     if lane.heads.stream is None:
-        ledger.deactivate(lane)
+        ledger.rest(lane)

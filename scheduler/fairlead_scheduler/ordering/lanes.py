@@ -40,6 +40,7 @@ class Lane:
         "mean",
         "offered",
         "queue",
+        "ran_dry",
         "ran_us",
         "reread_us",
         "resumes",
@@ -88,6 +89,8 @@ class Lane:
         self.resumes = False
         """Whether it goes on waiting when it is next active, because only the reserve blocked
         it."""
+        self.ran_dry = False
+        """Whether it had nothing pending since it last began to wait."""
         self.mean = MeanRunTime()
         self.expected_us = queue.prior_us
         """The estimate for a job without a hint."""

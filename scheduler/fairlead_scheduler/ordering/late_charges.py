@@ -1,8 +1,12 @@
 """Charging jobs that run longer than was expected, while they run."""
 
+from collections.abc import Mapping
+
+from fairlead_scheduler.ordering.in_flight import InFlightJob
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.short_job_reserve import LongJobs
+from fairlead_scheduler.ordering.level import NEVER
+from fairlead_scheduler.ordering.reserve.places import Places
 
 
 def charge_running(ledger: Ledger, now_us: int) -> None:
@@ -11,11 +15,15 @@ def charge_running(ledger: Ledger, now_us: int) -> None:
     A lane of which no job has ended is expected to have more of that kind. One with a job that
     is long is a lane of long jobs at once.
     """
-    root = ledger.root.time
-    for job in ledger.in_flight_jobs.values():
+    root, places = ledger.root.time, ledger.places
+    outlasts_us = NEVER if places is None else places.longer_us
+    long: dict[int, InFlightJob] = {}
+    for job_id, job in ledger.in_flight_jobs.items():
         if job.claimed_us < 0:
             continue
         ran_us = now_us - job.claimed_us
+        if ran_us >= outlasts_us:
+            long[job_id] = job
         over_us, queue_over_us = ran_us - job.charged_us, ran_us - job.queue_charged_us
         lane, account = job.lane, job.lane.account
         if queue_over_us > 0:
@@ -29,21 +37,20 @@ def charge_running(ledger: Ledger, now_us: int) -> None:
             if not lane.mean.samples:
                 lane.expected_us = max(lane.expected_us, ran_us)
             account.branch.accounts.time.learn_running(over_us, ran_us, account.weight)
-    if ledger.long_jobs is not None:
-        _find_long(ledger, ledger.long_jobs, now_us)
+    if places is not None and long:
+        _note_long(ledger, places, long, now_us)
 
 
-def _find_long(ledger: Ledger, long_jobs: LongJobs, now_us: int) -> None:
-    """Note which running jobs are long, and recall rows of their lanes beyond the places."""
-    longer_us, counted = long_jobs.longer_us, long_jobs.jobs
-    begun_us = now_us - longer_us
+def _note_long(
+    ledger: Ledger, places: Places, long: Mapping[int, InFlightJob], now_us: int
+) -> None:
+    """Make lanes long by their running jobs, and recall rows of them beyond the places."""
     outlasted: dict[Lane, None] = {}
-    for job_id, job in ledger.in_flight_jobs.items():
-        if 0 <= job.claimed_us <= begun_us:
-            mean = job.lane.mean
-            if mean.longest_us < longer_us or job_id not in counted:
-                outlasted[job.lane] = None
-            mean.longest_us = max(mean.longest_us, now_us - job.claimed_us)
+    for job_id, job in long.items():
+        mean = job.lane.mean
+        if mean.longest_us < places.longer_us or job_id not in places.long:
+            outlasted[job.lane] = None
+        mean.longest_us = max(mean.longest_us, now_us - job.claimed_us)
     if outlasted:
-        for job_id in long_jobs.outlasted(outlasted, ledger.in_flight_jobs):
+        for job_id in places.outlasted(outlasted, ledger.in_flight_jobs):
             ledger.recall(job_id)

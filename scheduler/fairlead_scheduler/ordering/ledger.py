@@ -18,7 +18,8 @@ from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.level import NEVER, Level
 from fairlead_scheduler.ordering.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.pool_context import PoolContext
-from fairlead_scheduler.ordering.short_job_reserve import LongJobs, ShortJobReserve
+from fairlead_scheduler.ordering.reserve.blocked_lanes import ShortJobReserve
+from fairlead_scheduler.ordering.reserve.places import BLOCKED, SHORT, Places
 from fairlead_scheduler.policy.compiled import CompiledPolicy
 from fairlead_scheduler.policy.settings import FairSettings
 
@@ -55,7 +56,7 @@ class Ledger:
         self.in_flight_jobs = in_flight_jobs
         self.reserving: dict[Member, None] = {}
         """Lanes and queues that have a reserve."""
-        self.long_jobs: LongJobs | None = None
+        self.places: Places | None = None
         self.aging: Aging | None = None
         """None where there are no other bands."""
         self.unclaimed = self.unclaimed_us = 0
@@ -100,6 +101,10 @@ class Ledger:
             lane.resumes = False
         else:
             lane.waits_since_us = self.now_us
+        if lane.ran_dry:
+            lane.ran_dry = False
+            if not lane.in_flight:
+                lane.mean.proven = 0
         lane.expected_us = lane.mean.shrunk_us(queue.prior_us, self.settings.prior_samples)
         lane.hint_max_us = queue.hint_max_us(lane.mean)
         account.lanes_active += 1
@@ -115,6 +120,12 @@ class Ledger:
             branch.settled_in = self._plans
             branch.accounts.advance(branch.smallest_tag(), self.now_us)
         return branch.accounts.virtual
+
+    def rest(self, lane: Lane) -> None:
+        """Let a lane wait no longer that has nothing pending."""
+        lane.ran_dry = True
+        if lane.active:
+            self.deactivate(lane)
 
     def deactivate(self, lane: Lane) -> None:
         """Let a lane wait no longer: it has nothing, or is blocked."""
@@ -162,27 +173,23 @@ class Ledger:
 
     def awaits_place(self, lane: Lane) -> bool:
         """Whether a lane that the reserve blocks stays blocked until its turn comes."""
-        long_jobs = self.long_jobs
-        return long_jobs is not None and bool(lane.heads.ready) and long_jobs.awaits_place(lane)
+        places = self.places
+        return places is not None and bool(lane.heads.ready) and places.kind_of(lane) != SHORT
 
-    def block_if_reserved(self, lane: Lane, *, chosen: bool = False) -> bool:
-        """Block a lane if the reserve lets its next job not go; whether it is blocked.
-
-        That job may be another than the one by which it was unblocked: keys chose it.
-        """
-        long_jobs = self.long_jobs
-        if long_jobs is None or not lane.heads.ready or not long_jobs.blocks(lane):
+    def block_if_reserved(self, lane: Lane) -> bool:
+        """Block a lane if the reserve lets its next job not go; whether it is blocked."""
+        places = self.places
+        if places is None or not lane.heads.ready or places.kind_of(lane) != BLOCKED:
             return False
-        if chosen:
-            long_jobs.passed_over.add(lane)
+        places.passed_over.add(lane)
         self.block(lane, RESERVE)
         return True
 
     def unblock_long(self) -> list[Lane]:
         """Unblock lanes for whose next jobs the reserve leaves room: admit them."""
         found: list[Lane] = []
-        if self.long_jobs is not None and self.root.reserve_blocked:
-            found = self.short_reserve.next_lanes(self.long_jobs, self.virtual_in)
+        if self.places is not None and self.root.reserve_blocked:
+            found = self.short_reserve.next_lanes(self.places, self.virtual_in)
         for lane in found:
             self.unblock(lane)
         return found
@@ -295,8 +302,8 @@ class Ledger:
             self.key_state.release(ids, self.in_flight_jobs)
         pop = self.in_flight_jobs.pop
         unclaimed = left = unclaimed_us = 0
-        if self.long_jobs is not None:
-            self.long_jobs.remove(ids)
+        if self.places is not None:
+            self.places.remove(ids)
         for job_id, run in zip(ids, run_us, strict=True):
             job = pop(job_id, None)
             if job is None:
@@ -355,8 +362,8 @@ class Ledger:
             else:
                 lane.account.new_service.had_us += job.charged_us
                 self.owe(lane, 0, job.charged_us - job.queue_charged_us)
-            if self.long_jobs is not None:
-                self.long_jobs.remove((job_id,))
+            if self.places is not None:
+                self.places.remove((job_id,))
         return job
 
     def hand_back(self, ids: Iterable[int], at_us: int) -> None:

@@ -15,7 +15,7 @@ from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.level import NEVER
 from fairlead_scheduler.ordering.plan import PlannedRow
-from fairlead_scheduler.ordering.short_job_reserve import SHORT
+from fairlead_scheduler.ordering.reserve.places import LONG, SHORT
 from fairlead_scheduler.ordering.virtual_time import (
     INDEX_BITS,
     INDEX_MASK,
@@ -31,6 +31,7 @@ class Picker:
 
     __slots__ = (
         "_heads",
+        "_hint_end_us",
         "_lag_us",
         "_ledger",
         "_prior_samples",
@@ -50,6 +51,8 @@ class Picker:
         self._quota = settings.inflight_share_cap * slots
         """In-flight jobs that the members of a level share before they stand back."""
         self._lag_us = lag_us
+        self._hint_end_us = NEVER if ledger.places is None else ledger.places.longer_us
+        """From which hint on a job is long, so that it ends a turn of short ones."""
         self._turn_us = max(1, slots * settings.turn_us)
         """Slot-microseconds of one turn; a longer job makes a turn of its own."""
         self._prior_samples = settings.prior_samples
@@ -259,7 +262,7 @@ class Picker:
         surfaces, because it is not its entry any more.
         """
         accounts, ledger = branch.accounts, self._ledger
-        free = ledger.long_jobs is None and ledger.aging is None
+        free = ledger.places is None and ledger.aging is None
         selections = self._selections
         ready, capped, cap = accounts.ready, accounts.capped, accounts.cap
         setback = accounts.setback
@@ -281,7 +284,7 @@ class Picker:
                 min(jobs_max - len(self.jobs), len(lane.heads.ready))
             )
             if plain and free and chosen is None:
-                self._turn(lane, jobs_max, rival)
+                self._turn(lane, jobs_max, rival, self._hint_end_us)
             elif not self._careful_turn(lane, jobs_max, rival):
                 continue
             heads = lane.heads
@@ -322,7 +325,7 @@ class Picker:
             selection.put_back()
             lane.heads.choose_stream()
             return self._selections.wait_aged(lane, keys, selection)
-        stays = not self._ledger.block_if_reserved(lane, chosen=True)
+        stays = not self._ledger.block_if_reserved(lane)
         if stays:
             self._guarded_turn(lane, min(jobs_max, before + 1), rival)
         if len(self.jobs) > before:
@@ -339,32 +342,32 @@ class Picker:
 
     def _guarded_turn(self, lane: Lane, jobs_max: int, rival: int) -> None:
         """Take no more jobs of a lane than its bounds and the reserve for short jobs allow."""
-        before, bounds, long_jobs = len(self.jobs), lane.bounds, self._ledger.long_jobs
+        before, bounds, places = len(self.jobs), lane.bounds, self._ledger.places
+        kind, hint_end_us = SHORT, NEVER
         if bounds is not None:
             room = bounds.room(self._ledger.now_us)
             jobs_max = min(jobs_max, before + max(0, room))
         if lane.aged is not None:
             jobs_max = min(jobs_max, before + self._ledger.count_aged(lane))
-        kind = SHORT
-        if long_jobs is not None and lane.heads.ready:
-            one_turn = 1 + int(self._turn_us * lane.weight) // lane.expected_us
-            kind, alike = long_jobs.turn(lane, min(jobs_max - before, one_turn))
-            jobs_max = min(jobs_max, before + alike)
-        self._turn(lane, jobs_max, rival)
+        if places is not None and lane.heads.ready:
+            kind, allowed = places.allow(lane, jobs_max - before)
+            jobs_max = min(jobs_max, before + allowed)
+            hint_end_us = NEVER if kind == LONG else self._hint_end_us
+        self._turn(lane, jobs_max, rival, hint_end_us)
         if bounds is not None:
             self._spend(lane, bounds, len(self.jobs) - before)
-        if long_jobs is not None and kind != SHORT:
-            long_jobs.count(lane, kind, [job[0] for job in self.jobs[before:]])
+        if places is not None and kind != SHORT:
+            places.count(lane, kind, [job[0] for job in self.jobs[before:]])
 
     def _spend(self, member: Member, bounds: Limiter, jobs: int) -> None:
         if bounds.rates and jobs:
             bounds.spend(jobs, self._ledger.now_us)
             self.metered[member] = None
 
-    def _turn(self, lane: Lane, jobs_max: int, rival: int) -> None:
+    def _turn(self, lane: Lane, jobs_max: int, rival: int, hint_end_us: int) -> None:
         """Take one job of a lane, or several that are so short that they make one turn.
 
-        They share a tag, because to other lanes they are one job. The hot loop: locals only.
+        They share a tag, as to others they are one job; none is hinted to take `hint_end_us`.
         """
         account, branch, ledger = lane.account, lane.account.branch, self._ledger
         jobs, in_flight, before = self.jobs, ledger.in_flight_jobs, len(self.jobs)
@@ -380,13 +383,15 @@ class Picker:
             behind, scale = tag - tags[-1], branch.scale
             least = rows[-1].root_tag + (behind if scale == 1.0 else int(behind * scale))
         while start < end and branch_start < rival and len(jobs) < jobs_max and ready:
-            head = ready.popleft()
-            job_id, _, hint_us, seen_us = head
+            job_id, _, hint_us, seen_us = head = ready.popleft()  # the hot loop: locals only
             if job_id in in_flight:
                 self.doubtful.append(job_id)
                 continue
             expected_us = usual_us
             if hint_us is not None:
+                if hint_us >= hint_end_us:
+                    ready.appendleft(head)
+                    break
                 hint_us = min(hint_us, lane.hint_max_us)
                 expected_us = lane.mean.shrunk_us(hint_us, self._prior_samples)
             if expected_us != cost_us:
@@ -395,18 +400,16 @@ class Picker:
             if follows:
                 least = max(least, branch_start)
                 job = InFlightJob(lane, head, lane.heads.rank, least, cost_us, usual_us)
-                in_flight[job_id] = job
                 rows.append(job)
                 tags.append(tag)
             else:
                 job = InFlightJob(lane, head, lane.heads.rank, branch_start, cost_us, usual_us)
-                in_flight[job_id] = job
                 if branch.place(tag, job, ledger.floor):
                     ledger.claim_floor.represent(job)
                 least, follows = job.root_tag, tags[-1] == tag
+            in_flight[job_id] = job
             jobs.append((job_id, least, cost_us, seen_us))
-            start += step
-            branch_start += branch_step
+            start, branch_start = start + step, branch_start + branch_step
         account.start, branch.start = start + debts[0], branch_start + debts[1]
         taken = len(jobs) - before
         lane.take_turn(taken, taken * usual_us)

@@ -162,8 +162,8 @@ def _enter(ledger: Ledger, row: QueueRow, now_us: int) -> InFlightJob:
         ran_us = now_us - row.claimed_us
         job.charged_us = max(row.estimate_us, ran_us)
         job.queue_charged_us = max(queue_us, ran_us)
-    if ledger.long_jobs is not None and job.charged_us >= ledger.long_jobs.longer_us:
-        ledger.long_jobs.jobs[row.job_id] = lane
+    if ledger.places is not None and job.charged_us >= ledger.places.longer_us:
+        ledger.places.long[row.job_id] = lane
     return job
 
 

@@ -14,7 +14,7 @@ _MOMENTS_WINDOW = 1000.0
 class MeanRunTime:
     """A mean of run times in microseconds: plain at first, then exponential over a window."""
 
-    __slots__ = ("longest_us", "proven", "proven_since_us", "samples", "total_us")
+    __slots__ = ("longest_us", "proven", "samples", "total_us")
 
     def __init__(self) -> None:
         self.samples = 0
@@ -23,8 +23,7 @@ class MeanRunTime:
         """The longest run lately, one under way included, or mean of runs that ended together;
         it fades."""
         self.proven = 0
-        """How many runs were added since `proven_since_us`, when its lane began to wait."""
-        self.proven_since_us = 0
+        """How many runs were added since its lane was last idle."""
 
     def add(self, ran_us: int, count: int, window: int) -> None:
         """Count `count` runs that took `ran_us` together, at the cost of the oldest."""

@@ -9,7 +9,7 @@ import pytest
 from fairlead.policy import parse
 from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.lanes import Lane, Queue
-from fairlead_scheduler.ordering.short_job_reserve import BlockedLongAccounts
+from fairlead_scheduler.ordering.reserve.blocked_lanes import BlockedAccounts
 from fairlead_scheduler.policy.compiled import (
     CompiledPolicy,
     QueueTerms,
@@ -217,6 +217,35 @@ def test_beside_long_jobs_a_lane_that_was_idle_begins_with_one() -> None:
     assert 8 == len(bench.plan(slots=SLOTS))
 
 
+def test_batches_of_several_lanes_that_were_idle_begin_in_the_places_of_long_jobs() -> None:
+    """Each lane was short before, and all of its jobs may be long now."""
+    bench = bench_of()
+    for lane in ("q/a", "q/b", "q/c", "q/quiet"):
+        let_run(bench, lane, *[SHORT_MS] * 50)
+    for lane in ("q/a", "q/b", "q/c"):
+        bench.add(lane, *[None] * 20)
+    first = bench.plan(slots=SLOTS)
+    bench.add("q/quiet", None)
+
+    assert 18 == len(first)
+    assert "quiet51" == names(bench, bench.plan(slots=SLOTS))
+
+
+def test_jobs_with_places_do_not_hold_up_those_behind_them_when_one_has_ended() -> None:
+    """Beside the places that its first jobs have, a lane has as many as are free."""
+    bench = bench_of()
+    for lane in ("q/a", "q/b"):
+        let_run(bench, lane, SHORT_MS)
+        bench.add("q/long", LONG_MS)
+    for lane in ("q/a", "q/b"):
+        bench.add(lane, *[None] * 20)
+    first = bench.plan(slots=SLOTS)
+    bench.run([job for job in first if bench.names[job.id] in ("a2", "b2", "b3", "b4")], 1)
+
+    again = bench.plan(slots=SLOTS)
+    assert 4 == sum(bench.names[job.id].startswith("a") for job in again)
+
+
 def test_long_jobs_of_a_lane_are_not_counted_as_short_ones_in_flight_too() -> None:
     """They have places; what is free beside these is for the lane's short jobs."""
     bench = bench_of()
@@ -287,7 +316,7 @@ def test_lanes_that_wait_for_long_jobs_take_no_more_memory_while_they_run() -> N
     branch = Branch(0, 0, 1.0, 1)
     account = branch.account_of("a", 1.0)
     account.add(lane)
-    waiting = BlockedLongAccounts()
+    waiting = BlockedAccounts()
     waiting.add(lane)
 
     for _ in range(1000):
@@ -304,7 +333,7 @@ def test_a_lane_that_waits_for_long_jobs_is_not_forgotten_when_its_account_is_se
     branch = Branch(0, 0, 1.0, 1)
     account = branch.account_of("a", 1.0)
     account.add(lane)
-    waiting = BlockedLongAccounts()
+    waiting = BlockedAccounts()
     waiting.add(lane)
 
     branch.accounts.serve_elsewhere(account, 100_000)
