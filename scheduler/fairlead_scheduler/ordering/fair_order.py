@@ -185,13 +185,13 @@ class FairOrder:
         slots, places = ledger.slots, ledger.places
         if places is not None:
             places.begin_plan(slots)
-            self._unblock_long()
+            self._unblock_long(more=False)
         picks = Picker(ledger, heads, slots=max(1, slots), lag_us=self._lag_us)
         if ledger.reserving:
             picks.reserve(depth + past - ledger.unclaimed)
         reserved = len(picks.jobs)
         picks.fill(depth - ledger.unclaimed)
-        while places is not None and depth > ledger.unclaimed and self._unblock_long():
+        while places is not None and depth > ledger.unclaimed and self._unblock_long(more=True):
             # An unblocked lane may be blocked by something else, and not have used the room:
             # others of its queue may have used up a rate.
             picks.fill(depth - ledger.unclaimed)
@@ -364,12 +364,12 @@ class FairOrder:
                 begun += () if member.in_flight else (member.branch,)
         return begun
 
-    def _unblock_long(self) -> bool:
+    def _unblock_long(self, *, more: bool) -> bool:
         """Admit lanes of long jobs for which there is room.
 
         Returns whether any of their queues is free.
         """
-        lanes = self._ledger.unblock_long()
+        lanes = self._ledger.unblock_long(more=more)
         for lane in lanes:
             self.admit(lane)
         return any(lane.queue.blocked_by == FREE for lane in lanes)

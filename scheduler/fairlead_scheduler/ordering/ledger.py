@@ -185,11 +185,14 @@ class Ledger:
         self.block(lane, RESERVE)
         return True
 
-    def unblock_long(self) -> list[Lane]:
-        """Unblock lanes for whose next jobs the reserve leaves room: admit them."""
+    def unblock_long(self, *, more: bool) -> list[Lane]:
+        """Unblock lanes for whose next jobs the reserve leaves room: admit them.
+
+        `more` means beside those that were unblocked before and wait for their turns.
+        """
         found: list[Lane] = []
         if self.places is not None and self.root.reserve_blocked:
-            found = self.short_reserve.next_lanes(self.places, self.virtual_in)
+            found = self.short_reserve.next_lanes(self.places, self.virtual_in, more=more)
         for lane in found:
             self.unblock(lane)
         return found

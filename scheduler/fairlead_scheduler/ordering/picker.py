@@ -262,7 +262,6 @@ class Picker:
         surfaces, because it is not its entry any more.
         """
         accounts, ledger = branch.accounts, self._ledger
-        free = ledger.places is None and ledger.aging is None
         selections = self._selections
         ready, capped, cap = accounts.ready, accounts.capped, accounts.cap
         setback = accounts.setback
@@ -279,11 +278,10 @@ class Picker:
             bounds, keys, chosen = lane.bounds, lane.queue.keys, None
             if keys is not None and may_block_jobs(lane, keys):
                 chosen = keys
-            # Far from its limit a lane costs what it costs without.
-            plain = bounds is None or bounds.has_room_for(
-                min(jobs_max - len(self.jobs), len(lane.heads.ready))
-            )
-            if plain and free and chosen is None:
+            # Far from its limit, and short, a lane costs what it costs without.
+            most = min(jobs_max - len(self.jobs), len(lane.heads.ready))
+            plain = bounds is None or bounds.has_room_for(most)
+            if plain and chosen is None and self._is_unguarded(lane, most):
                 self._turn(lane, jobs_max, rival, self._hint_end_us)
             elif not self._careful_turn(lane, jobs_max, rival):
                 continue
@@ -301,6 +299,13 @@ class Picker:
             else:
                 heappop(heap)
                 heappush(capped, key)
+
+    def _is_unguarded(self, lane: Lane, jobs: int) -> bool:
+        """Whether so many jobs of a lane go whatever aging and the reserve say."""
+        places = self._ledger.places
+        return self._ledger.aging is None and (
+            places is None or places.short_jobs(lane) >= jobs
+        )
 
     def _careful_turn(self, lane: Lane, jobs_max: int, rival: int) -> bool:
         """Take what bounds, reserve and keys allow; whether the lane stays in its heap."""

@@ -171,11 +171,13 @@ class BlockedAccounts:
 class ShortJobReserve:
     """The lanes of one ledger that wait for a place."""
 
-    __slots__ = ("_branches", "_root")
+    __slots__ = ("_branches", "_due", "_root")
 
     def __init__(self, root: Level[Branch]) -> None:
         self._root = root
         self._branches: dict[Branch, BlockedAccounts] = {}
+        self._due: dict[Lane, int] = {}
+        """Lanes that were unblocked, with what turns they had had by then."""
 
     def add(self, lane: Lane) -> None:
         """Take a lane in that has no turns."""
@@ -215,15 +217,24 @@ class ShortJobReserve:
             for lane in lanes
         ]
 
-    def next_lanes(self, places: Places, virtual_in: Callable[[Branch], int]) -> list[Lane]:
-        """Return the lanes whose turn it is, for as many jobs as have room: unblock them."""
+    def next_lanes(
+        self, places: Places, virtual_in: Callable[[Branch], int], *, more: bool
+    ) -> list[Lane]:
+        """Return the lanes whose turn it is, for as many jobs as have room: unblock them.
+
+        Lanes that were unblocked before may still wait for their turns. Unless there are to be
+        `more` beside them, room is left for these: to unblock hundreds in each plan and block
+        them again when the room has been used would cost more than to order their jobs.
+        """
         self._lift_resting()
-        return list(
-            dict.fromkeys(
-                self._next_for_places(places, virtual_in)
-                + self._next_for_trials(places, virtual_in)
-            )
+        self._due = {lane: tag for lane, tag in self._due.items() if _is_due(lane, tag)}
+        room = places.room - (0 if more else len(self._due))
+        found = dict.fromkeys(
+            self._next_for_places(places, virtual_in, room)
+            + self._next_for_trials(places, virtual_in)
         )
+        self._due |= {lane: lane.turn_tag for lane in found}
+        return list(found)
 
     def _lift_resting(self) -> None:
         """Let V lift the branches that have nothing but blocked lanes, all by the same."""
@@ -235,13 +246,12 @@ class ShortJobReserve:
                 self._root.time.move(branch, lift)
 
     def _next_for_places(
-        self, places: Places, virtual_in: Callable[[Branch], int]
+        self, places: Places, virtual_in: Callable[[Branch], int], room: int
     ) -> list[Lane]:
-        """Return lanes of each of the first branches, for all free places.
+        """Return lanes of each of the first branches, for so many free places.
 
         How many jobs a branch has in its turn is not known before, so each may use all of them.
         """
-        room = places.room
         found: list[Lane] = []
         for branch in nsmallest(max(0, room), self._branches, key=_turn_of):
             found += self._branches[branch].next_lanes(
@@ -274,6 +284,12 @@ class ShortJobReserve:
         if not accounts:
             del self._branches[branch]
         self._root.reserve_blocked = len(self._branches)
+
+
+def _is_due(lane: Lane, turn_tag: int) -> bool:
+    """Whether a lane has not had its turn since, and will have it."""
+    is_free = lane.blocked_by == FREE and lane.queue.blocked_by == FREE
+    return is_free and lane.offered and lane.turn_tag == turn_tag
 
 
 def _turn_of(branch: Branch) -> tuple[bool, int]:

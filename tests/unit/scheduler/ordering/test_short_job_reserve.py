@@ -246,6 +246,20 @@ def test_jobs_with_places_do_not_hold_up_those_behind_them_when_one_has_ended() 
     assert 4 == sum(bench.names[job.id].startswith("a") for job in again)
 
 
+def test_no_more_lanes_wait_for_their_turns_than_there_are_places_for() -> None:
+    """Those that were unblocked and have not had their turn yet are not joined by others."""
+    bench = bench_of()
+    for number in range(40):
+        bench.add(f"q/new{number}x", None)
+    bench.run(bench.plan(slots=SLOTS)[:5], 1)
+
+    blocked = [
+        (bench.plan(0, slots=SLOTS), bench.order.blocked_lanes()["reserve"])[1]
+        for _ in range(3)
+    ]
+    assert blocked[0] == blocked[2] > 0
+
+
 def test_long_jobs_of_a_lane_are_not_counted_as_short_ones_in_flight_too() -> None:
     """They have places; what is free beside these is for the lane's short jobs."""
     bench = bench_of()
