@@ -183,6 +183,10 @@ def test_no_slot_is_free_while_a_job_could_run_that_nothing_holds_back(
     assert [] == wasted
 
 
+_QUIET_MAX = 8
+"""A lane with more jobs may be one whose batch takes places until one of them has ended."""
+
+
 class Reserve:
     """What lanes have shown, and which jobs take places outside the reserve."""
 
@@ -195,7 +199,9 @@ class Reserve:
         """Return how many jobs in flight may be long, as far as their lanes had shown."""
         fleet = self._fleet
         long = {job.lane for job in fleet.jobs.values() if job.cost_us >= self._longer_us}
-        self._short = {job.lane for job in fleet.ended} - long
+        jobs = fleet.waiting + fleet.in_flight
+        batches = {lane for lane, count in jobs.items() if count > _QUIET_MAX}
+        self._short = {job.lane for job in fleet.ended} - long - batches
         self._placed &= fleet.work.keys()
         self._placed |= {i for i, job in fleet.work.items() if job.lane not in self._short}
         return len(self._placed)

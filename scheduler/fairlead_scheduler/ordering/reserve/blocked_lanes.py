@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
-from heapq import heapify, heappop, heappush, nsmallest
+from heapq import heapify, heappop, heappush
 
 from fairlead_scheduler.limits.blocked_reasons import FREE
 from fairlead_scheduler.ordering.accounts import Account, Branch
@@ -248,15 +248,20 @@ class ShortJobReserve:
     def _next_for_places(
         self, places: Places, virtual_in: Callable[[Branch], int], room: int
     ) -> list[Lane]:
-        """Return lanes of each of the first branches, for so many free places.
+        """Return lanes of the first branches that have some, as many branches as places.
 
         How many jobs a branch has in its turn is not known before, so each may use all of them.
         """
         found: list[Lane] = []
-        for branch in nsmallest(max(0, room), self._branches, key=_turn_of):
-            found += self._branches[branch].next_lanes(
+        left = room
+        for branch in sorted(self._branches, key=_turn_of) if room > 0 else ():
+            lanes = self._branches[branch].next_lanes(
                 room, virtual_in(branch), branch.accounts.members, places.may_go
             )
+            found += lanes
+            left -= bool(lanes)
+            if left <= 0:
+                break
         return found
 
     def _next_for_trials(
