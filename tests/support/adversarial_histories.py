@@ -92,24 +92,6 @@ class History:
         )
 
 
-def begins_amid_a_spray(history: History) -> bool:
-    """Whether an honest tenant has work for the very first time while names are sprayed.
-
-    It has its first turn after those of the names before it: nothing tells it from them. Names
-    of queues that share are none.
-    """
-    sprays = [
-        tactic
-        for tactic in history.tactics
-        if tactic.spray and not (history.queues_share and tactic.spray == "queue")
-    ]
-    return any(
-        spray.from_us < honest.from_us < spray.until_us
-        for spray in sprays
-        for honest in history.honest
-    )
-
-
 def _sharing(weights: dict[str, float]) -> dict[str, object]:
     overrides = [
         {"match": {"tenant": pattern}, "weight": weight}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.level import NEVER, Level
-from fairlead_scheduler.ordering.virtual_time import OUT, NewService, Service
+from fairlead_scheduler.ordering.virtual_time import GUEST, OUT, NewService, Service
 
 if TYPE_CHECKING:
     from fairlead_scheduler.ordering.lanes import Lane, Queue
@@ -73,6 +73,11 @@ class Account:
         self._turns = 0
         self._ended_at = 0
         """The largest turn tag of a lane that had no job at hand any more."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it and its branch have had their first turns."""
+        return min(self.service.standing, self.branch.service.standing) >= GUEST
 
     def add(self, lane: "Lane") -> None:
         """Charge a lane here from now on."""

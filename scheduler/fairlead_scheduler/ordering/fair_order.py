@@ -20,7 +20,7 @@ from fairlead_scheduler.limits.blocked_reasons import (
 )
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
 from fairlead_scheduler.ordering import apply_policy, job_attributes, late_charges, recovery
-from fairlead_scheduler.ordering.accounts import Branch
+from fairlead_scheduler.ordering.accounts import Account, Branch
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member, Pauses, is_paused
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
@@ -388,9 +388,13 @@ class FairOrder:
         if paused or ledger.context.name is None:
             ledger.block(lane, PAUSED if paused else POOL)
             return False
-        lane.heads.wants_changes = lane.queue.keys is not None
-        if lane.heads.wants_changes:
+        has_keys = lane.queue.keys is not None
+        is_known = lane.account.is_known
+        lane.heads.wants_changes = has_keys or not is_known
+        if has_keys:
             ledger.key_state.unread[lane] = None
+        if not is_known and len(lane.heads.ready) > 1:
+            self._hasten(lane.account)
         if lane.blocked_by != FREE or (lane.bounds is not None and ledger.block_if_full(lane)):
             return False
         joins = not lane.active
@@ -402,6 +406,12 @@ class FairOrder:
         # One that was known before its heads were read begins to wait when they arrive; one
         # with jobs in flight does not begin, for its heads had only run out.
         return joins or not lane.in_flight
+
+    def _hasten(self, account: Account) -> None:
+        """Let a newcomer that was put off, and its branch, go with those of several jobs."""
+        account.branch.accounts.hasten(account)
+        self._ledger.short_reserve.moved(account)
+        self._ledger.root.hasten(account.branch)
 
     def _offer(self, lane: Lane) -> None:
         """Let a lane have turns of its account, and the account of its branch."""

@@ -272,7 +272,7 @@ class Queue:
             member.ended += ended
         lane.served_us += ran_us
         lane.mean.add(ran_us, ended, window)
-        branch.accounts.time.learn(ran_us, ended, lane.account.weight, window)
+        branch.accounts.time.learn(ran_us, ended, lane.account, window)
 
     def settle(self, settings: FairSettings) -> None:
         """Learn from what has ended."""

@@ -110,9 +110,9 @@ class Ledger:
         account.lanes_active += 1
         if account.lanes_active == 1:
             account.active = True
-            branch.accounts.join(account)
+            branch.accounts.join(account, has_several=len(lane.heads.ready) > 1)
         if not (branch.active or queue.blocked_by):
-            self._join(branch)
+            self._join(branch, has_several=len(lane.heads.ready) > 1)
 
     def virtual_in(self, branch: Branch) -> int:
         """Return V between the accounts of a branch, brought up to date once in a plan."""
@@ -235,10 +235,10 @@ class Ledger:
             if branch.accounts.first() is not None:
                 self.root.put(branch)
 
-    def _join(self, branch: Branch) -> None:
+    def _join(self, branch: Branch, *, has_several: bool = False) -> None:
         branch.active = True
         branch.waits_since_us = self.now_us
-        self.root.join(branch)
+        self.root.join(branch, has_several=has_several)
 
     def settle(self) -> None:
         """Begin a plan: find the floor, collect what is owed, bring V up to date."""
@@ -448,7 +448,7 @@ class Ledger:
                 queue.settle(self.settings)
         for branch in branches:
             if branch.ended:
-                root.learn(branch.ran_us, branch.ended, branch.weight, window)
+                root.learn(branch.ran_us, branch.ended, branch, window)
                 branch.ran_us = branch.ended = 0
             branch.new_service.count(root, branch, now_us)
             branch.accounts.time.follow()

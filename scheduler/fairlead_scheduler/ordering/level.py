@@ -105,11 +105,16 @@ class Level(Generic[M]):
         """Free the place of a member that neither waits nor competes."""
         self._free.append(member.index)
 
-    def join(self, member: M) -> None:
-        """Let a member wait; V must be up to date."""
+    def join(self, member: M, *, has_several: bool = False) -> None:
+        """Let a member wait, which may be known to have several jobs; V must be up to date."""
         self.active += 1
         self.weight += member.weight
-        self.time.enter(member, self.lowest)
+        self.time.enter(member, self.lowest, has_several=has_several)
+
+    def hasten(self, member: M) -> None:
+        """Let a newcomer that was put off go with those that have several jobs."""
+        if self.time.hasten(member) and member.key != OUT:
+            self.put(member)
 
     def leave(self, member: M) -> None:
         """Let a member wait no longer."""

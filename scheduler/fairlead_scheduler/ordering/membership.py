@@ -53,6 +53,7 @@ def branch_of(ledger: Ledger, queue: Queue) -> Branch:
     if branch is None:
         weight = queue.weight if named else 1.0
         branch = Branch(ledger.band, ledger.root.virtual, weight, ledger.settings.prior_us)
+        branch.accounts.time.begun_us = ledger.root.time.begun_us
         ledger.branches[name] = branch
         ledger.root.add(branch)
     branch.queue = queue if named else None

@@ -15,14 +15,16 @@ its first turn with those that have waited longest, but pays for it from V on: t
 credit either. While nothing waits, V is lifted to the largest A: capacity that no other member
 wanted counts against none. V never goes back.
 
-Names cost nothing, so newcomers are let in at a rate: however many come, those that are known
-have half of the slots. Some newcomers may have their first turns at once, more only as those
-that are known are served; one that is put off begins to compete with its first turn. A newcomer
-is a guest until its first turn, or its second if it was put off, and known from then on.
+Names cost nothing, so newcomers are let in at a rate (`first_turns.py`). One that is put off
+begins to compete with its first turn. A newcomer is a guest until its second turn, or until its
+first if it came with several jobs and was not put off; from then on it is known. Where nobody
+has had a turn none is put off, but those with several jobs go first.
 """
 
 from heapq import heapify, heappop, heappush
 from typing import Generic, Protocol, TypeVar
+
+from fairlead_scheduler.ordering.first_turns import Beside, FirstTurns
 
 INDEX_BITS = 24
 INDEX_MASK = (1 << INDEX_BITS) - 1
@@ -32,9 +34,10 @@ OUT = -1
 _PRIOR_RUNS = 4
 _LAG_JOBS = 2.0
 _ACQUAINTED_US = 500_000
-"""For so long nobody is put off at a level that is new: after a take-over all are unknown."""
-_FIRST_TURNS_MAX = 16.0
-"""So many newcomers may have their first turns at once."""
+"""For so long nobody is put off after the order began: all are unknown to a new leader."""
+NEW, EXPECTED, PREFERRED, GUEST, KNOWN = range(5)
+"""Where a member stands: it has not waited yet; it has its place among the newcomers; or among
+those with several jobs; it has had a turn, and may be a name without more; it is known."""
 
 
 class Service:
@@ -44,12 +47,11 @@ class Service:
         "attained",
         "competes",
         "debt",
-        "is_guest",
-        "is_new",
         "lag",
         "leaves_at",
         "running",
         "since_us",
+        "standing",
     )
 
     def __init__(self, attained: int) -> None:
@@ -63,10 +65,8 @@ class Service:
         """Whether A is part of the mean that is V."""
         self.leaves_at = OUT
         """Its entry among those that compete and do not wait, or `OUT`."""
-        self.is_new = True
-        """Whether it has never competed."""
-        self.is_guest = False
-        """Whether it competes for the first time, and is not known yet."""
+        self.standing = NEW
+        """What it is to those that compete."""
         self.debt = 0
         """By how much its start tag is below S, for the first turn since it began to wait."""
         self.lag = 0
@@ -103,22 +103,23 @@ class VirtualTime(Generic[M]):
     """
 
     __slots__ = (
-        "_begun_us",
         "_competing",
         "_excess_us",
         "_first_turns",
+        "_guests",
         "_known",
-        "_known_running",
-        "_known_us",
+        "_known_weight",
         "_leaving",
         "_members",
+        "_ran_squares",
         "_ran_us",
         "_running",
         "_runs",
-        "_squares",
         "_top",
         "_weight",
+        "_weight_squares",
         "at_us",
+        "begun_us",
         "now",
     )
 
@@ -130,27 +131,28 @@ class VirtualTime(Generic[M]):
         """The time of the last `pass_to`, up to which running jobs are counted."""
         self._top = 0
         """The largest A of a member that competes no longer."""
-        self._begun_us = 0
-        """The time of the first one."""
+        self.begun_us = 0
+        """When the order began, which is the time of the first `pass_to` unless set before."""
         self._competing = 0
         self._weight = 0.0
         """The weight of those that compete."""
+        self._weight_squares = 0.0
+        """The sum of their squares."""
         self._known = 0
-        """How many of them are no guests."""
-        self._known_running = 0
-        self._known_us = 0
-        """What these have had since first turns were last counted."""
+        """How many of them are known."""
+        self._known_weight = 0.0
+        self._guests = 0
+        """How many were put off, and have had their first turns alone."""
         self._running = 0
         """Their jobs that have been claimed and have not ended."""
         self._excess_us = 0.0
         """The sum of weight * (A - V) over them."""
         self._leaving: list[int] = []
         """Those that do not wait, by S; an entry that is no longer its member's is dropped."""
-        self._first_turns = _FIRST_TURNS_MAX
-        """How many first turns newcomers may have; below zero those that have been promised."""
+        self._first_turns = FirstTurns()
         self._runs = _PRIOR_RUNS
         self._ran_us = float(_PRIOR_RUNS * prior_us)
-        self._squares = self._ran_us * prior_us
+        self._ran_squares = self._ran_us * prior_us
         """The sum of run * run / weight over the jobs of which `_ran_us` is the run time."""
 
     def lag_max(self, cap: float) -> int:
@@ -164,35 +166,36 @@ class VirtualTime(Generic[M]):
         """
         if not self._ran_us:
             return 0
-        return int(self._squares / self._ran_us * max(_LAG_JOBS, cap))
+        return int(self._ran_squares / self._ran_us * max(_LAG_JOBS, cap))
 
     def start_at(self, tag: int) -> None:
         """Start at a tag, with no member that competes."""
         self.now = self._top = tag
 
-    def learn(self, ran_us: int, ended: int, weight: float, window: int) -> None:
-        """Take in how long jobs ran that have ended, at the cost of the oldest."""
+    def learn(self, ran_us: int, ended: int, member: M, window: int) -> None:
+        """Take in how long jobs of a member ran that have ended, at the cost of the oldest."""
+        if member.service.standing == GUEST:
+            self._first_turns.learn(ran_us, ended, window)
         runs = self._runs + ended
         if runs > window:
             keep = max(0.0, 1 - ended / window)
             self._ran_us *= keep
-            self._squares *= keep
+            self._ran_squares *= keep
             runs = window
         self._runs = runs
         self._ran_us += ran_us
-        self._squares += ran_us * ran_us / (ended * weight)
+        self._ran_squares += ran_us * ran_us / (ended * member.weight)
 
     def learn_running(self, over_us: int, ran_us: int, weight: float) -> None:
         """Take in that a job has run for `over_us` more than was expected, and still runs."""
         self._ran_us += over_us
-        self._squares += over_us * ran_us / weight
+        self._ran_squares += over_us * ran_us / weight
 
     def pass_to(self, now_us: int) -> None:
         """Count the service of running jobs until now; an earlier time changes nothing."""
         if now_us > self.at_us:
-            self._begun_us = self._begun_us or now_us
+            self.begun_us = self.begun_us or now_us
             self._excess_us += self._running * (now_us - self.at_us)
-            self._known_us += self._known_running * (now_us - self.at_us)
             self.at_us = now_us
 
     def follow(self) -> None:
@@ -220,51 +223,79 @@ class VirtualTime(Generic[M]):
         self._leaving.clear()
         self.now = max(self.now, self._top)
 
-    def enter(self, member: M, lowest: int) -> None:
+    def enter(self, member: M, lowest: int, *, has_several: bool = False) -> None:
         """Let a member begin to wait, with tags of V at least.
 
         Args:
             member: The member.
             lowest: The smallest tag of what waits.
+            has_several: Whether it is known to have several jobs.
         """
         service, behind = member.service, self.now - member.start
         service.leaves_at = OUT
         if behind >= 0:
             self.move(member, behind)
             tag = min(self.now, lowest)
-            if service.is_new and self._competing:
-                put_off = self._first_turn(member.weight)
-                if put_off > self.now:
-                    member.start = put_off
+            if service.standing == NEW and self._competing:
+                service.standing = PREFERRED if has_several else EXPECTED
+                first = self._first_turn(member.weight, has_several=has_several)
+                if first > self.now and self._is_known():
+                    member.start = first
+                    self._first_turns.waiting += 1
                     return
+                tag = max(tag, first)
             member.start, service.debt = tag, self.now - tag
+        elif service.standing in (EXPECTED, PREFERRED) and not service.competes:
+            self._first_turns.waiting += 1
+            return
         if not service.competes:
             self._compete(member)
 
-    def _first_turn(self, weight: float) -> int:
-        """Return the tag from which on a newcomer of this weight may have its first turn.
+    def hasten(self, member: M) -> bool:
+        """Let a newcomer that was put off go with those that have several jobs.
 
-        It takes a first turn of those that may be had. There are more as those are served that
-        are known: as much as first turns take. Where nobody is known, nobody is put off.
+        Returns whether that is sooner; a repeat changes nothing.
         """
-        if not self._known or self.at_us - self._begun_us < _ACQUAINTED_US:
-            return self.now
-        job_us = self._ran_us / self._runs
-        more, self._known_us = self._known_us / max(1.0, job_us), 0
-        self._first_turns = min(_FIRST_TURNS_MAX, self._first_turns + more) - 1
-        # Meanwhile V advances by what all have, of which first turns are half.
-        apart = max(1.0, 2 * job_us / max(weight, self._weight))
-        return self.now - round(min(0.0, self._first_turns) * apart)
+        service, tag = member.service, member.start
+        if service.standing != EXPECTED:
+            return False
+        service.standing = PREFERRED
+        if service.competes:
+            member.start, service.debt = min(tag, self.now), max(0, service.debt)
+        elif self._competing and tag > self.now:
+            member.start = self._first_turns.hasten(member.weight, tag, self._beside())
+        return member.start < tag
+
+    def _is_known(self) -> bool:
+        """Whether any of those that compete has had a turn."""
+        return self._known + self._guests > 0
+
+    def _first_turn(self, weight: float, *, has_several: bool) -> int:
+        """Return the earliest tag of a newcomer's first turn."""
+        if self.at_us - self.begun_us < _ACQUAINTED_US:
+            return 0
+        beside = self._beside()
+        if self._is_known():
+            return self._first_turns.take(weight, beside, has_several=has_several)
+        return 0 if has_several else beside.one_job_later(weight)
+
+    def _beside(self) -> Beside:
+        """Return what competes, which is something."""
+        return Beside(
+            now=self.now,
+            known_weight=self._known_weight,
+            # It is not below the plain mean, but for rounding.
+            usual_weight=max(
+                self._weight_squares / self._weight, self._weight / self._competing
+            ),
+            job_us=self._ran_us / self._runs,
+        )
 
     def begin_turn(self, member: M) -> int:
         """Note how far behind V a member has its turn; returns what S is to advance besides."""
         service = member.service
-        if service.is_new:
-            service.debt = self.now - member.start
-            service.attained = self.now
-            self._compete(member)
-        elif service.is_guest:
-            self._know(member)
+        if service.standing != KNOWN:
+            self._count_turn(member)
         debt, service.debt = service.debt, 0
         service.lag = self.now - member.start - debt
         return debt
@@ -274,8 +305,8 @@ class VirtualTime(Generic[M]):
         service = member.service
         member.start += service.debt
         service.debt = 0
-        if service.is_new:
-            member.start = self.now
+        if not service.competes:
+            self._first_turns.waiting -= 1
             return
         if member.start <= self.now:
             self._compete_no_longer(member)
@@ -332,9 +363,6 @@ class VirtualTime(Generic[M]):
         if service.competes:
             self._excess_us += served_us
             self._running += begun
-            if not service.is_guest:
-                self._known_us += served_us
-                self._known_running += begun
         elif service.attained > self._top:
             self._top = service.attained
 
@@ -364,13 +392,13 @@ class VirtualTime(Generic[M]):
         service = member.service
         self.serve(member, 0, 0)
         service.competes = True
-        service.is_guest, service.is_new = service.is_new, False
         self._competing += 1
         self._weight += member.weight
+        self._weight_squares += member.weight * member.weight
         self._running += service.running
-        if not service.is_guest:
+        if service.standing == KNOWN:
             self._known += 1
-            self._known_running += service.running
+            self._known_weight += member.weight
         self._excess_us += (service.attained - self.now) * member.weight
 
     def _compete_no_longer(self, member: M) -> None:
@@ -384,21 +412,34 @@ class VirtualTime(Generic[M]):
         self._running -= service.running
         if self._competing:
             self._weight -= member.weight
+            self._weight_squares -= member.weight * member.weight
             self._excess_us -= (service.attained - self.now) * member.weight
         else:
-            self._weight = self._excess_us = 0.0
-        if not service.is_guest:
+            self._weight = self._weight_squares = self._excess_us = 0.0
+        if service.standing == KNOWN:
             self._known -= 1
-            self._known_running -= service.running
-        service.is_guest = False
+            self._known_weight = self._known_weight - member.weight if self._known else 0.0
+        elif service.standing == GUEST:
+            self._guests -= 1
+            service.standing = KNOWN
 
-    def _know(self, member: M) -> None:
-        """Count a guest as known."""
+    def _count_turn(self, member: M) -> None:
+        """Count a newcomer as a guest, or as known."""
         service = member.service
-        self.serve(member, 0, 0)
-        service.is_guest = False
+        is_known = service.competes and service.standing in (PREFERRED, GUEST)
+        if not service.competes:
+            service.debt = self.now - member.start
+            service.attained = self.now
+            self._compete(member)
+            self._first_turns.had(self._beside())
+        if not is_known:
+            service.standing = GUEST
+            self._guests += 1
+            return
+        self._guests -= service.standing == GUEST
+        service.standing = KNOWN
         self._known += 1
-        self._known_running += service.running
+        self._known_weight += member.weight
 
     def _leave_later(self, member: M) -> None:
         """Let a member compete until V reaches its S as it is now."""

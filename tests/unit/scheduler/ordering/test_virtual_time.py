@@ -167,7 +167,7 @@ def test_when_nothing_waits_it_is_lifted_to_what_was_had() -> None:
 
 
 def test_more_newcomers_than_some_have_their_first_turns_one_after_the_other() -> None:
-    """As many at once as may; each later one a job later, by the weight of those known."""
+    """As many at once as may; each later one two jobs later, because half are for others."""
     bench = Bench(1.0, 1.0)
     for place in (0, 1):
         bench.serve(place, 100 * MS)
@@ -184,8 +184,8 @@ def test_more_newcomers_than_some_have_their_first_turns_one_after_the_other() -
         bench.time.enter(newcomer, LATE)
         tags.append(newcomer.start - now_us)
 
-    assert tags[:16] == [0] * 16
-    assert tags[16:] == [2 * 100 * MS * turn // 18 for turn in range(1, 5)]
+    assert tags[:8] == [0] * 8
+    assert tags[8:] == [100 * MS * turn for turn in range(1, 24, 2)]
 
 
 def test_nobody_is_put_off_where_all_are_new() -> None:
@@ -207,24 +207,67 @@ def test_nobody_is_put_off_where_nobody_is_known() -> None:
     bench.time.pass_to(1000 * MS)
     names = [bench.add() for _ in range(40)]
     for newcomer in names:
-        bench.time.enter(newcomer, LATE)
+        bench.time.enter(newcomer, LATE, has_several=True)
 
     assert {0} == {newcomer.start for newcomer in names}
 
 
 def test_a_newcomer_of_little_weight_costs_those_after_it_no_more_than_another() -> None:
-    """Its own first turn may be far away; theirs are not behind it."""
-    bench = Bench(0.001)
+    """Its own first turn is far away; theirs are not behind it."""
+    bench = Bench(1.0)
     bench.acquaint()
-    for place in range(20):
-        bench.time.enter(bench.add(0.001 if place < 16 else 1.0), LATE)
+    light, other = [bench.add(0.001) for _ in range(3)], bench.add()
+    for newcomer in (*light, other):
+        bench.time.enter(newcomer, LATE)
 
-    assert [member.start for member in bench.members[17:]] == [
-        200 * MS,
-        400 * MS,
-        600 * MS,
-        800 * MS,
-    ]
+    assert [member.start > 100_000 * MS for member in light] == [False, True, True]
+    assert other.start == 0
+
+
+def test_a_newcomer_that_turns_out_to_have_several_jobs_does_not_wait_for_names() -> None:
+    """A name costs nothing, and its second job an INSERT."""
+    bench = Bench(1.0)
+    bench.acquaint()
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+
+    assert names[-1].start > 0
+    assert bench.time.hasten(names[-1])
+    assert names[-1].start == 0
+    assert not bench.time.hasten(names[-1])
+
+
+def test_where_nobody_is_known_those_with_several_jobs_go_before_single_jobs() -> None:
+    """None of them competes later for it, so that V does not run ahead of those that wait."""
+    bench = Bench(1.0)
+    bench.time.pass_to(1)
+    bench.time.pass_to(1000 * MS)
+    single, several, known_later = bench.add(), bench.add(), bench.add()
+    bench.time.enter(single, LATE)
+    bench.time.enter(several, LATE, has_several=True)
+    bench.time.enter(known_later, LATE)
+    bench.time.hasten(known_later)
+
+    assert [each.start for each in (single, several, known_later)] == [100 * MS, 0, 0]
+    assert all(each.service.competes for each in (single, several, known_later))
+    single.start += bench.time.begin_turn(single)
+    assert single.start == 0
+
+
+def test_a_newcomer_that_is_blocked_meanwhile_keeps_its_place() -> None:
+    """It is not put off anew, and takes no turn of another."""
+    bench = Bench(1.0)
+    bench.acquaint()
+    names = [bench.add() for _ in range(20)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+    before = names[-1].start
+
+    bench.time.leave(names[-1])
+    bench.time.enter(names[-1], LATE)
+
+    assert (names[-1].start, names[-1].service.competes) == (before, False)
 
 
 def test_a_newcomer_that_is_put_off_competes_from_its_first_turn_on() -> None:

@@ -1,0 +1,105 @@
+"""When newcomers have their first turns: names cost nothing, so they are let in at a rate.
+
+Newcomers of one weight have their first turns one after the other, as if these were the jobs of
+one member. Together they have its share: that of one of them, or a seventh of the slots where
+that is more and they weigh as much as the others. Lighter ones have proportionally less.
+
+Half of that is for newcomers with several jobs at hand. Names can be made up for nothing, but
+each second job has to be inserted: a spray of single jobs does not delay one that has work.
+"""
+
+from dataclasses import dataclass
+
+_AT_ONCE = 15.0
+"""So many first turns newcomers may be ahead of their rate, in jobs of the usual weight."""
+_KNOWN_TO_NEW = 6.0
+"""By how much those that are known outweigh a crowd of newcomers."""
+_PRIOR_RUNS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What competes where a newcomer comes."""
+
+    now: int
+    """V."""
+    known_weight: float
+    """The weight of those that are known."""
+    usual_weight: float
+    """The mean weight of those that compete, each counted by its weight: a crowd of light ones
+    does not make light newcomers usual."""
+    job_us: float
+    """How long jobs run on average."""
+
+    def one_job_later(self, weight: float) -> int:
+        """Return V and a job more, of this weight or of the usual one if that is more."""
+        return self.now + round(self.job_us / max(weight, self.usual_weight))
+
+
+class FirstTurns:
+    """The first turns of newcomers of one level."""
+
+    __slots__ = ("_next", "_ran_us", "_runs", "waiting")
+
+    def __init__(self) -> None:
+        self._next: dict[tuple[float, bool], float] = {}
+        """The tag of the next one, by weight and by whether it takes several jobs."""
+        self._runs = 0
+        """How many jobs have ended of newcomers that were put off."""
+        self._ran_us = 0.0
+        """How long they ran."""
+        self.waiting = 0
+        """How many newcomers wait that were put off."""
+
+    def learn(self, ran_us: int, ended: int, window: int) -> None:
+        """Take in how long first jobs ran that have ended, at the cost of the oldest."""
+        runs = self._runs + ended
+        self._ran_us = self._ran_us * min(1.0, window / runs) + ran_us
+        self._runs = min(window, runs)
+
+    def take(self, weight: float, beside: Beside, *, has_several: bool) -> int:
+        """Return the tag of a newcomer's first turn; one that is not above V may be had now.
+
+        Args:
+            weight: Its weight.
+            beside: What competes.
+            has_several: Whether it is known to have several jobs.
+        """
+        kinds = (False, True) if has_several else (False,)
+        turn, kind = min((self._turn(weight, beside, has_several=each), each) for each in kinds)
+        self._next[weight, kind] = turn + self._apart(weight, beside)
+        return round(turn)
+
+    def hasten(self, weight: float, tag: int, beside: Beside) -> int:
+        """Return the new tag of a newcomer that turns out to have several jobs."""
+        turn = self._turn(weight, beside, has_several=True)
+        if turn >= tag:
+            return tag
+        self._next[weight, True] = turn + self._apart(weight, beside)
+        return max(beside.now, round(turn))
+
+    def had(self, beside: Beside) -> None:
+        """Note that a newcomer that was put off has its first turn.
+
+        Where it was the last, the next need not wait long: turns may have been had early, while
+        nobody else wanted the slots.
+        """
+        self.waiting -= 1
+        if not self.waiting:
+            for (weight, kind), turn in self._next.items():
+                soon = beside.now + self._apart(weight, beside)
+                self._next[weight, kind] = min(turn, soon)
+
+    def _turn(self, weight: float, beside: Beside, *, has_several: bool) -> float:
+        """Return the tag of the next first turn."""
+        earliest = beside.now - _AT_ONCE * self._job_us(beside) / beside.usual_weight
+        return max(self._next.get((weight, has_several), earliest), earliest)
+
+    def _apart(self, weight: float, beside: Beside) -> float:
+        """Return how far apart newcomers of this weight have their turns: half of them each."""
+        crowd = beside.known_weight / _KNOWN_TO_NEW * min(1.0, weight / beside.usual_weight)
+        return 2 * self._job_us(beside) / max(weight, crowd)
+
+    def _job_us(self, beside: Beside) -> float:
+        """Return how long first jobs run on average."""
+        return (self._ran_us + _PRIOR_RUNS * beside.job_us) / (self._runs + _PRIOR_RUNS)
