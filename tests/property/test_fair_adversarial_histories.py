@@ -41,25 +41,27 @@ SWINGS: tuple[Find, ...] = (
     ),
 )
 """The worst that `python -m tests.support.attack_search` has found, by what they exceeded."""
-OVER = frozenset({508, 1392, 1395, 1424, 1596, 1932})
-"""They exceed the bounds by 3.1 times at most; docs/explanation/fair-order.md says where they
-do not hold. In 508 jobs of a third lane move V between the first waits of two others. In 1395,
-1424 and 1596 an honest tenant begins half a second after the start, amid a spray. In 1392 and
-1932 a queue overtakes its own rows with names that begin, and others have no room."""
-
-
-@pytest.mark.parametrize(
-    "seed", [28, 56, 69, 227, 377, 385, 510, 666, 820, 876, 888, 1050, 1324, 1537, 1578]
+SEEDS = (
+    *(28, 56, 69, 227, 377, 385, 508, 510, 666, 820, 876, 888),
+    *(1050, 1324, 1392, 1537, 1578, 1932),
 )
+OVER = frozenset({1395, 1424, 1596})
+"""They exceed the bounds by 3.1 times at most: an honest tenant begins half a second after the
+start, amid a spray whose names entered as they came. The promise does not cover that."""
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_honest_tenants_keep_within_the_bounds_whatever_others_do(seed: int) -> None:
     """An honest tenant has its share but for a constant, and two are as close as among honest.
 
     No lie of others is in the bounds, only how long their jobs run. In 1324 nobody lies: noisy
-    estimates of a heavy lane were taken for claims. In 510, 666, 1537 and 1578 a queue overtook
-    its own rows again and again and had another's turns, in 385 the cap set back heavy lanes by
-    hundreds of their jobs, and in 227 V stood still beside a lane that waits for its claims. In
-    820 and 876 light newcomers had half of the slots beside heavy tenants; in 377, 888 and 1050
-    an honest tenant with a backlog had its first turn after those of all names before it.
+    estimates of a heavy lane were taken for claims. In 510, 666, 1537 and 1578 a queue
+    overtook its own rows again and again and had another's turns, in 1392 and 1932 with rows
+    of names that began, in 385 the cap set back heavy lanes by hundreds of their jobs, and in
+    227 V stood still beside a lane that waits for its claims. In 820 and 876 light newcomers
+    had half of the slots beside heavy tenants; in 377, 888 and 1050 an honest tenant with a
+    backlog had its first turn after those of all names before it. In 508 jobs of others ran
+    on.
     """
     assert harm(drawn(Random(seed))).most <= 1
 

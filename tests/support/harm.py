@@ -108,7 +108,30 @@ def _swings(scene: Scene, fleet: Fleet) -> Iterator[float]:
             lies = [x for x in jobs if (share or x.queue == one[0]) and _has_lied(x)]
             lied_us = max([job.cost_us for job in lies], default=0)
             bound_us = pair_bound_us(*flows.values(), slots=scene.slots, lied_us=lied_us)
+            bound_us += _passed_us(
+                scene, [x for x in jobs if share or x.queue == one[0]], flows
+            )
             yield swing_us(jobs, {lane: x.weight for lane, x in flows.items()}) / bound_us
+
+
+def _passed_us(scene: Scene, jobs: Collection[Job], flows: Collection[Key]) -> float:
+    """Return how far jobs of others may move V after the first lane begins to wait.
+
+    They were in flight then, and run until the second one begins, with tags of V.
+    """
+    begun = [(min(x.arrived_us for x in jobs if x.lane == lane), lane) for lane in flows]
+    (first_us, first), (second_us, _) = sorted(begun)
+    others = sorted(
+        (job.claimed_us, job.ended_us or second_us, job.lane)
+        for job in jobs
+        if job.lane not in flows
+        and job.claimed_us is not None
+        and job.claimed_us < second_us
+        and (job.ended_us or second_us) > first_us
+    )[: scene.slots + scene.depth]
+    weights = [scene.accounts(lane)[-1][1] for lane in (first, *(x[-1] for x in others))]
+    served_us = sum(min(end, second_us) - max(at, first_us) for at, end, _ in others)
+    return served_us / (weights[0] + min(weights[1:])) if others else 0.0
 
 
 def _has_lied(job: Job) -> bool:

@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.level import NEVER, Level
-from fairlead_scheduler.ordering.virtual_time import GUEST, OUT, NewService, Service
+from fairlead_scheduler.ordering.virtual_time import (
+    GUEST,
+    OUT,
+    NewService,
+    Service,
+    tag_increment,
+)
 
 if TYPE_CHECKING:
     from fairlead_scheduler.ordering.lanes import Lane, Queue
@@ -240,6 +246,11 @@ class Branch:
     def smallest_tag(self) -> int:
         """Return the smallest account's tag of an unclaimed row, or `NEVER`."""
         return NEVER if self.drop_claimed() is None else self.tags[self.first]
+
+    def queued(self) -> int:
+        """Return by how much its queued rows have moved its tag on."""
+        charged_us = sum(job.charged_us for job in self.rows[self.first :])
+        return tag_increment(charged_us, self.weight)
 
     def place(self, tag: int, job: InFlightJob, floor: int) -> bool:
         """Place a row by its account's tag; whether it is the first now.

@@ -198,10 +198,12 @@ class Picker:
             return 0
         if (queue is not None and queue.blocked_by) or first.start >= branch.tags[-1]:
             return 0
-        if self._ledger.root.first() is not branch:
+        others = self._ledger.root.first()
+        if others is not None and others is not branch:
             # The row that it overtakes keeps its place before the branch whose turn it is: if
-            # others than those that begin might, this branch would be served for ever.
-            if first.in_flight:
+            # others than those that begin might, or more than it has rows, this branch would be
+            # served for ever.
+            if first.in_flight or branch.start > others.start + branch.queued():
                 return 0
             room = 1
         return self._serve(branch, room, NEVER, branch.tags[-1])
