@@ -66,14 +66,8 @@ def play(
             server, slots=workload.slots, flood=False
         ),
     }
-    before = {
-        name: {f"before_{figure}": value for figure, value in each.items()}
-        for name, each in workload.before.items()
-    }
-    return Found(
-        rows={name: {**row, **before.get(name, {})} for name, row in rows.items()},
-        evaluated=worst(list(rows.values())),
-    )
+    found = Found(rows=rows, evaluated=worst(list(rows.values())))
+    return found.beside(workload.before)
 
 
 def _figures(attacked: Outcome, truthful: Outcome | None) -> Figures:

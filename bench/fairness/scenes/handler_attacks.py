@@ -97,7 +97,7 @@ def play(server: Server, workload: Workload, _trace: Sequence[Arrival], _seed: i
         share, p99 = _had(server, workload, attack)
         rows[name] = {"share": share, "quiet_p99_seconds": p99, **without}
         say(f"  {name}: {rows[name]}")
-    return Found(rows=rows, evaluated=worst(rows))
+    return Found(rows=rows, evaluated=worst(rows)).beside(workload.before)
 
 
 def worst(rows: Mapping[str, Figures]) -> Figures:

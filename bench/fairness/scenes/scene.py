@@ -6,7 +6,7 @@ A scene is a workload that also acts on the fleet.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bench.fairness.results.figures import Figures
 from bench.fairness.traffic.workload import Workload
@@ -20,6 +20,14 @@ class Found:
 
     rows: Mapping[str, Figures]
     evaluated: Figures
+
+    def beside(self, before: Mapping[str, Figures]) -> Found:
+        """Return it with figures of an earlier version, which are called `before_...`."""
+        rows = {
+            name: {**row, **{f"before_{key}": x for key, x in before.get(name, {}).items()}}
+            for name, row in self.rows.items()
+        }
+        return replace(self, rows=rows)
 
 
 Scene = Callable[[Server, Workload, Sequence[Arrival], int], Found]
