@@ -9,8 +9,12 @@ PROCESSES := $(or $(TEST_PROCESSES),4)
 # that the tests start would compile all of Fairlead anew; collecting the tests alone takes twice the CPU.
 export PYTHONDONTWRITEBYTECODE :=
 
+# What Hypothesis draws its examples from: a commit is green or red by itself. `make test-long SEED=2` looks at
+# others, and pytest alone at others each time.
+SEED ?= 1
+
 BIN := .venv/bin
-PYTEST := $(BIN)/python -m pytest --numprocesses=$(PROCESSES) --dist=loadgroup
+PYTEST := $(BIN)/python -m pytest --numprocesses=$(PROCESSES) --dist=loadgroup --hypothesis-seed=$(SEED)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 READY := .venv/ready-$(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
 

@@ -48,7 +48,7 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 gc.set_threshold(50_000, 50, 100)
 
 # A deadline per example measures the machine's load; pytest's timeout bounds the whole test.
-# Every run draws other examples: `make test` a few, `make test-long` many.
+# `make test` draws a few examples, `make test-long` many, both from the Makefile's SEED.
 for _profile, _examples in (("sample", 20), ("thorough", 100)):
     hypothesis.settings.register_profile(
         _profile, max_examples=_examples, deadline=None, print_blob=True
