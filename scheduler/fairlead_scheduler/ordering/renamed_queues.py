@@ -8,12 +8,13 @@ from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.membership import branch_of
+from fairlead_scheduler.ordering.virtual_time import KNOWN, NEW
 
 
 def move_renamed_queues(ledger: Ledger) -> None:
     """Charge lanes of queues that are named otherwise than before where the policy says.
 
-    What they have had stays charged where it was; what their jobs in flight are expected to
+    What they have had stays charged where it was, and they stay known; what their jobs in flight are expected to
     take yet moves with them. Their unclaimed rows have tags of the former branches: they are
     recalled, to be dispatched anew.
     """
@@ -50,7 +51,15 @@ def _move(ledger: Ledger, lane: Lane, jobs: Iterable[tuple[int, InFlightJob]]) -
     former, in_flight = lane.account, lane.in_flight
     lane.count_in_flight(-in_flight)
     former.lanes.remove(lane)
-    lane.queue.branch.account_of(lane.tenant, lane.weight).add(lane)
+    account = lane.queue.branch.account_of(lane.tenant, lane.weight)
+    account.add(lane)
+    # Whoever is known is no newcomer for another policy's sake.
+    for service, known in (
+        (account.service, former.service),
+        (account.branch.service, former.branch.service),
+    ):
+        if known.standing == KNOWN and service.standing == NEW:
+            service.standing = KNOWN
     lane.count_in_flight(in_flight)
     running = expected_us = queue_expected_us = 0
     for job_id, job in jobs:

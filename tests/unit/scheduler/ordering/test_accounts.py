@@ -152,6 +152,25 @@ def test_an_edit_that_names_a_queue_moves_its_lanes(
     assert (3, 1) == (order.count("a"), order.count("b")), order
 
 
+def test_an_edit_that_names_a_queue_makes_nobody_a_newcomer() -> None:
+    """Tenants that were known and idle have their next turns at once."""
+    bench = Bench(naming())
+    quiet = [f"q/quiet{letter}" for letter in "abcdefghijklmnopqrstuvwxyz"]
+    for lane in ("q/noisy", *quiet):
+        bench.add(lane, 10)
+    bench.run(bench.plan(), 10)
+    bench.now_us += 1_000 * MS
+    bench.add("q/noisy", *[10] * 90)
+    bench.run(bench.plan(20), 10)
+
+    bench.order.apply(naming("q"), bench.now_us)
+    bench.run(bench.plan(20), 10)
+    for lane in quiet:
+        bench.add(lane, 10)
+
+    assert len(quiet) == tenants(bench, bench.plan(30)).count("quiet")
+
+
 def test_a_queue_without_a_name_is_never_blocked_as_a_whole() -> None:
     """Its branch is that of the others as well."""
     bench = Bench(replace(table({("q", None): Terms(limit=1)}), settings=TURNS))
