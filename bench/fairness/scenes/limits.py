@@ -75,13 +75,17 @@ def play(server: Server, workload: Workload, trace: Sequence[Arrival], _seed: in
 
 
 def _policies(slots: int) -> Mapping[str, Mapping[str, object]]:
-    """Return the policies by name; with limits of tenants each may have half of the slots."""
+    """Return the policies by name; with limits of tenants each may have half of the slots.
+
+    None keeps slots free for short jobs: here every job may be long.
+    """
     match = {"queue": "q"}
     each = {"default": {"slots": {"limit": _of_tenant(slots)}}}
+    rest = {"fairness": {"reserve": None}}
     return {
-        _FREE: {},
-        _QUEUE: {"queues": [{"match": match, "slots": {"limit": slots}}]},
-        _TENANTS: {"queues": [{"match": match, "tenants": each}]},
+        _FREE: rest,
+        _QUEUE: {"queues": [{"match": match, "slots": {"limit": slots}}], **rest},
+        _TENANTS: {"queues": [{"match": match, "tenants": each}], **rest},
     }
 
 
