@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import combinations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fairlead_scheduler.ordering.plan import Plan
@@ -128,6 +128,12 @@ def test_virtual_time_never_goes_back(lanes: tuple[Load, ...], slots: int, depth
 
 
 @given(loads(), slot_counts, depths, st.integers(0, 3 * SECOND))
+@example(
+    (Load(("q", "a"), (1_913,), 1, 20 * MS), Load(("q", "b"), (1 * MS, 520 * MS), 1, 20 * MS)),
+    5,
+    4,
+    501 * MS,
+)
 def test_a_quiet_lane_waits_for_one_turn_of_each_other_lane_at_most(
     lanes: tuple[Load, ...], slots: int, depth: int, at_us: int
 ) -> None:

@@ -14,9 +14,9 @@ from fairlead_scheduler.ordering.virtual_time import KNOWN, NEW
 def move_renamed_queues(ledger: Ledger) -> None:
     """Charge lanes of queues that are named otherwise than before where the policy says.
 
-    What they have had stays charged where it was, and they stay known; what their jobs in flight are expected to
-    take yet moves with them. Their unclaimed rows have tags of the former branches: they are
-    recalled, to be dispatched anew.
+    What they have had stays charged where it was, and they stay known; what their jobs in
+    flight are expected to take yet moves with them. Their unclaimed rows have tags of the
+    former branches: they are recalled, to be dispatched anew.
     """
     queues = [
         queue

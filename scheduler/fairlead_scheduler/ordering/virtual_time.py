@@ -243,7 +243,7 @@ class VirtualTime(Generic[M]):
                     member.start = first
                     self._first_turns.waiting += 1
                     return
-                tag = max(tag, first)
+                tag = first if first > self.now else tag
             member.start, service.debt = tag, self.now - tag
         elif service.standing in (EXPECTED, PREFERRED) and not service.competes:
             self._first_turns.waiting += 1
