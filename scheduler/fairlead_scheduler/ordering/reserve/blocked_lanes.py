@@ -3,6 +3,7 @@
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from heapq import heapify, heappop, heappush
+from itertools import islice
 
 from fairlead_scheduler.limits.blocked_reasons import FREE
 from fairlead_scheduler.ordering.accounts import Account, Branch
@@ -233,7 +234,10 @@ class ShortJobReserve:
             self._next_for_places(places, virtual_in, room)
             + self._next_for_trials(places, virtual_in)
         )
-        self._due |= {lane: lane.turn_tag for lane in found}
+        # As many as there are places leave no room anyway; a spray of names that are put off
+        # would be walked in each plan.
+        left = max(0, places.total - len(self._due))
+        self._due |= {lane: lane.turn_tag for lane in islice(found, left)}
         return list(found)
 
     def _lift_resting(self) -> None:

@@ -40,12 +40,12 @@ class Places:
     """
 
     __slots__ = (
-        "_places",
         "_settings",
         "_trial_places",
         "long",
         "longer_us",
         "passed_over",
+        "total",
         "trials",
         "unproven",
     )
@@ -54,7 +54,8 @@ class Places:
         self._settings = settings
         self.longer_us = settings.shorter_us
         """From which run time on a job is long."""
-        self._places = 1
+        self.total = 1
+        """How many places there are."""
         self._trial_places = 0
         self.long: dict[int, Lane] = {}
         """Jobs that are long."""
@@ -69,7 +70,7 @@ class Places:
     @property
     def room(self) -> int:
         """How many places are free; not positive when none is."""
-        return self._places - len(self.long) - len(self.unproven)
+        return self.total - len(self.long) - len(self.unproven)
 
     @property
     def trial_room(self) -> int:
@@ -83,7 +84,7 @@ class Places:
         """Compute the places from this number of live slots; there is one at least."""
         self.passed_over.clear()
         kept = self._settings.kept_of(slots)
-        self._places = max(1, slots - kept) if kept else _UNBOUNDED
+        self.total = max(1, slots - kept) if kept else _UNBOUNDED
         self._trial_places = -(-kept // 2)
 
     def count_long(self, in_flight_jobs: Mapping[int, InFlightJob]) -> None:
