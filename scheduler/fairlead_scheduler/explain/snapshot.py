@@ -9,12 +9,12 @@ from typing import TypeVar
 from fairlead_scheduler.explain.answer import BlockingKey, LaneSnapshot, Position
 from fairlead_scheduler.limits.blocked_reasons import BOUNDS, KEY, REASONS
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
-from fairlead_scheduler.ordering.accounts import Account, Branch
 from fairlead_scheduler.ordering.in_flight import InFlightJob
-from fairlead_scheduler.ordering.job_rules import blocking_rules, job_rules_of
+from fairlead_scheduler.ordering.job_checks.job_rules import blocking_rules, job_rules_of
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import Level
+from fairlead_scheduler.ordering.levels.accounts import Account, Branch
+from fairlead_scheduler.ordering.levels.level import Level
 from fairlead_scheduler.ordering.router import Router
 
 _HOLDERS_SHOWN = 10

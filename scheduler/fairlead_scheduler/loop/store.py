@@ -17,7 +17,11 @@ from fairlead.db.statements import integers
 from fairlead.policy.concurrency import KEYS_MAX
 from fairlead_scheduler.explain.answer import Question
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
-from fairlead_scheduler.ordering.order_tags import TAG_MAX, TAG_RENUMBERED, TAGS_AHEAD_MAX
+from fairlead_scheduler.ordering.levels.order_tags import (
+    TAG_MAX,
+    TAG_RENUMBERED,
+    TAGS_AHEAD_MAX,
+)
 from fairlead_scheduler.ordering.plan import PlannedRow
 from fairlead_scheduler.pending.tail import Probe
 from fairlead_scheduler.pending.values import HeadRequest

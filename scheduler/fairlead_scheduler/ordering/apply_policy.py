@@ -14,9 +14,9 @@ from itertools import islice
 from fairlead_scheduler.limits.blocked_reasons import KEY, RULE
 from fairlead_scheduler.limits.concurrency_keys import KeyValue
 from fairlead_scheduler.limits.limiter import Limiter
-from fairlead_scheduler.ordering import job_attributes
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
-from fairlead_scheduler.ordering.job_rules import is_blocked_by_rule
+from fairlead_scheduler.ordering.job_checks import job_attributes
+from fairlead_scheduler.ordering.job_checks.job_rules import is_blocked_by_rule
 from fairlead_scheduler.ordering.lanes import UNKNOWN, Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.renamed_queues import move_renamed_queues

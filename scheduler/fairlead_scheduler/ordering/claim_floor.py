@@ -3,7 +3,7 @@
 from heapq import heappop, heappush
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
-from fairlead_scheduler.ordering.level import NEVER
+from fairlead_scheduler.ordering.levels.level import NEVER
 
 
 class ClaimFloor:

@@ -19,19 +19,20 @@ from fairlead_scheduler.limits.blocked_reasons import (
     RESERVE,
 )
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
-from fairlead_scheduler.ordering import apply_policy, job_attributes, late_charges, recovery
-from fairlead_scheduler.ordering.accounts import Account, Branch
+from fairlead_scheduler.ordering import apply_policy, late_charges, recovery
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member, Pauses, is_paused
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
+from fairlead_scheduler.ordering.job_checks import job_attributes
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import NEVER
+from fairlead_scheduler.ordering.levels.accounts import Account, Branch
+from fairlead_scheduler.ordering.levels.level import NEVER
+from fairlead_scheduler.ordering.levels.virtual_time import OUT
 from fairlead_scheduler.ordering.membership import ensure_aged_lane, ensure_lane
 from fairlead_scheduler.ordering.picker import Picker
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.ordering.pool_context import PoolContext
-from fairlead_scheduler.ordering.virtual_time import OUT
 from fairlead_scheduler.pending.cursors import NEVER_AGES, LaneHeads
 from fairlead_scheduler.pending.heads import Heads
 from fairlead_scheduler.pending.values import Paused

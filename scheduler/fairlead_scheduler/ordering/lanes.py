@@ -6,7 +6,7 @@ from fairlead_scheduler.limits.blocked_reasons import FREE
 from fairlead_scheduler.limits.blocked_time import BlockedTime
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
 from fairlead_scheduler.limits.limiter import Limiter
-from fairlead_scheduler.ordering.accounts import Account, Branch
+from fairlead_scheduler.ordering.levels.accounts import Account, Branch
 from fairlead_scheduler.ordering.run_time import MeanRunTime, prior_us
 from fairlead_scheduler.pending.cursors import LaneHeads
 from fairlead_scheduler.policy.compiled import QueueTerms, Terms

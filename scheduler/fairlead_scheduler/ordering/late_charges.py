@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from fairlead_scheduler.ordering.in_flight import InFlightJob
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import NEVER
+from fairlead_scheduler.ordering.levels.level import NEVER
 from fairlead_scheduler.ordering.reserve.places import Places
 
 

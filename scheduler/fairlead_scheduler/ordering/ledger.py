@@ -8,15 +8,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fairlead_scheduler.limits.blocked_reasons import LIMIT, RESERVE
 from fairlead_scheduler.limits.limiter import Limiter
-from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.claim_floor import ClaimFloor
 from fairlead_scheduler.ordering.in_flight import AHEAD, CLOSED, UNCLAIMED, InFlightJob
-from fairlead_scheduler.ordering.key_state import KeyState
+from fairlead_scheduler.ordering.job_checks.key_state import KeyState
 from fairlead_scheduler.ordering.lanes import Lane, Queue
-from fairlead_scheduler.ordering.level import NEVER, Level
-from fairlead_scheduler.ordering.order_tags import is_far_ahead
+from fairlead_scheduler.ordering.levels.accounts import Branch
+from fairlead_scheduler.ordering.levels.level import NEVER, Level
+from fairlead_scheduler.ordering.levels.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.pool_context import PoolContext
 from fairlead_scheduler.ordering.reserve.blocked_lanes import ShortJobReserve
 from fairlead_scheduler.ordering.reserve.places import BLOCKED, SHORT, Places

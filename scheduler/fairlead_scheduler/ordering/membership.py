@@ -1,8 +1,8 @@
 """Which queues, lanes and accounts a ledger has: each is made when it is first named."""
 
-from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.levels.accounts import Branch
 
 
 def ensure_lane(ledger: Ledger, queue: str, tenant: str) -> Lane:

@@ -6,22 +6,26 @@ from math import ceil
 
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys
 from fairlead_scheduler.limits.limiter import Limiter
-from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.blocked import Member
-from fairlead_scheduler.ordering.head_selection import AHEAD, HeadSelections, take_out
 from fairlead_scheduler.ordering.in_flight import InFlightJob
-from fairlead_scheduler.ordering.job_rules import may_block_jobs
+from fairlead_scheduler.ordering.job_checks.head_selection import (
+    AHEAD,
+    HeadSelections,
+    take_out,
+)
+from fairlead_scheduler.ordering.job_checks.job_rules import may_block_jobs
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.level import NEVER
-from fairlead_scheduler.ordering.plan import PlannedRow
-from fairlead_scheduler.ordering.reserve.places import LONG, SHORT
-from fairlead_scheduler.ordering.virtual_time import (
+from fairlead_scheduler.ordering.levels.accounts import Branch
+from fairlead_scheduler.ordering.levels.level import NEVER
+from fairlead_scheduler.ordering.levels.virtual_time import (
     INDEX_BITS,
     INDEX_MASK,
     OUT,
     tag_increment,
 )
+from fairlead_scheduler.ordering.plan import PlannedRow
+from fairlead_scheduler.ordering.reserve.places import LONG, SHORT
 from fairlead_scheduler.pending.heads import Heads
 from fairlead_scheduler.policy.gcra import WindowUsage
 

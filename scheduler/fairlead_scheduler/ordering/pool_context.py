@@ -6,11 +6,11 @@ from typing import Protocol
 
 from fairlead_scheduler.limits.job_facts import JobFacts
 from fairlead_scheduler.limits.rate_usage import RateUsage
-from fairlead_scheduler.ordering.accounts import Account, Branch
 from fairlead_scheduler.ordering.blocked import BlockedMembers, Member
 from fairlead_scheduler.ordering.in_flight import InFlightJob
-from fairlead_scheduler.ordering.key_state import KeyState
+from fairlead_scheduler.ordering.job_checks.key_state import KeyState
 from fairlead_scheduler.ordering.lanes import Lane, Queue
+from fairlead_scheduler.ordering.levels.accounts import Account, Branch
 from fairlead_scheduler.ordering.run_time import MeanRunTime
 from fairlead_scheduler.ordering.slot_entry import SlotEntry
 from fairlead_scheduler.pending.cursors import LaneHeads

@@ -11,12 +11,12 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from fairlead_scheduler.ordering import apply_policy
-from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.aging import Aging
 from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.fair_order import FairOrder
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.levels.accounts import Branch
 from fairlead_scheduler.ordering.picker import Picker
 from fairlead_scheduler.ordering.plan import BandPlan, Plan, QueueRow
 from fairlead_scheduler.ordering.pool_context import InFlightIds, PoolContext

@@ -6,8 +6,8 @@ from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.levels.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.membership import ensure_lane
-from fairlead_scheduler.ordering.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.pending.cursors import LaneHeads
 

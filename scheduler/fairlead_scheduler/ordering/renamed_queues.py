@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from fairlead_scheduler.limits.blocked_reasons import RESERVE
-from fairlead_scheduler.ordering.accounts import Account
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
+from fairlead_scheduler.ordering.levels.accounts import Account
+from fairlead_scheduler.ordering.levels.virtual_time import KNOWN, NEW
 from fairlead_scheduler.ordering.membership import branch_of
-from fairlead_scheduler.ordering.virtual_time import KNOWN, NEW
 
 
 def move_renamed_queues(ledger: Ledger) -> None:

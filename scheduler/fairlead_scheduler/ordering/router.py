@@ -18,7 +18,7 @@ from fairlead_scheduler.ordering.blocked import Member
 from fairlead_scheduler.ordering.fair_order import FairOrder
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.order_tags import are_large
+from fairlead_scheduler.ordering.levels.order_tags import are_large
 from fairlead_scheduler.ordering.plan import Plan, QueueRow
 from fairlead_scheduler.ordering.pool_context import InFlightIds, JobRuleCheck, PoolContext
 from fairlead_scheduler.ordering.pool_orders import PlanRoom, PoolOrders

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from typing import TypeVar
 
-from fairlead_scheduler.ordering.accounts import Account, Branch
 from fairlead_scheduler.ordering.lanes import Lane
+from fairlead_scheduler.ordering.levels.accounts import Account, Branch
 from fairlead_scheduler.report.aggregate import Aggregate
 from fairlead_scheduler.report.lane_window import BUCKETS, LaneWindow
 from fairlead_scheduler.report.maxmin import MaxMinShares, max_min_shares

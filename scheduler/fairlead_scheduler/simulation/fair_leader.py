@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from fairlead.policy.cel.variables import Workers
 from fairlead_scheduler.limits.concurrency_keys import AttributeRequest
-from fairlead_scheduler.ordering.level import NEVER
+from fairlead_scheduler.ordering.levels.level import NEVER
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.ordering.router import PoolSize as Room
 from fairlead_scheduler.ordering.router import Router

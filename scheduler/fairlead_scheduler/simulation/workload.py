@@ -7,7 +7,7 @@ policies simulate the same jobs.
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
-from fairlead_scheduler.ordering.level import NEVER
+from fairlead_scheduler.ordering.levels.level import NEVER
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.pending.values import Stream
 from fairlead_scheduler.simulation.caveats import live_notes

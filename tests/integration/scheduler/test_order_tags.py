@@ -8,7 +8,7 @@ import pytest
 from fairlead import policy_storage
 from fairlead_scheduler.loop import store
 from fairlead_scheduler.loop.store import LoopStore, renumber
-from fairlead_scheduler.ordering.order_tags import TAG_LARGE, TAG_MAX, TAGS_AHEAD_MAX
+from fairlead_scheduler.ordering.levels.order_tags import TAG_LARGE, TAG_MAX, TAGS_AHEAD_MAX
 from fairlead_scheduler.rows import Renumbered
 from fairlead_scheduler.settings import SchedulerSettings
 from tests.conftest import Connect

@@ -6,9 +6,9 @@ from heapq import heapify, heappop, heappush
 from itertools import islice
 
 from fairlead_scheduler.limits.blocked_reasons import FREE
-from fairlead_scheduler.ordering.accounts import Account, Branch
 from fairlead_scheduler.ordering.lanes import Lane
-from fairlead_scheduler.ordering.level import Level
+from fairlead_scheduler.ordering.levels.accounts import Account, Branch
+from fairlead_scheduler.ordering.levels.level import Level
 from fairlead_scheduler.ordering.reserve.places import Places
 
 

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pytest
 
 from fairlead_scheduler.explain.snapshot import lane_snapshot
-from fairlead_scheduler.ordering.head_selection import HeadSelection
-from fairlead_scheduler.ordering.head_selection import SelectionResult as Chosen
+from fairlead_scheduler.ordering.job_checks.head_selection import HeadSelection
+from fairlead_scheduler.ordering.job_checks.head_selection import SelectionResult as Chosen
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.membership import ensure_lane
 from fairlead_scheduler.ordering.plan import QueueRow

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fairlead_scheduler.ordering.first_turns import Beside, FirstTurns
+from fairlead_scheduler.ordering.levels.first_turns import Beside, FirstTurns
 
 MS = 1000
 

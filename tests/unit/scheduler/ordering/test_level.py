@@ -1,8 +1,8 @@
 """One level of the fair order, by itself."""
 
-from fairlead_scheduler.ordering.accounts import Account
-from fairlead_scheduler.ordering.level import Level
-from fairlead_scheduler.ordering.virtual_time import TAG_SHIFT
+from fairlead_scheduler.ordering.levels.accounts import Account
+from fairlead_scheduler.ordering.levels.level import Level
+from fairlead_scheduler.ordering.levels.virtual_time import TAG_SHIFT
 
 MS = 1000
 

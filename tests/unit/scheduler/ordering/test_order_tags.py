@@ -2,8 +2,7 @@
 
 import pytest
 
-from fairlead_scheduler.ordering.membership import ensure_lane
-from fairlead_scheduler.ordering.order_tags import (
+from fairlead_scheduler.ordering.levels.order_tags import (
     TAG_LARGE,
     TAG_MAX,
     TAG_RENUMBERED,
@@ -11,6 +10,7 @@ from fairlead_scheduler.ordering.order_tags import (
     are_large,
     is_far_ahead,
 )
+from fairlead_scheduler.ordering.membership import ensure_lane
 from fairlead_scheduler.ordering.plan import QueueRow
 from fairlead_scheduler.pending.heads import Heads
 from tests.support.fair_bench import Bench

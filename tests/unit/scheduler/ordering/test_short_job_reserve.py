@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fairlead.policy import parse
-from fairlead_scheduler.ordering.accounts import Branch
 from fairlead_scheduler.ordering.lanes import Lane, Queue
+from fairlead_scheduler.ordering.levels.accounts import Branch
 from fairlead_scheduler.ordering.reserve.blocked_lanes import BlockedAccounts
 from fairlead_scheduler.policy.compiled import (
     CompiledPolicy,

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairlead_scheduler.ordering.virtual_time import Service, VirtualTime
+from fairlead_scheduler.ordering.levels.virtual_time import Service, VirtualTime
 
 LATE = 1 << 60
 MS = 1000

@@ -16,11 +16,11 @@ from fairlead_scheduler.limits.concurrency_keys import (
     has_same_keys,
     start_of,
 )
-from fairlead_scheduler.ordering.accounts import Branch
-from fairlead_scheduler.ordering.job_rules import may_block_jobs
+from fairlead_scheduler.ordering.job_checks.job_rules import may_block_jobs
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
-from fairlead_scheduler.ordering.virtual_time import OUT
+from fairlead_scheduler.ordering.levels.accounts import Branch
+from fairlead_scheduler.ordering.levels.virtual_time import OUT
 from fairlead_scheduler.pending.cursors import SKIPPED_MAX
 
 _JOBS_AT_ONCE = 500

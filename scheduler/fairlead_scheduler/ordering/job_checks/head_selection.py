@@ -11,7 +11,11 @@ from itertools import islice
 
 from fairlead_scheduler.limits.blocked_reasons import KEY, RULE
 from fairlead_scheduler.limits.concurrency_keys import ConcurrencyKeys, KeyValue
-from fairlead_scheduler.ordering.job_rules import blocking_rules, job_rules_of, valid_until_us
+from fairlead_scheduler.ordering.job_checks.job_rules import (
+    blocking_rules,
+    job_rules_of,
+    valid_until_us,
+)
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.pending.cursors import SKIPPED_MAX, StreamHeads

@@ -17,8 +17,8 @@ virtual time (`virtual_time.py`).
 from heapq import heapify, heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
-from fairlead_scheduler.ordering import virtual_time
-from fairlead_scheduler.ordering.virtual_time import (
+from fairlead_scheduler.ordering.levels import virtual_time
+from fairlead_scheduler.ordering.levels.virtual_time import (
     INDEX_BITS,
     INDEX_MASK,
     OUT,

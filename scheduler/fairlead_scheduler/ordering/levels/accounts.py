@@ -15,8 +15,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
-from fairlead_scheduler.ordering.level import NEVER, Level
-from fairlead_scheduler.ordering.virtual_time import (
+from fairlead_scheduler.ordering.levels.level import NEVER, Level
+from fairlead_scheduler.ordering.levels.virtual_time import (
     GUEST,
     OUT,
     NewService,

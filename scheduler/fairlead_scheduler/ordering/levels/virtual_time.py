@@ -24,7 +24,7 @@ has had a turn none is put off, but those with several jobs go first.
 from heapq import heapify, heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
-from fairlead_scheduler.ordering.first_turns import Beside, FirstTurns
+from fairlead_scheduler.ordering.levels.first_turns import Beside, FirstTurns
 
 INDEX_BITS = 24
 INDEX_MASK = (1 << INDEX_BITS) - 1
