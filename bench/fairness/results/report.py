@@ -157,10 +157,11 @@ def _targets(runs: Runs, run: Run) -> Table:
 
 
 def size(outcome: Outcome) -> str:
-    """Return how large a workload is."""
+    """Return how large a workload is; a scene of many rows has no number of jobs."""
     workload = outcome.workload
     warm = f" after {workload.warm_seconds:g} s" if workload.warm_seconds else ""
-    return f"{workload.slots} slots, {workload.seconds:g} s{warm}, {outcome.jobs:,} jobs"
+    jobs = f", {outcome.jobs:,} jobs" if outcome.jobs else ""
+    return f"{workload.slots} slots, {workload.seconds:g} s{warm}{jobs}"
 
 
 def _contenders(outcome: Outcome) -> Table:
