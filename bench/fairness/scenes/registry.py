@@ -22,6 +22,7 @@ from bench.fairness.scenes import (
     prediction,
     reweigh,
     scale,
+    soak,
     storm,
 )
 from bench.fairness.scenes.scene import Scene
@@ -41,6 +42,7 @@ _SCENES: Mapping[str, Scene] = {
     "attacks": attacks.play,
     "handlers": handler_attacks.play,
     "floods": floods.play,
+    "soak": soak.play,
 }
 
 

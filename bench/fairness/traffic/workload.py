@@ -200,6 +200,7 @@ class Workload(_Part):
         "attacks",
         "handlers",
         "floods",
+        "soak",
     ] = "play"
     """What is done; all but `play` runs on PostgreSQL only."""
     slots: int = Field(ge=1)
