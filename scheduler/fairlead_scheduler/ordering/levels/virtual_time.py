@@ -49,6 +49,7 @@ class Service:
         "debt",
         "lag",
         "leaves_at",
+        "put_off",
         "running",
         "since_us",
         "standing",
@@ -67,6 +68,8 @@ class Service:
         """Its entry among those that compete and do not wait, or `OUT`."""
         self.standing = NEW
         """What it is to those that compete."""
+        self.put_off = False
+        """Whether it was let in at the newcomers' rate, and its first turn is still to come."""
         self.debt = 0
         """By how much its start tag is below S, for the first turn since it began to wait."""
         self.lag = 0
@@ -240,12 +243,12 @@ class VirtualTime(Generic[M]):
                 service.standing = PREFERRED if has_several else EXPECTED
                 first = self._first_turn(member.weight, has_several=has_several)
                 if first > self.now and self._is_known():
-                    member.start = first
+                    member.start, service.put_off = first, True
                     self._first_turns.waiting += 1
                     return
                 tag = first if first > self.now else tag
             member.start, service.debt = tag, self.now - tag
-        elif service.standing in (EXPECTED, PREFERRED) and not service.competes:
+        elif service.put_off and not service.competes:
             self._first_turns.waiting += 1
             return
         if not service.competes:
@@ -429,7 +432,7 @@ class VirtualTime(Generic[M]):
         is_known = service.competes and service.standing in (PREFERRED, GUEST)
         if not service.competes:
             service.debt = self.now - member.start
-            service.attained = self.now
+            service.attained, service.put_off = self.now, False
             self._compete(member)
             self._first_turns.had(self._beside())
         if not is_known:

@@ -285,6 +285,18 @@ def test_a_newcomer_that_is_put_off_competes_from_its_first_turn_on() -> None:
     assert (last.service.competes, last.start) == (True, bench.time.now)
 
 
+def test_a_newcomer_that_was_not_put_off_competes_again_after_it_was_blocked() -> None:
+    """Also if it was lifted meanwhile, as lanes are that wait for a place."""
+    bench = Bench(1.0, 1.0)
+    newcomer = bench.members[1]
+    bench.time.leave(newcomer)
+    newcomer.start += 100 * MS
+
+    bench.time.enter(newcomer, LATE)
+
+    assert newcomer.service.competes
+
+
 def test_another_weight_keeps_what_was_charged_beyond_it_in_slot_time() -> None:
     """A debt that takes a light member minutes takes a heavy one as long as it should."""
     bench = Bench(1.0, 1.0)
