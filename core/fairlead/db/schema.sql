@@ -4,7 +4,8 @@
 CREATE SCHEMA fairlead;
 
 CREATE FUNCTION fairlead._admit_job() RETURNS trigger
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $_$
 begin
     if num_nonnulls(new.run_at, new.expires_at, new.timeout, new.cost_hint, new.dedup_key,
@@ -89,12 +90,14 @@ CREATE FUNCTION fairlead._backlog_bit(lane text) RETURNS bigint
 
 CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
     LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
 $$;
 
 CREATE FUNCTION fairlead._begin_schedule_anew() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
     new.considered_until := clock_timestamp();
@@ -370,6 +373,7 @@ end $$;
 
 CREATE FUNCTION fairlead._end_expired(ids bigint[]) RETURNS integer
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
     free bigint[];
@@ -554,6 +558,7 @@ END;
 
 CREATE FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
     insert into fairlead.receipts (queues, kinds, outcomes)
@@ -772,6 +777,7 @@ end $$;
 
 CREATE FUNCTION fairlead._history_partition(class text, day date) RETURNS text
     LANGUAGE sql IMMUTABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
     select format('job_history_%s_%s', class, to_char(day, 'YYYYMMDD'))
 $$;
@@ -787,6 +793,7 @@ end $$;
 
 CREATE FUNCTION fairlead._leads(my_epoch bigint) RETURNS boolean
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
     perform from fairlead.leaders l
@@ -844,6 +851,7 @@ end $$;
 
 CREATE FUNCTION fairlead._raise_stale(job_id bigint, token bigint) RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
     raise exception 'fairlead: token % no longer holds job %', token, job_id
@@ -984,6 +992,7 @@ END;
 
 CREATE FUNCTION fairlead._require_read_committed() RETURNS void
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
     if current_setting('transaction_isolation') <> 'read committed' then
@@ -1055,6 +1064,7 @@ end $$;
 
 CREATE FUNCTION fairlead._wake_scheduler() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
     if not (case when pg_try_advisory_lock_shared(7165163640219131510)
@@ -1066,6 +1076,7 @@ end $$;
 
 CREATE FUNCTION fairlead._wake_scheduler_at_ending() RETURNS trigger
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
     if not (case when pg_try_advisory_lock_shared(7165163640219131512)
@@ -1276,6 +1287,7 @@ COMMENT ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry
 
 CREATE FUNCTION fairlead.make_history_partitions(days_ahead integer DEFAULT 14) RETURNS integer
     LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
     made integer := 0;
@@ -2445,9 +2457,7 @@ GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._backlog_bit(lane text) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_enqueue;
 GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 
@@ -2539,9 +2549,6 @@ GRANT ALL ON FUNCTION fairlead._expire_turns(my_epoch bigint, after_queue text, 
 REVOKE ALL ON FUNCTION fairlead._explain(job_id bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_enqueue;
-GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_scheduler;
@@ -2649,7 +2656,6 @@ GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
-GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_enqueue;
 GRANT ALL ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
 

@@ -174,6 +174,33 @@ def test_after_any_step_nothing_is_callable_by_public(
     assert [] == empty.execute(_CALLABLE_BY_PUBLIC).fetchall()
 
 
+def test_an_older_install_loses_the_rights_that_nobody_needs_any_more(
+    empty: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Grants are set anew, and only a migration takes one away."""
+    real = migrations()
+    broken = Migration(28, "0028_expand_mistake", 1, "select 1/0")
+    monkeypatch.setattr(migrating, "migrations", lambda: (*real[:27], broken))
+    with pytest.raises(psycopg.errors.DivisionByZero):
+        migrate(empty)
+    monkeypatch.undo()
+    empty.execute("GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_enqueue")
+    empty.execute(
+        "GRANT EXECUTE ON FUNCTION fairlead._has_room(text, text, text, bigint),"
+        " fairlead._backlog_bit(text) TO fairlead_enqueue, fairlead_scheduler, fairlead_admin"
+    )
+
+    migrate(empty)
+
+    assert [("fairlead_scheduler", "_backlog_bit")] == empty.execute(
+        "SELECT g.grantee, g.routine_name FROM information_schema.routine_privileges g"
+        " WHERE g.routine_name IN ('_has_room', '_backlog_bit') AND g.grantee LIKE 'fairlead_%'"
+    ).fetchall()
+    assert [(False,)] == empty.execute(
+        "SELECT has_sequence_privilege('fairlead_enqueue', 'fairlead.backlog_gate', 'select')"
+    ).fetchall()
+
+
 def test_public_may_call_and_see_nothing(db: Connection[TupleRow]) -> None:
     """Every function is revoked from PUBLIC, and so is every table."""
     assert [] == db.execute(_CALLABLE_BY_PUBLIC).fetchall()

@@ -78,8 +78,6 @@ begin
         'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers) on fairlead.jobs to fairlead_enqueue, fairlead_admin',
         'grant select (id) on fairlead.jobs to fairlead_enqueue',
         'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_admin',
-        'grant select on sequence fairlead.backlog_gate to fairlead_enqueue',
-        'grant execute on function fairlead._has_room(text, text, text, bigint), fairlead._backlog_bit(text) to fairlead_enqueue, fairlead_scheduler, fairlead_admin',
         'grant select on fairlead.job_status to fairlead_enqueue',
         'grant execute on function fairlead._sees(text), fairlead._sees_all() to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
@@ -109,6 +107,7 @@ begin
         'grant select, update (answered_at, answer) on fairlead.explain_requests to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.over_backlog to fairlead_scheduler',
         'grant update on sequence fairlead.backlog_gate to fairlead_scheduler',
+        'grant execute on function fairlead._backlog_bit(text) to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.fairness_reports to fairlead_scheduler',
 
         'grant select, insert, update, delete on fairlead.policy_shadow to fairlead_scheduler',
