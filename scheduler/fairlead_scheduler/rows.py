@@ -37,6 +37,8 @@ class Observed(NamedTuple):
     ranks: list[int | None]
     hints_us: list[int | None] | None
     first_due_us: int | None
+    unchecked: list[int] | None = None
+    """Those with values that no INSERT is admitted with."""
 
 
 class Receipt(NamedTuple):

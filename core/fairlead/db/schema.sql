@@ -105,6 +105,10 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION fairlead._one_more(count integer) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (LEAST(GREATEST(count, 0), 2147483646) + 1);
+
 CREATE SEQUENCE fairlead.places
     START WITH 1
     INCREMENT BY 1
@@ -226,7 +230,7 @@ CREATE FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) RETURNS S
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     BEGIN ATOMIC
- UPDATE fairlead.jobs j SET crashes = (j.crashes + 1)
+ UPDATE fairlead.jobs j SET crashes = fairlead._one_more(j.crashes)
    WHERE (j.id = ANY (ARRAY( SELECT l.id
             FROM fairlead.jobs l
            WHERE ((l.id = ANY (_count_crashes.ids)) AND (( SELECT q.token
@@ -236,6 +240,10 @@ CREATE FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) RETURNS S
           FOR UPDATE OF l SKIP LOCKED)))
    RETURNING j.id;
 END;
+
+CREATE FUNCTION fairlead._deadline(timeout interval) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (now() + LEAST(GREATEST(timeout, '00:00:00.001'::interval), '1000 years'::interval));
 
 CREATE FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean DEFAULT false) RETURNS TABLE(job_id bigint, token bigint, became text)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -271,11 +279,12 @@ begin
         for update skip locked
     ), decided as materialized (
         select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.attempts,
-               j.crashes + (a.ended_as = 'crashed')::integer as crashes,
-               j.losses + (a.ended_as = 'lost')::integer as losses,
-               j.lone_deaths + (h.alone and a.ended_as in ('crashed', 'lost'))::integer as lone_deaths,
-               case when a.ended_as = 'crashed' or a.ended_as = 'lost' and (j.losses + 1) % 3 = 0
-                        then true
+               case when a.ended_as = 'crashed' then fairlead._one_more(j.crashes) else j.crashes end as crashes,
+               case when a.ended_as = 'lost' then fairlead._one_more(j.losses) else j.losses end as losses,
+               case when h.alone and a.ended_as in ('crashed', 'lost') then fairlead._one_more(j.lone_deaths)
+                    else j.lone_deaths end as lone_deaths,
+               case when a.ended_as = 'crashed'
+                         or a.ended_as = 'lost' and fairlead._one_more(j.losses) % 3 = 0 then true
                     when h.alone and a.ended_as in ('failed', 'snoozed', 'released') then false
                     else j.suspect end as suspect,
                least(greatest(coalesce(a.delay, fairlead._backoff(j.attempts)), interval '0'),
@@ -284,7 +293,8 @@ begin
                    when h.job_id is null and l.job_id is not null then 'locked'
                    when h.job_id is null then 'stale'
                    when j.cancel_requested_at is not null then 'cancelled'
-                   when a.ended_as = 'failed' and j.attempts + 1 >= j.max_attempts then 'failed'
+                   when a.ended_as = 'failed' and fairlead._one_more(j.attempts) >= least(j.max_attempts, 1000)
+                       then 'failed'
                    when a.ended_as in ('crashed', 'lost') and h.alone and j.lone_deaths >= 2
                        then 'failed'
                    when a.ended_as in ('failed', 'snoozed') then 'scheduled'
@@ -301,13 +311,14 @@ begin
         left join lateral (select * from fairlead.jobs j where j.id = a.job_id offset 0) j on true
     ), noted as (
         insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error)
-        select d.job_id, d.token, d.attempts + 1, d.ended_as, coalesce(d.error, '')
+        select d.job_id, d.token, fairlead._one_more(d.attempts), d.ended_as, coalesce(d.error, '')
         from decided d
         where d.became not in ('stale', 'locked')
           and d.ended_as in ('failed', 'crashed', 'lost', 'released')
     ), counted as (
         update fairlead.jobs j
-        set attempts = j.attempts + (d.ended_as = 'failed' and d.became = 'scheduled')::integer,
+        set attempts = case when d.ended_as = 'failed' and d.became = 'scheduled'
+                            then fairlead._one_more(j.attempts) else j.attempts end,
             crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths, suspect = d.suspect,
             last_error = coalesce(d.error, j.last_error),
             -- The next wait of one that is pending is counted from here, and not from before it ran.
@@ -339,7 +350,7 @@ begin
     ), receipted as (
         insert into fairlead.receipts (ended, run_us, returned, evicted)
         select array_agg(d.job_id) filter (where d.became in ('scheduled', 'pending')),
-               array_agg((extract(epoch from clock_timestamp() - d.claimed_at) * 1e6)::bigint)
+               array_agg(fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(d.claimed_at))
                    filter (where d.became in ('scheduled', 'pending')),
                array_agg(d.job_id) filter (where d.became = 'queued'),
                array_agg(d.job_id) filter (where d.became = 'pending')
@@ -403,6 +414,10 @@ begin
     end if;
     return coalesce(cardinality(free), 0);
 end $$;
+
+CREATE FUNCTION fairlead._epoch_us(at timestamp with time zone) RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN (at IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM at) * (1000000)::numeric), (0)::numeric), ('253370764800000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
 
 CREATE TABLE fairlead.job_history (
     id bigint NOT NULL,
@@ -516,7 +531,8 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
              j.cost_hint,
              j.dedup_key,
              j.headers,
-             j.last_error
+             j.last_error,
+             j.checkpoint
          ), kept AS (
           INSERT INTO fairlead.job_history (id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of, attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload, timeout, cost_hint, dedup_key, headers, result, error)  SELECT g.id,
                      h.token,
@@ -527,7 +543,10 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
                      h.claimed_at,
                      clock_timestamp() AS clock_timestamp,
                      g.retry_of,
-                     (g.attempts + ((h.claimed_at IS NOT NULL))::integer),
+                         CASE
+                             WHEN (h.claimed_at IS NULL) THEN g.attempts
+                             ELSE fairlead._one_more(g.attempts)
+                         END AS _one_more,
                      g.max_attempts,
                      g.crashes,
                      g.losses,
@@ -551,7 +570,7 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
                       LEFT JOIN held h ON ((h.job_id = g.id)))
          )
   INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(r.job_id) AS array_agg,
-             array_agg((COALESCE((EXTRACT(epoch FROM (clock_timestamp() - r.claimed_at)) * '1000000'::numeric), (0)::numeric))::bigint) AS array_agg
+             array_agg(COALESCE((fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(r.claimed_at)), (0)::bigint)) AS array_agg
             FROM released r
           HAVING (count(*) > 0);
 END;
@@ -981,7 +1000,7 @@ CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]
              q.claimed_at
          ), receipt AS (
           INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(r_1.job_id) AS array_agg,
-                     array_agg((COALESCE((a.run_us)::numeric, (EXTRACT(epoch FROM (clock_timestamp() - r_1.claimed_at)) * '1000000'::numeric)))::bigint) AS array_agg
+                     array_agg(COALESCE(a.run_us, (fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(r_1.claimed_at)))) AS array_agg
                     FROM (released r_1
                       JOIN UNNEST(_release.tokens, _release.run_us) a(token, run_us) ON ((a.token = r_1.token)))
                   HAVING (count(*) > 0)
@@ -1001,6 +1020,10 @@ begin
             using errcode = 'FL003', hint = 'Call it in a transaction of its own.';
     end if;
 end $$;
+
+CREATE FUNCTION fairlead._scan_from(us bigint) RETURNS timestamp with time zone
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (us > 0) THEN to_timestamp(((us)::double precision / ('1000000'::numeric)::double precision)) ELSE '-infinity'::timestamp with time zone END;
 
 CREATE TABLE fairlead.install_options (
     only_row boolean DEFAULT true NOT NULL,
@@ -1046,6 +1069,10 @@ CREATE FUNCTION fairlead._sees(of_tenant text) RETURNS boolean
             FROM fairlead.tenant_logins t
            WHERE ((t.login = SESSION_USER) AND (t.tenant = _sees.of_tenant)))));
 END;
+
+CREATE FUNCTION fairlead._span_us(span interval) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (span IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM span) * (1000000)::numeric), (1)::numeric), ('2592000000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
 
 CREATE FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) RETURNS TABLE(job_id bigint, token bigint, became text)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2463,6 +2490,12 @@ REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._one_more(count integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_admin;
+
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
@@ -2520,11 +2553,23 @@ GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
 REVOKE ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
+REVOKE ALL ON FUNCTION fairlead._deadline(timeout interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_expired(ids bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_admin;
 
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
@@ -2577,6 +2622,9 @@ GRANT ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bi
 
 REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._scan_from(us bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._scan_from(us bigint) TO fairlead_scheduler;
+
 GRANT SELECT ON TABLE fairlead.install_options TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
 
@@ -2599,6 +2647,12 @@ GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_scheduler;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._span_us(span interval) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_scheduler;

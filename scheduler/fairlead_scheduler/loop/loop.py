@@ -42,6 +42,8 @@ _WAKE_ALL_SECONDS_MAX = 2.0
 _RECALL_SECONDS = 0.5
 _BLOCKED_SECONDS = 1.0
 _IDLE_SECONDS = 2.0
+_NAMED_MAX = 10
+"""How many jobs a line of the log names."""
 _FULL_READ_SECONDS = 1.0
 """How often an idle leader reads everything; in between it only checks for new jobs."""
 _QUESTIONS_SECONDS = 1.0
@@ -321,6 +323,11 @@ class Loop:
             self._audit_due = now + max(self._settings.audit_seconds, took / _AUDIT_DUTY)
         return arrived
 
+    def _say_unchecked(self, ids: Sequence[int]) -> None:
+        """Say which new jobs have values that no INSERT is admitted with."""
+        self._metrics.unchecked.inc(len(ids))
+        _log.warning("jobs.unchecked", jobs=list(ids[:_NAMED_MAX]), count=len(ids))
+
     def _rest_after(
         self, view: TickView, planned: int, *, began: float, changed: bool
     ) -> timedelta:
@@ -329,6 +336,8 @@ class Loop:
         pacing.record_tick(self._now_us, arrived=arrived, planned=planned, changed=changed)
         self._metrics.ticks.inc()
         self._metrics.queues.count_runnable(self._state.runnable)
+        if view.observed.unchecked:
+            self._say_unchecked(view.observed.unchecked)
         self._metrics.endings.count_unstarted(view.receipts)
         self._metrics.lag.observe(monotonic() - min(began, self._step_due))
         share = tick_share(jobs=planned, free=self._state.free_slots)

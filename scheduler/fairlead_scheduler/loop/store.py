@@ -261,6 +261,7 @@ _QUEUED = statements.load(_PACKAGE, "queued")
 _QUESTIONS = statements.load(_PACKAGE, "questions")
 _EXPLAIN = statements.load(_PACKAGE, "explain")
 _QUESTIONS_MAX = 100
+_PLACE_LAST = (1 << 63) - 1
 _RENUMBERED_MAX = 20_000
 """Lowered in 0.6 s on a busy machine, during which no renewal of the lease gets through."""
 _DISPATCH = statements.load(_PACKAGE, "dispatch")
@@ -271,8 +272,9 @@ def _streams(wants: Sequence[HeadRequest]) -> dict[str, object]:
         "queues": [want.stream[0] for want in wants],
         "tenants": [want.stream[1] for want in wants],
         "ranks": integers(want.stream[2] for want in wants),
-        "after_seqs": integers(want.after_seq for want in wants),
-        "counts": integers(want.limit for want in wants),
+        "from_seqs": integers(min(want.after_seq + 1, _PLACE_LAST) for want in wants),
+        # Behind the last place of all there is nothing.
+        "counts": integers(want.limit * (want.after_seq < _PLACE_LAST) for want in wants),
     }
 
 

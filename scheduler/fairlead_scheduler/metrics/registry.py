@@ -73,6 +73,7 @@ class Metrics:
         self.overflow = counter(series.OVERFLOW, registry)
         self.task_failures = counter(series.TASK_FAILURES, registry)
         self.over_lanes = gauge(series.TENANTS_OVER_LANES, registry)
+        self.unchecked = counter(series.UNCHECKED, registry)
         self.promote_batch = histogram(series.PROMOTE_BATCH, registry)
         self.cron_missed = counter(series.CRON_MISSED, registry)
         self.cron_refused = counter(series.CRON_REFUSED, registry)

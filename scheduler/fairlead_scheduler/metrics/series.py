@@ -294,6 +294,11 @@ TENANTS_OVER_LANES = gauge(
     "Tenants with pending jobs in more queues than the leader keeps of one tenant: jobs in the "
     "other queues wait until some of these have run.",
 )
+UNCHECKED = counter(
+    "jobs_unchecked_total",
+    "Jobs with a value that no INSERT is admitted with, as a superuser or a restore can store "
+    "them: what the services read of them is clamped.",
+)
 CRON_MISSED = counter(
     "cron_missed_total", "Fires of schedules that were missed: they came over 10 s late."
 )
@@ -316,5 +321,5 @@ SERIES: tuple[Series, ...] = (
     *(SHADOW_MOVED, SHADOW_WAIT, SHADOW_AT, SHADOW_FAILED),
     *(RULE_TRUE, RULE_OVERRUNS, RULE_ERRORS, LEADER, LEADER_TRANSITIONS),
     *(TICKS, LAG, DISPATCHED, OVERFLOW, TASK_FAILURES, PROMOTE_BATCH),
-    *(TENANTS_OVER_LANES, CRON_MISSED, CRON_REFUSED, SERIES_DROPPED, BUILD_INFO),
+    *(TENANTS_OVER_LANES, UNCHECKED, CRON_MISSED, CRON_REFUSED, SERIES_DROPPED, BUILD_INFO),
 )

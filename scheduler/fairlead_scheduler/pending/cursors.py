@@ -9,8 +9,9 @@ from collections.abc import Collection, Iterable, Sequence
 
 from fairlead_scheduler.pending.values import AnyHead, HeadRequest, HeadsSettings, Stream
 
-_NO_GAP = -1
-NOT_ASKED = -2
+_NO_GAP = -(1 << 64)
+NOT_ASKED = _NO_GAP - 1
+"""Below every place, and below the one before the lowest that a row can have."""
 SKIPPED_MAX = 64
 """How many blocked heads of a lane are passed over."""
 NEVER_AGES = 1 << 62

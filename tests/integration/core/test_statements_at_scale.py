@@ -306,7 +306,7 @@ def asked(scene: Scene) -> dict[str, dict[str, object]]:
             "queues": array("q" for _ in lanes),
             "tenants": array(tenant for tenant, _ in lanes),
             "ranks": integers(0 for _ in lanes),
-            "after_seqs": integers(int(seq) for _, seq in lanes),
+            "from_seqs": integers(int(seq) + 1 for _, seq in lanes),
             "counts": integers(1 for _ in lanes),
         },
         "job_attributes": {

@@ -31,7 +31,7 @@ def behind(db: Database, cursor: int) -> list[tuple[int, int]]:
         "queues": ["default"],
         "tenants": [""],
         "ranks": "{0}",
-        "after_seqs": [cursor],
+        "from_seqs": [cursor + 1],
         "counts": [100],
     }
     (row,) = rows(db, "fairlead_scheduler.loop", "refill", values)

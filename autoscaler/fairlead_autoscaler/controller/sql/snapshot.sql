@@ -26,7 +26,8 @@ with recursive busy as (
     from fairlead.work_queue q
     join fairlead.worker_leases w on w.id = q.worker
     cross join lateral (
-        select greatest(0, date_part('epoch', now() - q.claimed_at)) as age,
+        select greatest(0, (fairlead._epoch_us(now()) - fairlead._epoch_us(q.claimed_at))
+                           / 1e6::double precision) as age,
                q.estimate_us / 1e6::double precision as estimate) t
     left join served s on s.pool = q.pool
     where w.pod_uid is not null

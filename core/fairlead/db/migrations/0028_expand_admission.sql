@@ -1,4 +1,4 @@
--- No login can store a job that the admission refuses.
+-- No login can store a job that stops the services, and a job that one stored nevertheless stops none of them.
 
 -- A function looks names up in the search path of its caller unless it has one of its own, and a login that
 -- owns a schema could put its own operators before those of the admission. As the schema's owner, because
@@ -33,4 +33,266 @@ begin
     if to_regrole('fairlead_scheduler') is not null then
         revoke execute on function fairlead._has_room(text, text, text, bigint) from fairlead_scheduler;
     end if;
+end $$;
+
+-- What follows is for rows that nothing has checked: a superuser can store them without the trigger, or by a
+-- restore. PostgreSQL fails a whole statement for one value that it cannot convert, so these functions clamp:
+-- to the bounds of the admission, so that an ordinary value is what it was. They are inlined.
+
+-- Microseconds since 1970: from 1970 to 9999.
+create function fairlead._epoch_us(at timestamptz) returns bigint
+language sql stable parallel safe
+return case when at is not null
+            then least(greatest(extract(epoch from at) * 1000000, 0), 253370764800000000)::bigint end;
+
+-- Microseconds: from one to 30 days.
+create function fairlead._span_us(span interval) returns bigint
+language sql immutable parallel safe
+return case when span is not null
+            then least(greatest(extract(epoch from span) * 1000000, 1), 2592000000000)::bigint end;
+
+-- The instant from which a scan begins: 0 is before all.
+create function fairlead._scan_from(us bigint) returns timestamptz
+language sql immutable parallel safe
+return case when us > 0 then to_timestamp(us / 1e6::double precision) else '-infinity' end;
+
+-- When an attempt that begins now has run too long: after at most 1000 years.
+create function fairlead._deadline(timeout interval) returns timestamptz
+language sql stable parallel safe
+return now() + least(greatest(timeout, interval '1 ms'), interval '1000 years');
+
+-- A count and one more.
+create function fairlead._one_more(count integer) returns integer
+language sql immutable parallel safe
+return least(greatest(count, 0), 2147483646) + 1;
+
+-- Ends jobs whose rows the caller holds: they leave jobs and enter the history; they leave work_queue as
+-- well, unless a handler that has completed its job has the slot still. Rows that were found are deleted by
+-- their places, which cannot change meanwhile: the caller holds them.
+create or replace function fairlead._end_jobs(
+    ids bigint[], outcomes text[], errors text[] default null, results jsonb[] default null
+) returns void language sql
+begin atomic
+    with asked as materialized (
+        select a.id, a.outcome, a.error, a.result
+        from unnest(ids, outcomes, errors, results) as a (id, outcome, error, result)
+    ), held as materialized (
+        select q.ctid as place, q.job_id, q.token, q.worker, q.runnable_at, q.claimed_at, q.completed
+        from fairlead.work_queue q where q.job_id = any (ids)
+    ), released as (
+        delete from fairlead.work_queue q
+        where q.ctid = any (array(select h.place from held h where not h.completed))
+        returning q.job_id, q.claimed_at
+    ), gone as (
+        delete from fairlead.jobs j where j.id = any (ids) returning j.*
+    ), kept as (
+        insert into fairlead.job_history (
+            id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of,
+            attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
+            timeout, cost_hint, dedup_key, headers, result, error)
+        select g.id, h.token, h.worker, g.created_at, g.due_at, h.runnable_at, h.claimed_at,
+               clock_timestamp(), g.retry_of,
+               case when h.claimed_at is null then g.attempts else fairlead._one_more(g.attempts) end,
+               g.max_attempts, g.crashes, g.losses,
+               g.priority, a.outcome, g.queue, g.tenant, g.kind, g.payload, g.timeout, g.cost_hint,
+               g.dedup_key, g.headers, a.result,
+               case when a.outcome = 'succeeded' then a.error else coalesce(a.error, g.last_error) end
+        from gone g join asked a on a.id = g.id left join held h on h.job_id = g.id
+    )
+    insert into fairlead.receipts (ended, run_us)
+    select array_agg(r.job_id),
+           array_agg(coalesce(fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(r.claimed_at), 0))
+    from released r having count(*) > 0;
+end;
+
+-- Counts the death of a process against jobs that ran in it, and answers which; those whose tokens hold no
+-- longer, or that are locked, are left alone. A function, because who may update jobs may lock them, too.
+create or replace function fairlead._count_crashes(ids bigint[], tokens bigint[])
+returns setof bigint language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+begin atomic
+    update fairlead.jobs j
+    set crashes = fairlead._one_more(j.crashes)
+    where j.id = any (array(
+        select l.id from fairlead.jobs l
+        where l.id = any (ids)
+          and (select q.token from fairlead.work_queue q where q.job_id = l.id) = any (tokens)
+        order by l.id for update skip locked))
+    returning j.id;
+end;
+
+-- Deletes the work_queue rows of attempts whose jobs are gone: completed by their handlers, or deleted by
+-- hand. Answers their tokens; one that is missing holds nothing, still has a job, or is locked: a
+-- transaction that is still open, such as its handler's, decides what it is.
+create or replace function fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] default null)
+returns setof bigint language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+begin atomic
+    with released as (
+        delete from fairlead.work_queue q
+        where q.ctid = any (array(
+            select w.ctid from fairlead.work_queue w
+            where w.job_id = any (ids) and w.token = any (tokens)
+              and not exists (select from fairlead.jobs j where j.id = w.job_id offset 0)
+            order by w.job_id for update skip locked))
+        returning q.job_id, q.token, q.claimed_at
+    ), receipt as (
+        insert into fairlead.receipts (ended, run_us)
+        select array_agg(r.job_id),
+               array_agg(coalesce(a.run_us, fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(r.claimed_at)))
+        from released r join unnest(tokens, _release.run_us) as a (token, run_us) on a.token = r.token
+        having count(*) > 0
+    )
+    select r.token from released r;
+end;
+
+-- Ends attempts without completing their jobs. For each pair of id and token, ended_as says how:
+--   failed    the handler failed: run again after delay (null: back-off), or failed for good when
+--             the attempts are used up
+--   snoozed   run again after delay, without using an attempt
+--   returned  it had not started; released: it had, and was cut short; back to the queue unpunished
+--   crashed   the process that ran it died; lost: its whole worker did. Back to the queue, to run
+--             alone after a crash and after every third loss, until an attempt alone has ended in
+--             another way; quarantined after three deaths alone
+-- One that was asked to stop is pending instead of queued, with its place in its lane: in the queue its
+-- tag would let it go before the tenant that it makes room for. What a run that has not failed noted as its
+-- progress is the checkpoint of the next one.
+-- Answers what became of each: scheduled, queued, pending, failed, cancelled (a request was waiting), stale
+-- (the token holds nothing), or locked: a transaction that is still open holds the lease, such as
+-- one of its handler; nothing was changed, so ask again. It waits for the session that holds the job itself;
+-- with skip_locked it waits for no lock and answers locked. Where the job is gone, as after its
+-- completion by a handler, the slot is free from here on, and the answer is stale.
+create or replace function fairlead._end_attempts(
+    ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[],
+    skip_locked boolean default false
+) returns table (job_id bigint, token bigint, became text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+declare
+    mine bigint[];
+    decided_ids bigint[];
+    decided_tokens bigint[];
+    decided_became text[];
+    released_tokens bigint[];
+    over_ids bigint[];
+    over_became text[];
+    over_errors text[];
+begin
+    perform fairlead._require_read_committed();
+    if skip_locked then
+        select array_agg(l.id) into mine from (
+            select j.id from fairlead.jobs j where j.id = any (ids) order by j.id
+            for update skip locked) l;
+    else
+        select array_agg(l.id) into mine from (
+            select j.id from fairlead.jobs j where j.id = any (ids) order by j.id for update) l;
+    end if;
+    with asked as materialized (
+        select a.* from unnest(ids, tokens, ended_as, errors, delays)
+            as a (job_id, token, ended_as, error, delay)
+    ), held as materialized (
+        select q.job_id, q.token, q.pool, q.band, q.alone, q.claimed_at
+        from fairlead.work_queue q
+        where q.job_id = any (mine) and q.token = any (tokens) order by q.job_id
+        for update skip locked
+    ), decided as materialized (
+        select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.attempts,
+               case when a.ended_as = 'crashed' then fairlead._one_more(j.crashes) else j.crashes end as crashes,
+               case when a.ended_as = 'lost' then fairlead._one_more(j.losses) else j.losses end as losses,
+               case when h.alone and a.ended_as in ('crashed', 'lost') then fairlead._one_more(j.lone_deaths)
+                    else j.lone_deaths end as lone_deaths,
+               case when a.ended_as = 'crashed'
+                         or a.ended_as = 'lost' and fairlead._one_more(j.losses) % 3 = 0 then true
+                    when h.alone and a.ended_as in ('failed', 'snoozed', 'released') then false
+                    else j.suspect end as suspect,
+               least(greatest(coalesce(a.delay, fairlead._backoff(j.attempts)), interval '0'),
+                     interval '1000 years') as delay,
+               case
+                   when h.job_id is null and l.job_id is not null then 'locked'
+                   when h.job_id is null then 'stale'
+                   when j.cancel_requested_at is not null then 'cancelled'
+                   when a.ended_as = 'failed' and fairlead._one_more(j.attempts) >= least(j.max_attempts, 1000)
+                       then 'failed'
+                   when a.ended_as in ('crashed', 'lost') and h.alone and j.lone_deaths >= 2
+                       then 'failed'
+                   when a.ended_as in ('failed', 'snoozed') then 'scheduled'
+                   when a.ended_as <> 'returned' and exists (
+                       select from fairlead.evictions e
+                       where e.job_id = a.job_id and e.token = a.token) then 'pending'
+                   else 'queued'
+               end as became
+        from asked a
+        left join held h on h.job_id = a.job_id and h.token = a.token
+        left join lateral (
+            select q.job_id from fairlead.work_queue q
+            where q.job_id = a.job_id and q.token = a.token offset 0) l on true
+        left join lateral (select * from fairlead.jobs j where j.id = a.job_id offset 0) j on true
+    ), noted as (
+        insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error)
+        select d.job_id, d.token, fairlead._one_more(d.attempts), d.ended_as, coalesce(d.error, '')
+        from decided d
+        where d.became not in ('stale', 'locked')
+          and d.ended_as in ('failed', 'crashed', 'lost', 'released')
+    ), counted as (
+        update fairlead.jobs j
+        set attempts = case when d.ended_as = 'failed' and d.became = 'scheduled'
+                            then fairlead._one_more(j.attempts) else j.attempts end,
+            crashes = d.crashes, losses = d.losses, lone_deaths = d.lone_deaths, suspect = d.suspect,
+            last_error = coalesce(d.error, j.last_error),
+            -- The next wait of one that is pending is counted from here, and not from before it ran.
+            due_at = case when d.became = 'pending' then clock_timestamp()
+                          else coalesce(j.due_at, j.created_at) end,
+            checkpoint = case when d.ended_as in ('released', 'lost') then coalesce((
+                select nullif(p.note, '') from fairlead.job_progress p
+                where p.job_id = d.job_id and p.token = d.token), j.checkpoint)
+                else j.checkpoint end,
+            run_at = case when d.became = 'scheduled' then clock_timestamp() + d.delay end
+        from decided d
+        where j.id = any (mine) and j.id = d.job_id and d.became not in ('stale', 'locked')
+          and d.ended_as <> 'returned'
+    ), requeued as (
+        update fairlead.work_queue q
+        set worker = null, token = null, claimed_at = null, deadline = null,
+            alone = d.suspect,
+            -- Its next wait is counted from here, and not from before it ran.
+            runnable_at = case when d.ended_as = 'returned' then q.runnable_at
+                               else clock_timestamp() end,
+            vtag = greatest(q.vtag, (
+                select f.vtag from fairlead.claim_floors f where f.pool = d.pool and f.band = d.band))
+        from decided d
+        where q.job_id = any (mine) and q.job_id = d.job_id and d.became = 'queued'
+    ), dequeued as (
+        delete from fairlead.work_queue q
+        where q.job_id = any (array(
+            select d.job_id from decided d where d.became in ('scheduled', 'pending')))
+    ), receipted as (
+        insert into fairlead.receipts (ended, run_us, returned, evicted)
+        select array_agg(d.job_id) filter (where d.became in ('scheduled', 'pending')),
+               array_agg(fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(d.claimed_at))
+                   filter (where d.became in ('scheduled', 'pending')),
+               array_agg(d.job_id) filter (where d.became = 'queued'),
+               array_agg(d.job_id) filter (where d.became = 'pending')
+        from decided d having bool_or(d.became in ('scheduled', 'pending', 'queued'))
+    )
+    select array_agg(d.job_id), array_agg(d.token), array_agg(d.became),
+           array_agg(d.job_id) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(d.became) filter (where d.became in ('failed', 'cancelled')),
+           array_agg(case
+               when d.became = 'failed' and d.ended_as in ('crashed', 'lost')
+                   then 'quarantined: the process that ran it alone died '
+                        || d.lone_deaths || ' times; ' || coalesce(d.error, '')
+               else d.error end) filter (where d.became in ('failed', 'cancelled'))
+    into decided_ids, decided_tokens, decided_became, over_ids, over_became, over_errors
+    from decided d;
+    -- In a statement of its own, so that the ending carries the counts from above.
+    if over_ids is not null then
+        perform fairlead._end_jobs(over_ids, over_became, over_errors);
+    end if;
+    if 'queued' = any (decided_became) then
+        perform pg_notify('fairlead_work', '');
+    end if;
+    -- What looks locked may be a row whose job is gone.
+    if 'locked' = any (decided_became) then
+        select array_agg(r.token) into released_tokens from fairlead._release(ids, tokens) as r (token);
+    end if;
+    return query
+    select d.job_id, d.token, case when d.token = any (released_tokens) then 'stale' else d.became end
+    from unnest(decided_ids, decided_tokens, decided_became) as d (job_id, token, became);
 end $$;

@@ -3,4 +3,4 @@
 -- locks: see fairlead._expire.
 -- index: see fairlead._expire.
 select (extract(epoch from now()) * 1e6)::bigint as now_us,
-       fairlead._expire(%(epoch)s, to_timestamp(%(from_us)s / 1e6), %(limit)s) as ended
+       fairlead._expire(%(epoch)s, fairlead._scan_from(%(from_us)s), %(limit)s) as ended

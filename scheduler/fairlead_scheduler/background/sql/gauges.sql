@@ -36,7 +36,7 @@ select n.queue, sum(n.pending)::bigint as pending, sum(n.queued)::bigint as queu
        sum(n.running)::bigint as running, sum(n.scheduled)::bigint as scheduled,
        sum(n.in_minute)::bigint as due_in_minute, sum(n.in_ten)::bigint as due_in_ten,
        sum(n.in_hour)::bigint as due_in_hour,
-       (extract(epoch from min(n.oldest_at)) * 1e6)::bigint as oldest_us,
+       fairlead._epoch_us(min(n.oldest_at)) as oldest_us,
        (extract(epoch from now()) * 1e6)::bigint as now_us
 from (
     select u.queue, u.jobs as pending, 0 as queued, 0 as running, 0 as scheduled,

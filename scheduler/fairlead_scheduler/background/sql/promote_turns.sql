@@ -26,7 +26,7 @@ with recursive lead as materialized (
     select d.id, w.queue, w.tenant from walked w cross join lateral (
         select j.id from fairlead.jobs j
         where num_nonnulls(j.run_at, j.expires_at) > 0 and j.queue = w.queue and j.tenant = w.tenant
-          and (j.run_at, j.id) >= (to_timestamp(%(from_us)s / 1e6), 0)
+          and (j.run_at, j.id) >= (fairlead._scan_from(%(from_us)s), 0)
           and (j.run_at, j.id) <= (now(), 9223372036854775807)
         order by j.run_at, j.expires_at limit %(lane_jobs)s for update skip locked) d
     where w.run_at <= now()
@@ -56,5 +56,5 @@ from turn t cross join (
     select array_agg(p.id) as ids, array_agg(p.seq) as seqs, array_agg(p.queue) as queues,
            array_agg(p.tenant) as tenants, array_agg(p.rank) as ranks,
            case when count(p.cost_hint) > 0
-                then array_agg((extract(epoch from p.cost_hint) * 1e6)::bigint) end as hints_us
+                then array_agg(fairlead._span_us(p.cost_hint)) end as hints_us
     from promoted p) p

@@ -42,9 +42,10 @@ insert into fairlead.work_queue (
     job_id, vtag, estimate_us, epoch, runnable_at, timeout, timeout_max, band, alone, pool,
     queue, tenant)
 select p.id, (%(vtags)s::bigint[])[p.place] as vtag, (%(estimates_us)s::bigint[])[p.place], %(epoch)s,
-       greatest(coalesce(p.due_at, p.created_at),
-                to_timestamp((%(seen_us)s::bigint[])[p.place] / 1e6)),
-       least(coalesce(p.timeout, %(timeout_default)s::interval), %(timeout_max)s::interval),
+       least(greatest(coalesce(p.due_at, p.created_at),
+                      to_timestamp((%(seen_us)s::bigint[])[p.place] / 1e6)), now()),
+       greatest(least(coalesce(p.timeout, %(timeout_default)s::interval), %(timeout_max)s::interval),
+                interval '1 ms'),
        %(timeout_max)s::interval,
        %(band)s, p.suspect, %(pool)s, p.queue, p.tenant
 from picked p

@@ -25,8 +25,8 @@ from (
                                  when 'headers' then j.headers
                                  when 'job' then jsonb_build_object('facts', concat_ws(
                                      ' ', j.priority, j.attempts,
-                                     (extract(epoch from coalesce(j.due_at, j.created_at)) * 1e6)::bigint,
-                                     coalesce((extract(epoch from j.expires_at) * 1e6)::bigint::text, '-'),
+                                     fairlead._epoch_us(coalesce(j.due_at, j.created_at)),
+                                     coalesce(fairlead._epoch_us(j.expires_at)::text, '-'),
                                      j.kind))
                                  else j.payload end as document
                       from fairlead.jobs j where j.id = a.id offset 0) k) d on true

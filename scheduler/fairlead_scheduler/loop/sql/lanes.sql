@@ -14,7 +14,7 @@ with recursive stream as (
 select (extract(epoch from now()) * 1e6)::bigint as now_us,
        array_agg(f.id) as ids, array_agg(f.seq) as seqs, array_agg(f.queue) as queues,
        array_agg(f.tenant) as tenants, array_agg(f.rank) as ranks,
-       array_agg((extract(epoch from coalesce(f.due_at, f.created_at)) * 1e6)::bigint) as since_us,
+       array_agg(fairlead._epoch_us(coalesce(f.due_at, f.created_at))) as since_us,
        array_agg(l.id) as last_ids, array_agg(l.seq) as last_seqs
 from stream s
 cross join lateral (

@@ -3,8 +3,8 @@
 -- locks: none.
 -- index: jobs_pkey, work_queue_pkey
 select j.id, j.seq, j.queue, j.tenant, j.rank,
-       (extract(epoch from j.cost_hint) * 1e6)::bigint as hint_us,
-       (extract(epoch from j.run_at) * 1e6)::bigint as run_at_us
+       fairlead._span_us(j.cost_hint) as hint_us,
+       fairlead._epoch_us(j.run_at) as run_at_us
 from unnest(%(lows)s::bigint[], %(highs)s::bigint[]) as r (low, high)
 cross join lateral (
     select * from fairlead.jobs j where j.id >= r.low and j.id <= r.high

@@ -13,7 +13,7 @@ from (
     select array_agg(q.job_id) as job_ids, array_agg(q.queue) as queues,
            array_agg(q.tenant) as tenants, array_agg(q.vtag) as vtags,
            array_agg(q.estimate_us) as estimates_us,
-           array_agg((extract(epoch from q.claimed_at) * 1e6)::bigint) as claimed_us,
+           array_agg(fairlead._epoch_us(q.claimed_at)) as claimed_us,
            array_agg(q.worker) as workers, array_agg(q.band) as bands,
            array_agg(q.pool) as pools
     from (

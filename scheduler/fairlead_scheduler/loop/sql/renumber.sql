@@ -32,7 +32,7 @@ with lead as materialized (
         for update skip locked) q
 ), lowered as (
     update fairlead.work_queue q
-    set vtag = least(greatest(q.vtag - g.lowered_by, 0), %(ahead_max)s)
+    set vtag = least(greatest(greatest(q.vtag, 0) - g.lowered_by, 0), %(ahead_max)s)
     from grown g
     where q.job_id = any (array(select h.job_id from held h)) and g.pool = q.pool and g.band = q.band
 )

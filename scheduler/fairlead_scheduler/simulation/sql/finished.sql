@@ -4,8 +4,8 @@
 -- locks: none.
 -- index: none; a partition grows at its end, so its newest pages hold its newest endings.
 select h.queue, h.tenant, h.priority::integer as priority,
-       (extract(epoch from h.runnable_at) * 1e6)::bigint as runnable_us,
-       (extract(epoch from h.claimed_at) * 1e6)::bigint as claimed_us,
+       fairlead._epoch_us(h.runnable_at) as runnable_us,
+       fairlead._epoch_us(h.claimed_at) as claimed_us,
        (extract(epoch from h.finished_at) * 1e6)::bigint as finished_us,
        h.kind,
        case when h.queue = any(%(queues)s::text[])

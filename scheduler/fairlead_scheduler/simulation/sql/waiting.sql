@@ -18,7 +18,7 @@ with recursive stream as (
 )
 select k.queue, k.tenant, k.rank::integer as rank, least(c.jobs, b.jobs)::integer as jobs,
        c.jobs > b.jobs as more,
-       (extract(epoch from c.since) * 1e6)::bigint as oldest_us
+       fairlead._epoch_us(c.since) as oldest_us
 from bound b cross join known k cross join lateral (
     select count(*) as jobs, min(w.since) as since from (
         select coalesce(j.due_at, j.created_at) as since from fairlead.jobs j

@@ -5,14 +5,14 @@
 -- index: work_queue_pkey, jobs_pkey
 with begun as (
     update fairlead.work_queue q
-    set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
+    set alone = true, deadline = greatest(q.deadline, fairlead._deadline(q.timeout))
     where q.job_id = %(job_id)s and q.token = %(token)s
     returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
 )
-select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.attempts + 1 as attempt,
+select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts) as attempt,
        j.max_attempts, extract(epoch from b.timeout)::float8 as timeout_seconds,
        extract(epoch from b.timeout_max)::float8 as timeout_max_seconds, b.alone,
-       extract(epoch from now() - b.runnable_at)::float8 as waited_seconds,
+       (fairlead._epoch_us(now()) - fairlead._epoch_us(b.runnable_at)) / 1e6::float8 as waited_seconds,
        case when j.id is null then 'gone'
             when j.cancel_requested_at is not null then 'cancelled'
             when j.expires_at <= now() then 'expired' end as doomed, j.checkpoint,

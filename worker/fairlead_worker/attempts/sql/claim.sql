@@ -23,17 +23,17 @@ with me as materialized (
 ), leased as (
     update fairlead.work_queue q
     set worker = %(worker)s, token = nextval('fairlead.tokens'), claimed_at = now(),
-        deadline = now() + q.timeout
+        deadline = fairlead._deadline(q.timeout)
     where q.ctid = any (array(select p.place from picked p))
     returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
 ), receipt as (
     insert into fairlead.receipts (worker, claimed)
     select %(worker)s, array_agg(l.job_id) from leased l having count(*) > 0
 )
-select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, j.attempts + 1 as attempt,
+select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts) as attempt,
        j.max_attempts, extract(epoch from l.timeout)::float8 as timeout_seconds,
        extract(epoch from l.timeout_max)::float8 as timeout_max_seconds, l.alone,
-       extract(epoch from now() - l.runnable_at)::float8 as waited_seconds,
+       (fairlead._epoch_us(now()) - fairlead._epoch_us(l.runnable_at)) / 1e6::float8 as waited_seconds,
        case when j.id is null then 'gone'
             when j.cancel_requested_at is not null then 'cancelled'
             when j.expires_at <= now() then 'expired' end as doomed, j.checkpoint

@@ -4,7 +4,7 @@
 --          all attempts there are, from the latest on.
 -- locks: none.
 -- index: jobs_pkey, attempt_errors_job
-select a.id, (extract(epoch from j.created_at) * 1000000)::bigint as created_us,
+select a.id, fairlead._epoch_us(j.created_at) as created_us,
        e.last[1] as token, e.last[2]::integer as attempt,
        (array['failed', 'crashed', 'lost', 'released'])[e.last[3]] as ended_as
 from unnest(%(ids)s::bigint[]) as a (id)

@@ -6,7 +6,7 @@
 -- index: work_queue_pkey
 update fairlead.work_queue q
 set alone = false, deadline = greatest(
-    q.deadline, now() + greatest(q.timeout, interval '1 second' * %(lease_seconds)s))
+    q.deadline, fairlead._deadline(greatest(q.timeout, interval '1 second' * %(lease_seconds)s)))
 where q.ctid = any (array(
     select w.ctid from fairlead.work_queue w
     where w.job_id = any (%(ids)s::bigint[]) and w.token = any (%(tokens)s::bigint[])

@@ -1,0 +1,233 @@
+"""No statement of a service fails for one row of `jobs`, `work_queue` or `schedules`."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import LiteralString
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from fairlead.db.connect import SESSION
+from fairlead.db.statements import load
+from fairlead_cli.dev.postgres import Server
+from tests.support import bad_rows
+from tests.support.databases import cloned_database
+from tests.support.race import (
+    Database,
+    claim,
+    dispatch,
+    insert,
+    insert_one,
+    lead,
+    leading,
+    register,
+)
+from tests.support.statements import Statement, statements
+
+_MEETS = re.compile(r"fairlead\.(?:jobs|work_queue|job_history|schedules|_\w+)")
+_SERVICES = tuple(
+    each
+    for each in statements("fairlead_scheduler", "fairlead_worker", "fairlead_autoscaler")
+    if _MEETS.search(each.text())
+)
+_WAYS = ("failed", "snoozed", "returned", "released", "crashed", "lost")
+_LANES = "SELECT queue, tenant, rank FROM fairlead.jobs ORDER BY id"
+_HELD = "SELECT job_id, coalesce(token, 0) FROM fairlead.work_queue ORDER BY job_id"
+_KEPT: Mapping[str, object] = {
+    "after_queue": "",
+    "after_tenant": "",
+    "again_seconds": 60,
+    "ahead_max": 1 << 60,
+    "asks_queues": True,
+    "band": 0,
+    "below_floor": True,
+    "beside": 0,
+    "bytes_max": 1 << 20,
+    "classes": ["succeeded"],
+    "considered_us": 0,
+    "crash_breakers": "[]",
+    "cron": "* * * * *",
+    "days": 1,
+    "fires_us": [0],
+    "floor": 0,
+    "from_us": 0,
+    "full": "[]",
+    "jobs_max": 1000,
+    "lagging": True,
+    "lane_jobs": 10,
+    "lanes": 100,
+    "large": 0,
+    "last_id": 0,
+    "lease_seconds": 60,
+    "least": 4,
+    "limit": 1000,
+    "name": "nightly",
+    "overdue_seconds": 0,
+    "page": 0,
+    "pages": 100,
+    "paths": ["a", "facts"],
+    "pool": "default",
+    "problem": "none",
+    "reopened": [],
+    "roots": ["payload", "job"],
+    "since": "-infinity",
+    "slots": 1,
+    "span_seconds": 60,
+    "streams_max": 100,
+    "succeeded_days": 1,
+    "tenant": "",
+    "timeout_default": "1 s",
+    "timeout_max": "1 h",
+    "timezone": "UTC",
+    "unsuccessful_days": 1,
+    "until": "infinity",
+    "within_seconds": 3600,
+}
+"""What every statement is asked with, by the parameter's name; one that is missing is null."""
+_OF_ONE: Mapping[str, Mapping[str, object]] = {
+    "background-steal": {"after": "(0,0)"},
+    "cron-schedules": {"most": 10},
+    "simulation-history_pages": {"days": ["20200101"]},
+    "simulation-finished": {"outcomes": ["succeeded", "failed"]},
+}
+"""What one statement alone is asked with."""
+
+
+def asked(db: Database, worker: int) -> dict[str, object]:
+    """Return what to ask every statement with, about all jobs that there are."""
+    ids = [row[0] for row in db.execute("SELECT id FROM fairlead.jobs ORDER BY id")]
+    held = db.execute(_HELD).fetchall()
+    tokens: dict[object, object] = dict(held)
+    lanes = db.execute(_LANES).fetchall()
+    some = {
+        "epoch": db.execute("SELECT max(epoch) FROM fairlead.leaders").fetchall()[0][0],
+        "ids": ids,
+        "job_id": ids[0],
+        "token": tokens.get(ids[0], 0),
+        "tokens": [tokens.get(each, 0) for each in ids],
+        "worker": worker,
+        "queues": [queue for queue, _, _ in lanes],
+        "tenants": [tenant for _, tenant, _ in lanes],
+        "ranks": [rank for _, _, rank in lanes],
+        "from_seqs": [-(1 << 63)] * len(lanes),
+        "counts": [10] * len(lanes),
+        "most": [10] * len(lanes),
+        "lows": [0],
+        "highs": [1 << 40],
+        "vtags": [1000] * len(ids),
+        "estimates_us": [1000] * len(ids),
+        "seen_us": [0] * len(ids),
+        "run_us": [1000] * len(ids),
+        "seconds": [1.0] * len(ids),
+        "fractions": [0.5] * len(ids),
+        "notes": ["half"] * len(ids),
+        "outcomes": ["failed"] * len(ids),
+        "errors": ["it broke"] * len(ids),
+        "ended_as": ["failed"] * len(ids),
+        "delays": [None] * len(ids),
+    }
+    return {**_KEPT, **some}
+
+
+def variants(statement: Statement, values: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    """Yield what the statement is asked with, one after another."""
+    common = {**dict.fromkeys(statement.numbered()[1]), **values}
+    common |= _OF_ONE.get(str(statement), {})
+    ids = values["ids"]
+    assert isinstance(ids, list)
+    if str(statement) == "loop-job_attributes":
+        for root, path in (("payload", "a"), ("headers", "a"), ("job", "facts")):
+            yield {**common, "roots": [root] * len(ids), "paths": [path] * len(ids)}
+    elif str(statement) == "attempts-hand_back":
+        for way in _WAYS:
+            yield {**common, "ended_as": [way] * len(ids)}
+    else:
+        yield common
+
+
+def run_all(db: Database, worker: int) -> dict[str, str]:
+    """Run every statement of the services, each rolled back; return the failures."""
+    failed: dict[str, str] = {}
+    values = asked(db, worker)
+    for statement in _SERVICES:
+        for given in variants(statement, values):
+            try:
+                with db.transaction(force_rollback=True), db.cursor(binary=True) as cursor:
+                    cursor.execute(load(statement.package, statement.name), given)
+                    if cursor.description:
+                        cursor.fetchall()
+            except psycopg.Error as error:
+                failed[str(statement)] = str(error).partition("\n")[0]
+    return failed
+
+
+@pytest.fixture(scope="module")
+def session(server: Server) -> Iterator[Database]:
+    """Yield a service's session, which prepares its statements once, as a service does."""
+    with cloned_database(server) as url, psycopg.connect(url, autocommit=True) as connection:
+        for setting in SESSION:
+            connection.execute(setting.encode())
+        connection.prepare_threshold = 0
+        lead(connection)
+        connection.execute(
+            "INSERT INTO fairlead.schedules (name, cron, kind)"
+            " VALUES ('nightly', '* * * * *', 'k')"
+        )
+        yield connection
+
+
+@pytest.fixture
+def service(session: Database) -> Iterator[Database]:
+    """Yield that session in a transaction which is rolled back at the end."""
+    with session.transaction(force_rollback=True):
+        yield session
+
+
+@pytest.mark.parametrize("called", [*bad_rows.JOBS, *bad_rows.ENDLESS])
+def test_no_statement_fails_for_a_bad_job(called: str, service: Database) -> None:
+    """One that waits, one that is queued and one that runs."""
+    if not bad_rows.exists(service, called):
+        pytest.skip("this server has no infinite intervals")
+    worker, epoch = register(service), leading(service)
+    dispatch(service, [bad_rows.bad_job(service, called), insert_one(service)], epoch=epoch)
+    claim(service, worker)
+    dispatch(service, [bad_rows.bad_job(service, called)], epoch=epoch)
+    bad_rows.bad_job(service, called)
+
+    assert {} == run_all(service, worker)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        "runnable_at = 'infinity', claimed_at = 'infinity', deadline = 'infinity'",
+        "runnable_at = '-infinity', claimed_at = '-infinity', deadline = '-infinity'",
+        "timeout = '178000000 years', timeout_max = '178000000 years'",
+        "timeout = '-178000000 years', timeout_max = '-178000000 years'",
+        "vtag = 9223372036854775807, estimate_us = 9223372036854775807",
+        "vtag = -9223372036854775808, estimate_us = -9223372036854775808",
+        "queue = repeat('q', 10000), tenant = repeat('t', 10000)",
+    ],
+)
+def test_no_statement_fails_for_a_bad_row_of_the_work_queue(
+    values: LiteralString, service: Database
+) -> None:
+    """One that is queued, and one that runs."""
+    worker, epoch = register(service), leading(service)
+    dispatch(service, insert(service, count=2), epoch=epoch)
+    claim(service, worker, limit=1)
+    service.execute(sql.SQL("UPDATE fairlead.work_queue SET {}").format(sql.SQL(values)))
+    service.execute("UPDATE fairlead.claim_floors SET vtag = 1000")
+
+    assert {} == run_all(service, worker)
+
+
+def test_every_statement_runs_beside_good_jobs(service: Database) -> None:
+    """So that a failure beside a bad one is the bad one's."""
+    worker, epoch = register(service), leading(service)
+    dispatch(service, insert(service, count=2), epoch=epoch)
+    claim(service, worker, limit=1)
+    insert_one(service)
+
+    assert {} == run_all(service, worker)
