@@ -5,109 +5,15 @@ CREATE SCHEMA fairlead;
 
 CREATE FUNCTION fairlead._admit_job() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $_$
-begin
-    if num_nonnulls(new.run_at, new.expires_at, new.timeout, new.cost_hint, new.dedup_key,
-                    new.headers) = 0
-       and octet_length(new.queue) between 1 and 128 and octet_length(new.tenant) <= 128
-       and octet_length(new.kind) between 1 and 128 and new.priority between -100 and 100
-       and new.max_attempts between 1 and 1000 and octet_length(new.payload::text) < 1000
-       and (pg_sequence_last_value('fairlead.backlog_gate') is null
-            or pg_sequence_last_value('fairlead.backlog_gate')
-               & (fairlead._backlog_bit(new.queue)
-                  | fairlead._backlog_bit(new.queue || '/' || new.tenant)) = 0
-            or fairlead._has_room(new.queue, new.tenant, null, new.retry_of)) then
-        return new;
-    end if;
-    declare
-        -- Python refuses to read an integer of over 4300 digits and 1000 levels of nesting. The size
-        -- is that of the text, since that is what a claim returns: 1e131071 takes 20 bytes stored.
-        numbers constant jsonpath :=
-            'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))';
-        payload_bytes integer := octet_length(new.payload::text);
-        headers_bytes integer := octet_length(new.headers::text);
-        broken text := case
-            when octet_length(new.queue) not between 1 and 128
-            then 'jobs_queue_is_1_to_128_bytes'
-            when octet_length(new.tenant) > 128
-            then 'jobs_tenant_is_at_most_128_bytes'
-            when octet_length(new.kind) not between 1 and 128
-            then 'jobs_kind_is_1_to_128_bytes'
-            when payload_bytes > 1048576
-                 or payload_bytes > 4000 and jsonb_path_exists(new.payload, numbers)
-            then 'jobs_payload_is_at_most_1_mib_and_its_numbers_below_1e4000'
-            when payload_bytes > 1000 and jsonb_path_exists(new.payload, '$.**{500}')
-            then 'jobs_payload_is_nested_at_most_500_deep'
-            when jsonb_typeof(new.headers) <> 'object' or headers_bytes > 8192
-            then 'jobs_headers_are_an_object_of_at_most_8_kib'
-            when headers_bytes > 1000 and (jsonb_path_exists(new.headers, '$.**{500}')
-                                           or jsonb_path_exists(new.headers, numbers))
-            then 'jobs_headers_are_nested_at_most_500_deep_numbers_below_1e4000'
-            when octet_length(new.dedup_key) not between 1 and 256
-            then 'jobs_dedup_key_is_1_to_256_bytes'
-            when new.priority not between -100 and 100
-            then 'jobs_priority_is_between_minus_100_and_100'
-            when new.max_attempts not between 1 and 1000
-            then 'jobs_max_attempts_is_between_1_and_1000'
-            when new.timeout not between interval '1 millisecond' and interval '30 days'
-            then 'jobs_timeout_is_between_1_ms_and_30_days'
-            when new.cost_hint not between interval '1 microsecond' and interval '30 days'
-            then 'jobs_cost_hint_is_between_1_us_and_30_days'
-            when new.run_at < '1970-01-01 00:00+00' or new.run_at >= '9999-01-01 00:00+00'
-            then 'jobs_run_at_is_between_1970_and_9999'
-            when new.expires_at < '1970-01-01 00:00+00' or new.expires_at >= '9999-01-01 00:00+00'
-            then 'jobs_expires_at_is_between_1970_and_9999'
-        end;
-        field text := substring(broken from '^jobs_(.+?)_(?:is|are)_');
-    begin
-        if broken is not null then
-            raise check_violation using
-                message = format('new row for relation "jobs" violates check constraint "%s"', broken),
-                detail = format('%s is %s.', field, case field
-                    when 'payload' then payload_bytes || ' bytes of JSON'
-                    when 'headers' then headers_bytes || ' bytes of JSON'
-                    else quote_literal(left(to_jsonb(new) ->> field, 300)) end),
-                schema = 'fairlead', table = 'jobs', column = field, constraint = broken;
-        end if;
-    end;
-    if pg_sequence_last_value('fairlead.backlog_gate')
-       & (fairlead._backlog_bit(new.queue)
-          | fairlead._backlog_bit(new.queue || '/' || new.tenant)) <> 0 then
-        perform fairlead._has_room(new.queue, new.tenant, new.dedup_key, new.retry_of);
-    end if;
-    -- One that is due already is pending at once: it would wait for a promotion otherwise.
-    if new.run_at <= now() then
-        new.due_at := new.run_at;
-        new.run_at := null;
-    end if;
-    return new;
-end $_$;
-
-CREATE FUNCTION fairlead._backlog_bit(lane text) RETURNS bigint
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ((1)::bigint << (((hashtextextended(lane, (0)::bigint) & '9223372036854775807'::bigint) % (62)::bigint))::integer);
-
-CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
-    LANGUAGE sql
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-    select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
-$$;
-
-CREATE FUNCTION fairlead._begin_schedule_anew() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
-    new.considered_until := clock_timestamp();
-    new.problem := null;
+    if not fairlead._is_ordinary(
+        new.queue, new.tenant, new.kind, new.priority, new.max_attempts, new.payload, new.retry_of, new.run_at,
+        new.expires_at, new.timeout, new.cost_hint, new.dedup_key, new.headers) then
+        new := fairlead._admit_unusual(new);
+    end if;
     return new;
 end $$;
-
-CREATE FUNCTION fairlead._one_more(count integer) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (LEAST(GREATEST(count, 0), 2147483646) + 1);
 
 CREATE SEQUENCE fairlead.places
     START WITH 1
@@ -191,6 +97,100 @@ COMMENT ON COLUMN fairlead.jobs.dedup_key IS 'At most one unfinished job per que
 COMMENT ON COLUMN fairlead.jobs.headers IS 'Trace context and the like, at most 8 KiB.';
 
 COMMENT ON COLUMN fairlead.jobs.checkpoint IS 'What the last run noted as its progress, if it was released or lost and had not failed.';
+
+CREATE FUNCTION fairlead._admit_unusual(job fairlead.jobs) RETURNS fairlead.jobs
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+begin
+    declare
+        -- Python refuses to read an integer of over 4300 digits and 1000 levels of nesting. The size
+        -- is that of the text, since that is what a claim returns: 1e131071 takes 20 bytes stored.
+        numbers constant jsonpath :=
+            'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))';
+        payload_bytes integer := octet_length(job.payload::text);
+        headers_bytes integer := octet_length(job.headers::text);
+        broken text := case
+            when octet_length(job.queue) not between 1 and 128
+            then 'jobs_queue_is_1_to_128_bytes'
+            when octet_length(job.tenant) > 128
+            then 'jobs_tenant_is_at_most_128_bytes'
+            when octet_length(job.kind) not between 1 and 128
+            then 'jobs_kind_is_1_to_128_bytes'
+            when payload_bytes > 1048576
+                 or payload_bytes > 4000 and jsonb_path_exists(job.payload, numbers)
+            then 'jobs_payload_is_at_most_1_mib_and_its_numbers_below_1e4000'
+            when payload_bytes > 1000 and jsonb_path_exists(job.payload, '$.**{500}')
+            then 'jobs_payload_is_nested_at_most_500_deep'
+            when jsonb_typeof(job.headers) <> 'object' or headers_bytes > 8192
+            then 'jobs_headers_are_an_object_of_at_most_8_kib'
+            when headers_bytes > 1000 and (jsonb_path_exists(job.headers, '$.**{500}')
+                                           or jsonb_path_exists(job.headers, numbers))
+            then 'jobs_headers_are_nested_at_most_500_deep_numbers_below_1e4000'
+            when octet_length(job.dedup_key) not between 1 and 256
+            then 'jobs_dedup_key_is_1_to_256_bytes'
+            when job.priority not between -100 and 100
+            then 'jobs_priority_is_between_minus_100_and_100'
+            when job.max_attempts not between 1 and 1000
+            then 'jobs_max_attempts_is_between_1_and_1000'
+            when job.timeout not between interval '1 millisecond' and interval '30 days'
+            then 'jobs_timeout_is_between_1_ms_and_30_days'
+            when job.cost_hint not between interval '1 microsecond' and interval '30 days'
+            then 'jobs_cost_hint_is_between_1_us_and_30_days'
+            when job.run_at < '1970-01-01 00:00+00' or job.run_at >= '9999-01-01 00:00+00'
+            then 'jobs_run_at_is_between_1970_and_9999'
+            when job.expires_at < '1970-01-01 00:00+00' or job.expires_at >= '9999-01-01 00:00+00'
+            then 'jobs_expires_at_is_between_1970_and_9999'
+        end;
+        field text := substring(broken from '^jobs_(.+?)_(?:is|are)_');
+    begin
+        if broken is not null then
+            raise check_violation using
+                message = format('new row for relation "jobs" violates check constraint "%s"', broken),
+                detail = format('%s is %s.', field, case field
+                    when 'payload' then payload_bytes || ' bytes of JSON'
+                    when 'headers' then headers_bytes || ' bytes of JSON'
+                    else quote_literal(left(to_jsonb(job) ->> field, 300)) end),
+                schema = 'fairlead', table = 'jobs', column = field, constraint = broken;
+        end if;
+    end;
+    if pg_sequence_last_value('fairlead.backlog_gate')
+       & (fairlead._backlog_bit(job.queue)
+          | fairlead._backlog_bit(job.queue || '/' || job.tenant)) <> 0 then
+        perform fairlead._has_room(job.queue, job.tenant, job.dedup_key, job.retry_of);
+    end if;
+    -- One that is due already is pending at once: it would wait for a promotion otherwise.
+    if job.run_at <= now() then
+        job.due_at := job.run_at;
+        job.run_at := null;
+    end if;
+    return job;
+end $_$;
+
+CREATE FUNCTION fairlead._backlog_bit(lane text) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((1)::bigint << (((hashtextextended(lane, (0)::bigint) & '9223372036854775807'::bigint) % (62)::bigint))::integer);
+
+CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
+    LANGUAGE sql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
+$$;
+
+CREATE FUNCTION fairlead._begin_schedule_anew() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    new.considered_until := clock_timestamp();
+    new.problem := null;
+    return new;
+end $$;
+
+CREATE FUNCTION fairlead._one_more(count integer) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (LEAST(GREATEST(count, 0), 2147483646) + 1);
 
 CREATE TABLE fairlead.work_queue (
     job_id bigint NOT NULL,
@@ -809,6 +809,19 @@ begin
     return exists (select from pg_roles where rolname = of_role)
        and pg_has_role(session_user, of_role, 'member');
 end $$;
+
+CREATE SEQUENCE fairlead.backlog_gate
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.backlog_gate IS 'No value while over_backlog is empty, else the bits of its rows (a filter as Bloom''s).';
+
+CREATE FUNCTION fairlead._is_ordinary(queue text, tenant text, kind text, priority smallint, max_attempts integer, payload jsonb, retry_of bigint, run_at timestamp with time zone, expires_at timestamp with time zone, timeout interval, cost_hint interval, dedup_key text, headers jsonb) RETURNS boolean
+    LANGUAGE sql
+    RETURN ((num_nonnulls(run_at, expires_at, timeout, cost_hint, dedup_key, headers) = 0) AND ((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND (octet_length(tenant) <= 128) AND ((octet_length(kind) >= 1) AND (octet_length(kind) <= 128)) AND ((priority >= '-100'::integer) AND (priority <= 100)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (octet_length((payload)::text) < 1000) AND ((pg_sequence_last_value('fairlead.backlog_gate'::regclass) IS NULL) OR ((pg_sequence_last_value('fairlead.backlog_gate'::regclass) & (fairlead._backlog_bit(queue) | fairlead._backlog_bit(((queue || '/'::text) || tenant)))) = 0) OR fairlead._has_room(queue, tenant, NULL::text, retry_of)));
 
 CREATE FUNCTION fairlead._leads(my_epoch bigint) RETURNS boolean
     LANGUAGE plpgsql
@@ -1551,15 +1564,6 @@ CREATE TABLE fairlead.attempt_errors (
 );
 
 COMMENT ON TABLE fairlead.attempt_errors IS 'Attempts that ended without ending their job.';
-
-CREATE SEQUENCE fairlead.backlog_gate
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-COMMENT ON SEQUENCE fairlead.backlog_gate IS 'No value while over_backlog is empty, else the bits of its rows (a filter as Bloom''s).';
 
 CREATE TABLE fairlead.claim_floors (
     pool text NOT NULL COLLATE pg_catalog."C",
@@ -2483,19 +2487,6 @@ GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION fairlead._backlog_bit(lane text) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
-
-REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION fairlead._one_more(count integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_worker;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_autoscaler;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_admin;
-
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
@@ -2544,6 +2535,21 @@ GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._admit_unusual(job fairlead.jobs) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._backlog_bit(lane text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._one_more(count integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_admin;
 
 GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_scheduler;
@@ -2599,6 +2605,11 @@ REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PU
 GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
+
+GRANT ALL ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._is_ordinary(queue text, tenant text, kind text, priority smallint, max_attempts integer, payload jsonb, retry_of bigint, run_at timestamp with time zone, expires_at timestamp with time zone, timeout interval, cost_hint interval, dedup_key text, headers jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
 
@@ -2709,9 +2720,6 @@ GRANT SELECT ON TABLE fairlead._lanes TO fairlead_admin;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
-
-GRANT ALL ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
-GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
