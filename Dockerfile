@@ -7,13 +7,11 @@ ARG BASE=python:3.13-slim-trixie
 
 # What the program rests on, in a layer of its own: most versions change nothing of it.
 FROM ${BASE} AS dependencies
-ENV PIP_CONSTRAINT=/source/constraints.txt PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    PIP_ROOT_USER_ACTION=ignore PIP_NO_COMPILE=1
+ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_ROOT_USER_ACTION=ignore PIP_NO_COMPILE=1
 WORKDIR /source
-COPY pyproject.toml constraints.txt ./
+COPY requirements/programs.txt ./
 RUN python3 -m venv --without-pip /opt/fairlead \
- && python3 -c 'import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; print(*project["dependencies"], sep="\n")' > requirements.txt \
- && python3 -m pip --python /opt/fairlead/bin/python install --requirement requirements.txt
+ && python3 -m pip --python /opt/fairlead/bin/python install --require-hashes --requirement programs.txt
 # Nothing imports the sources of a build's tests, 16 MB of one wheel, or the asynchronous half of
 # the Kubernetes client, 63 MB.
 # The byte code is made here, since the root is read-only later. It is never compared with its
@@ -22,14 +20,15 @@ RUN cd /opt/fairlead/lib/python*/site-packages && rm -rf bazel-project kubernete
  && python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/fairlead/lib \
  && find /opt/fairlead -exec touch --no-dereference --date @0 {} +
 
-# What lists the parts, away from them.
-FROM dependencies AS lister
-RUN python3 -m venv /opt/lister \
- && /opt/lister/bin/python -m pip install cyclonedx-bom
+# What builds the program and lists the parts, away from them.
+FROM dependencies AS tools
+COPY requirements/image.txt ./
+RUN python3 -m venv /opt/tools \
+ && /opt/tools/bin/python -m pip install --require-hashes --requirement image.txt
 
 # The program itself, and the list of its parts.
-FROM lister AS program
-COPY README.md LICENSE ./
+FROM tools AS program
+COPY pyproject.toml README.md LICENSE ./
 COPY core core
 COPY worker worker
 COPY scheduler scheduler
@@ -37,10 +36,11 @@ COPY autoscaler autoscaler
 COPY cli cli
 # The commit's time, so that the same source makes the same layer.
 ARG SOURCE_DATE_EPOCH=0
-RUN python3 -m pip --python /opt/fairlead/bin/python install --no-deps --prefix /program . \
+RUN /opt/tools/bin/python -m pip wheel --no-deps --no-build-isolation --wheel-dir /wheel . \
+ && python3 -m pip --python /opt/fairlead/bin/python install --no-deps --no-index --prefix /program /wheel/*.whl \
  && python3 -m compileall -q -j 0 --invalidation-mode unchecked-hash \
       -s /program -p /opt/fairlead /program/lib \
- && PYTHONPATH=$(echo /program/lib/python*/site-packages) /opt/lister/bin/cyclonedx-py environment \
+ && PYTHONPATH=$(echo /program/lib/python*/site-packages) /opt/tools/bin/cyclonedx-py environment \
       --pyproject pyproject.toml --mc-type application --output-reproducible \
       --output-file /program/fairlead.cdx.json /opt/fairlead/bin/python \
  && find /program -exec touch --no-dereference --date "@${SOURCE_DATE_EPOCH}" {} +

@@ -16,7 +16,7 @@ SEED ?= 1
 BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses=$(PROCESSES) --dist=loadgroup --hypothesis-seed=$(SEED)
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-READY := .venv/ready-$(shell cat pyproject.toml constraints.txt | cksum | tr ' ' '-')
+READY := .venv/ready-$(shell cat pyproject.toml requirements/develop.txt | cksum | tr ' ' '-')
 
 # The image's name, what more to say to docker build (BuildKit: --sbom=true --provenance=mode=max),
 # and what the image says of itself. One commit makes one time, so that it makes the same layers again.
@@ -53,8 +53,8 @@ $(READY):
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv || \
 	  { echo "$(PYTHON) cannot create an environment: install its venv module (Debian: python3-venv)"; exit 2; }
 	@echo "Installing the pinned dependencies into .venv (a minute, once)"
-	@$(PIP) install --constraint constraints.txt hatchling editables
-	@$(PIP) install --constraint constraints.txt --no-build-isolation --editable '.[dev,plot,test]'
+	@$(PIP) install --require-hashes --requirement requirements/develop.txt
+	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@rm -f .venv/ready-*
 	@touch $@
 
@@ -170,11 +170,17 @@ e2e: setup ## run the tests on a real cluster: the one that KUBECONFIG names, el
 e2e-long: setup ## the same with faults of two minutes, jobs of one, and a hundred repeats (half an hour)
 	+@LONG=yes FAIRLEAD_TEST_FAULT_SECONDS=120 FAIRLEAD_TEST_JOB_SECONDS=60 $(E2E)
 
-constraints: ## pin the newest allowed versions anew
+# One file for each place that installs, good for every platform and every Python. uv can resolve for all of
+# them at once; what installs is pip, which comes with Python.
+PINS = .venv-pins/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+  --no-annotate --custom-compile-command 'make constraints'
+constraints: ## pin the newest allowed versions anew, with the hashes of all their files
 	rm -rf .venv-pins && $(PYTHON) -m venv .venv-pins
-	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check 'hatchling>=1.27,<2' editables '.[dev,plot,test,image]'
-	{ sed -n '/^#/p' constraints.txt; .venv-pins/bin/python -m pip freeze --exclude fairlead | LC_ALL=C sort -f; } > constraints.new
-	mv constraints.new constraints.txt && rm -rf .venv-pins
+	.venv-pins/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(PINS) pyproject.toml --extra dev --extra plot --extra test --group build --output-file requirements/develop.txt
+	$(PINS) pyproject.toml --constraint requirements/develop.txt --output-file requirements/programs.txt
+	$(PINS) --group image --constraint requirements/develop.txt --output-file requirements/image.txt
+	rm -rf .venv-pins
 
 clean: ## remove the environment and every cache (not the data of fairlead dev)
 	rm -rf .venv .venv-* .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
