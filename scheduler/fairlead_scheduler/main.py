@@ -25,6 +25,7 @@ _FLAGS = (
     "health_port",
     "health_host",
     "metrics_kind_allowlist",
+    "metrics_tenants",
     "log_format",
     "log_level",
 )

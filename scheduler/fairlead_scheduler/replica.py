@@ -11,6 +11,8 @@ import psycopg
 
 from fairlead.db.connect import Connection, Unreachable, connect_with_backoff
 from fairlead.db.notifications import Notifications
+from fairlead.db.server_identifier import server_identifier
+from fairlead.metrics import tenant_labels
 from fairlead.runtime import log
 from fairlead.runtime.wakeup import Wakeup
 from fairlead.service import WaitLog, await_schema
@@ -76,6 +78,9 @@ class Scheduler:
     def _serve_over(self, connection: Connection) -> None:
         if not await_schema(connection, self._stop, self._waiting):
             return
+        if self._settings.metrics_tenants == "hashes":
+            key = tenant_labels.key_of(server_identifier(connection))
+            self._metrics.fairness.hash_tenants(key)
         self.ready.set()
         lease = self._await_lease(connection)
         if lease is None:

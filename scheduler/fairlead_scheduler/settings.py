@@ -3,6 +3,8 @@
 All replicas of one release must behave alike, so give them the same values.
 """
 
+from typing import Literal
+
 from pydantic import Field, model_validator
 
 from fairlead.settings import ServiceSettings
@@ -157,6 +159,12 @@ class SchedulerSettings(ServiceSettings):
         default="",
         description="Kinds of jobs that get a label of their own in metrics, separated by "
         "commas; all others are `other`. Empty: the first 200 kinds seen.",
+    )
+
+    metrics_tenants: Literal["names", "hashes"] = Field(
+        default="names",
+        description="What tenants are called on the metrics page, which asks for no login: by "
+        "their names, or by hashes, which `fairlead tenants --hashes` shows beside the names.",
     )
 
     @model_validator(mode="after")

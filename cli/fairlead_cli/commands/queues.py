@@ -70,6 +70,7 @@ TENANT_COLUMNS = (
     waiting("oldest_pending_at"),
     PAUSED,
 )
+HASH = tables.text("hash", "hash")
 
 
 def queues(*, as_json: tables.AsJson = False) -> None:
@@ -97,6 +98,13 @@ def tenants(
     *,
     queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
+    hashes: Annotated[
+        bool,
+        typer.Option(
+            "--hashes",
+            help="Show their labels in metrics, too, where FAIRLEAD_METRICS_TENANTS is hashes.",
+        ),
+    ] = False,
     as_json: tables.AsJson = False,
 ) -> None:
     """Show the tenants with most work and their slot shares.
@@ -107,17 +115,29 @@ def tenants(
     with session() as connection:
         found = ask(connection, "tenants", {"queue": queue, "limit": limit})
         pools = ask(connection, "shares")
+        if hashes:
+            found = _hashed(connection, found)
     if as_json:
         tables.print_json(found)
         return
     busy = [row for row in found if row["pending"] or row["queued"] or row["running"]]
     none = "no tenant has unfinished work"
-    tables.rows(busy, TENANT_COLUMNS, as_json=False, none=none)
+    hashed = (HASH,) if hashes else ()
+    tables.rows(busy, (*TENANT_COLUMNS, *hashed), as_json=False, none=none)
     for said in ("", *fair_shares.sentences(pools)):
         typer.echo(said)
     served = fair_shares.most_first(found)
     if served:
-        tables.rows(served, fair_shares.COLUMNS, as_json=False, none="")
+        tables.rows(served, (*fair_shares.COLUMNS, *hashed), as_json=False, none="")
+
+
+def _hashed(connection: "Connection", found: Sequence[Row]) -> list[Row]:
+    """Add the label that each tenant has in metrics with FAIRLEAD_METRICS_TENANTS=hashes."""
+    from fairlead.db.server_identifier import server_identifier
+    from fairlead.metrics import tenant_labels
+
+    key = tenant_labels.key_of(server_identifier(connection))
+    return [{**row, "hash": tenant_labels.label(key, str(row["tenant"]))} for row in found]
 
 
 def pause(queue: Queue, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:

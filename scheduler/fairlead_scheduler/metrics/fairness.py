@@ -7,11 +7,13 @@ size do not take turns.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import nlargest
 from math import nan
 
 from prometheus_client import CollectorRegistry
 
+from fairlead.metrics import tenant_labels
 from fairlead.metrics.registry import Rows, gauge
 from fairlead_scheduler.metrics import series
 from fairlead_scheduler.report.values import FairnessReport, Others, TenantShare
@@ -22,7 +24,7 @@ _STAYS = 1.25
 _MOST, _LONGEST, _FARTHEST = 10, 5, 5
 """How many are named because they had most, wait longest or are farthest behind; places left
 over go to those that had most."""
-_TENANT_SERIES = (
+TENANT_SERIES = (
     series.TENANT_SHARE,
     series.TENANT_ENTITLED,
     series.TENANT_LAG,
@@ -41,13 +43,18 @@ class FairnessMetrics:
 
     def __init__(self, registry: CollectorRegistry, label: Callable[[str], str]) -> None:
         self._label = label
-        self._tenants = Rows(*(gauge(each, registry) for each in _TENANT_SERIES))
+        self._tenant_label: Callable[[str], str] = str
+        self._tenants = Rows(*(gauge(each, registry) for each in TENANT_SERIES))
         self._queues = Rows(gauge(series.QUEUE_LAG, registry))
         self._groups = Rows(
             *(gauge(each, registry) for each in (series.TENANTS, series.TENANTS_WAIT))
         )
         self._jain = Rows(gauge(series.JAIN, registry))
         self._reports: dict[str, FairnessReport] = {}
+
+    def hash_tenants(self, key: bytes) -> None:
+        """Show labels made with this key in place of the tenants' names, from now on."""
+        self._tenant_label = partial(tenant_labels.label, key)
 
     def show(self, pool: str, report: FairnessReport) -> None:
         """Show a pool's report in place of the one before it."""
@@ -96,7 +103,7 @@ class FairnessMetrics:
             named += self._take(left, places, size)
         named += self._take(left, TENANTS_MAX - len(named), _had)
         rows: dict[tuple[str, ...], Sequence[float]] = {
-            _key(each): _values(each) for each in named
+            self._labels(each): _values(each) for each in named
         }
         rows[OTHER, OTHER] = _together((*left, *(report.other for report in reports)))
         return rows
@@ -108,11 +115,16 @@ class FairnessMetrics:
         taken = nlargest(
             places,
             (each for each in left if size(each) >= 0),
-            key=lambda each: size(each) * (_STAYS if _key(each) in self._tenants else 1.0),
+            key=lambda each: (
+                size(each) * (_STAYS if self._labels(each) in self._tenants else 1.0)
+            ),
         )
         for each in taken:
             left.remove(each)
         return taken
+
+    def _labels(self, row: TenantShare) -> tuple[str, str]:
+        return (row.queue, self._tenant_label(row.tenant))
 
 
 def _key(row: TenantShare) -> tuple[str, str]:
