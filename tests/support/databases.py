@@ -48,6 +48,7 @@ def running_server(
     *,
     within: Path | None = None,
     data: Path | None = None,
+    bin_dir: Path | None = None,
 ) -> Generator[Server]:
     """Start a server of the chosen version in a folder of its own, and remove both at the end.
 
@@ -57,17 +58,18 @@ def running_server(
         settings: the server's.
         within: where the folder is made.
         data: the data folder of a stopped server, to begin with a copy of its databases.
+        bin_dir: the programs, where it must be these.
     """
     version = os.environ.get("FAIRLEAD_TEST_POSTGRES")
     folder = Path(tempfile.mkdtemp(prefix="fairlead-test-", dir=within))
     folder.chmod(0o755)  # as root, the server runs as the user `nobody`, which must get in
-    bin_dir = binaries(int(version) if version else None)
+    programs = bin_dir or binaries(int(version) if version else None)
     wanted = {**_EVERY_SERVER, **settings}
     try:
         if data is not None:
             subprocess.run(["/bin/cp", "-a", str(data), str(folder / "pg")], check=True)
             (folder / "pg/postmaster.opts").unlink()  # it has the other server's port
-        with Server(folder / "pg", bin_dir=bin_dir, settings=wanted) as server:
+        with Server(folder / "pg", bin_dir=programs, settings=wanted) as server:
             yield server
     finally:
         shutil.rmtree(folder)

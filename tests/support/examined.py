@@ -14,6 +14,7 @@ from fairlead_cli.doctor.facts import (
     Sessions,
     SetupFacts,
     Table,
+    Transport,
     Wanted,
     Worker,
 )
@@ -83,6 +84,7 @@ def runs(
     return tuple(Run(queue, tenant, at, at + timedelta(seconds=each)) for at in starts)
 
 
+VERIFIED = Transport(host="db", local=False, encrypted=True, sslmode="verify-full")
 HEALTHY = Facts(
     server=SERVER,
     clocks=Clocks(NOW, NOW + SECOND / 2, NOW + SECOND),
@@ -99,4 +101,5 @@ HEALTHY = Facts(
     lanes=(("mail", "acme"),),
     runs=runs("mail", "acme", 200),
     policy=None,
+    transport=VERIFIED,
 )

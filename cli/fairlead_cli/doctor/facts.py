@@ -158,6 +158,18 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Transport:
+    """How this command's own connection reaches the server."""
+
+    host: str
+    local: bool
+    """Over a Unix socket or the loopback address."""
+    encrypted: bool
+    sslmode: str
+    """`prefer` where nothing sets it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SetupFacts:
     """What only `--setup` reads."""
 
@@ -192,6 +204,8 @@ class Facts:
     runs: tuple[Run, ...] | None = None
     policy: Policy | None = None
     """None: there is none, or it was not read."""
+    transport: Transport | None = None
+    """None: it was not read."""
 
     @property
     def connections(self) -> int:

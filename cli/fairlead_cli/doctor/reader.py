@@ -6,6 +6,7 @@ What is refused or takes too long is left out, and listed as unseen.
 from collections.abc import Callable
 from datetime import UTC, datetime
 from importlib import resources
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, TypeVar
 
 import psycopg
@@ -28,6 +29,7 @@ from fairlead_cli.doctor.facts import (
     Sessions,
     SetupFacts,
     Table,
+    Transport,
     Worker,
 )
 from fairlead_cli.doctor.finding import Step, Unseen, identifier
@@ -119,9 +121,21 @@ class Reader:
             history_days_ahead=int(str(self._rows("partitions", {})[0]["days_ahead"])),
             lead=leaders[0] if leaders else None,
             workers=_as(Worker, self._rows("leases", {})),
+            transport=self._transport(),
         )
         (setup,) = _as(SetupFacts, self._rows("setup", {}))
         return facts, setup
+
+    def _transport(self) -> Transport:
+        connection = self._connection
+        options = {each.keyword: each.val for each in connection.pgconn.info}
+        host, address = connection.info.host, connection.info.hostaddr
+        return Transport(
+            host=host,
+            local=not address or ip_address(address).is_loopback,
+            encrypted=bool(connection.pgconn.ssl_in_use),
+            sslmode=(options.get(b"sslmode") or b"prefer").decode(),
+        )
 
     def _rights(self) -> "Row":
         (rights,) = self._rows("rights", {})

@@ -7,12 +7,15 @@ from typing import Literal
 from zoneinfo import available_timezones
 
 from fairlead.db.connect import SERVER_LOWEST
-from fairlead_cli.doctor.facts import Facts, ServerFacts, SetupFacts
+from fairlead_cli.doctor.facts import Facts, ServerFacts, SetupFacts, Transport
 from fairlead_cli.doctor.server import clock_skew
 
 CLOCK_SKEW_MAX = timedelta(seconds=5)
 CONNECTIONS_OF_A_WORKER = 3  # the parent's, and two of one child
 CONNECTIONS_OF_THE_REST = 10  # two schedulers, and a person or two
+
+_VERIFYING = frozenset({"verify-ca", "verify-full"})
+"""Values of sslmode that check who answers; the others take any certificate."""
 
 Severity = Literal["ok", "warning", "error"]
 
@@ -30,6 +33,7 @@ def check_setup(facts: Facts, setup: SetupFacts) -> tuple[SetupCheck, ...]:
     """Return the checks, one or more of every subject."""
     return (
         *_server(facts.server),
+        *_transport(facts.transport),
         *_load(facts),
         *_history(facts.history_days_ahead, setup),
         *_work(facts, setup),
@@ -73,6 +77,28 @@ def _server(server: ServerFacts) -> Iterable[SetupCheck]:
         "'read committed': set it back for this database and its logins",
         wrong=server.isolation != "read committed",
         fine="transactions are read committed",
+    )
+
+
+def _transport(found: Transport | None) -> Iterable[SetupCheck]:
+    if found is None:
+        return
+    verified = found.encrypted and found.sslmode in _VERIFYING
+    risk = (
+        "nothing checks that it is the database that answers"
+        if found.encrypted
+        else "passwords and payloads can be read on the way"
+    )
+    yield _one(
+        "tls",
+        "warning",
+        f"the connection to {found.host} is {'' if found.encrypted else 'not '}encrypted, with "
+        f"sslmode={found.sslmode}, and {risk}: set sslmode=verify-full and sslrootcert in the "
+        "URL of every program",
+        wrong=not (found.local or verified),
+        fine="the connection stays on this machine"
+        if found.local
+        else f"the connection to {found.host} is encrypted and verified",
     )
 
 

@@ -18,6 +18,7 @@ from typing import Protocol
 
 import psycopg
 
+from fairlead.db import tls
 from fairlead.db.conninfo import find_error
 
 Connection = psycopg.Connection[tuple[object, ...]]
@@ -78,6 +79,10 @@ class Unreachable(Exception):
     """The database cannot be reached; the message is one sentence for people."""
 
 
+class Unverified(Unreachable):
+    """Something answered that is not known to be the database, or offers no encryption."""
+
+
 def conninfo(settings: Address) -> str:
     """Return the connection string, reading the secret's file now.
 
@@ -126,6 +131,9 @@ def connect(settings: Address, *, name: str) -> Connection:
             tcp_user_timeout=silence_seconds * 1000,
         )
     except psycopg.Error as error:
+        unverified = tls.explain(error, settings.connect_timeout_seconds)
+        if unverified is not None:
+            raise Unverified(unverified) from None
         raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
     return connection
 

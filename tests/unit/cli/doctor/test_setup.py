@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from fairlead_cli.doctor.facts import Clocks, Facts, Sessions, SetupFacts
+from fairlead_cli.doctor.facts import Clocks, Facts, Sessions, SetupFacts, Transport
 from fairlead_cli.doctor.setup import check_setup
-from tests.support.examined import HEALTHY, NOW, SERVER, SETUP, WORKER
+from tests.support.examined import HEALTHY, NOW, SERVER, SETUP, VERIFIED, WORKER
 
 
 def server(**fault: object) -> Facts:
@@ -55,6 +55,18 @@ FLEET_FAULTS = [
         "no worker is alive",
     ),
 ]
+TRANSPORT_FAULTS = [
+    (
+        replace(HEALTHY, transport=replace(VERIFIED, encrypted=False, sslmode="prefer")),
+        "warning",
+        "to db is not encrypted, with sslmode=prefer, and passwords",
+    ),
+    (
+        replace(HEALTHY, transport=replace(VERIFIED, sslmode="require")),
+        "warning",
+        "sslmode=require, and nothing checks that it is the database",
+    ),
+]
 SETUP_FAULTS = [
     (replace(SETUP, history_owner="app"), "warning", "grant fairlead_scheduler to app"),
     (replace(SETUP, missing_roles=("fairlead_admin",)), "warning", "missing: fairlead_admin"),
@@ -80,7 +92,9 @@ def test_a_healthy_setup_has_no_errors_and_no_warnings() -> None:
     assert len(checks) > 12
 
 
-@pytest.mark.parametrize(("facts", "severity", "says"), [*SERVER_FAULTS, *FLEET_FAULTS])
+@pytest.mark.parametrize(
+    ("facts", "severity", "says"), [*SERVER_FAULTS, *FLEET_FAULTS, *TRANSPORT_FAULTS]
+)
 def test_each_fault_of_server_and_fleet_is_named_once_with_what_to_do(
     facts: Facts, severity: str, says: str
 ) -> None:
@@ -100,6 +114,20 @@ def test_each_fault_of_the_setup_is_named_once_with_what_to_do(
 
     assert [severity] == [check.severity for check in wrong]
     assert says in wrong[0].sentence
+
+
+@pytest.mark.parametrize(
+    "transport",
+    [
+        replace(VERIFIED, sslmode="verify-ca"),
+        replace(VERIFIED, local=True, encrypted=False, sslmode="prefer"),
+    ],
+)
+def test_a_verified_or_local_connection_is_fine(transport: Transport) -> None:
+    """An authority of one's own signs no stranger's certificate, and loopback has no way."""
+    checks = check_setup(replace(HEALTHY, transport=transport), SETUP)
+
+    assert {"ok"} == {check.severity for check in checks}
 
 
 def test_roles_that_are_missing_leave_the_history_to_its_owner() -> None:
