@@ -9,6 +9,7 @@ from time import monotonic
 import psycopg
 
 from fairlead.db.connect import Unreachable, connect, connect_with_backoff
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.wakeup import Wakeup
 from fairlead.service import WaitLog, await_schema
@@ -41,7 +42,7 @@ def wait_for_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool
                 if await_schema(opened, stop, waiting):
                     return True
         except (psycopg.Error, Unreachable) as error:
-            waiting(" ".join(str(error).split()) or type(error).__name__)
+            waiting(one_line(error))
             stop.wait(random.uniform(0, _RETRY_SECONDS_MAX))
     return False
 

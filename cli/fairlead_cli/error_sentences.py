@@ -88,9 +88,12 @@ def bound(constraint: str) -> str:
 
 
 def _value(diag: errors.Diagnostic) -> str:
-    """Say what the field was, where the error's detail says so as `priority is '101'.` does."""
+    """Say what the field was, where the error's detail says so as `priority is '101'.` does.
+
+    Not of a dedup key, which may be an address of a person's.
+    """
     field, _, value = (diag.message_detail or "").removesuffix(".").partition(" is ")
-    if not value or field != diag.column_name:
+    if not value or field != diag.column_name or field == "dedup_key":
         return ""
     shown = value if len(value) <= _VALUE_SHOWN_MAX else value[: _VALUE_SHOWN_MAX - 1] + "…"
     return f" (it is {shown})"

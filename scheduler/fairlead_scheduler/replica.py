@@ -10,6 +10,7 @@ from contextlib import closing
 import psycopg
 
 from fairlead.db.connect import Connection, Unreachable, connect_with_backoff
+from fairlead.db.error_text import one_line
 from fairlead.db.notifications import Notifications
 from fairlead.db.server_identifier import server_identifier
 from fairlead.metrics import tenant_labels
@@ -67,7 +68,7 @@ class Scheduler:
                 with closing(connection):
                     self._serve_over(connection)
             except (psycopg.Error, Unreachable) as error:
-                reason = " ".join(str(error).split()) or type(error).__name__
+                reason = one_line(error)
                 _log.warning("scheduler.disconnected", reason=reason)
             self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
         self.ready.clear()

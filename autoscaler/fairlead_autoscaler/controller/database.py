@@ -23,6 +23,7 @@ from fairlead.db.connect import (
     abort_connection,
     connect_service,
 )
+from fairlead.db.error_text import one_line
 from fairlead.db.notifications import Notifications
 from fairlead.policy import PolicyRefused
 from fairlead.policy_storage import Stored
@@ -107,7 +108,7 @@ class Database:
                 connection.execute(b"listen fairlead_autoscaler")
         except psycopg.Error as error:
             self.close()
-            raise Unreachable(_one_line(error)) from None
+            raise Unreachable(one_line(error)) from None
         self._notices = Notifications(connection)
 
     def snapshot(self, *, known: int | None, asks_queues: bool) -> Snapshot:
@@ -127,7 +128,7 @@ class Database:
                 row = cursor.fetchone()
         except psycopg.Error as error:
             self.close()
-            raise Unreachable(_one_line(error)) from None
+            raise Unreachable(one_line(error)) from None
         assert row is not None
         return read(row)
 
@@ -201,7 +202,7 @@ class Database:
                     return error
         except psycopg.Error as error:
             self.close()
-            raise Unreachable(_one_line(error)) from None
+            raise Unreachable(one_line(error)) from None
 
     def record_policy_source(self, source: str, place: str) -> None:
         """Record where the policy is edited; a repeat changes nothing."""
@@ -239,8 +240,4 @@ class Database:
                 return cursor.fetchall() if cursor.description else []
         except psycopg.Error as error:
             self.close()
-            raise Unreachable(_one_line(error)) from None
-
-
-def _one_line(error: psycopg.Error) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+            raise Unreachable(one_line(error)) from None

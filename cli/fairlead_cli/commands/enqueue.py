@@ -113,7 +113,7 @@ def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
             job_id = _inserted(connection, job)
             if wait is not None:
                 if job_id is None:
-                    raise NegativeAnswer(_repeated(job))
+                    raise NegativeAnswer(_REPEATED)
                 ended = wait_for.succeeded(connection, job_id, within=wait)
                 _tell(ended, as_json=as_json)
                 return
@@ -123,7 +123,7 @@ def _insert(job: "NewJob", *, wait: timedelta | None, as_json: bool) -> None:
     if as_json:
         tables.print_json({"id": job_id})
     else:
-        typer.echo(_repeated(job) if job_id is None else job_id)
+        typer.echo(_REPEATED if job_id is None else job_id)
 
 
 def _inserted(connection: "Connection", job: "NewJob") -> int | None:
@@ -152,8 +152,7 @@ def _inserted(connection: "Connection", job: "NewJob") -> int | None:
         ) from None
 
 
-def _repeated(job: "NewJob") -> str:
-    return f"nothing inserted: an unfinished job has the dedup key '{job.dedup_key}'"
+_REPEATED = "nothing inserted: an unfinished job has this dedup key"
 
 
 def _tell(job: Row, *, as_json: bool) -> None:
@@ -189,8 +188,7 @@ def _json(field: str, text: str) -> Json:
     try:
         found: Json = json.loads(text)
     except ValueError as error:
-        shown = text if len(text) <= 40 else text[:39] + "…"
-        raise CommandError(f"{field} '{shown}' is not JSON: {error}") from None
+        raise CommandError(f"{field} is not JSON: {error}") from None
     except RecursionError:
         raise CommandError(f"{field} is nested too deeply: make it flatter") from None
     try:
@@ -203,5 +201,5 @@ def _json(field: str, text: str) -> Json:
 def _object(field: str, text: str | None) -> dict[str, Json] | None:
     found = None if text is None else _json(field, text)
     if found is not None and not isinstance(found, dict):
-        raise CommandError(f"{field} '{text}' is not a JSON object: give one such as {{}}")
+        raise CommandError(f"{field} must be a JSON object: give one such as {{}}")
     return found

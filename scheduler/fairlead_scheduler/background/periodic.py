@@ -12,6 +12,7 @@ import psycopg
 from psycopg.pq import TransactionStatus
 
 from fairlead.db.connect import Connection
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.wakeup import Wakeup
 from fairlead_scheduler.leadership.election import LeaderLease
@@ -72,7 +73,7 @@ class PeriodicThread:
             try:
                 self._connection.cancel_safe(timeout=_CANCEL_SECONDS_MAX)
             except psycopg.Error as error:
-                _log.debug("task.not_cancelled", thread=self._name, reason=str(error))
+                _log.debug("task.not_cancelled", thread=self._name, reason=one_line(error))
         self._thread.join(_JOIN_SECONDS_MAX)
 
     def _work(self) -> None:
@@ -107,7 +108,7 @@ class PeriodicThread:
         except psycopg.Error as error:
             if self._connection.broken or self._connection.closed:
                 raise
-            reason = " ".join(str(error).split())
+            reason = one_line(error)
             _log.warning("task.failed", task=task.name, reason=reason)
             self._failed(task.name)
             rest = min(max(task.every_seconds, _RETRY_SECONDS_LOWEST), _RETRY_SECONDS_MAX)

@@ -11,6 +11,7 @@ from time import monotonic, thread_time
 
 from psycopg import errors
 
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_scheduler.capacity.tick import tick_share
@@ -207,7 +208,7 @@ class Loop:
                         rows, floor, plan.used, band=band, pool=pool, timeouts=timeouts
                     )
                 except _REFUSED as error:
-                    _log.warning("dispatch.failed", jobs=len(rows), reason=str(error))
+                    _log.warning("dispatch.failed", jobs=len(rows), reason=one_line(error))
             self._metrics.dispatched.inc(len(taken))
             self._metrics.overflow.labels(pool).inc(plan.overflow)
         self._state.dispatched(plan, taken, self._now_us)

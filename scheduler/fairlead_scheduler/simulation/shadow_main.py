@@ -15,6 +15,7 @@ from psycopg import Error
 
 from fairlead.db import statements
 from fairlead.db.connect import Connection, Unreachable, connect
+from fairlead.db.error_text import one_line
 from fairlead.policy import PolicyRefused, parse
 from fairlead.runtime.parent_death import die_with_parent
 from fairlead_scheduler.background.policy_watch import read_newer
@@ -52,7 +53,7 @@ def main() -> int:
         print(error)  # noqa: T201 - its output is its result
         return 1
     except Error as error:
-        print(" ".join(str(error).split()))  # noqa: T201 - its output is its result
+        print(one_line(error))  # noqa: T201 - its output is its result
         return 1
     print(json.dumps(made))  # noqa: T201 - its output is its result
     return 0

@@ -17,6 +17,7 @@ from time import monotonic
 import psycopg
 
 from fairlead.db.connect import Connection
+from fairlead.db.error_text import one_line
 from fairlead.db.notifications import Notifications
 from fairlead.job import Claimed
 from fairlead.runtime import log
@@ -168,7 +169,7 @@ class Claimer:
                 self._step(connection, notifications)
         except psycopg.Error as error:
             if self._throttle.due(type(error).__name__, monotonic()):
-                self._log.warning("claims.interrupted", reason=" ".join(str(error).split()))
+                self._log.warning("claims.interrupted", reason=one_line(error))
             # The answer to a claim may be lost: then its jobs are leased to us and not held.
             self._link.send(messages.ClaimAnswerLost())
             self._stop.wait(random.uniform(0, _RETRY_SECONDS))

@@ -23,6 +23,7 @@ import psycopg
 
 from fairlead.db import connect
 from fairlead.db.connect import Connection
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store, error_class, outcome
@@ -140,7 +141,7 @@ class EndingWriter:
             write_log = self._log.warning if whole else self._log.error
             write_log(
                 "endings.not_stored",
-                reason=_one_line(error),
+                reason=one_line(error),
                 count=len(self._unstored),
                 again_in_seconds=round(rest_seconds, 3),
             )
@@ -170,7 +171,7 @@ class EndingWriter:
                     connection, [(each, _EXTEND_SECONDS) for each in self._unstored]
                 )
             except psycopg.Error as error:
-                self._log.debug("deadlines.not_extended", reason=_one_line(error))
+                self._log.debug("deadlines.not_extended", reason=one_line(error))
 
     def _split(
         self, piece: list[Attempt], error: psycopg.Error, failures: int
@@ -256,7 +257,7 @@ class EndingWriter:
 
     def _fail_unstorable(self, attempt: Attempt, error: psycopg.Error) -> bool:
         """Fail an attempt with the database's message; False when it says as little already."""
-        ending, message = attempt.ending, f"its ending could not be stored: {_one_line(error)}"
+        ending, message = attempt.ending, f"its ending could not be stored: {one_line(error)}"
         self._log.error("ending.refused", job=attempt.job_id, reason=message)
         if isinstance(ending, HandedBack) and ending.delay_seconds is None:
             return False
@@ -286,7 +287,3 @@ def _replace_endings(undone: list[Attempt]) -> list[Attempt]:
         if isinstance(attempt.ending, FinishedByHandler):
             attempt.ending = attempt.ending.or_else
     return undone
-
-
-def _one_line(error: psycopg.Error) -> str:
-    return " ".join(str(error).split())

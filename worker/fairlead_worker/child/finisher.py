@@ -14,6 +14,7 @@ from time import monotonic
 import psycopg
 
 from fairlead.db.connect import Connection
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
@@ -201,7 +202,7 @@ class Finisher:
             write(connection)
         except psycopg.Error as error:
             if self._throttle.due(type(error).__name__, monotonic()):
-                self._log.warning("progress.not_stored", reason=str(error))
+                self._log.warning("progress.not_stored", reason=one_line(error))
 
 
 def _is_cut_short(attempt: Attempt) -> bool:

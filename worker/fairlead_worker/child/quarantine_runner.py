@@ -7,6 +7,7 @@ from queue import SimpleQueue
 import psycopg
 
 from fairlead.db.connect import Connection
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
@@ -99,7 +100,7 @@ class QuarantineRunner:
                     self._begin(connection, self._next)
                     self._next = None
         except psycopg.Error as error:
-            self._log_waiting(" ".join(str(error).split()), _RETRY_SECONDS)
+            self._log_waiting(one_line(error), _RETRY_SECONDS)
             self._stop.wait(_RETRY_SECONDS)
 
     def _begin(self, connection: Connection, key: Key) -> None:

@@ -116,9 +116,7 @@ class ChildHandle:
             try:
                 yield messages.from_child(line)
             except messages.MalformedMessage:
-                self._log.error(
-                    "child.malformed_message", line=line[:200].decode(errors="replace")
-                )
+                self._log.error("child.malformed_message", length=len(line))
         if len(self._inbox) > _MESSAGE_BYTES_MAX:
             self._log.error("child.malformed_message", length=len(self._inbox))
             self._inbox.clear()

@@ -20,6 +20,7 @@ from time import monotonic
 import psycopg
 
 from fairlead.db import connect
+from fairlead.db.error_text import one_line
 from fairlead.db.migrate import schema_state
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
@@ -277,7 +278,9 @@ class LeaseThread:
             schema = schema_state(connection)
         except psycopg.Error as error:
             connection.close()
-            raise connect.Unreachable(f"cannot read the schema's version: {error}") from None
+            raise connect.Unreachable(
+                f"cannot read the schema's version: {one_line(error)}"
+            ) from None
         if schema.fits:
             return connection
         connection.close()
@@ -296,7 +299,7 @@ class LeaseThread:
             self.renewals["failed"] += 1
         if not broken and len(self._tasks) > 1:
             self._tasks.rotate(-1)
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = one_line(error)
         if self._throttle.due(type(error).__name__, monotonic()):
             self._log.warning("database.failed", reason=reason, connected=not broken)
         self._stop.wait(random.uniform(0.02, 0.2) if broken else random.uniform(0.2, 1.0))

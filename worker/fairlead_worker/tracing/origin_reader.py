@@ -6,6 +6,7 @@ from time import monotonic
 import psycopg
 
 from fairlead.db.connect import Connection
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
@@ -27,7 +28,7 @@ class OriginReader:
             found = _read(connection, attempts)
         except psycopg.Error as error:
             if self._throttle.due(type(error).__name__, monotonic()):
-                self._log.warning("origins.read_failed", reason=" ".join(str(error).split()))
+                self._log.warning("origins.read_failed", reason=one_line(error))
             return
         for attempt in attempts:
             attempt.origin = found.get(attempt.job_id)
