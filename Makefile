@@ -99,10 +99,10 @@ test-kubernetes: setup ## run the tests of the cluster's API with both majors of
 	@rm -rf .venv-kubernetes
 
 # Side by side, the longest first; the house's rules run mypy again, over what it has just learnt.
-check: setup ## check format, lint, types, import contracts, house rules, generated pages, typing of the API
-	@$(MAKE) --no-print-directory --jobs=2 check-pyright check-mypy check-style check-house
+check: setup ## check format, lint, types, import contracts, house rules, generated pages, typing of the API, advisories
+	@$(MAKE) --no-print-directory --jobs=2 check-pyright check-mypy check-style check-house check-advisories
 
-.PHONY: check-pyright check-mypy check-style check-house
+.PHONY: check-pyright check-mypy check-style check-house check-advisories
 check-pyright:
 	$(BIN)/pyright
 
@@ -116,6 +116,9 @@ check-style:
 
 check-house: check-mypy
 	$(BIN)/python -m pytest --quiet tests/tidy tests/typing
+
+check-advisories:
+	@$(BIN)/python -m tests.support.advisories
 
 demo: setup ## watch a fleet analyse the Python source on this machine
 	$(BIN)/python -m examples.demo

@@ -1,6 +1,5 @@
 """What is installed is pinned: each dependency within its bounds, each file by its hash."""
 
-import re
 import tomllib
 from pathlib import Path
 from typing import cast
@@ -11,23 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from tests.support import tree
-
-FOLDER = Path("requirements")
-PIN = re.compile(
-    r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+?)(?: ; [^\\]+?)?(?P<hashes>(?: \\\n.*)*)$",
-    re.MULTILINE,
-)
-
-Pins = dict[str, str]
-
-
-def pins(text: str) -> Pins:
-    """Return the version of each package that a file pins with at least one hash."""
-    return {
-        found["name"]: found["version"]
-        for found in PIN.finditer(text)
-        if "--hash=sha256:" in found["hashes"]
-    }
+from tests.support.requirements import FOLDER, Pins, every_pin, files, pins
 
 
 def lines(text: str) -> list[str]:
@@ -48,10 +31,9 @@ def missing(wanted: list[str], pinned: Pins) -> list[str]:
 
 def test_every_pin_has_a_hash() -> None:
     """A line without a hash would make pip refuse the whole file, on its platform alone."""
-    for path in tree.files(".txt"):
-        if path.parent == FOLDER:
-            text = tree.text(path)
-            assert len(lines(text)) == len(pins(text)), path
+    for path in files():
+        text = tree.text(path)
+        assert len(lines(text)) == len(pins(text)), path
 
 
 def test_what_is_declared_is_pinned_within_its_bounds() -> None:
@@ -73,11 +55,10 @@ def test_what_is_declared_is_pinned_within_its_bounds() -> None:
 
 def test_what_is_tested_is_what_the_image_has() -> None:
     """A package has one version, wherever it is installed."""
-    files = [pins(tree.text(path)) for path in tree.files(".txt") if path.parent == FOLDER]
-    versions = {(name, version) for pinned in files for name, version in pinned.items()}
+    found = every_pin()
 
-    assert 3 == len(files)
-    assert len({name for name, _ in versions}) == len(versions)
+    assert 3 == len(list(files()))
+    assert len({name for name, _ in found}) == len(found)
 
 
 @pytest.mark.parametrize(
