@@ -42,7 +42,6 @@ you migrate again. Grant a role to each login: `GRANT fairlead_enqueue TO my_app
 ```sql
 CREATE ROLE fairlead_enqueue; CREATE ROLE fairlead_worker; CREATE ROLE fairlead_scheduler;
 CREATE ROLE fairlead_autoscaler; CREATE ROLE fairlead_admin;
-GRANT fairlead_scheduler TO the_login_that_migrates;
 ```
 
 | role | for | may |

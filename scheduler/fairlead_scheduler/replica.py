@@ -17,7 +17,7 @@ from fairlead.metrics import tenant_labels
 from fairlead.runtime import log
 from fairlead.runtime.wakeup import Wakeup
 from fairlead.service import WaitLog, await_schema
-from fairlead_scheduler.leadership.election import LeaderLease, acquire
+from fairlead_scheduler.leadership.election import LeaderLease, NoLeaderPossible, acquire
 from fairlead_scheduler.leadership.sessions import connect_leader
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
@@ -104,7 +104,11 @@ class Scheduler:
             connection.execute(b"listen fairlead_leader")
         notices = Notifications(connection)
         while not self._stop.is_set():
-            lease = acquire(connection, self._settings, holder=self._holder)
+            try:
+                lease = acquire(connection, self._settings, holder=self._holder)
+            except NoLeaderPossible as error:
+                self._waiting(str(error))
+                lease = None
             if lease is not None:
                 return lease
             notices.wait(self._wakeup, _STANDBY_SECONDS)

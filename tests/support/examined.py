@@ -68,7 +68,8 @@ WORKER = Worker(id=7, name="worker-1", pool="default", slots=8, lapsed=-10 * SEC
 QUEUED = Queued("default", 3, SECOND)
 
 SETUP = SetupFacts(
-    history_owner="fairlead_scheduler",
+    history_owner="app",
+    schema_owner="app",
     missing_roles=(),
     broken_schedules=(),
     over_backlog=(),

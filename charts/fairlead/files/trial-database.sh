@@ -16,7 +16,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     for role in scheduler worker autoscaler enqueue admin; do
       printf 'create role trial_%s login in role fairlead_%s;\n\n' "$role" "$role"
     done
-    printf 'create role trial_owner login in role fairlead_scheduler;\n\n'
+    printf 'create role trial_owner login;\n\n'
     printf 'create database fairlead owner trial_owner;\n\n'
   } | postgres --single -j -D "$PGDATA.new" postgres >/dev/null
   mv "$PGDATA.new" "$PGDATA"

@@ -111,6 +111,8 @@ class Lead:
     lapsed: timedelta | None
     """How long ago it expired; None: it was never held, or was released."""
     held: bool
+    faults: tuple[str, ...] = ()
+    """Why the scheduler's row, or the autoscaler's, cannot be acquired by waiting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,6 +176,7 @@ class SetupFacts:
     """What only `--setup` reads."""
 
     history_owner: str
+    schema_owner: str
     missing_roles: tuple[str, ...]
     broken_schedules: tuple[str, ...]
     over_backlog: tuple[str, ...]

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from fairlead.policy import Policy
 from fairlead_cli.doctor.facts import CrashBreaker, Facts, Lead, Queued, Worker
-from fairlead_cli.doctor.finding import Finding, Step, either, shell
+from fairlead_cli.doctor.finding import Finding, Step, either, shell, sql
 from fairlead_cli.output import formats
 
 LAPSED = timedelta(seconds=10)
@@ -17,8 +17,19 @@ _COMPONENT = "app.kubernetes.io/component"
 
 
 def lead(found: Lead | None) -> Iterator[Finding]:
-    """Find that no scheduler leads."""
-    if found is None or found.held:
+    """Find that no scheduler leads, or that no program ever could."""
+    if found is None:
+        return
+    if found.faults:
+        yield Finding(
+            harm="stops",
+            subject="lead",
+            what=f"The table of leaders has a row that nobody can acquire: {found.faults[0]}.",
+            means="No scheduler dispatches, or no autoscaler scales, however long it waits.",
+            fix=(sql("select fairlead.reset_leadership()"),),
+        )
+        return
+    if found.held:
         return
     if found.lapsed is not None:
         since = f"has for {formats.age(found.lapsed)}"

@@ -160,14 +160,12 @@ def _history(days_ahead: int | None, setup: SetupFacts) -> Iterable[SetupCheck]:
         wrong=days < 7,
         fine=f"history partitions reach {days} days ahead",
     )
-    unowned = setup.history_owner != "fairlead_scheduler" and not setup.missing_roles
     yield _one(
         "history owner",
         "warning",
-        f"the history belongs to {setup.history_owner}, so the scheduler must log in as it or "
-        f"as a member: or let an administrator grant fairlead_scheduler to "
-        f"{setup.history_owner}, and run `fairlead migrate`",
-        wrong=unowned,
+        f"the history belongs to {setup.history_owner} and not to {setup.schema_owner}, the "
+        "schema's owner: let an administrator run `fairlead migrate`",
+        wrong=setup.history_owner != setup.schema_owner,
         fine=f"the history belongs to {setup.history_owner}",
     )
     yield _one(

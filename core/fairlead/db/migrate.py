@@ -1,8 +1,11 @@
 """Install and upgrade the schema: forward only, each migration once, one at a time.
 
-Every migration runs in a transaction of its own that first takes an advisory lock and then
+Every migration runs in a transaction of its own that first locks the table of versions and then
 looks whether it is still needed, so that any number of installers may run at once. A crash in
 the middle leaves whole migrations and no half ones; the next run goes on from there.
+
+Only the schema's owner can lock that table so. An advisory lock can be held by any login of the
+database, for ever.
 """
 
 import re
@@ -18,7 +21,7 @@ from fairlead.db.connect import SERVER_LOWEST, Connection
 from fairlead.db.migrations import NAME
 
 _COMPATIBLE = re.compile(r"^-- compatible-from: (\d+)$", re.MULTILINE)
-_LOCK = "select pg_advisory_xact_lock(7165163640219131511)"
+_LOCK = "lock table fairlead.schema_versions in share row exclusive mode"
 _LOCK_TIMEOUT = "set local lock_timeout = '10s'"
 # PostgreSQL lets PUBLIC call every new function; it is revoked before the grants are set.
 _REVOKE_FROM_PUBLIC = "revoke all on all functions in schema fairlead from public;"
@@ -129,7 +132,7 @@ def plan(connection: Connection, *, rls: bool = False) -> str:
     state = schema_state(connection)
     if state.version > state.needed:
         return f"-- {state.newer()}\n"
-    parts = [_transaction(_resource("bootstrap.sql"))]
+    parts = [f"begin;\n{_resource('bootstrap.sql').strip()}\ncommit;"]
     parts += [
         f"-- {step.name}\n" + _transaction(step.sql, f"{_record(step)};", _REVOKE_FROM_PUBLIC)
         for step in migrations()
@@ -157,7 +160,7 @@ def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
     if schema_state(connection).version > migrations()[-1].version:
         return ()
     ran: list[str] = []
-    with _exclusive_transaction(connection):
+    with connection.transaction():
         connection.execute(_resource("bootstrap.sql").encode())
     for step in migrations():
         with _exclusive_transaction(connection):

@@ -3,6 +3,22 @@
 
 CREATE SCHEMA fairlead;
 
+CREATE FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform fairlead._check_leader(my_name, lease_seconds);
+    fault := fairlead._leader_fault('scheduler');
+    if fault is null then
+        update fairlead.leaders l
+        set holder = my_name, epoch = l.epoch + 1, taken_at = now(),
+            lease_until = now() + make_interval(secs => lease_seconds)
+        where l.role = 'scheduler' and (l.lease_until < now() or l.holder = my_name)
+        returning l.epoch into _acquire_leadership.epoch;
+    end if;
+end $$;
+
 CREATE FUNCTION fairlead._admit_job() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     AS $$
@@ -167,6 +183,16 @@ begin
     return job;
 end $_$;
 
+CREATE FUNCTION fairlead._autoscaler_leads(my_epoch bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform from fairlead.leaders l
+    where l.role = 'autoscaler' and l.epoch = my_epoch for share;
+    return found;
+end $$;
+
 CREATE FUNCTION fairlead._backlog_bit(lane text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((1)::bigint << (((hashtextextended(lane, (0)::bigint) & '9223372036854775807'::bigint) % (62)::bigint))::integer);
@@ -178,6 +204,25 @@ CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
     select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
 $$;
 
+CREATE FUNCTION fairlead._begin_autoscaler_epoch(my_name text) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    fault constant text := fairlead._leader_fault('autoscaler');
+    begun bigint;
+begin
+    perform fairlead._check_leader(my_name, 1);
+    if fault is not null then
+        raise exception 'fairlead: the autoscaler cannot lead: in fairlead.leaders %', fault
+            using errcode = 'FL006', hint = 'Run "select fairlead.reset_leadership()".';
+    end if;
+    update fairlead.leaders l
+    set holder = my_name, epoch = l.epoch + 1, taken_at = now(), lease_until = 'infinity'
+    where l.role = 'autoscaler' returning l.epoch into begun;
+    return begun;
+end $$;
+
 CREATE FUNCTION fairlead._begin_schedule_anew() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -186,6 +231,21 @@ begin
     new.considered_until := clock_timestamp();
     new.problem := null;
     return new;
+end $$;
+
+CREATE FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if not coalesce(octet_length(my_name) between 1 and 512, false) then
+        raise invalid_parameter_value using message =
+            'fairlead: a leader''s name has 1 to 512 bytes';
+    end if;
+    if not coalesce(lease_seconds between 0.1 and 60, false) then
+        raise invalid_parameter_value using message =
+            'fairlead: a leader''s lease lasts for 0.1 to 60 seconds';
+    end if;
 end $$;
 
 CREATE FUNCTION fairlead._one_more(count integer) RETURNS integer
@@ -823,8 +883,21 @@ CREATE FUNCTION fairlead._is_ordinary(queue text, tenant text, kind text, priori
     LANGUAGE sql
     RETURN ((num_nonnulls(run_at, expires_at, timeout, cost_hint, dedup_key, headers) = 0) AND ((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND (octet_length(tenant) <= 128) AND ((octet_length(kind) >= 1) AND (octet_length(kind) <= 128)) AND ((priority >= '-100'::integer) AND (priority <= 100)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (octet_length((payload)::text) < 1000) AND ((pg_sequence_last_value('fairlead.backlog_gate'::regclass) IS NULL) OR ((pg_sequence_last_value('fairlead.backlog_gate'::regclass) & (fairlead._backlog_bit(queue) | fairlead._backlog_bit(((queue || '/'::text) || tenant)))) = 0) OR fairlead._has_room(queue, tenant, NULL::text, retry_of)));
 
+CREATE FUNCTION fairlead._leader_fault(of_role text) RETURNS text
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    select case
+        when l.role is null then 'its row is missing'
+        when l.epoch not between 0 and 1::bigint << 62 then format('its epoch is %s', l.epoch)
+        when l.role = 'scheduler' and l.lease_until > clock_timestamp() + interval '10 minutes'
+            then format('its lease ends at %s', l.lease_until)
+    end
+    from (values (of_role)) asked (role) left join fairlead.leaders l on l.role = asked.role
+$$;
+
 CREATE FUNCTION fairlead._leads(my_epoch bigint) RETURNS boolean
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 begin
@@ -1021,6 +1094,30 @@ CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]
   SELECT r.token
     FROM released r;
 END;
+
+CREATE FUNCTION fairlead._release_leadership(my_epoch bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    update fairlead.leaders l set lease_until = '-infinity'
+    where l.role = 'scheduler' and l.epoch = my_epoch;
+    if found then
+        perform pg_notify('fairlead_leader', my_epoch::text);
+    end if;
+end $$;
+
+CREATE FUNCTION fairlead._renew_leadership(my_epoch bigint, lease_seconds double precision) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform fairlead._check_leader('-', lease_seconds);
+    update fairlead.leaders l
+    set lease_until = now() + make_interval(secs => lease_seconds)
+    where l.role = 'scheduler' and l.epoch = my_epoch and l.lease_until > '-infinity';
+    return case when found then my_epoch end;
+end $$;
 
 CREATE FUNCTION fairlead._require_read_committed() RETURNS void
     LANGUAGE plpgsql
@@ -1228,6 +1325,46 @@ end $_$;
 
 COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has a payload''s bounds. The slot counts, and is charged for, until its worker has released it.';
 
+CREATE FUNCTION fairlead.drop_history_partitions(succeeded_days integer, unsuccessful_days integer) RETURNS TABLE(partition text, step text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '50ms'
+    AS $_$
+declare
+    old record;
+    locked text[] := '{}';
+begin
+    if not coalesce(succeeded_days between 1 and 3650 and unsuccessful_days between 1 and 3650, false) then
+        raise invalid_parameter_value using message =
+            'fairlead: the history is kept for 1 to 3650 days';
+    end if;
+    for old in
+        select c.relname as name, r.class, pg_relation_size(c.oid) > 0 as has_rows
+        from unnest(array['succeeded', 'unsuccessful'], array[succeeded_days, unsuccessful_days])
+            as r (class, days)
+        join pg_class c on c.relnamespace = 'fairlead'::regnamespace and c.relkind = 'r'
+            and c.relname ~ ('^job_history_' || r.class || '_[0-9]{8}$')
+            and c.relname::text < fairlead._history_partition(
+                r.class, (now() at time zone 'UTC')::date - r.days)
+        order by has_rows desc, c.relname limit 1000
+    loop
+        continue when not old.has_rows and old.class = any (locked);
+        partition := old.name;
+        begin
+            step := case when old.has_rows then 'emptied' else 'dropped' end;
+            execute format(case when old.has_rows then 'truncate only fairlead.%I'
+                                else 'drop table fairlead.%I' end, old.name);
+            return next;
+            return;
+        exception when lock_not_available then
+            step := 'locked';
+            return next;
+            locked := locked || case when old.has_rows then '' else old.class end;
+            exit when cardinality(locked) > 3;  -- each of them took the timeout
+        end;
+    end loop;
+end $_$;
+
 CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1326,7 +1463,7 @@ end $$;
 COMMENT ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) IS 'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
 
 CREATE FUNCTION fairlead.make_history_partitions(days_ahead integer DEFAULT 14) RETURNS integer
-    LANGUAGE plpgsql
+    LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
@@ -1336,8 +1473,12 @@ declare
     part text;
     history_owner name;
 begin
+    if not coalesce(days_ahead between 0 and 90, false) then
+        raise invalid_parameter_value using message =
+            'fairlead: partitions are made for 0 to 90 days ahead';
+    end if;
     -- One at a time, and never while a migration runs.
-    perform pg_advisory_xact_lock(7165163640219131511);
+    lock table fairlead.schema_versions in share row exclusive mode;
     foreach class in array array['succeeded', 'unsuccessful'] loop
         for day in select d::date from generate_series(
             (now() at time zone 'UTC')::date - 1,
@@ -1355,7 +1496,7 @@ begin
                 execute format(
                     'create table fairlead.%I (like fairlead.job_history including all)', part);
             end if;
-            -- Every partition belongs to the owner of the history, whichever login made it.
+            -- Every partition belongs to the owner of the history, whichever login migrated last.
             select pg_get_userbyid(c.relowner) into history_owner from pg_class c
             where c.oid = 'fairlead.job_history'::regclass;
             if history_owner <> current_user then
@@ -1437,6 +1578,24 @@ begin
 end $$;
 
 COMMENT ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) IS 'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however often it is called, for as long as its ending is kept. Answers how many new jobs it made; call it until that is 0.';
+
+CREATE FUNCTION fairlead.reset_leadership() RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    return query
+    insert into fairlead.leaders as l (role, epoch)
+    select r.role, (extract(epoch from clock_timestamp()) * 1e6)::bigint
+    from (values ('scheduler'), ('autoscaler')) r (role)
+    where fairlead._leader_fault(r.role) is not null
+    on conflict (role) do update
+    set lease_until = '-infinity',
+        epoch = case when l.epoch between 0 and (1::bigint << 62) - 1 then l.epoch + 1
+                     else excluded.epoch end
+    returning l.role;
+    perform pg_notify('fairlead_leader', '');
+end $$;
 
 CREATE FUNCTION fairlead.resume(queue text, tenant text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
@@ -2479,11 +2638,14 @@ CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.
 ALTER TABLE ONLY fairlead.policy_events
     ADD CONSTRAINT policy_events_version_fkey FOREIGN KEY (version) REFERENCES fairlead.policy_versions(version);
 
-GRANT ALL ON SCHEMA fairlead TO fairlead_scheduler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_enqueue;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_worker;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_scheduler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
 
@@ -2538,12 +2700,20 @@ GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._admit_unusual(job fairlead.jobs) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._autoscaler_leads(my_epoch bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._autoscaler_leads(my_epoch bigint) TO fairlead_autoscaler;
+
 REVOKE ALL ON FUNCTION fairlead._backlog_bit(lane text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) TO fairlead_autoscaler;
+
 REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._one_more(count integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_worker;
@@ -2577,11 +2747,9 @@ GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlea
 GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_admin;
 
-GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead;
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
+GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
-
-GRANT UPDATE(retried_as) ON TABLE fairlead.job_history TO fairlead;
 
 GRANT INSERT ON TABLE fairlead.receipts TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
@@ -2602,7 +2770,6 @@ REVOKE ALL ON FUNCTION fairlead._explain(job_id bigint) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._history_partition(class text, day date) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
 
@@ -2611,7 +2778,14 @@ GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._is_ordinary(queue text, tenant text, kind text, priority smallint, max_attempts integer, payload jsonb, retry_of bigint, run_at timestamp with time zone, expires_at timestamp with time zone, timeout interval, cost_hint interval, dedup_key text, headers jsonb) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._leader_fault(of_role text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._leader_fault(of_role text) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._leader_fault(of_role text) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._leader_fault(of_role text) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._leader_fault(of_role text) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._leads(my_epoch bigint) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
@@ -2630,6 +2804,12 @@ GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, afte
 
 REVOKE ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead._release_leadership(my_epoch bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._release_leadership(my_epoch bigint) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._renew_leadership(my_epoch bigint, lease_seconds double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._renew_leadership(my_epoch bigint, lease_seconds double precision) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
 
@@ -2683,6 +2863,9 @@ REVOKE ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jso
 GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead.drop_history_partitions(succeeded_days integer, unsuccessful_days integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.drop_history_partitions(succeeded_days integer, unsuccessful_days integer) TO fairlead_scheduler;
+
 REVOKE ALL ON FUNCTION fairlead.explain(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_enqueue;
 GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_admin;
@@ -2708,6 +2891,9 @@ GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.reset_leadership() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.reset_leadership() TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.resume(queue text, tenant text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.resume(queue text, tenant text) TO fairlead_admin;
@@ -2746,10 +2932,8 @@ GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 
-GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead;
+GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_admin;
-
-GRANT UPDATE(retried_as) ON TABLE fairlead.job_history_unsuccessful TO fairlead;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;
@@ -2764,8 +2948,8 @@ GRANT SELECT,USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.leaders TO fairlead_scheduler;
-GRANT SELECT,UPDATE ON TABLE fairlead.leaders TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.leaders TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.leaders TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.over_backlog TO fairlead_scheduler;

@@ -2,10 +2,8 @@
 
 Partitions are not fenced by the epoch, because doing it twice is the same as once. Their locks
 have a short timeout, since every statement queued behind a waiting lock waits too; a partition
-that cannot be locked is retried soon.
+that cannot be locked is left to the next run.
 """
-
-import psycopg
 
 from fairlead.db import statements
 from fairlead.db.connect import Connection
@@ -17,6 +15,9 @@ _log = log.get("scheduler")
 _PACKAGE = __package__ or ""
 _HOUR_SECONDS = 3600.0
 _MINUTE_SECONDS = 60.0
+_DROP_SECONDS = 300.0
+"""How often a drop is tried that a reader holds up: a try delays completions by up to 50 ms."""
+_LOCKED = "locked"
 _DAYS_AT_ONCE = 3
 _PAGES_AT_ONCE = 256
 
@@ -36,7 +37,7 @@ class Retention:
         """Return what to do and how often."""
         return (
             PeriodicTask("make_partitions", _HOUR_SECONDS, self.make_partitions),
-            PeriodicTask("drop_partitions", _HOUR_SECONDS, self.drop_partitions),
+            PeriodicTask("drop_partitions", _DROP_SECONDS, self.drop_partitions),
             PeriodicTask("forget", _MINUTE_SECONDS, self.forget),
             PeriodicTask("forget_progress", _MINUTE_SECONDS, self.forget_progress),
             PeriodicTask("forget_orphans", _MINUTE_SECONDS, self.forget_orphans),
@@ -51,28 +52,23 @@ class Retention:
         return False
 
     def drop_partitions(self) -> bool:
-        """Detach, then drop, partitions past their retention; one step each per run.
+        """Empty, then drop, partitions past their retention, one step at a time.
 
-        A step that waits for a lock does not delay the others. An interrupted detach is
-        finished first.
+        Those that another session has locked are left to the next run. Returns whether anything
+        was done, so that more may be left.
         """
         parameters = {
             "succeeded_days": self._settings.history_days_succeeded,
             "unsuccessful_days": self._settings.history_days_unsuccessful,
-            "limit": self._settings.sweep_max,
         }
-        statement = statements.load(_PACKAGE, "old_partitions")
-        steps = self._connection.execute(statement, parameters).fetchall()
-        lock_timeout: psycopg.Error | None = None
-        for partition, command in steps:
-            try:
-                self._connection.execute(str(command).encode())
-                _log.info("history.partition_changed", partition=partition, command=command)
-            except psycopg.OperationalError as error:
-                lock_timeout = error
-        if lock_timeout is not None:
-            raise lock_timeout
-        return bool(steps)
+        statement = statements.load(_PACKAGE, "drop_partitions")
+        done = False
+        for partition, step in self._connection.execute(statement, parameters).fetchall():
+            locked = step == _LOCKED
+            done = done or not locked
+            level = _log.debug if locked else _log.info
+            level("history.partition_changed", partition=partition, step=step)
+        return done
 
     def forget(self) -> bool:
         """Delete errors and fires past retention, dead workers, unused rates, lapsed drains."""

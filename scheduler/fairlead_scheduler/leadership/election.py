@@ -18,6 +18,10 @@ from fairlead_scheduler.settings import SchedulerSettings
 _PACKAGE = __package__ or ""
 
 
+class NoLeaderPossible(Exception):
+    """The leader's row cannot be acquired by waiting; the message says why and what to do."""
+
+
 class LeaderLease:
     """The leader's lease under one epoch, from its take-over until it is released or lost.
 
@@ -63,7 +67,7 @@ class LeaderLease:
         except psycopg.Error as error:
             self.end(f"the lease could not be renewed: {type(error).__name__}")
             return
-        if row is None:
+        if row is None or row[0] is None:
             self.end("another scheduler leads")
         else:
             self._trusted_until = self._trust(began)
@@ -105,10 +109,19 @@ def acquire(
         connection: An autocommitting session that only the lease uses from now on.
         settings: The lease and its margin.
         holder: This process's unique name: it may take over from itself at once.
+
+    Raises:
+        NoLeaderPossible: the row must be mended first.
     """
     began = monotonic()
     parameters = {"holder": holder, "lease_seconds": settings.lease_seconds}
     row = connection.execute(statements.load(_PACKAGE, "acquire"), parameters).fetchone()
-    if row is None:
+    epoch, fault = row or (None, None)
+    if fault is not None:
+        raise NoLeaderPossible(
+            f"no scheduler can lead: in fairlead.leaders {fault}; an administrator mends it "
+            "with `select fairlead.reset_leadership()`"
+        )
+    if epoch is None:
         return None
-    return LeaderLease(connection, settings, epoch=int(str(row[0])), began=began)
+    return LeaderLease(connection, settings, epoch=int(str(epoch)), began=began)

@@ -187,7 +187,8 @@ def take_over(db: Database, holder: str) -> bool:
         load("fairlead_scheduler.leadership", "acquire"),
         {"holder": holder, "lease_seconds": 3},
     ).fetchone()
-    return row is not None
+    assert row is not None
+    return row[0] is not None
 
 
 def test_a_deposed_leader_does_not_move_the_floor(db: Database) -> None:

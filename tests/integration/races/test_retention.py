@@ -1,8 +1,5 @@
 """Completions never wait for the upkeep of partitions, and no returned row is out of reach."""
 
-from concurrent.futures import Future
-
-import psycopg
 import pytest
 
 from tests.conftest import Background, Connect
@@ -15,7 +12,6 @@ from tests.support.race import (
     dispatch,
     end,
     finish,
-    halted,
     insert_one,
     places,
     register,
@@ -51,20 +47,17 @@ def partitions(db: Database) -> int:
     return int(row[0])
 
 
-def detach(leader: Database, name: str, how: str) -> None:
-    """Detach a partition of succeeded jobs."""
-    table = "ALTER TABLE fairlead.job_history_succeeded"
-    leader.execute(f"{table} DETACH PARTITION {name} {how}".encode())
+def age(db: Database, days: int) -> str:
+    """Make yesterday's partition one of long ago; return its name."""
+    name = f"fairlead.job_history_succeeded_2001010{days}"
+    db.execute(f"ALTER TABLE {partition(db, -1)} RENAME TO {name.partition('.')[2]}".encode())
+    return name
 
 
-def detach_while_it_waits(
-    db: Database, leader: Database, background: Background
-) -> Future[None]:
-    """Begin to detach yesterday's partition, and see that it waits for a transaction."""
-    yesterday = partition(db, -1)
-    detached = background(lambda: detach(leader, yesterday, "CONCURRENTLY"))
-    assert halted(db, leader, detached)
-    return detached
+def drop(leader: Database) -> list[tuple[str, str]]:
+    """Do the next step with partitions past their retention."""
+    rows = leader.execute("SELECT * FROM fairlead.drop_history_partitions(7, 30)").fetchall()
+    return [(f"fairlead.{name}", str(step)) for name, step in rows]
 
 
 def test_completions_go_on_while_partitions_are_made(db: Database, connect: Connect) -> None:
@@ -100,63 +93,64 @@ def test_partitions_are_made_while_a_handlers_transaction_is_open(
     assert ("succeeded",) == places(db, lease.job)
 
 
-def test_completions_go_on_while_a_partition_waits_to_be_detached(
+def test_completions_wait_no_longer_than_a_drop_does(
     db: Database, connect: Connect, background: Background
 ) -> None:
-    """DETACH CONCURRENTLY waits for an open transaction and lets all other sessions pass."""
-    handler, leader = connect(autocommit=False), connect()
+    """A drop waits for an open completion, and others behind it, until its timeout."""
+    handler, worker, leader = connect(autocommit=False), connect(), connect()
     first, second = run_one(db), run_one(db)
-    before = partitions(db)
+    old = age(db, 1)
     assert "" == complete(handler, first)
 
-    detached = detach_while_it_waits(db, leader, background)
-    assert (second.job,) == finish(db, [second])
+    for _ in range(3):
+        dropped = background(lambda: drop(leader))
+        assert [(old, "locked")] == dropped.result(10)
+    assert (second.job,) == finish(worker, [second])
     handler.commit()
 
-    detached.result()
-    assert before - 1 == partitions(db)
+    assert [(old, "dropped")] == drop(leader)
     assert ("succeeded",) == places(db, first.job)
     assert ("succeeded",) == places(db, second.job)
 
 
-def test_completions_go_on_while_a_reader_keeps_a_partition_from_being_detached(
-    db: Database, connect: Connect, background: Background
+def test_completions_go_on_while_a_reader_keeps_a_partition_from_being_dropped(
+    db: Database, connect: Connect
 ) -> None:
-    """A plain DETACH or DROP waits for a reader, and every completion waits behind it."""
+    """The drop gives up, and is tried again later."""
     reader, leader = connect(autocommit=False), connect()
     lease = run_one(db)
-    before = partitions(db)
+    before, old = partitions(db), age(db, 1)
     reader.execute("SELECT count(*) FROM fairlead.job_history")
 
-    detached = detach_while_it_waits(db, leader, background)
+    assert [(old, "locked")] == drop(leader)
     assert (lease.job,) == finish(db, [lease])
     reader.commit()
 
-    detached.result()
+    assert [(old, "dropped")] == drop(leader)
     assert before - 1 == partitions(db)
     assert ("succeeded",) == places(db, lease.job)
 
 
-def test_an_interrupted_detach_is_finalized_and_completions_go_on(
+def test_completions_go_on_while_an_old_partition_is_emptied(
     db: Database, connect: Connect
 ) -> None:
-    """The upkeep gives up after its lock_timeout, and its next run finishes the work."""
-    handler, leader = connect(autocommit=False), connect()
-    leader.execute("SET lock_timeout = '200ms'")
+    """Emptying locks the old partition and nothing that a completion needs."""
+    leader = connect(autocommit=False)
     first, second = run_one(db), run_one(db)
-    assert "" == complete(handler, first)
-    old = partition(db, -1)
-    with pytest.raises(psycopg.errors.LockNotAvailable):
-        detach(leader, old, "CONCURRENTLY")
+    assert (first.job,) == finish(db, [first])
+    db.execute(
+        "UPDATE fairlead.job_history SET finished_at = finished_at - interval '1 day'"
+        " WHERE id = %s",
+        [first.job],
+    )
+    old = age(db, 1)
 
+    assert [(old, "emptied")] == drop(leader)
     assert (second.job,) == finish(db, [second])
-    handler.commit()
-    detach(leader, old, "FINALIZE")
-    leader.execute(f"DROP TABLE {old}".encode())
+    leader.commit()
 
-    assert ("succeeded",) == places(db, first.job)
-    assert ("succeeded",) == places(db, second.job)
-    assert 1 == answer(db, MAKE, 14)
+    assert [(old, "dropped")] == drop(leader)
+    leader.commit()
 
 
 def test_a_row_handed_back_below_a_floor_raised_meanwhile_is_claimed_below_it(

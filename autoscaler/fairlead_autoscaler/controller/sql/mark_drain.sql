@@ -4,8 +4,7 @@
 -- locks: the leader's row for share, then the marks by UID.
 -- index: leaders_pkey, pod_drains_pkey
 with leader as (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'autoscaler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._autoscaler_leads(%(epoch)s)
 ), marked as (
     insert into fairlead.pod_drains as m (pod_uid, pool, drain_until, epoch)
     select g.pod_uid, %(pool)s, %(drain_until)s, l.epoch

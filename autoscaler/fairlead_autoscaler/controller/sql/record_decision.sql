@@ -4,8 +4,7 @@
 -- index: leaders_pkey, pool_decisions_pkey
 insert into fairlead.pool_decisions (pool, epoch, at, decision)
 select %(pool)s, l.epoch, %(at)s, %(decision)s
-from (select l.epoch from fairlead.leaders l
-      where l.role = 'autoscaler' and l.epoch = %(epoch)s for share) l
+from (select %(epoch)s::bigint as epoch where fairlead._autoscaler_leads(%(epoch)s)) l
 on conflict (pool) do update
 set epoch = excluded.epoch, at = excluded.at, decision = excluded.decision
 returning epoch

@@ -2,8 +2,7 @@
 -- locks: the leader's row for share, then the marks.
 -- index: leaders_pkey, pod_drains_pkey
 with leader as (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'autoscaler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._autoscaler_leads(%(epoch)s)
 ), unmarked as (
     delete from fairlead.pod_drains m
     using leader l

@@ -1,11 +1,6 @@
 -- Roles and grants, set anew on every migrate. A role is made when the installer may make roles;
 -- one that is missing is passed over, and gets its rights when migrate runs again.
 
-revoke all on schema fairlead from public;
-revoke all on all tables in schema fairlead from public;
-revoke all on all sequences in schema fairlead from public;
-revoke all on all functions in schema fairlead from public;
-
 do $roles$
 declare
     may_make boolean := (select rolsuper or rolcreaterole from pg_roles where rolname = current_user);
@@ -36,41 +31,74 @@ begin
     end if;
 end $roles$;
 
--- The login that keeps the history makes, attaches, detaches and drops its partitions, and PostgreSQL lets
--- only a table's owner do that. So the history belongs to fairlead_scheduler and any login that is a
--- member of it may keep partitions. Where this login may not arrange that, the history stays its own.
-do $history$
+-- Everything belongs to the schema's owner, and nobody else may make anything in it: what another login
+-- puts there, such as a trigger, runs with the rights of whoever comes by. Once the scheduler's role owned
+-- the history.
+do $owner$
 declare
-    part regclass;
+    schema_owner constant name := (select pg_get_userbyid(n.nspowner) from pg_namespace n
+                                   where n.nspname = 'fairlead');
+    taken regclass;
+    found text;
 begin
-    if to_regrole('fairlead_scheduler') is null then
-        return;
-    end if;
-    if not pg_has_role(current_user, 'fairlead_scheduler', 'usage') then
-        execute format('grant fairlead_scheduler to %I', current_user);
-    end if;
-    grant usage, create on schema fairlead to fairlead_scheduler;
-    for part in
-        select t.relid from pg_partition_tree('fairlead.job_history') t
-        join pg_class c on c.oid = t.relid
-        where c.relowner <> 'fairlead_scheduler'::regrole order by t.level
+    for taken in
+        select c.oid from pg_class c
+        where c.relnamespace = 'fairlead'::regnamespace and c.relkind in ('r', 'p')
+          and c.relowner = to_regrole('fairlead_scheduler') order by c.relname
     loop
-        execute format('alter table %s owner to fairlead_scheduler', part);
+        execute format('alter table %s owner to %I', taken, schema_owner);
+        for found in
+            select format('trigger %I on fairlead.%I', t.tgname, c.relname)
+            from pg_trigger t join pg_class c on c.oid = t.tgrelid
+            where t.tgrelid = taken and not t.tgisinternal and t.tgparentid = 0 order by t.tgname
+        loop
+            raise warning '% was made while fairlead_scheduler owned the table', found
+                using hint = 'Drop it, unless you know what it is for.';
+        end loop;
     end loop;
-    -- Functions that end jobs run as the schema's owner.
-    execute format('grant select, insert, update (retried_as) on fairlead.job_history to %I', current_user);
-    execute format('grant select, update (retried_as) on fairlead.job_history_unsuccessful to %I', current_user);
+    for found in
+        select format('fairlead.%s belongs to %I', o.name, pg_get_userbyid(o.owned_by))
+        from (select format('%I(%s)', p.proname, pg_get_function_identity_arguments(p.oid)),
+                     p.proowner, p.pronamespace from pg_proc p
+              union all
+              select quote_ident(c.relname), c.relowner, c.relnamespace from pg_class c
+              where c.relkind in ('r', 'p', 'v', 'S')) o (name, owned_by, namespace)
+        where o.namespace = 'fairlead'::regnamespace
+          and o.owned_by not in (quote_ident(schema_owner)::regrole, quote_ident(current_user)::regrole)
+          and not (select r.rolsuper from pg_roles r where r.oid = o.owned_by)
+        order by 1
+    loop
+        raise warning '%, which is not the owner of schema fairlead', found
+            using hint = 'Give it to the schema''s owner if it is Fairlead''s, and drop it otherwise.';
+    end loop;
 exception when insufficient_privilege then
-    raise warning 'history partitions belong to %, not to fairlead_scheduler: %', current_user, sqlerrm
-        using hint = format('Have an administrator run "grant fairlead_scheduler to %I", then run '
-                            'fairlead migrate again; or let the scheduler log in as %1$I.', current_user);
-end $history$;
+    raise insufficient_privilege using
+        message = format('login %s may not take back what fairlead_scheduler owns in schema fairlead: %s',
+                         current_user, sqlerrm),
+        hint = format('Have an administrator run "grant fairlead_scheduler to %I", then run fairlead '
+                      'migrate again.', current_user);
+end $owner$;
+
+revoke all on schema fairlead from public;
+revoke all on all tables in schema fairlead from public;
+revoke all on all sequences in schema fairlead from public;
+revoke all on all functions in schema fairlead from public;
 
 do $grants$
 declare
     line text;
     role text;
 begin
+    -- What an earlier version granted, and this one does not, goes.
+    foreach role in array array['fairlead_enqueue', 'fairlead_worker', 'fairlead_scheduler',
+                                'fairlead_autoscaler', 'fairlead_admin'] loop
+        if to_regrole(role) is not null then
+            execute format('revoke all on schema fairlead from %I', role);
+            execute format('revoke all on all tables in schema fairlead from %I', role);
+            execute format('revoke all on all sequences in schema fairlead from %I', role);
+            execute format('revoke all on all functions in schema fairlead from %I', role);
+        end if;
+    end loop;
     foreach line in array array[
         'grant usage on schema fairlead to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant select on fairlead.schema_versions to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
@@ -95,11 +123,14 @@ begin
         'grant usage on sequence fairlead.tokens to fairlead_worker',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]), fairlead._release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]) to fairlead_worker',
 
-        'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.leaders, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
+        'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
         'grant select, insert on fairlead.job_history to fairlead_scheduler',
-        'grant select on fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
+        'grant select on fairlead.job_history_unsuccessful to fairlead_scheduler',
+        'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
         'grant usage, select on all sequences in schema fairlead to fairlead_scheduler',
-        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead._history_partition(text, date) to fairlead_scheduler',
+        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead.drop_history_partitions(integer, integer) to fairlead_scheduler',
+        'grant execute on function fairlead._acquire_leadership(text, double precision), fairlead._renew_leadership(bigint, double precision), fairlead._release_leadership(bigint), fairlead._leads(bigint) to fairlead_scheduler',
+        'grant execute on function fairlead._leader_fault(text) to fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
 
         'grant select on fairlead.policy_versions to fairlead_scheduler',
         'grant select, insert on fairlead.policy_events to fairlead_scheduler',
@@ -121,7 +152,7 @@ begin
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id, queue, run_at) on fairlead.jobs to fairlead_autoscaler',
-        'grant update on fairlead.leaders to fairlead_autoscaler',
+        'grant execute on function fairlead._autoscaler_leads(bigint), fairlead._begin_autoscaler_epoch(text) to fairlead_autoscaler',
         'grant select on fairlead.pool_demand, fairlead.policy_versions, fairlead.policy_events to fairlead_autoscaler',
         'grant select, insert, update, delete on fairlead.pod_drains to fairlead_autoscaler',
         'grant select, insert, update on fairlead.pool_decisions to fairlead_autoscaler',
@@ -136,7 +167,7 @@ begin
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
         'grant execute on function fairlead.explain(bigint) to fairlead_enqueue, fairlead_admin',
         'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_admin',
-        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer) to fairlead_admin'
+        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer), fairlead.reset_leadership() to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.
         for role in select trim(r) from unnest(

@@ -5,8 +5,7 @@
 -- locks: the leader's row (for share), then jobs rows by the instant (for update, skip locked).
 -- index: jobs_due, jobs_pkey, leaders_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), instant as materialized (
     select greatest(clock_timestamp() + make_interval(secs => %(ahead_seconds)s), (
         select j.run_at from fairlead.jobs j

@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share).
 -- index: leaders_pkey; over_backlog is read whole: it has a row for each lane that is refused.
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 select setval('fairlead.backlog_gate', coalesce(b.bits, 1), b.bits is not null)
 from lead l cross join lateral (

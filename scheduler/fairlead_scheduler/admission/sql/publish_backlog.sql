@@ -3,8 +3,7 @@
 -- locks: the leader's row (for share), over_backlog, which only the leader writes.
 -- index: leaders_pkey, over_backlog_pkey, over_backlog_once
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), reopened as (
     delete from fairlead.over_backlog o
     where o.id = any (%(reopened)s::bigint[]) and exists (select from lead)

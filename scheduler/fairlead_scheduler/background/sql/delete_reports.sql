@@ -3,8 +3,7 @@
 -- locks: the leader's row (for share), then the rows of the other pools.
 -- index: leaders_pkey, fairness_reports_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 delete from fairlead.fairness_reports r using lead
 where r.pool > '' and r.pool <> all (%(pools)s::text[])

@@ -4,8 +4,7 @@
 -- locks: the leader's row (for share), evictions rows by requested_at, then by job id.
 -- index: leaders_pkey, work_queue_pkey, evictions_pkey, evictions_requested
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), forgotten as (
     delete from fairlead.evictions e
     where e.job_id = any (array(

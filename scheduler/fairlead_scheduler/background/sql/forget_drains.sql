@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share), pod_drains rows; one that is renewed meanwhile stays.
 -- index: leaders_pkey; pod_drains is read whole: it has a row for each pod that went lately.
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 delete from fairlead.pod_drains d
 where d.drain_until < now() - interval '1 hour' and exists (select from lead)

@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share), attempt_errors rows (skip locked).
 -- index: attempt_errors_age, leaders_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 delete from fairlead.attempt_errors e
 where e.ctid = any (array(

@@ -3,8 +3,7 @@
 -- locks: the leader's row (for share), schedule_fires rows (skip locked).
 -- index: schedule_fires_age, leaders_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 delete from fairlead.schedule_fires f
 where f.ctid = any (array(

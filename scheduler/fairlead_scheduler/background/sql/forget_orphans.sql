@@ -3,8 +3,7 @@
 -- locks: the leader's row (for share), work_queue rows (skip locked).
 -- index: none of work_queue, as in steal.sql; jobs_pkey, leaders_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), stretch as materialized (
     select format('(%%s,0)', s.page)::tid as first, format('(%%s,0)', s.until)::tid as beyond, s.until
     from (select %(page)s::bigint as page, %(page)s::bigint + %(pages)s as until) s

@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share), rate_usage rows (skip locked): a dispatch may be at them.
 -- index: leaders_pkey; rate_usage is read whole: it has one row for each window in use.
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 delete from fairlead.rate_usage r
 where r.ctid = any (array(

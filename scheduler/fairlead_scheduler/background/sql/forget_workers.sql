@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share), workers by id (skip locked).
 -- index: worker_leases_pkey, leaders_pkey; work_queue is shallow and read whole.
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), holding as materialized (
     select q.worker from fairlead.work_queue q
     where q.worker is not null and q.deadline > '-infinity'

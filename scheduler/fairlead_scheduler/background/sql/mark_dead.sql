@@ -4,13 +4,14 @@
 -- locks: the leader's row (for share), then workers by name (skip locked).
 -- index: worker_leases_live, worker_leases_pkey, leaders_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s
-      and now() > greatest(l.taken_at, pg_postmaster_start_time())
-                  + make_interval(secs => %(worker_lease_seconds)s)
-      and exists (
-          select from fairlead.worker_leases w where w.dead_at is null and w.lease_until < now())
-    for share
+    select from fairlead.leaders l
+    where l.role = 'scheduler' and case
+        when now() > greatest(l.taken_at, pg_postmaster_start_time())
+                     + make_interval(secs => %(worker_lease_seconds)s)
+             and exists (
+                 select from fairlead.worker_leases w
+                 where w.dead_at is null and w.lease_until < now())
+        then fairlead._leads(%(epoch)s) end
 )
 update fairlead.worker_leases w set dead_at = now()
 where w.id = any (array(

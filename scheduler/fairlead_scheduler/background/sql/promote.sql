@@ -4,12 +4,10 @@
 -- locks: the leader's row (for share), then jobs rows by the instant (for update, skip locked).
 -- index: jobs_due, jobs_pkey, leaders_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s
-      and exists (
-          select from fairlead.jobs j
-          where j.run_at >= fairlead._scan_from(%(from_us)s) and j.run_at <= now())
-    for share
+    select where case when exists (
+        select from fairlead.jobs j
+        where j.run_at >= fairlead._scan_from(%(from_us)s) and j.run_at <= now())
+        then fairlead._leads(%(epoch)s) end
 ), promoted as (
     update fairlead.jobs j set due_at = j.run_at, run_at = null, seq = nextval('fairlead.places')
     where j.id = any (array(

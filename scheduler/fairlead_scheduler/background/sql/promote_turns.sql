@@ -7,8 +7,7 @@
 --        instant does not imply the condition of the index by instants alone: after ANALYZE the planner
 --        took that one, read all that was due for each lane and sorted it.
 with recursive lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), lane as (
     (select j.queue, j.tenant, j.run_at from fairlead.jobs j
      where num_nonnulls(j.run_at, j.expires_at) > 0

@@ -3,8 +3,7 @@
 -- locks: the leader's row (for share), pool_demand by pool, which only the leader writes.
 -- index: leaders_pkey, pool_demand_pkey; pool_demand is read whole: it has a row for each pool.
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), ended as (
     delete from fairlead.pool_demand d
     where d.pool <> all (%(pools)s::text[]) and exists (select from lead)

@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share), fairness_reports by pool.
 -- index: leaders_pkey, fairness_reports_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 insert into fairlead.fairness_reports as r (pool, epoch, since, at, report)
 select %(pool)s, l.epoch,

@@ -3,8 +3,7 @@
 -- locks: the leader's row (for share).
 -- index: leaders_pkey, policy_events_once
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 insert into fairlead.policy_events (version, event, epoch, rule, said)
 select %(version)s, %(event)s, l.epoch, %(rule)s, %(said)s from lead l

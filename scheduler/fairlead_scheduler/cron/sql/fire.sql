@@ -4,8 +4,7 @@
 -- locks: the leader's row (for share), the schedule, its fires.
 -- index: leaders_pkey, schedules_pkey, schedule_fires_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), schedule as materialized (
     select s.* from fairlead.schedules s
     where s.tenant = %(tenant)s and s.name = %(name)s and s.cron = %(cron)s and s.timezone = %(timezone)s

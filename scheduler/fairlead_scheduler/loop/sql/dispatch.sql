@@ -13,8 +13,7 @@
 --        without it an index would do alone, and of an empty table PostgreSQL 15 and 16 then take the
 --        claim order.
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), floor as (
     update fairlead.claim_floors f set vtag = %(floor)s
     where f.pool = %(pool)s and f.band = %(band)s and f.vtag <> %(floor)s

@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share), explain_requests by id.
 -- index: leaders_pkey, explain_requests_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 update fairlead.explain_requests r
 set answered_at = clock_timestamp(), answer = a.answer::jsonb

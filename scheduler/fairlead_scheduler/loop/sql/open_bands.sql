@@ -3,8 +3,7 @@
 -- locks: the leader's row (for share), claim_floors by band.
 -- index: leaders_pkey, claim_floors_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 insert into fairlead.claim_floors (pool, band, vtag)
 select %(pool)s, b.band, 0 from lead, generate_series(0, %(bands)s - 1) as b (band)

@@ -3,10 +3,8 @@
 -- locks: the leader's row (for share), receipts by id (skip locked).
 -- index: receipts_pkey, leaders_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s
-      and exists (select from fairlead.receipts r where r.id > %(after_id)s)
-    for share
+    select where case when exists (select from fairlead.receipts r where r.id > %(after_id)s)
+                      then fairlead._leads(%(epoch)s) end
 )
 delete from fairlead.receipts r
 where r.id = any (array(

@@ -11,8 +11,7 @@
 -- index: leaders_pkey, claim_floors_pkey, work_queue_claim_order, for the first row from the floor on;
 --        work_queue_pkey for what is lowered.
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 ), grown as materialized (
     select f.pool, f.band, coalesce(u.vtag, f.vtag) as lowered_by
     from fairlead.claim_floors f left join lateral (

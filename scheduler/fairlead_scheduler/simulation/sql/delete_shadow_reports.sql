@@ -2,7 +2,6 @@
 -- locks: the leader's row (for share), then the rows of all pools.
 -- index: leaders_pkey, policy_shadow_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 delete from fairlead.policy_shadow s using lead where s.pool > ''

@@ -2,8 +2,7 @@
 -- locks: the leader's row (for share), then the pool's row.
 -- index: leaders_pkey, policy_shadow_pkey
 with lead as materialized (
-    select l.epoch from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = %(epoch)s for share
+    select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
 )
 insert into fairlead.policy_shadow as s (pool, report, said)
 select %(pool)s, %(report)s::jsonb, %(said)s from lead l

@@ -53,6 +53,15 @@ FAULTS: list[tuple[dict[str, object], str, str, str, str]] = [
         *("stops", "lead", "none has since x gave the lead up", "fairlead scheduler"),
     ),
     (
+        {"lead": Lead("x", None, held=True, faults=("the scheduler's: its lease is odd",))},
+        *(
+            "stops",
+            "lead",
+            "the scheduler's: its lease is odd",
+            "select fairlead.reset_leadership()",
+        ),
+    ),
+    (
         {"lead": Lead("x", 90 * SECOND, held=False)},
         *("stops", "lead", "none has for 1 m 30 s", "fairlead scheduler"),
     ),
