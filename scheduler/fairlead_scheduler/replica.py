@@ -102,7 +102,7 @@ class Scheduler:
         """Stand by until the lease is acquired; None when asked to stop first."""
         if self._settings.database_direct:
             connection.execute(b"listen fairlead_leader")
-        notices = Notifications(connection)
+        notices = Notifications(connection, per_second=1 / _STANDBY_SECONDS)
         while not self._stop.is_set():
             try:
                 lease = acquire(connection, self._settings, holder=self._holder)

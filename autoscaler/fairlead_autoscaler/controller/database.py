@@ -34,6 +34,8 @@ _PACKAGE = __package__ or ""
 _STATEMENT_SECONDS = 2
 CALL_SECONDS = 4.0
 """A call that the server has not even refused is aborted after this time."""
+_WAKE_UPS_PER_SECOND = 1.0
+"""Each brings a step forward: a read of everything, and requests to the API server."""
 POLL_SECONDS = 0.5
 """The rest while a pool is at zero and no wake-up can come: behind a transaction pooler."""
 
@@ -109,7 +111,7 @@ class Database:
         except psycopg.Error as error:
             self.close()
             raise Unreachable(one_line(error)) from None
-        self._notices = Notifications(connection)
+        self._notices = Notifications(connection, per_second=_WAKE_UPS_PER_SECOND)
 
     def snapshot(self, *, known: int | None, asks_queues: bool) -> Snapshot:
         """Read everything, in one statement.
@@ -224,7 +226,7 @@ class Database:
         """Rest until a pool wakes, the wakeup is set, or the time is over."""
         if self._notices is None or self._connection is None:
             rest = min(seconds, POLL_SECONDS) if at_zero else seconds
-            wakeup.wait(rest, beside=wakeup.fileno())
+            wakeup.wait(rest)
             return
         try:
             self._notices.wait(wakeup, seconds)

@@ -36,10 +36,16 @@ class Wakeup:
             while self._reader.recv(4096):
                 pass
 
-    def wait(self, seconds: float, *, beside: int) -> None:
-        """Wait for a wake-up, for another descriptor to be readable, or so long; then clear."""
-        if self.fileno() in _readable((self.fileno(), beside), seconds):
+    def wait(self, seconds: float, *, beside: int | None = None) -> bool:
+        """Wait for a wake-up, for another descriptor to be readable, or so long; then clear.
+
+        Returns whether there was a wake-up.
+        """
+        descriptors = (self.fileno(),) if beside is None else (self.fileno(), beside)
+        woken = self.fileno() in _readable(descriptors, seconds)
+        if woken:
             self.clear()
+        return woken
 
     def close(self) -> None:
         """Close both ends. No thread may wake it or wait any more."""

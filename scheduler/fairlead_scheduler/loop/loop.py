@@ -34,6 +34,8 @@ from fairlead_scheduler.settings import SchedulerSettings
 _log = log.get("scheduler")
 _REFUSED = (errors.UniqueViolation, errors.DeadlockDetected, errors.QueryCanceled)
 """Errors that fail one dispatch and leave the session usable: its jobs are planned again."""
+_REASONS = frozenset(("", "policy", "question"))
+"""The payloads that ask for more than the next tick."""
 _WORKERS_SECONDS = 1.0
 _WORKERS_SECONDS_LOWEST = 0.1
 _WORKERS_SECONDS_IDLE = 5.0
@@ -105,9 +107,9 @@ class Loop:
     def notified(self, reasons: Collection[str]) -> None:
         """Handle notifications: a policy, a question, or jobs, a worker or a pause.
 
-        An ending only brings the next tick forward.
+        An ending only brings the next tick forward, and so does what nobody of ours sends.
         """
-        if all(each == "ended" for each in reasons):
+        if _REASONS.isdisjoint(reasons):
             return
         self._workers_rest_seconds = _WORKERS_SECONDS_LOWEST
         self._full_read_due = self._active_at = monotonic()

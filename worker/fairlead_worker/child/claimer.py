@@ -37,6 +37,7 @@ from fairlead_worker.metrics.counters import Counters
 
 _LISTEN = b"listen fairlead_work"
 _FULL_REST_SECONDS = 1.0
+_DISCARD_SECONDS_MAX = 0.05
 _URGENT_JITTER_SECONDS = 0.25
 _HELD_MAX = 5000
 _RETRY_SECONDS = 0.5
@@ -271,7 +272,8 @@ class Claimer:
             select([self._wakeup], [], [], _FULL_REST_SECONDS)
         self._slots.wake_claimer_at = -1
         self._wakeup.clear()
-        while notifications.take():  # it returns a part at a time
+        until = monotonic() + _DISCARD_SECONDS_MAX
+        while notifications.take() and monotonic() < until:  # it returns a part at a time
             continue
 
     def _rest_until_woken(self, notifications: Notifications) -> None:

@@ -13,6 +13,8 @@ from fairlead.db.notifications import Notifications
 from fairlead.runtime.wakeup import Wakeup
 
 Row = tuple[object, ...]
+_NOTICES_PER_SECOND = 5.0
+"""Each may bring a renewal forward, which is a write."""
 
 
 class Session:
@@ -25,7 +27,7 @@ class Session:
 
     def __init__(self, connection: Connection, *, call_seconds: float) -> None:
         self._connection = connection
-        self._notices = Notifications(connection)
+        self._notices = Notifications(connection, per_second=_NOTICES_PER_SECOND)
         self._call_seconds = call_seconds
         self._due: float | None = None
 
