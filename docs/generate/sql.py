@@ -48,7 +48,7 @@ CREATE ROLE fairlead_autoscaler; CREATE ROLE fairlead_admin;
 | --- | --- | --- |
 | `fairlead_enqueue` | applications | insert jobs and schedules, and read `job_status` |
 | `fairlead_worker` | workers | claim, finish and hand back jobs |
-| `fairlead_scheduler` | schedulers | dispatch, sweep and fire; owns the history's partitions |
+| `fairlead_scheduler` | schedulers | dispatch, sweep and fire; keep the history's partitions |
 | `fairlead_autoscaler` | the autoscaler | read the queue and the workers |
 | `fairlead_admin` | people | read everything, change jobs, schedules and policies |
 
@@ -73,6 +73,7 @@ administrators see every tenant. To all other logins PostgreSQL refuses `COPY` i
 | `FL003` | The function needs READ COMMITTED. Call it in a transaction of its own. |
 | `FL004` | The finished job cannot be retried, because its payload was not kept. |
 | `FL005` | The tenant or queue is at its backlog limit. Insert again when jobs have finished. |
+| `FL006` | The autoscaler's row of `leaders` is impossible: run `reset_leadership()`. |
 | `23514` | A value is out of bounds; the constraint's name tells which, and why. |
 """
 _CALLING = """\

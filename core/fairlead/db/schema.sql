@@ -1365,6 +1365,8 @@ begin
     end loop;
 end $_$;
 
+COMMENT ON FUNCTION fairlead.drop_history_partitions(succeeded_days integer, unsuccessful_days integer) IS 'Empties, or drops when it is empty, one partition of the history that is past its retention; answers which, and those that another session has locked. The leader calls it until nothing is left.';
+
 CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1596,6 +1598,8 @@ begin
     returning l.role;
     perform pg_notify('fairlead_leader', '');
 end $$;
+
+COMMENT ON FUNCTION fairlead.reset_leadership() IS 'Mends the rows of leaders that no program can acquire any more, because of an impossible lease or epoch; answers whose. Healthy ones are left alone.';
 
 CREATE FUNCTION fairlead.resume(queue text, tenant text DEFAULT NULL::text) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER

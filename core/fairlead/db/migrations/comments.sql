@@ -34,6 +34,12 @@ comment on function fairlead.extend(bigint, bigint, interval) is
     'timeout (timeoutMax) after the claim, and never back; answers the deadline. A stale token raises FL001.';
 comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
+comment on function fairlead.drop_history_partitions(integer, integer) is
+    'Empties, or drops when it is empty, one partition of the history that is past its retention; answers which, '
+    'and those that another session has locked. The leader calls it until nothing is left.';
+comment on function fairlead.reset_leadership() is
+    'Mends the rows of leaders that no program can acquire any more, because of an impossible lease or epoch; '
+    'answers whose. Healthy ones are left alone.';
 
 comment on table fairlead.policy_versions is
     'Every policy document that was stored; rows are only ever added. In force is the newest that the leader can '
