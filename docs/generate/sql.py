@@ -47,7 +47,7 @@ CREATE ROLE fairlead_autoscaler; CREATE ROLE fairlead_admin;
 | role | for | may |
 | --- | --- | --- |
 | `fairlead_enqueue` | applications | insert jobs and schedules, and read `job_status` |
-| `fairlead_worker` | workers | claim, finish and hand back jobs |
+| `fairlead_worker` | workers | claim, finish and hand back jobs by functions; no table |
 | `fairlead_scheduler` | schedulers | dispatch, sweep and fire; keep the history's partitions |
 | `fairlead_autoscaler` | the autoscaler | read the queue and the workers |
 | `fairlead_admin` | people | read everything, change jobs, schedules and policies |
@@ -64,6 +64,14 @@ INSERT INTO fairlead.tenant_logins (login, tenant) VALUES ('acme_app', 'acme');
 The tenant depends on the login alone; no setting changes it. Owners, superusers, services and
 administrators see every tenant. To all other logins PostgreSQL refuses `COPY` into the tables.
 `queue_stats` is only for logins that see every tenant.
+
+## Pools of a worker's login
+
+A worker's login that is listed here serves these pools alone; any other serves all pools.
+
+```sql
+INSERT INTO fairlead.pool_logins (login, pool) VALUES ('reports_worker', 'reports');
+```
 
 ## Errors
 

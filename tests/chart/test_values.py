@@ -212,6 +212,33 @@ def test_each_program_has_the_credentials_of_its_role_alone() -> None:
     assert () == of(objects, "Secret")
 
 
+def test_a_pool_may_have_a_login_of_its_own() -> None:
+    """Its Deployment mounts that Secret, and the others the one of all pools."""
+    made = render(
+        {
+            **GIVEN,
+            "workerPools": {
+                "default": {},
+                "reports": {"database": {"existingSecret": "reports-db", "key": "url"}},
+            },
+        }
+    )
+    mounted = {
+        str(at(each, *POD[:-1], "metadata", "labels", "fairlead/pool")): [
+            (at(volume, "secret", "secretName"), at(volume, "secret", "items"))
+            for volume in cast("list[Object]", at(each, *POD, "volumes"))
+            if "secret" in volume
+        ]
+        for each in of(made, "Deployment")
+        if at(each, "metadata", "labels", "app.kubernetes.io/component") == "worker"
+    }
+
+    assert {
+        "default": [("db", [{"key": "worker", "path": "url"}])],
+        "reports": [("reports-db", [{"key": "url", "path": "url"}])],
+    } == mounted
+
+
 def test_certificates_are_given_to_libpq() -> None:
     """The authority's certificate and our own are mounted, and libpq's variables name them."""
     made = scheduler(

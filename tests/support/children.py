@@ -38,14 +38,14 @@ def register(
     pool: str = "default",
     releases_slots: bool = False,
 ) -> int:
-    """Insert the row of a worker whose lease ends so long from now; return its id.
+    """Register a worker whose lease ends so long from now; return its id.
 
     It speaks only SQL unless it releases slots, as Fairlead's own do.
     """
     row = db.execute(
-        "INSERT INTO fairlead.worker_leases (lease_until, slots, name, pool, releases_slots)"
-        " VALUES (now() + %s::interval, %s, %s, %s, %s) RETURNING id",
-        [lease, slots, name, pool, releases_slots],
+        "SELECT worker FROM fairlead.register_worker(name => %s, pool => %s, slots => %s,"
+        " lease_seconds => extract(epoch FROM %s::interval)::float8, releases_slots => %s)",
+        [name, pool, slots, lease, releases_slots],
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -49,7 +49,7 @@ def register(db: Database, pod: str = POD, *, slots: int = 10) -> int:
         "releases_slots": True,
     }
     (row,) = rows(db, "fairlead_worker.parent", "register", values)
-    return int(row["id"])
+    return int(row["worker"])
 
 
 def renew(db: Database, worker: int) -> tuple[bool, bool, bool]:

@@ -305,6 +305,13 @@ def end(
     return str(row[0])
 
 
+def hand_back(db: Database, lease: Lease, ended_as: str) -> str:
+    """End an attempt as its worker does, not its job; return what became of it."""
+    values = {**_keys([lease]), "ended_as": [ended_as], "errors": ["it broke"], "delays": None}
+    (row,) = rows(db, "fairlead_worker.attempts", "hand_back", values)
+    return str(row["became"])
+
+
 def cancel(db: Database, job: int) -> object:
     """Cancel a job; return the answer."""
     return answer(db, "cancel(%s)", job)

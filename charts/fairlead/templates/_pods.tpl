@@ -92,21 +92,22 @@ topologySpreadConstraints:
 {{- end -}}
 
 {{/*
-The volumes of these mounts: (list context role size-of-tmp). A pod starts without its Secret of URLs:
+The volumes of these mounts: (list context role own-secret size-of-tmp). A pod starts without its Secret of URLs:
 the program logs that it waits for it, and reads it once it exists. A pod does not start without its
 Secret of certificates, because a URL with `sslmode=require` checks nothing if there is none.
 */}}
 {{- define "fairlead.databaseVolumes" -}}
 {{- $ := first . -}}
 {{- $role := index . 1 -}}
+{{- $own := index . 2 -}}
 {{- $tls := $.Values.database.tls -}}
 - name: database
   secret:
-    secretName: {{ include "fairlead.databaseSecret" $ }}
+    secretName: {{ if $own.existingSecret }}{{ tpl $own.existingSecret $ }}{{ else }}{{ include "fairlead.databaseSecret" $ }}{{ end }}
     optional: true
     defaultMode: 0440
     items:
-      - key: {{ ternary (get $.Values.database.keys $role) $role (ne $.Values.database.existingSecret "") }}
+      - key: {{ if $own.existingSecret }}{{ $own.key }}{{ else }}{{ ternary (get $.Values.database.keys $role) $role (ne $.Values.database.existingSecret "") }}{{ end }}
         path: url
 {{- if $tls.existingSecret }}
 - name: tls

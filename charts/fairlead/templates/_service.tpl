@@ -72,7 +72,7 @@ spec:
             {{- tpl (toYaml .) $ | nindent 12 }}
             {{- end }}
       volumes:
-        {{- include "fairlead.databaseVolumes" (list $ $component "64Mi") | nindent 8 }}
+        {{- include "fairlead.databaseVolumes" (list $ $component dict "64Mi") | nindent 8 }}
         {{- with $it.volumes }}
         {{- tpl (toYaml .) $ | nindent 8 }}
         {{- end }}

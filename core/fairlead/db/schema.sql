@@ -19,6 +19,36 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION fairlead._acts_for(login name) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    return coalesce(login = session_user, false)
+        or coalesce(pg_has_role(session_user, to_regrole(quote_ident(login)), 'member'), false)
+        or fairlead._administers();
+end $$;
+
+CREATE FUNCTION fairlead._is_member(of_role text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    return exists (select from pg_roles where rolname = of_role)
+       and pg_has_role(session_user, of_role, 'member');
+end $$;
+
+CREATE FUNCTION fairlead._administers() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT ((SESSION_USER = ( SELECT pg_get_userbyid(n.nspowner) AS pg_get_userbyid
+            FROM pg_namespace n
+           WHERE (n.nspname = 'fairlead'::name))) OR ( SELECT r.rolsuper
+            FROM pg_roles r
+           WHERE (r.rolname = SESSION_USER)) OR fairlead._is_member('fairlead_admin'::text));
+END;
+
 CREATE FUNCTION fairlead._admit_job() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     AS $$
@@ -193,6 +223,30 @@ begin
     return found;
 end $$;
 
+CREATE FUNCTION fairlead._awaited() RETURNS TABLE(queue text, paused boolean)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    with recursive named as (
+        (select j.queue from fairlead.jobs j where j.run_at is null order by j.queue limit 1)
+        union all
+        select n.queue from named q cross join lateral (
+            select j.queue from fairlead.jobs j
+            where j.run_at is null and j.queue > q.queue order by j.queue limit 1) n
+    )
+    select q.queue, exists (select from fairlead.paused p where p.queue = q.queue)
+    from named q limit 10;
+end $$;
+
 CREATE FUNCTION fairlead._backlog_bit(lane text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ((1)::bigint << (((hashtextextended(lane, (0)::bigint) & '9223372036854775807'::bigint) % (62)::bigint))::integer);
@@ -223,6 +277,42 @@ begin
     return begun;
 end $$;
 
+CREATE FUNCTION fairlead._begin_in_quarantine(job_id bigint, token bigint) RETURNS TABLE(id bigint, held_token bigint, queue text, tenant text, kind text, payload text, headers text, attempt integer, max_attempts integer, timeout_seconds double precision, timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text, checkpoint text, died_alone boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint[] := fairlead._own(array[_begin_in_quarantine.job_id], array[_begin_in_quarantine.token]);
+begin
+    return query
+    with begun as (
+        update fairlead.work_queue q
+        set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
+        where q.job_id = _begin_in_quarantine.job_id and q.token = any (own)
+        returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
+    )
+    select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
+           j.max_attempts, extract(epoch from b.timeout)::float8,
+           extract(epoch from b.timeout_max)::float8, b.alone,
+           extract(epoch from now() - b.runnable_at)::float8,
+           case when j.id is null then 'gone'
+                when j.cancel_requested_at is not null then 'cancelled'
+                when j.expires_at <= now() then 'expired' end, j.checkpoint,
+           coalesce(j.lone_deaths, 0) > 0
+    from begun b
+    left join lateral (
+        select j.id, j.kind, j.payload::text as payload, j.headers::text as headers, j.attempts,
+               j.max_attempts, j.cancel_requested_at, j.expires_at, j.lone_deaths, j.checkpoint
+        from fairlead.jobs j where j.id = b.job_id offset 0) j on true;
+end $$;
+
 CREATE FUNCTION fairlead._begin_schedule_anew() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -232,6 +322,13 @@ begin
     new.problem := null;
     return new;
 end $$;
+
+CREATE FUNCTION fairlead._charged_us(run_us bigint, claimed_at timestamp with time zone) RETURNS bigint
+    LANGUAGE sql
+    AS $$
+    select least(greatest(coalesce(run_us, 9223372036854775807), 0),
+                 (extract(epoch from clock_timestamp() - claimed_at) * 1e6)::bigint)
+$$;
 
 CREATE FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) RETURNS void
     LANGUAGE plpgsql
@@ -248,58 +345,51 @@ begin
     end if;
 end $$;
 
-CREATE FUNCTION fairlead._one_more(count integer) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (LEAST(GREATEST(count, 0), 2147483646) + 1);
-
-CREATE TABLE fairlead.work_queue (
-    job_id bigint NOT NULL,
-    vtag bigint NOT NULL,
-    estimate_us bigint NOT NULL,
-    epoch bigint NOT NULL,
-    runnable_at timestamp with time zone NOT NULL,
-    worker bigint,
-    token bigint,
-    claimed_at timestamp with time zone,
-    deadline timestamp with time zone,
-    timeout interval NOT NULL,
-    band smallint NOT NULL,
-    alone boolean DEFAULT false NOT NULL,
-    pool text NOT NULL COLLATE pg_catalog."C",
-    queue text NOT NULL COLLATE pg_catalog."C",
-    tenant text NOT NULL COLLATE pg_catalog."C",
-    timeout_max interval,
-    completed boolean DEFAULT false NOT NULL
-)
-WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
-
-COMMENT ON TABLE fairlead.work_queue IS 'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
-
-COMMENT ON COLUMN fairlead.work_queue.vtag IS 'The order tag: weighted slot-microseconds.';
-
-COMMENT ON COLUMN fairlead.work_queue.runnable_at IS 'The later of falling due and being seen by the leader; waits count from here.';
-
-COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, because a process that ran it has died.';
-
-COMMENT ON COLUMN fairlead.work_queue.timeout_max IS 'How long after its claim a handler may extend the attempt''s deadline to; null: a scheduler of an earlier version dispatched it, and nothing bounds that.';
-
-COMMENT ON COLUMN fairlead.work_queue.completed IS 'Its handler has finished the job, which is in the history, and has the slot still.';
-
-CREATE FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) RETURNS SETOF bigint
-    LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION fairlead._claimable(pool text, below_floor boolean) RETURNS TABLE(claimable boolean, turn_due boolean)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
-    BEGIN ATOMIC
- UPDATE fairlead.jobs j SET crashes = fairlead._one_more(j.crashes)
-   WHERE (j.id = ANY (ARRAY( SELECT l.id
-            FROM fairlead.jobs l
-           WHERE ((l.id = ANY (_count_crashes.ids)) AND (( SELECT q.token
-                    FROM fairlead.work_queue q
-                   WHERE (q.job_id = l.id)) = ANY (_count_crashes.tokens)))
-           ORDER BY l.id
-          FOR UPDATE OF l SKIP LOCKED)))
-   RETURNING j.id;
-END;
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return query
+    select coalesce(bool_or(exists (
+               select from fairlead.work_queue w
+               where w.pool = _claimable.pool and w.band = f.band and w.band >= 0 and w.worker is null
+                 and w.vtag >= case when below_floor then -1 else f.vtag end
+               order by w.vtag, w.job_id limit 1)), false),
+           coalesce(bool_or(f.full_claim_at < now() - interval '1 second'), false)
+    from fairlead.claim_floors f
+    where f.pool = _claimable.pool;
+end $$;
+
+CREATE FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    update fairlead.jobs j
+    set crashes = j.crashes + 1
+    where j.id = any (array(
+        select l.id from fairlead.jobs l
+        where l.id = any (ids)
+          and (select q.token from fairlead.work_queue q where q.job_id = l.id) = any (own)
+        order by l.id for update skip locked))
+    returning j.id;
+end $$;
 
 CREATE FUNCTION fairlead._deadline(timeout interval) RETURNS timestamp with time zone
     LANGUAGE sql STABLE PARALLEL SAFE
@@ -479,6 +569,10 @@ CREATE FUNCTION fairlead._epoch_us(at timestamp with time zone) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN (at IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM at) * (1000000)::numeric), (0)::numeric), ('253370764800000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
 
+CREATE FUNCTION fairlead._one_more(count integer) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (LEAST(GREATEST(count, 0), 2147483646) + 1);
+
 CREATE TABLE fairlead.job_history (
     id bigint NOT NULL,
     token bigint,
@@ -537,6 +631,39 @@ COMMENT ON TABLE fairlead.receipts IS 'Receipts of claims, endings and hand-back
 COMMENT ON COLUMN fairlead.receipts.passed_over IS 'Unclaimed rows that a claim passed over, because the worker has no room for more of their kinds.';
 
 COMMENT ON COLUMN fairlead.receipts.evicted IS 'Those of the ended that were asked to stop and are pending again, each with its place in its lane.';
+
+CREATE TABLE fairlead.work_queue (
+    job_id bigint NOT NULL,
+    vtag bigint NOT NULL,
+    estimate_us bigint NOT NULL,
+    epoch bigint NOT NULL,
+    runnable_at timestamp with time zone NOT NULL,
+    worker bigint,
+    token bigint,
+    claimed_at timestamp with time zone,
+    deadline timestamp with time zone,
+    timeout interval NOT NULL,
+    band smallint NOT NULL,
+    alone boolean DEFAULT false NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C",
+    queue text NOT NULL COLLATE pg_catalog."C",
+    tenant text NOT NULL COLLATE pg_catalog."C",
+    timeout_max interval,
+    completed boolean DEFAULT false NOT NULL
+)
+WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
+
+COMMENT ON TABLE fairlead.work_queue IS 'Dispatched jobs: unclaimed while worker is null, leased with a fencing token after that.';
+
+COMMENT ON COLUMN fairlead.work_queue.vtag IS 'The order tag: weighted slot-microseconds.';
+
+COMMENT ON COLUMN fairlead.work_queue.runnable_at IS 'The later of falling due and being seen by the leader; waits count from here.';
+
+COMMENT ON COLUMN fairlead.work_queue.alone IS 'Runs in a process of its own, because a process that ran it has died.';
+
+COMMENT ON COLUMN fairlead.work_queue.timeout_max IS 'How long after its claim a handler may extend the attempt''s deadline to; null: a scheduler of an earlier version dispatched it, and nothing bounds that.';
+
+COMMENT ON COLUMN fairlead.work_queue.completed IS 'Its handler has finished the job, which is in the history, and has the slot still.';
 
 CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] DEFAULT NULL::text[], results jsonb[] DEFAULT NULL::jsonb[]) RETURNS void
     LANGUAGE sql
@@ -644,6 +771,25 @@ begin
     select array_agg(j.queue), array_agg(j.kind), array_agg(_end_unstarted.outcome)
     from fairlead.jobs j where j.id = any (ids);
     perform fairlead._end_jobs(ids, array_fill(outcome, array[cardinality(ids)]), errors);
+end $$;
+
+CREATE FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return query
+    select h.token from fairlead.job_history h
+    where h.id = any (ids) and h.token = any (tokens) and h.finished_at > now() - interval '1 day'
+    union all
+    select e.token from fairlead.attempt_errors e
+    where e.job_id = any (ids) and e.token = any (tokens) and e.ended_as <> 'lost';
 end $$;
 
 CREATE FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) RETURNS integer
@@ -817,6 +963,25 @@ begin
         'the leader has been asked: ask again in a moment');
 end $$;
 
+CREATE FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    delete from fairlead.job_progress p
+    where p.job_id = any (ids) and p.token = any (tokens)
+      and (p.token = any (own) or not exists (
+          select from fairlead.work_queue q where q.job_id = p.job_id and q.token = p.token offset 0));
+end $$;
+
 CREATE FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -861,15 +1026,6 @@ CREATE FUNCTION fairlead._history_partition(class text, day date) RETURNS text
     select format('job_history_%s_%s', class, to_char(day, 'YYYYMMDD'))
 $$;
 
-CREATE FUNCTION fairlead._is_member(of_role text) RETURNS boolean
-    LANGUAGE plpgsql STABLE SECURITY DEFINER
-    SET search_path TO 'pg_catalog', 'pg_temp'
-    AS $$
-begin
-    return exists (select from pg_roles where rolname = of_role)
-       and pg_has_role(session_user, of_role, 'member');
-end $$;
-
 CREATE SEQUENCE fairlead.backlog_gate
     START WITH 1
     INCREMENT BY 1
@@ -882,6 +1038,30 @@ COMMENT ON SEQUENCE fairlead.backlog_gate IS 'No value while over_backlog is emp
 CREATE FUNCTION fairlead._is_ordinary(queue text, tenant text, kind text, priority smallint, max_attempts integer, payload jsonb, retry_of bigint, run_at timestamp with time zone, expires_at timestamp with time zone, timeout interval, cost_hint interval, dedup_key text, headers jsonb) RETURNS boolean
     LANGUAGE sql
     RETURN ((num_nonnulls(run_at, expires_at, timeout, cost_hint, dedup_key, headers) = 0) AND ((octet_length(queue) >= 1) AND (octet_length(queue) <= 128)) AND (octet_length(tenant) <= 128) AND ((octet_length(kind) >= 1) AND (octet_length(kind) <= 128)) AND ((priority >= '-100'::integer) AND (priority <= 100)) AND ((max_attempts >= 1) AND (max_attempts <= 1000)) AND (octet_length((payload)::text) < 1000) AND ((pg_sequence_last_value('fairlead.backlog_gate'::regclass) IS NULL) OR ((pg_sequence_last_value('fairlead.backlog_gate'::regclass) & (fairlead._backlog_bit(queue) | fairlead._backlog_bit(((queue || '/'::text) || tenant)))) = 0) OR fairlead._has_room(queue, tenant, NULL::text, retry_of)));
+
+CREATE FUNCTION fairlead._keep_deadlines(ids bigint[], tokens bigint[], lease_seconds double precision) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    update fairlead.work_queue q
+    set alone = false, deadline = greatest(
+        q.deadline, now() + greatest(q.timeout, interval '1 second' * least(lease_seconds, 3600)))
+    where q.ctid = any (array(
+        select w.ctid from fairlead.work_queue w
+        where w.job_id = any (ids) and w.token = any (own)
+        order by w.job_id for update skip locked))
+    returning q.token;
+end $$;
 
 CREATE FUNCTION fairlead._leader_fault(of_role text) RETURNS text
     LANGUAGE sql STABLE
@@ -906,35 +1086,58 @@ begin
     return found;
 end $$;
 
-CREATE FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) RETURNS TABLE(token bigint, free boolean)
-    LANGUAGE sql SECURITY DEFINER
+CREATE FUNCTION fairlead._leased(workers bigint[], claimed_until timestamp with time zone) RETURNS TABLE(job_id bigint, token bigint)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
-    BEGIN ATOMIC
- WITH held AS MATERIALIZED (
-          SELECT q_1.job_id,
-             q_1.token
-            FROM fairlead.work_queue q_1
-           WHERE ((q_1.job_id = ANY (_lock_free.ids)) AND (q_1.token = ANY (_lock_free.tokens)))
-          FOR UPDATE OF q_1 SKIP LOCKED
-         ), mine AS MATERIALIZED (
-          SELECT j.id
-            FROM fairlead.jobs j
-           WHERE (j.id = ANY (ARRAY( SELECT h.job_id
-                    FROM held h)))
-          FOR UPDATE OF j SKIP LOCKED
-         )
-  SELECT q.token,
-     (q.token = ANY (ARRAY( SELECT h.token
-            FROM held h
-           WHERE ((h.job_id = ANY (ARRAY( SELECT m.id
-                    FROM mine m))) OR (NOT (EXISTS ( SELECT
-                    FROM fairlead.jobs j
-                   WHERE (j.id = h.job_id)
-                  OFFSET 0)))))))
-    FROM fairlead.work_queue q
-   WHERE ((q.job_id = ANY (_lock_free.ids)) AND (q.token = ANY (_lock_free.tokens)));
-END;
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    select q.job_id, q.token from fairlead.work_queue q
+    where q.worker = any (array(
+        select w.id from fairlead.worker_leases w
+        where w.id = any (workers) and fairlead._acts_for(w.login)))
+      and q.claimed_at <= coalesce(claimed_until, 'infinity')
+    order by q.job_id;
+end $$;
+
+CREATE FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) RETURNS TABLE(token bigint, free boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    with held as materialized (
+        select q.job_id, q.token from fairlead.work_queue q
+        where q.job_id = any (ids) and q.token = any (own)
+        for update skip locked
+    ), mine as materialized (
+        select j.id from fairlead.jobs j
+        where j.id = any (array(select h.job_id from held h))
+        for update skip locked
+    )
+    select q.token, q.token = any (array(
+        select h.token from held h
+        where h.job_id = any (array(select m.id from mine m))
+           or not exists (select from fairlead.jobs j where j.id = h.job_id offset 0)))
+    from fairlead.work_queue q
+    where q.job_id = any (ids) and q.token = any (own);
+end $$;
 
 CREATE FUNCTION fairlead._mark_anew() RETURNS trigger
     LANGUAGE plpgsql
@@ -945,6 +1148,95 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION fairlead._may_serve(pool text) RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if not exists (select from fairlead.pool_logins) or fairlead._administers() then
+        return true;
+    end if;
+    return coalesce((
+        select bool_or(l.pool = _may_serve.pool) from fairlead.pool_logins l
+        where pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')), true);
+end $$;
+
+CREATE FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) RETURNS TABLE(id bigint, created_us bigint, token bigint, attempt integer, ended_as text)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    select a.id, (extract(epoch from j.created_at) * 1000000)::bigint, e.last[1], e.last[2]::integer,
+           (array['failed', 'crashed', 'lost', 'released'])[e.last[3]]
+    from unnest(ids, tokens) as a (id, token)
+    cross join lateral (select j.created_at from fairlead.jobs j where j.id = a.id offset 0) j
+    cross join lateral (
+        select max(array[e.token, e.attempt,
+                         case e.ended_as when 'failed' then 1 when 'crashed' then 2 when 'lost' then 3
+                                         else 4 end]) as last
+        from fairlead.attempt_errors e where e.job_id = a.id and e.token is not null) e
+    where a.token = any (own);
+end $$;
+
+CREATE FUNCTION fairlead._own(ids bigint[], tokens bigint[]) RETURNS bigint[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return array(
+        select q.token from fairlead.work_queue q
+        where q.job_id = any (ids) and q.token = any (tokens)
+          and fairlead._acts_for((
+              select w.login from fairlead.worker_leases w where w.id = q.worker)));
+end $$;
+
+CREATE FUNCTION fairlead._pass_over(worker bigint, full_kinds text[], jobs_max integer) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+begin
+    insert into fairlead.receipts (worker, passed_over)
+    select _pass_over.worker, array_agg(p.job_id)
+    from (
+        select q.job_id
+        from fairlead.worker_leases m cross join lateral (
+            select w.job_id
+            from fairlead.claim_floors f cross join lateral (
+                select w.job_id from fairlead.work_queue w
+                where w.pool = f.pool and w.band = f.band and w.band >= 0 and w.worker is null
+                  and w.vtag >= f.vtag
+                  and (select j.kind from fairlead.jobs j where j.id = w.job_id)
+                      = any (_pass_over.full_kinds)
+                order by w.vtag, w.job_id limit _pass_over.jobs_max) w
+            where f.pool = m.pool
+            limit _pass_over.jobs_max) q
+        where m.id = _pass_over.worker and fairlead._acts_for(m.login)) p
+    having count(*) > 0;
+end $$;
+
 CREATE FUNCTION fairlead._policy_versions_stay() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -952,6 +1244,24 @@ CREATE FUNCTION fairlead._policy_versions_stay() RETURNS trigger
 begin
     raise exception 'fairlead: stored policies stay as they are: store a new version'
         using errcode = 'insufficient_privilege';
+end $$;
+
+CREATE FUNCTION fairlead._predecessors(name text, pod_uid text) RETURNS SETOF bigint
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return query
+    select w.id from fairlead.worker_leases w
+    where w.dead_at is null and w.name = _predecessors.name
+      and w.pod_uid is not distinct from _predecessors.pod_uid and fairlead._acts_for(w.login)
+    order by w.id;
 end $$;
 
 CREATE FUNCTION fairlead._raise_stale(job_id bigint, token bigint) RETURNS void
@@ -1086,7 +1396,7 @@ CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]
              q.claimed_at
          ), receipt AS (
           INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(r_1.job_id) AS array_agg,
-                     array_agg(COALESCE(a.run_us, (fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(r_1.claimed_at)))) AS array_agg
+                     array_agg(fairlead._charged_us(a.run_us, r_1.claimed_at)) AS array_agg
                     FROM (released r_1
                       JOIN UNNEST(_release.tokens, _release.run_us) a(token, run_us) ON ((a.token = r_1.token)))
                   HAVING (count(*) > 0)
@@ -1155,11 +1465,7 @@ CREATE FUNCTION fairlead._sees_all() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     BEGIN ATOMIC
- SELECT ((NOT o.rls) OR (SESSION_USER = ( SELECT pg_get_userbyid(n.nspowner) AS pg_get_userbyid
-            FROM pg_namespace n
-           WHERE (n.nspname = 'fairlead'::name))) OR ( SELECT r.rolsuper
-            FROM pg_roles r
-           WHERE (r.rolname = SESSION_USER)) OR fairlead._is_member('fairlead_admin'::text) OR fairlead._is_member('fairlead_scheduler'::text) OR fairlead._is_member('fairlead_worker'::text) OR fairlead._is_member('fairlead_autoscaler'::text))
+ SELECT ((NOT o.rls) OR fairlead._administers() OR fairlead._is_member('fairlead_scheduler'::text) OR fairlead._is_member('fairlead_autoscaler'::text))
     FROM fairlead.install_options o
    WHERE o.only_row;
 END;
@@ -1180,6 +1486,28 @@ CREATE FUNCTION fairlead._sees(of_tenant text) RETURNS boolean
            WHERE ((t.login = SESSION_USER) AND (t.tenant = _sees.of_tenant)))));
 END;
 
+CREATE FUNCTION fairlead._sources(ids bigint[], tokens bigint[]) RETURNS TABLE(id bigint, kind text, tenant text, crashes integer)
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    select j.id, j.kind, j.tenant, j.crashes
+    from unnest(ids, tokens) as a (id, token)
+    cross join lateral (
+        select j.id, j.kind, j.tenant, j.crashes from fairlead.jobs j where j.id = a.id offset 0) j
+    where a.token = any (own);
+end $$;
+
 CREATE FUNCTION fairlead._span_us(span interval) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN (span IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM span) * (1000000)::numeric), (1)::numeric), ('2592000000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
@@ -1197,6 +1525,24 @@ begin
         ids, tokens, array_fill('lost'::text, array[cardinality(ids)]), errors,
         array_fill(null::interval, array[cardinality(ids)]), true) e
     where e.became not in ('stale', 'locked');
+end $$;
+
+CREATE FUNCTION fairlead._unfinished() RETURNS boolean
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return exists (select from fairlead.jobs j where j.run_at is null)
+        or exists (
+            select from fairlead.jobs j
+            where j.run_at is not null and (j.due_at is not null or j.run_at <= now())
+            order by j.run_at);
 end $$;
 
 CREATE FUNCTION fairlead._wake_scheduler() RETURNS trigger
@@ -1289,10 +1635,72 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is notified), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
 
+CREATE FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean DEFAULT false, full_kinds text[] DEFAULT NULL::text[]) RETURNS TABLE(job_id bigint, token bigint, queue text, tenant text, kind text, payload text, headers text, attempt integer, max_attempts integer, timeout_seconds double precision, timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text, checkpoint text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    with me as materialized (
+        select w.id, w.pool from fairlead.worker_leases w
+        where w.id = claim.worker and w.dead_at is null and not w.draining
+          and (w.login = session_user or fairlead._acts_for(w.login)) and fairlead._may_serve(w.pool)
+        for share
+    ), picked as materialized (
+        select q.place
+        from fairlead.claim_floors f cross join lateral (
+            select w.ctid as place from fairlead.work_queue w
+            where w.pool = (select m.pool from me m) and w.band = f.band and w.band >= 0
+              and w.worker is null and w.vtag >= case when claim.below_floor then -1 else f.vtag end
+              and (claim.full_kinds is null
+                   or coalesce((select j.kind from fairlead.jobs j where j.id = w.job_id), '')
+                      <> all (claim.full_kinds))
+            order by w.vtag, w.job_id limit claim.jobs_max
+            for update skip locked) q
+        where f.pool = (select m.pool from me m)
+        order by f.band limit claim.jobs_max
+    ), leased as (
+        update fairlead.work_queue q
+        set worker = claim.worker, token = nextval('fairlead.tokens'), claimed_at = now(),
+            deadline = now() + q.timeout
+        where q.ctid = any (array(select p.place from picked p))
+        returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
+    ), receipt as (
+        insert into fairlead.receipts (worker, claimed)
+        select claim.worker, array_agg(l.job_id) from leased l having count(*) > 0
+    )
+    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
+           j.max_attempts, extract(epoch from l.timeout)::float8,
+           extract(epoch from l.timeout_max)::float8, l.alone,
+           extract(epoch from now() - l.runnable_at)::float8,
+           case when j.id is null then 'gone'
+                when j.cancel_requested_at is not null then 'cancelled'
+                when j.expires_at <= now() then 'expired' end, j.checkpoint
+    from leased l
+    left join lateral (
+        select j.id, j.kind, j.payload::text as payload, j.headers::text as headers, j.attempts,
+               j.max_attempts, j.cancel_requested_at, j.expires_at, j.checkpoint
+        from fairlead.jobs j where j.id = l.job_id offset 0) j on true;
+end $$;
+
+COMMENT ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) IS 'Leases up to jobs_max queued jobs of the worker''s pool to it, none of full_kinds, each with a fencing token.';
+
 CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFAULT NULL::jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
     AS $_$
 declare
     bytes constant integer := octet_length(result::text);
@@ -1305,6 +1713,7 @@ declare
             result, 'strict $.** ? (@.type() == "number" && (@ >= 1e4000 || @ <= -1e4000))')
         then 'holds a number of 1e4000 or more'
     end;
+    own constant bigint[] := fairlead._own(array[complete.job_id], array[complete.token]);
 begin
     if fault is not null then
         raise exception 'fairlead: result %', fault
@@ -1315,7 +1724,7 @@ begin
     update fairlead.work_queue q
     set completed = coalesce((
         select w.releases_slots from fairlead.worker_leases w where w.id = q.worker), false)
-    where q.job_id = complete.job_id and q.token = complete.token and not q.completed;
+    where q.job_id = complete.job_id and q.token = any (own) and not q.completed;
     if not found then
         perform fairlead._raise_stale(complete.job_id, complete.token);
     end if;
@@ -1324,6 +1733,28 @@ begin
 end $_$;
 
 COMMENT ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) IS 'Finishes a job with its result in the caller''s transaction, as its last statement. A stale token raises FL001, so that the transaction cannot commit. A result has a payload''s bounds. The slot counts, and is charged for, until its worker has released it.';
+
+CREATE FUNCTION fairlead.deregister_workers(workers bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return query
+    update fairlead.worker_leases w set dead_at = now()
+    where w.dead_at is null and w.id = any (array(
+        select l.id from fairlead.worker_leases l
+        where l.id = any (workers) and l.dead_at is null and fairlead._acts_for(l.login)
+        order by l.id for update))
+    returning w.id;
+end $$;
+
+COMMENT ON FUNCTION fairlead.deregister_workers(workers bigint[]) IS 'Gives up the leases of workers: they claim and renew no more. Answers those that had one.';
 
 CREATE FUNCTION fairlead.drop_history_partitions(succeeded_days integer, unsuccessful_days integer) RETURNS TABLE(partition text, step text)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1423,8 +1854,14 @@ CREATE FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) RETURN
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
     AS $$
 declare
+    own constant bigint[] := fairlead._own(array[extend.job_id], array[extend.token]);
     until timestamptz;
 begin
     if by is null or by <= interval '0' or by > interval '30 days' then
@@ -1433,7 +1870,7 @@ begin
     end if;
     update fairlead.work_queue q
     set deadline = greatest(q.deadline, least(clock_timestamp() + by, q.claimed_at + q.timeout_max))
-    where q.job_id = extend.job_id and q.token = extend.token
+    where q.job_id = extend.job_id and q.token = any (own)
     returning q.deadline into until;
     if not found then
         perform fairlead._raise_stale(extend.job_id, extend.token);
@@ -1443,17 +1880,65 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) IS 'Moves the attempt''s deadline to at least by from now, but no further than the pool''s longest timeout (timeoutMax) after the claim, and never back; answers the deadline. A stale token raises FL001.';
 
+CREATE FUNCTION fairlead.extend_deadlines(ids bigint[], tokens bigint[], seconds double precision[]) RETURNS TABLE(token bigint, stop text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    with asked as materialized (
+        select a.job_id, a.token, a.seconds
+        from unnest(ids, tokens, extend_deadlines.seconds) as a (job_id, token, seconds)
+    ), extended as (
+        update fairlead.work_queue q
+        set deadline = greatest(q.deadline, now() + make_interval(secs => (
+            select max(a.seconds) from asked a where a.token = q.token)))
+        where q.ctid = any (array(
+            select w.ctid from fairlead.work_queue w
+            where w.job_id = any (ids) and w.token = any (own)
+            order by w.job_id for update skip locked))
+    )
+    select a.token, case when h.held is null then 'lost' else c.stop end
+    from asked a
+    left join lateral (
+        select true as held from fairlead.work_queue q
+        where q.job_id = a.job_id and q.token = a.token and q.token = any (own) offset 0) h on true
+    left join lateral (
+        select case when j.cancel_requested_at is not null then 'cancelled'
+                    when j.expires_at <= now() then 'expired' end as stop
+        from fairlead.jobs j where j.id = a.job_id offset 0) c on true;
+end $$;
+
+COMMENT ON FUNCTION fairlead.extend_deadlines(ids bigint[], tokens bigint[], seconds double precision[]) IS 'Moves deadlines to at least so many seconds from now. Answers for each token why its attempt is to stop: lost, cancelled, expired (if it has not begun); null: it goes on.';
+
 CREATE FUNCTION fairlead.fail(job_id bigint, token bigint, error text DEFAULT ''::text, retry_in interval DEFAULT NULL::interval) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
     AS $$
 declare
+    own constant bigint[] := fairlead._own(array[fail.job_id], array[fail.token]);
     new_state text;
 begin
-    select e.became into new_state from fairlead._end_attempts(
-        array[fail.job_id], array[fail.token], array['failed'], array[error], array[retry_in]) e;
-    if new_state = 'stale' then
+    if own <> '{}' then
+        select e.became into new_state from fairlead._end_attempts(
+            array[fail.job_id], own, array['failed'], array[error], array[retry_in]) e;
+    end if;
+    if coalesce(new_state, 'stale') = 'stale' then
         perform fairlead._raise_stale(fail.job_id, fail.token);
     elsif new_state = 'locked' then
         raise exception 'fairlead: another open transaction holds the attempt of job %', fail.job_id
@@ -1463,6 +1948,102 @@ begin
 end $$;
 
 COMMENT ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) IS 'Fails one attempt: the job runs again after retry_in (null: back-off), or has failed for good when its attempts are used up. Answers scheduled, failed or cancelled. A stale token raises FL001.';
+
+CREATE FUNCTION fairlead.finish(ids bigint[], tokens bigint[], outcomes text[] DEFAULT NULL::text[], results text[] DEFAULT NULL::text[], errors text[] DEFAULT NULL::text[], run_us bigint[] DEFAULT NULL::bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    with lock_wait as materialized (
+        select set_config('lock_timeout', coalesce(nullif(current_setting('lock_timeout'), '0'), '200ms'),
+                          true)
+    ), me as materialized (
+        select w.id from fairlead.worker_leases w
+        where w.id = (select q.worker from fairlead.work_queue q
+                      where q.job_id = any (ids) and q.token = any (tokens) limit 1)
+          and (w.login = session_user or fairlead._acts_for(w.login))
+    ), ended as materialized (
+        select e.token, e.outcome, e.result, e.error, e.run_us
+        from unnest(tokens, outcomes, results, errors, finish.run_us)
+            as e (token, outcome, result, error, run_us)
+    ), released as (
+        delete from fairlead.work_queue q
+        where q.job_id = any (ids) and q.token = any (tokens)
+          and exists (select from lock_wait)
+          and (q.worker = (select m.id from me m) or fairlead._acts_for((
+              select w.login from fairlead.worker_leases w where w.id = q.worker)))
+        returning q.job_id, q.token, q.worker, q.runnable_at, q.claimed_at
+    ), removed as (
+        delete from fairlead.jobs j where j.id = any (array(select r.job_id from released r))
+        returning j.*
+    ), kept as (
+        insert into fairlead.job_history (
+            id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of,
+            attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
+            timeout, cost_hint, dedup_key, headers, result, error)
+        select j.id, r.token, r.worker, j.created_at, j.due_at, r.runnable_at, r.claimed_at, now(),
+               j.retry_of, j.attempts + 1, j.max_attempts, j.crashes, j.losses, j.priority,
+               coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
+               j.cost_hint, j.dedup_key, j.headers, e.result::jsonb,
+               case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
+                    when e.outcome = 'expired' then concat_ws('; before that: ', e.error, j.last_error)
+                    else coalesce(e.error, j.last_error) end
+        from removed j join released r on r.job_id = j.id join ended e on e.token = r.token
+    ), receipt as (
+        insert into fairlead.receipts (ended, run_us)
+        select array_agg(r.job_id), array_agg(fairlead._charged_us(e.run_us, r.claimed_at))
+        from released r join ended e on e.token = r.token having count(*) > 0
+    )
+    select r.token from released r;
+end $$;
+
+COMMENT ON FUNCTION fairlead.finish(ids bigint[], tokens bigint[], outcomes text[], results text[], errors text[], run_us bigint[]) IS 'Finishes the jobs of attempts and answers the tokens that held. outcomes: succeeded (null), failed, cancelled or expired; run_us: for how long each is charged, at most since its claim.';
+
+CREATE FUNCTION fairlead.hand_back(ids bigint[], tokens bigint[], ended_as text[], errors text[] DEFAULT NULL::text[], delays interval[] DEFAULT NULL::interval[]) RETURNS TABLE(job_id bigint, token bigint, became text, queue text, kind text)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    with asked as materialized (
+        select a.* from unnest(ids, tokens, hand_back.ended_as, errors, delays)
+            as a (job_id, token, ended_as, error, delay)
+        where a.token = any (own)
+    ), given as materialized (
+        select array_agg(a.job_id) as jobs, array_agg(a.token) as held, array_agg(a.ended_as) as how,
+               array_agg(a.error) as why, array_agg(a.delay) as rests
+        from asked a
+    ), done as materialized (
+        select e.token, e.became from given g cross join lateral fairlead._end_attempts(
+            g.jobs, g.held, g.how, g.why, g.rests, true) e
+        where g.jobs is not null
+    )
+    select a.job_id, a.token, coalesce((select d.became from done d where d.token = a.token), 'stale'),
+           j.queue, j.kind
+    from unnest(ids, tokens) as a (job_id, token)
+    left join lateral (
+        select j.queue, j.kind from fairlead.jobs j
+        where j.id = a.job_id and a.token = any (own) offset 0) j on true;
+end $$;
+
+COMMENT ON FUNCTION fairlead.hand_back(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[]) IS 'Ends attempts without finishing their jobs. ended_as: failed or snoozed (again after the delay), returned (not begun), released (cut short), crashed or lost. became: scheduled, queued, pending, failed, cancelled, stale, or locked: ask again.';
 
 CREATE FUNCTION fairlead.make_history_partitions(days_ahead integer DEFAULT 14) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1581,6 +2162,119 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) IS 'Retries failed jobs of a queue, oldest ending first, at most jobs_max of them, each once however often it is called, for as long as its ending is kept. Answers how many new jobs it made; call it until that is 0.';
 
+CREATE FUNCTION fairlead.register_worker(name text, pool text, slots integer, lease_seconds double precision DEFAULT 15, slots_full integer DEFAULT NULL::integer, host text DEFAULT ''::text, pod_uid text DEFAULT NULL::text, pod_name text DEFAULT NULL::text, version text DEFAULT ''::text, releases_slots boolean DEFAULT false) RETURNS TABLE(worker bigint, draining boolean, drained boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+begin
+    if not fairlead._may_serve(register_worker.pool) then
+        raise exception 'fairlead: login % may not serve pool %', session_user, register_worker.pool
+            using errcode = 'insufficient_privilege',
+                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
+    end if;
+    return query
+    with mark as (
+        update fairlead.pod_drains d
+        set drained_at = case when d.drain_until > now() then d.drained_at end
+        where d.pod_uid = register_worker.pod_uid
+        returning d.drain_until > now() as holds, d.drained_at is not null as drained
+    ), me as (
+        insert into fairlead.worker_leases (
+            lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
+            draining)
+        values (
+            now() + interval '1 second' * least(register_worker.lease_seconds, 3600), register_worker.slots,
+            coalesce(register_worker.slots_full, register_worker.slots), register_worker.name,
+            register_worker.pool, register_worker.host, register_worker.pod_uid, register_worker.pod_name,
+            register_worker.version, register_worker.releases_slots,
+            exists (select from mark k where k.holds))
+        returning id, draining
+    )
+    select m.id, m.draining, exists (select from mark k where k.drained) from me m;
+    perform pg_notify('fairlead_scheduler', '');
+end $$;
+
+COMMENT ON FUNCTION fairlead.register_worker(name text, pool text, slots integer, lease_seconds double precision, slots_full integer, host text, pod_uid text, pod_name text, version text, releases_slots boolean) IS 'Registers a worker of the session''s login in a pool that it may serve, and answers its id. slots_full is the most slots that it will have (null: slots); releases_slots: it calls release for jobs that complete has finished.';
+
+CREATE FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[] DEFAULT NULL::bigint[]) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    return query
+    select r.token from (
+        select array_agg(a.token) as held, array_agg(a.run_us) as held_us
+        from unnest(tokens, release.run_us) as a (token, run_us) where a.token = any (own)) g
+    cross join lateral fairlead._release(ids, g.held, g.held_us) as r (token)
+    where g.held is not null;
+end $$;
+
+COMMENT ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[]) IS 'Frees the slots of attempts whose jobs are gone; answers the tokens that held them.';
+
+CREATE FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision DEFAULT 15, slots integer DEFAULT NULL::integer, ids bigint[] DEFAULT '{}'::bigint[], tokens bigint[] DEFAULT '{}'::bigint[], beside integer DEFAULT 0, crash_breakers jsonb DEFAULT NULL::jsonb, evictable_kinds text[] DEFAULT NULL::text[]) RETURNS TABLE(cancelled bigint[], evicted bigint[], draining boolean, marked boolean, drained boolean)
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+begin
+    return query
+    with me as (
+        update fairlead.worker_leases w
+        set lease_until = now() + interval '1 second' * least(renew_worker.lease_seconds, 3600),
+            slots = least(coalesce(renew_worker.slots, w.slots), coalesce(w.slots_full, w.slots)),
+            beside = renew_worker.beside, crash_breakers = renew_worker.crash_breakers,
+            evictable_kinds = renew_worker.evictable_kinds,
+            draining = w.draining or exists (
+                select from fairlead.pod_drains d
+                where d.pod_uid = w.pod_uid and d.drain_until > now())
+        where w.id = renew_worker.worker and w.dead_at is null and fairlead._acts_for(w.login)
+        returning w.id, w.pod_uid, w.draining, set_config('synchronous_commit', 'off', true)
+    ), running as materialized (
+        select a.job_id, a.token
+        from unnest(renew_worker.ids, renew_worker.tokens) as a (job_id, token)
+        cross join lateral (
+            select from fairlead.work_queue q
+            where q.job_id = a.job_id and q.token = a.token and q.worker = (select m.id from me m)
+            offset 0) q
+    )
+    select array(
+               select a.token from running a
+               cross join lateral (
+                   select from fairlead.jobs j
+                   where j.id = a.job_id and j.cancel_requested_at is not null offset 0) c),
+           array(
+               select a.token from running a
+               cross join lateral (
+                   select from fairlead.evictions e
+                   where renew_worker.evictable_kinds is not null
+                     and e.job_id = a.job_id and e.token = a.token offset 0) e),
+           m.draining, coalesce(d.drain_until > now(), false), d.drained_at is not null
+    from me m left join fairlead.pod_drains d on d.pod_uid = m.pod_uid;
+end $$;
+
+COMMENT ON FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision, slots integer, ids bigint[], tokens bigint[], beside integer, crash_breakers jsonb, evictable_kinds text[]) IS 'Renews a worker''s lease by lease_seconds, an hour at most. Of the attempts that it names it answers the tokens that are to be cancelled, and evicted. No row: the worker is dead.';
+
 CREATE FUNCTION fairlead.reset_leadership() RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1683,6 +2377,117 @@ begin
 end $$;
 
 COMMENT ON FUNCTION fairlead.retry(job_id bigint) IS 'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup key is live, the holder of that key. Null when there is no such job. Several in one transaction go by id.';
+
+CREATE FUNCTION fairlead.say_drained(worker bigint) RETURNS SETOF timestamp with time zone
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return query
+    update fairlead.pod_drains d set drained_at = coalesce(d.drained_at, now())
+    from fairlead.worker_leases w
+    where w.id = say_drained.worker and w.dead_at is null and w.draining and fairlead._acts_for(w.login)
+      and d.pod_uid = w.pod_uid and d.drain_until > now()
+      and (select o.id from fairlead.worker_leases o
+           where o.dead_at is null and o.lease_until > now() and o.pod_uid = w.pod_uid and not o.draining
+           order by o.name limit 1) is null
+      and (select q.job_id from fairlead.work_queue q
+           where q.worker = any (array(
+               select o.id from fairlead.worker_leases o
+               where o.dead_at is null and (o.lease_until > now() or o.id = w.id)
+                 and o.pod_uid = w.pod_uid))
+           order by q.job_id limit 1) is null
+    returning d.drained_at;
+end $$;
+
+COMMENT ON FUNCTION fairlead.say_drained(worker bigint) IS 'Stores that the worker''s pod is empty under its mark; answers since when, and no row if it is not.';
+
+CREATE FUNCTION fairlead.store_progress(ids bigint[], tokens bigint[], fractions real[], notes text[]) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+#variable_conflict use_column
+declare
+    own constant bigint[] := fairlead._own(ids, tokens);
+begin
+    insert into fairlead.job_progress (job_id, token, fraction, note, at)
+    select a.job_id, a.token, a.fraction, a.note, now()
+    from unnest(ids, tokens, fractions, notes) as a (job_id, token, fraction, note)
+    where a.token = any (own)
+    on conflict (job_id) do update
+    set token = excluded.token, fraction = excluded.fraction, note = excluded.note, at = excluded.at;
+end $$;
+
+COMMENT ON FUNCTION fairlead.store_progress(ids bigint[], tokens bigint[], fractions real[], notes text[]) IS 'Stores how far attempts are, from 0 to 1, and a note of each.';
+
+CREATE FUNCTION fairlead.take_floor_scan_turn(pool text) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    perform set_config('synchronous_commit', 'off', true);
+    update fairlead.claim_floors f set full_claim_at = now()
+    where f.pool = take_floor_scan_turn.pool and f.band = any (array(
+        select c.band from fairlead.claim_floors c
+        where c.pool = take_floor_scan_turn.pool and c.full_claim_at < now() - interval '1 second'
+          and fairlead._may_serve(c.pool)
+        for update skip locked));
+    return found;
+end $$;
+
+COMMENT ON FUNCTION fairlead.take_floor_scan_turn(pool text) IS 'Whether the caller may claim once with below_floor now: one worker of a pool may, once a second.';
+
+CREATE FUNCTION fairlead.undrain_worker(worker bigint) RETURNS SETOF bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    SET enable_mergejoin TO 'off'
+    SET enable_sort TO 'off'
+    SET plan_cache_mode TO 'force_generic_plan'
+    SET jit TO 'off'
+    AS $$
+begin
+    return query
+    with me as materialized (
+        select w.id, w.pod_uid from fairlead.worker_leases w
+        where w.id = undrain_worker.worker and w.dead_at is null and fairlead._acts_for(w.login)
+        for no key update
+    ), mark as (
+        update fairlead.pod_drains d
+        set drained_at = case when d.drain_until > now() then d.drained_at end
+        from me m where d.pod_uid = m.pod_uid
+        returning d.drain_until > now() as holds
+    ), free as (
+        update fairlead.worker_leases w set draining = false
+        from me m where w.id = m.id and not exists (select from mark k where k.holds)
+        returning w.id
+    )
+    select f.id from free f;
+    if found then
+        perform pg_notify('fairlead_scheduler', '');
+    end if;
+end $$;
+
+COMMENT ON FUNCTION fairlead.undrain_worker(worker bigint) IS 'Lets a worker claim again whose pod is no longer marked; answers its id if it may.';
 
 CREATE VIEW fairlead._lanes AS
  WITH RECURSIVE lane AS (
@@ -2164,6 +2969,13 @@ COMMENT ON COLUMN fairlead.pool_demand.oldest_runnable_at IS 'Since when the old
 
 COMMENT ON COLUMN fairlead.pool_demand.scheduled_slot_seconds IS 'Work that falls due within the next 5, 20, 60 and 180 seconds.';
 
+CREATE TABLE fairlead.pool_logins (
+    login name NOT NULL,
+    pool text NOT NULL COLLATE pg_catalog."C"
+);
+
+COMMENT ON TABLE fairlead.pool_logins IS 'The pools that a worker''s login may serve. A login that is not listed, and is a member of none that is, may serve all.';
+
 CREATE VIEW fairlead.queue_stats AS
  WITH RECURSIVE named AS (
         ( SELECT j.queue
@@ -2445,6 +3257,7 @@ CREATE TABLE fairlead.worker_leases (
     releases_slots boolean DEFAULT false NOT NULL,
     crash_breakers jsonb,
     evictable_kinds text[],
+    login name DEFAULT SESSION_USER NOT NULL,
     CONSTRAINT worker_leases_beside_is_never_negative CHECK ((beside >= 0)),
     CONSTRAINT worker_leases_slots_full_is_positive CHECK ((slots_full > 0)),
     CONSTRAINT worker_leases_slots_is_positive CHECK ((slots > 0))
@@ -2464,6 +3277,8 @@ COMMENT ON COLUMN fairlead.worker_leases.releases_slots IS 'Whether it deletes t
 COMMENT ON COLUMN fairlead.worker_leases.crash_breakers IS 'Pairs of kind and tenant whose circuit breaker is open on it: their jobs run one at a time there. At most 100 are listed; null: none.';
 
 COMMENT ON COLUMN fairlead.worker_leases.evictable_kinds IS 'Kinds whose handlers agreed to be asked to stop and run again later. At most 1,000 are listed; null: none.';
+
+COMMENT ON COLUMN fairlead.worker_leases.login IS 'The login that registered it; with members of that login it alone acts for the worker.';
 
 ALTER TABLE fairlead.worker_leases ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.worker_leases_id_seq
@@ -2563,6 +3378,9 @@ ALTER TABLE ONLY fairlead.pool_decisions
 ALTER TABLE ONLY fairlead.pool_demand
     ADD CONSTRAINT pool_demand_pkey PRIMARY KEY (pool);
 
+ALTER TABLE ONLY fairlead.pool_logins
+    ADD CONSTRAINT pool_logins_pkey PRIMARY KEY (login, pool);
+
 ALTER TABLE ONLY fairlead.rate_usage
     ADD CONSTRAINT rate_usage_once UNIQUE NULLS NOT DISTINCT (pool, queue, tenant, per_us);
 
@@ -2651,13 +3469,18 @@ GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
 REVOKE ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) TO fairlead_scheduler;
 
+REVOKE ALL ON FUNCTION fairlead._acts_for(login name) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._administers() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
 
 GRANT USAGE ON SEQUENCE fairlead.places TO fairlead_enqueue;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.places TO fairlead_scheduler;
 
-GRANT SELECT,DELETE ON TABLE fairlead.jobs TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.jobs TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.jobs TO fairlead_admin;
 
@@ -2707,6 +3530,9 @@ REVOKE ALL ON FUNCTION fairlead._admit_unusual(job fairlead.jobs) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._autoscaler_leads(my_epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._autoscaler_leads(my_epoch bigint) TO fairlead_autoscaler;
 
+REVOKE ALL ON FUNCTION fairlead._awaited() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._awaited() TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead._backlog_bit(lane text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
 
@@ -2715,20 +3541,17 @@ REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) TO fairlead_autoscaler;
 
+REVOKE ALL ON FUNCTION fairlead._begin_in_quarantine(job_id bigint, token bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._begin_in_quarantine(job_id bigint, token bigint) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._charged_us(run_us bigint, claimed_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION fairlead._one_more(count integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_worker;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_autoscaler;
-GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_admin;
-
-GRANT SELECT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_worker;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_scheduler;
-GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
-GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
+REVOKE ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) TO fairlead_worker;
@@ -2740,7 +3563,6 @@ GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_autoscale
 GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_expired(ids bigint[]) FROM PUBLIC;
@@ -2751,17 +3573,28 @@ GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlea
 GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_admin;
 
-GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_worker;
+REVOKE ALL ON FUNCTION fairlead._one_more(count integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_admin;
+
 GRANT SELECT,INSERT ON TABLE fairlead.job_history TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_history TO fairlead_admin;
 
-GRANT INSERT ON TABLE fairlead.receipts TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.receipts TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.receipts TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.work_queue TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;
@@ -2771,16 +3604,20 @@ GRANT ALL ON FUNCTION fairlead._expire_turns(my_epoch bigint, after_queue text, 
 
 REVOKE ALL ON FUNCTION fairlead._explain(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
 
 GRANT ALL ON SEQUENCE fairlead.backlog_gate TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.backlog_gate TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._is_ordinary(queue text, tenant text, kind text, priority smallint, max_attempts integer, payload jsonb, retry_of bigint, run_at timestamp with time zone, expires_at timestamp with time zone, timeout interval, cost_hint interval, dedup_key text, headers jsonb) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._keep_deadlines(ids bigint[], tokens bigint[], lease_seconds double precision) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._keep_deadlines(ids bigint[], tokens bigint[], lease_seconds double precision) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._leader_fault(of_role text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._leader_fault(of_role text) TO fairlead_worker;
@@ -2791,12 +3628,28 @@ GRANT ALL ON FUNCTION fairlead._leader_fault(of_role text) TO fairlead_admin;
 REVOKE ALL ON FUNCTION fairlead._leads(my_epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._leads(my_epoch bigint) TO fairlead_scheduler;
 
+REVOKE ALL ON FUNCTION fairlead._leased(workers bigint[], claimed_until timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._leased(workers bigint[], claimed_until timestamp with time zone) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._mark_anew() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._may_serve(pool text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead._own(ids bigint[], tokens bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._pass_over(worker bigint, full_kinds text[], jobs_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._pass_over(worker bigint, full_kinds text[], jobs_max integer) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead._policy_versions_stay() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._predecessors(name text, pod_uid text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._predecessors(name text, pod_uid text) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
 
@@ -2807,7 +3660,6 @@ REVOKE ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, aft
 GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._release_leadership(my_epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._release_leadership(my_epoch bigint) TO fairlead_scheduler;
@@ -2843,6 +3695,9 @@ GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_scheduler;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead._sources(ids bigint[], tokens bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._sources(ids bigint[], tokens bigint[]) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead._span_us(span interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_scheduler;
@@ -2851,6 +3706,9 @@ GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._unfinished() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._unfinished() TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
 
@@ -2863,9 +3721,15 @@ GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author t
 REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.deregister_workers(workers bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.deregister_workers(workers bigint[]) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead.drop_history_partitions(succeeded_days integer, unsuccessful_days integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.drop_history_partitions(succeeded_days integer, unsuccessful_days integer) TO fairlead_scheduler;
@@ -2878,9 +3742,18 @@ REVOKE ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval)
 GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead.extend_deadlines(ids bigint[], tokens bigint[], seconds double precision[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.extend_deadlines(ids bigint[], tokens bigint[], seconds double precision[]) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead.fail(job_id bigint, token bigint, error text, retry_in interval) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.finish(ids bigint[], tokens bigint[], outcomes text[], results text[], errors text[], run_us bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.finish(ids bigint[], tokens bigint[], outcomes text[], results text[], errors text[], run_us bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.hand_back(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.hand_back(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[]) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.make_history_partitions(days_ahead integer) TO fairlead_scheduler;
@@ -2896,6 +3769,15 @@ GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_admin;
 REVOKE ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead.register_worker(name text, pool text, slots integer, lease_seconds double precision, slots_full integer, host text, pod_uid text, pod_name text, version text, releases_slots boolean) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.register_worker(name text, pool text, slots integer, lease_seconds double precision, slots_full integer, host text, pod_uid text, pod_name text, version text, releases_slots boolean) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision, slots integer, ids bigint[], tokens bigint[], beside integer, crash_breakers jsonb, evictable_kinds text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision, slots integer, ids bigint[], tokens bigint[], beside integer, crash_breakers jsonb, evictable_kinds text[]) TO fairlead_worker;
+
 REVOKE ALL ON FUNCTION fairlead.reset_leadership() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.reset_leadership() TO fairlead_admin;
 
@@ -2905,20 +3787,27 @@ GRANT ALL ON FUNCTION fairlead.resume(queue text, tenant text) TO fairlead_admin
 REVOKE ALL ON FUNCTION fairlead.retry(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.retry(job_id bigint) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead.say_drained(worker bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.say_drained(worker bigint) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.store_progress(ids bigint[], tokens bigint[], fractions real[], notes text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.store_progress(ids bigint[], tokens bigint[], fractions real[], notes text[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.take_floor_scan_turn(pool text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.take_floor_scan_turn(pool text) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.undrain_worker(worker bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.undrain_worker(worker bigint) TO fairlead_worker;
+
 GRANT SELECT ON TABLE fairlead._lanes TO fairlead_admin;
 
-GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
-GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
 
-GRANT UPDATE(full_claim_at) ON TABLE fairlead.claim_floors TO fairlead_worker;
-
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.evictions TO fairlead_scheduler;
-GRANT SELECT ON TABLE fairlead.evictions TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.evictions TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.explain_requests TO fairlead_scheduler;
@@ -2939,19 +3828,16 @@ GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_admin;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_progress TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_enqueue;
-GRANT SELECT ON TABLE fairlead.job_status TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
 
 GRANT SELECT,USAGE ON SEQUENCE fairlead.jobs_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.jobs_id_seq TO fairlead_admin;
 
-GRANT SELECT ON TABLE fairlead.leaders TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.leaders TO fairlead_admin;
@@ -2962,16 +3848,12 @@ GRANT SELECT ON TABLE fairlead.over_backlog TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.over_backlog_id_seq TO fairlead_admin;
 
-GRANT SELECT ON TABLE fairlead.paused TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
 
 GRANT SELECT,DELETE ON TABLE fairlead.pod_drains TO fairlead_scheduler;
-GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_admin;
-
-GRANT UPDATE(drained_at) ON TABLE fairlead.pod_drains TO fairlead_worker;
 
 GRANT SELECT,INSERT ON TABLE fairlead.policy_events TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_autoscaler;
@@ -2997,6 +3879,8 @@ GRANT SELECT ON TABLE fairlead.pool_decisions TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_demand TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_admin;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_logins TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;
@@ -3068,11 +3952,9 @@ GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_admin;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
 
-GRANT USAGE ON SEQUENCE fairlead.tokens TO fairlead_worker;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.tokens TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.tokens TO fairlead_admin;
 
-GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.worker_leases TO fairlead_worker;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.worker_leases TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.worker_leases TO fairlead_admin;
@@ -3082,7 +3964,6 @@ GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
 
-GRANT SELECT ON TABLE fairlead.workers TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_admin;

@@ -238,7 +238,7 @@ def test_an_older_programs_migrate_leaves_newer_views_of_the_same_version(
     assert row is not None
     newer = str(row[0]).replace("d.drained_at", "d.drained_at, w.slots AS later", 1)
     db.execute(f"CREATE OR REPLACE VIEW fairlead.workers AS {newer}".encode())
-    db.execute("REVOKE SELECT ON fairlead.workers FROM fairlead_worker")
+    db.execute("REVOKE SELECT ON fairlead.workers FROM fairlead_scheduler")
     said: list[str] = []
     db.add_notice_handler(lambda notice: said.append(str(notice.message_primary)))
 
@@ -248,7 +248,7 @@ def test_an_older_programs_migrate_leaves_newer_views_of_the_same_version(
     sentence = "the views are newer than this program's, fit it, and were left as they are"
     assert 2 == said.count(sentence)
     assert [] == db.execute("SELECT later FROM fairlead.workers").fetchall()
-    granted = "SELECT has_table_privilege('fairlead_worker', 'fairlead.workers', 'select')"
+    granted = "SELECT has_table_privilege('fairlead_scheduler', 'fairlead.workers', 'select')"
     assert [(True,)] == db.execute(granted).fetchall()
 
 

@@ -40,8 +40,8 @@ def test_the_roles_carry_jobs_from_insert_to_history(
     leases = race.claim(worker, me)
 
     assert jobs[:1] == race.finish(worker, leases[:1])
-    assert "scheduled" == race.end(worker, leases[1], "failed")
-    assert "queued" == race.end(worker, leases[2], "released")
+    assert "scheduled" == race.hand_back(worker, leases[1], "failed")
+    assert "queued" == race.hand_back(worker, leases[2], "released")
     race.answer(worker, "complete(%s, %s)", leases[3].job, leases[3].token)
     assert "scheduled" == race.answer(worker, "fail(%s, %s)", leases[4].job, leases[4].token)
 

@@ -40,7 +40,7 @@ ALLOWED = {
         "SELECT * FROM fairlead.pod_drains",
         "DELETE FROM fairlead.pod_drains",
     ),
-    "fairlead_worker": ("SELECT * FROM fairlead.pod_drains", DRAINED),
+    "fairlead_worker": ("SELECT fairlead.say_drained(1)",),
     "fairlead_admin": (
         "SELECT * FROM fairlead.pool_demand",
         "SELECT * FROM fairlead.pod_drains",
@@ -70,6 +70,8 @@ REFUSED = {
     ),
     "fairlead_worker": (
         MARK,
+        DRAINED,
+        "SELECT * FROM fairlead.pod_drains",
         "UPDATE fairlead.pod_drains SET drain_until = now()",
         "DELETE FROM fairlead.pod_drains",
         "SELECT * FROM fairlead.pool_demand",

@@ -161,7 +161,7 @@ def test_a_redrive_touches_only_the_logins_tenants(
     assert [("acme",)] == acme.execute(TENANTS).fetchall()
 
 
-@pytest.mark.parametrize("role", ["fairlead_worker", "fairlead_scheduler", "fairlead_admin"])
+@pytest.mark.parametrize("role", ["fairlead_scheduler", "fairlead_admin"])
 def test_services_and_administrators_see_every_tenant(
     isolated: Connection[TupleRow], log_in: LogIn, role: str
 ) -> None:
@@ -173,6 +173,18 @@ def test_services_and_administrators_see_every_tenant(
     assert [("",), ("acme",), ("other",)] == service.execute(TENANTS).fetchall()
     assert [] == [line for line in plan if "_sees" in str(line)]
     assert isolated is not service
+
+
+def test_a_worker_that_also_inserts_sees_its_own_tenants_alone(
+    isolated: Connection[TupleRow], log_in: LogIn
+) -> None:
+    """Being a worker shows no tenant's jobs but those that it claims."""
+    handler = log_in("fairlead_worker", "fairlead_enqueue")
+    isolated.execute(
+        "INSERT INTO fairlead.tenant_logins VALUES (%s, 'acme')", [handler.info.user]
+    )
+
+    assert [("acme",)] == handler.execute(TENANTS).fetchall()
 
 
 def test_a_later_migrate_keeps_row_level_security(

@@ -14,6 +14,7 @@ from psycopg.rows import TupleRow
 from fairlead.db.connect import SESSION
 from fairlead_cli.dev.postgres import Server
 from tests.support.databases import cloned_database
+from tests.support.functions import called, inner_plans
 from tests.support.statements import (
     Plan,
     Statement,
@@ -83,6 +84,25 @@ def test_a_services_statement_uses_the_index_that_its_header_names(
 ) -> None:
     """The index its header names, no sort, no sequential scan."""
     assert () == faults(statement, generic_plan(service, statement), indexes)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [each for each in statements("fairlead_worker") if called(each.text())],
+    ids=str,
+)
+def test_a_workers_function_uses_the_index_that_the_statements_header_names(
+    service: Connection[TupleRow], indexes: dict[str, str], statement: Statement
+) -> None:
+    """What a worker's statement calls is held to the same rules as the others."""
+    function = called(statement.text())
+    assert function is not None
+
+    plans = inner_plans(service, function)
+
+    assert plans
+    whole: Plan = {"Node Type": "Append", "Plans": list(plans)}
+    assert () == faults(statement, whole, indexes)
 
 
 @pytest.mark.parametrize(

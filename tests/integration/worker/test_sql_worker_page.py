@@ -2,7 +2,7 @@
 
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,27 +27,6 @@ def block(with_words: str) -> str:
     """Return the one block that holds these words."""
     (found,) = (each for each in blocks() if with_words in each)
     return found
-
-
-def script(statement: str, values: Mapping[str, str]) -> str:
-    """Return a statement of Fairlead's own worker with psql's words for its parameters."""
-    package = "parent" if statement == "renew" else "attempts"
-    text = load(f"fairlead_worker.{package}", statement).decode()
-    return re.sub(r"%\((\w+)\)s", lambda match: values[match[1]], text)
-
-
-def claim_block() -> str:
-    """Return Fairlead's own claim as a psql script that sets :job, :token and :doomed."""
-    return script(
-        "claim",
-        {
-            "worker": ":worker",
-            "pool": "'default'",
-            "limit": "1",
-            "below_floor": "false",
-            "full_kinds": "null",
-        },
-    )
 
 
 @pytest.fixture
@@ -102,23 +81,12 @@ def queue_one(db: Connection[TupleRow], kind: str = "greet") -> int:
     return int(row[0])
 
 
-ENDING = {
-    "ids": "array[:job]",
-    "tokens": "array[:token]",
-    "outcomes": "array[:'doomed']",
-    "results": "array[null]",
-    "errors": "array['it was not to run']",
-    "run_us": "array[0]",
-}
-CLAIMED = "\\gset\n\\set job :job_id\n"
-
-
 @pytest.mark.parametrize(
     ("ending", "state"),
     [
         ("fairlead.complete", "succeeded"),
         ("the mail server said no", "scheduled"),
-        ("_end_attempts", "queued"),
+        ("hand_back", "queued"),
     ],
 )
 def test_a_worker_that_speaks_only_sql_ends_a_job(
@@ -132,13 +100,14 @@ def test_a_worker_that_speaks_only_sql_ends_a_job(
     done = run(
         psql,
         worker_url,
-        block("INSERT INTO fairlead.worker_leases"),
-        claim_block() + CLAIMED,
-        block("AS renewed"),
+        block("fairlead.register_worker"),
+        block("fairlead.claim("),
+        block("renew_worker(:worker)"),
         block("fairlead.extend"),
-        block("cancel_requested_at"),
+        block("ids => ARRAY"),
         end,
-        block("SET dead_at"),
+        block("take_floor_scan_turn"),
+        block("deregister_workers"),
     )
 
     assert done.returncode == 0, done.stderr
@@ -152,9 +121,13 @@ def test_a_worker_that_speaks_only_sql_ends_a_job(
 @pytest.mark.parametrize(
     ("change", "statement", "left"),
     [
-        ("update fairlead.jobs set cancel_requested_at = now()", "finish", "cancelled"),
-        ("update fairlead.jobs set expires_at = now()", "finish", "expired"),
-        ("delete from fairlead.jobs", "release", None),
+        (
+            "update fairlead.jobs set cancel_requested_at = now()",
+            "fairlead.finish",
+            "cancelled",
+        ),
+        ("update fairlead.jobs set expires_at = now()", "fairlead.finish", "expired"),
+        ("delete from fairlead.jobs", "fairlead.release", None),
     ],
 )
 def test_a_worker_that_speaks_only_sql_ends_what_must_not_run(
@@ -165,16 +138,16 @@ def test_a_worker_that_speaks_only_sql_ends_what_must_not_run(
     statement: str,
     left: str | None,
 ) -> None:
-    """A doomed job is ended as that by Fairlead's own statement."""
+    """A doomed job is ended as that."""
     queue_one(db)
     db.execute(change.encode())
 
     done = run(
         psql,
         worker_url,
-        block("INSERT INTO fairlead.worker_leases"),
-        claim_block() + CLAIMED,
-        script(statement, ENDING),
+        block("fairlead.register_worker"),
+        block("fairlead.claim("),
+        block(statement),
     )
 
     assert 0 == done.returncode, done.stderr
@@ -193,8 +166,8 @@ def test_a_stale_token_is_refused_with_its_own_sqlstate(
     done = run(
         psql,
         worker_url,
-        block("INSERT INTO fairlead.worker_leases"),
-        claim_block() + CLAIMED,
+        block("fairlead.register_worker"),
+        block("fairlead.claim("),
         complete,
         complete,
     )

@@ -80,9 +80,9 @@ class OriginRow(NamedTuple):
     ended_as: str | None
 
 
-def origins(connection: Connection, ids: Iterable[int]) -> list[OriginRow]:
-    """Read where the traces of these jobs begin."""
-    values = {"ids": integers(ids)}
+def origins(connection: Connection, keys: Iterable[Key]) -> list[OriginRow]:
+    """Read where the traces of these attempts' jobs begin."""
+    values = key_parameters(keys)
     rows = connection.execute(load("fairlead_worker.attempts", "origins"), values).fetchall()
     return [OriginRow._make(row) for row in rows]
 
@@ -108,7 +108,7 @@ def take_floor_scan_turn(connection: Connection, pool: str) -> bool:
     found = connection.execute(
         load("fairlead_worker.attempts", "take_floor_scan_turn"), {"pool": pool}
     )
-    return found.fetchone() is not None
+    return found.fetchone() == (True,)
 
 
 def begin_in_quarantine(connection: Connection, key: Key) -> QuarantineStart | None:
@@ -204,7 +204,7 @@ def hand_back(connection: Connection, attempts: Iterable[Attempt]) -> dict[int, 
         ],
     }
     rows = connection.execute(load("fairlead_worker.attempts", "hand_back"), values).fetchall()
-    return {cast("int", token): str(became) for _, token, became in rows}
+    return {cast("int", token): str(became) for _, token, became, _, _ in rows}
 
 
 def finished(connection: Connection, attempts: Iterable[Attempt]) -> set[int]:

@@ -123,7 +123,7 @@ class CrashReview:
     def _read_sources(
         self, started: tuple[AttemptEntry, ...], died: Died, session: Session
     ) -> Reply:
-        found = worker_store.sources(session, {entry.job_id for entry in started})
+        found = worker_store.sources(session, [entry.key for entry in started])
         return partial(self._judge, started, died, found)
 
     def _judge(
@@ -159,7 +159,7 @@ class CrashReview:
         return _nothing
 
     def _read_overrunners(self, entries: tuple[AttemptEntry, ...], session: Session) -> Reply:
-        found = worker_store.sources(session, {entry.job_id for entry in entries})
+        found = worker_store.sources(session, [entry.key for entry in entries])
         return partial(self._note_overrunners, found)
 
     def _note_overrunners(self, found: dict[int, JobRecord]) -> None:

@@ -7,7 +7,7 @@ was killed: the server ends the transaction when it notices. Until then the answ
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 
@@ -91,19 +91,12 @@ class HandBacks:
             self.interrupted[ended_as] += count
             self._log.info("attempts.ended", ended_as=ended_as, state=state, count=count)
         if touched:
-            self._lease.submit(partial(self._ask_kinds, touched))
+            self._count(touched)
 
-    def _ask_kinds(self, touched: tuple[HandBackResult, ...], session: Session) -> Reply:
-        found = worker_store.kinds(session, {each.ending.job_id for each in touched})
-        return partial(self._count, touched, found)
-
-    def _count(
-        self, touched: tuple[HandBackResult, ...], found: Mapping[int, tuple[str, str]]
-    ) -> None:
+    def _count(self, touched: tuple[HandBackResult, ...]) -> None:
         with self._counters.lock:
             for each in touched:
-                queue, kind = found.get(each.ending.job_id, (OTHER, OTHER))
-                counts = self._counters.kind(queue, kind)
+                counts = self._counters.kind(each.queue or OTHER, each.kind or OTHER)
                 counts.ended[each.ending.ended_as] += 1
                 counts.started += each.ending.token in self._uncounted_starts
                 if each.state in _FOR_GOOD:

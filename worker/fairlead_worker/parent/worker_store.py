@@ -34,6 +34,9 @@ class HandBackResult:
 
     ending: Interruption
     state: str
+    queue: str | None
+    kind: str | None
+    """Its job's queue and kind; None where nothing was handed back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +74,7 @@ def register(session: Session, config: WorkerConfig, name: str, slots: int) -> R
         "version": version("fairlead"),
         "releases_slots": True,
     }
-    worker_id, draining, drained, _ = session.rows(load(_PACKAGE, "register"), values)[0]
+    worker_id, draining, drained = session.rows(load(_PACKAGE, "register"), values)[0]
     return Registered(_integer(worker_id), DrainMark(bool(draining), bool(drained)))
 
 
@@ -181,14 +184,16 @@ def hand_back(session: Session, endings: Iterable[Interruption]) -> tuple[HandBa
         batch = wanted[start : start + _BATCH]
         by_token = {each.token: each for each in batch}
         rows = session.rows(load(_ATTEMPTS, "hand_back"), _parameters(batch))
-        results += [HandBackResult(by_token[_integer(row[1])], str(row[2])) for row in rows]
+        results += [
+            HandBackResult(
+                by_token[_integer(token)],
+                str(became),
+                cast("str | None", queue),
+                cast("str | None", kind),
+            )
+            for _, token, became, queue, kind in rows
+        ]
     return tuple(results)
-
-
-def kinds(session: Session, job_ids: Iterable[int]) -> dict[int, tuple[str, str]]:
-    """Return the queue and the kind of jobs, by id."""
-    rows = session.rows(load(_PACKAGE, "kinds"), {"ids": integers(sorted(job_ids))})
-    return {_integer(job_id): (str(queue), str(kind)) for job_id, queue, kind in rows}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +204,9 @@ class JobRecord:
     crashes: int
 
 
-def sources(session: Session, job_ids: Iterable[int]) -> dict[int, JobRecord]:
-    """Return the sources and crashes of unfinished jobs, by id."""
-    rows = session.rows(load(_PACKAGE, "sources"), {"ids": integers(sorted(job_ids))})
+def sources(session: Session, keys: Iterable[Key]) -> dict[int, JobRecord]:
+    """Return the sources and crashes of the unfinished jobs of attempts, by id."""
+    rows = session.rows(load(_PACKAGE, "sources"), key_parameters(keys))
     return {
         _integer(job_id): JobRecord((str(kind), str(tenant)), _integer(crashes))
         for job_id, kind, tenant, crashes in rows

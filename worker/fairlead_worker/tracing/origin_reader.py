@@ -12,6 +12,7 @@ from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.trace import FormerAttempt, Origin
+from fairlead_worker.db.error_text import one_line
 
 
 class OriginReader:
@@ -35,7 +36,7 @@ class OriginReader:
 
 
 def _read(connection: Connection, attempts: Sequence[Attempt]) -> Mapping[int, Origin]:
-    rows = attempt_store.origins(connection, [attempt.job_id for attempt in attempts])
+    rows = attempt_store.origins(connection, [attempt.key for attempt in attempts])
     return {
         row.job_id: Origin(
             row.created_us,

@@ -32,6 +32,36 @@ comment on function fairlead.explain(bigint) is
 comment on function fairlead.extend(bigint, bigint, interval) is
     'Moves the attempt''s deadline to at least by from now, but no further than the pool''s longest '
     'timeout (timeoutMax) after the claim, and never back; answers the deadline. A stale token raises FL001.';
+comment on function fairlead.register_worker(text, text, integer, double precision, integer, text, text, text, text, boolean) is
+    'Registers a worker of the session''s login in a pool that it may serve, and answers its id. slots_full is the '
+    'most slots that it will have (null: slots); releases_slots: it calls release for jobs that complete has finished.';
+comment on function fairlead.renew_worker(bigint, double precision, integer, bigint[], bigint[], integer, jsonb, text[]) is
+    'Renews a worker''s lease by lease_seconds, an hour at most. Of the attempts that it names it answers the tokens '
+    'that are to be cancelled, and evicted. No row: the worker is dead.';
+comment on function fairlead.undrain_worker(bigint) is
+    'Lets a worker claim again whose pod is no longer marked; answers its id if it may.';
+comment on function fairlead.say_drained(bigint) is
+    'Stores that the worker''s pod is empty under its mark; answers since when, and no row if it is not.';
+comment on function fairlead.deregister_workers(bigint[]) is
+    'Gives up the leases of workers: they claim and renew no more. Answers those that had one.';
+comment on function fairlead.claim(bigint, integer, boolean, text[]) is
+    'Leases up to jobs_max queued jobs of the worker''s pool to it, none of full_kinds, each with a fencing token.';
+comment on function fairlead.take_floor_scan_turn(text) is
+    'Whether the caller may claim once with below_floor now: one worker of a pool may, once a second.';
+comment on function fairlead.extend_deadlines(bigint[], bigint[], double precision[]) is
+    'Moves deadlines to at least so many seconds from now. Answers for each token why its attempt is to stop: lost, '
+    'cancelled, expired (if it has not begun); null: it goes on.';
+comment on function fairlead.store_progress(bigint[], bigint[], real[], text[]) is
+    'Stores how far attempts are, from 0 to 1, and a note of each.';
+comment on function fairlead.finish(bigint[], bigint[], text[], text[], text[], bigint[]) is
+    'Finishes the jobs of attempts and answers the tokens that held. outcomes: succeeded (null), failed, cancelled or '
+    'expired; run_us: for how long each is charged, at most since its claim.';
+comment on function fairlead.hand_back(bigint[], bigint[], text[], text[], interval[]) is
+    'Ends attempts without finishing their jobs. ended_as: failed or snoozed (again after the delay), returned (not '
+    'begun), released (cut short), crashed or lost. became: scheduled, queued, pending, failed, cancelled, stale, or '
+    'locked: ask again.';
+comment on function fairlead.release(bigint[], bigint[], bigint[]) is
+    'Frees the slots of attempts whose jobs are gone; answers the tokens that held them.';
 comment on function fairlead.make_history_partitions(integer) is
     'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
 comment on function fairlead.drop_history_partitions(integer, integer) is

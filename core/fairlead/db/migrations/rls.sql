@@ -23,8 +23,7 @@ begin
             'using ((select fairlead._sees_all()) or fairlead._sees(tenant)) '
             'with check ((select fairlead._sees_all()) or fairlead._sees(tenant))', target);
         -- A constant lets the services' statements keep their plans.
-        foreach role in array array['fairlead_worker', 'fairlead_scheduler',
-                                    'fairlead_autoscaler', 'fairlead_admin'] loop
+        foreach role in array array['fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin'] loop
             execute format('drop policy if exists %I on fairlead.%I', role || '_sees_all', target);
             if to_regrole(role) is not null then
                 execute format('create policy %I on fairlead.%I to %I using (true) with check (true)',

@@ -111,17 +111,9 @@ begin
         'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
         'grant select (name) on fairlead.schedules to fairlead_enqueue',
 
-        'grant select, insert, update on fairlead.worker_leases to fairlead_worker',
-        'grant select, update, delete on fairlead.work_queue to fairlead_worker',
-        'grant select, delete on fairlead.jobs to fairlead_worker',
-        'grant select, insert on fairlead.job_history to fairlead_worker',
-        'grant select on fairlead.attempt_errors to fairlead_worker',
-        'grant insert on fairlead.receipts to fairlead_worker',
-        'grant select, insert, update, delete on fairlead.job_progress to fairlead_worker',
-        'grant select, update (full_claim_at) on fairlead.claim_floors to fairlead_worker',
-        'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.job_status to fairlead_worker',
-        'grant usage on sequence fairlead.tokens to fairlead_worker',
-        'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead._lock_free(bigint[], bigint[]), fairlead._release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]) to fairlead_worker',
+        'grant execute on function fairlead.register_worker(text, text, integer, double precision, integer, text, text, text, text, boolean), fairlead.renew_worker(bigint, double precision, integer, bigint[], bigint[], integer, jsonb, text[]), fairlead.undrain_worker(bigint), fairlead.say_drained(bigint), fairlead.deregister_workers(bigint[]), fairlead._predecessors(text, text), fairlead._leased(bigint[], timestamptz) to fairlead_worker',
+        'grant execute on function fairlead.claim(bigint, integer, boolean, text[]), fairlead._claimable(text, boolean), fairlead.take_floor_scan_turn(text), fairlead._pass_over(bigint, text[], integer), fairlead._begin_in_quarantine(bigint, bigint), fairlead.extend_deadlines(bigint[], bigint[], double precision[]), fairlead._keep_deadlines(bigint[], bigint[], double precision), fairlead.store_progress(bigint[], bigint[], real[], text[]), fairlead._forget_progress(bigint[], bigint[]), fairlead._origins(bigint[], bigint[]), fairlead._sources(bigint[], bigint[]), fairlead._unfinished(), fairlead._awaited() to fairlead_worker',
+        'grant execute on function fairlead.finish(bigint[], bigint[], text[], text[], text[], bigint[]), fairlead._lock_free(bigint[], bigint[]), fairlead._ended(bigint[], bigint[]), fairlead.hand_back(bigint[], bigint[], text[], text[], interval[]), fairlead.release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]), fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval) to fairlead_worker',
 
         'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
         'grant select, insert on fairlead.job_history to fairlead_scheduler',
@@ -144,11 +136,9 @@ begin
 
         'grant select, insert, update, delete on fairlead.policy_shadow to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.evictions to fairlead_scheduler',
-        'grant select on fairlead.evictions to fairlead_worker',
 
         'grant select, insert, update, delete on fairlead.pool_demand to fairlead_scheduler',
         'grant select, delete on fairlead.pod_drains to fairlead_scheduler',
-        'grant select, update (drained_at) on fairlead.pod_drains to fairlead_worker',
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id, queue, run_at) on fairlead.jobs to fairlead_autoscaler',
@@ -163,7 +153,7 @@ begin
         'grant select on all tables in schema fairlead to fairlead_admin',
         'grant select on all sequences in schema fairlead to fairlead_admin',
         'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_admin',
-        'grant insert, update, delete on fairlead.tenant_logins to fairlead_admin',
+        'grant insert, update, delete on fairlead.tenant_logins, fairlead.pool_logins to fairlead_admin',
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
         'grant execute on function fairlead.explain(bigint) to fairlead_enqueue, fairlead_admin',
         'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_admin',

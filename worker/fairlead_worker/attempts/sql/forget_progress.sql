@@ -1,5 +1,4 @@
 -- forget_progress: delete the progress of attempts that have ended.
 -- locks: job_progress rows by job id.
--- index: job_progress_pkey
-delete from fairlead.job_progress p
-where p.job_id = any (%(ids)s::bigint[]) and p.token = any (%(tokens)s::bigint[])
+-- index: job_progress_pkey, work_queue_pkey, inside the function.
+select fairlead._forget_progress(%(ids)s::bigint[], %(tokens)s::bigint[])

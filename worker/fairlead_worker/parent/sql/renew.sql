@@ -6,30 +6,8 @@
 --        not wait for the disk: forgetting it in a server crash does no harm, for no lease lapses until one
 --        lease after the server's start, and drained is not stored without the rows it depends on.
 -- locks: the worker's own row: waits for a claim that has locked it.
--- index: worker_leases_pkey, pod_drains_pkey, jobs_pkey, evictions_pkey
-with me as (
-    update fairlead.worker_leases w
-    set lease_until = now() + interval '1 second' * %(lease_seconds)s, slots = %(slots)s,
-        beside = %(beside)s, crash_breakers = %(crash_breakers)s::jsonb,
-        evictable_kinds = %(evictable_kinds)s::text[],
-        draining = w.draining or exists (
-            select from fairlead.pod_drains d
-            where d.pod_uid = w.pod_uid and d.drain_until > now())
-    where w.id = %(worker)s and w.dead_at is null
-    returning w.id, w.pod_uid, w.draining, set_config('synchronous_commit', 'off', true)
-)
-select array(
-           select a.token
-           from unnest(%(ids)s::bigint[], %(tokens)s::bigint[]) as a (job_id, token)
-           cross join lateral (
-               select from fairlead.jobs j
-               where j.id = a.job_id and j.cancel_requested_at is not null offset 0) c) as cancelled,
-       array(
-           select a.token
-           from unnest(%(ids)s::bigint[], %(tokens)s::bigint[]) as a (job_id, token)
-           cross join lateral (
-               select from fairlead.evictions e
-               where %(evictable_kinds)s::text[] is not null
-                 and e.job_id = a.job_id and e.token = a.token offset 0) e) as evicted,
-       m.draining, coalesce(d.drain_until > now(), false) as marked, d.drained_at is not null as drained
-from me m left join fairlead.pod_drains d on d.pod_uid = m.pod_uid
+-- index: worker_leases_pkey, pod_drains_pkey, work_queue_pkey, jobs_pkey, evictions_pkey, inside the function.
+select r.cancelled, r.evicted, r.draining, r.marked, r.drained
+from fairlead.renew_worker(
+    %(worker)s, %(lease_seconds)s, %(slots)s, %(ids)s::bigint[], %(tokens)s::bigint[], %(beside)s,
+    %(crash_breakers)s::jsonb, %(evictable_kinds)s::text[]) r

@@ -1,5 +1,5 @@
--- sources: the kind, the tenant and the crashes of unfinished jobs. Asked of what ran in a process that died, to
---          find the suspects among them.
+-- sources: the kind, the tenant and the crashes of the unfinished jobs of attempts. Asked of what ran in a
+--          process that died, to find the suspects among them.
 -- locks: none.
--- index: jobs_pkey
-select j.id, j.kind, j.tenant, j.crashes from fairlead.jobs j where j.id = any (%(ids)s::bigint[])
+-- index: jobs_pkey, work_queue_pkey, inside the function.
+select s.id, s.kind, s.tenant, s.crashes from fairlead._sources(%(ids)s::bigint[], %(tokens)s::bigint[]) s
