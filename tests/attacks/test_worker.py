@@ -337,7 +337,7 @@ def test_a_worker_tells_the_leader_of_rows_of_its_own_pool_alone(
     """What it passes over, the scheduler no longer counts as queued for a worker."""
     queue(db)
     mine = register(thief, "elsewhere")
-    values = {"worker": mine, "pool": "default", "full_kinds": ["k"], "limit": 10}
+    values = {"worker": mine, "pool": "default", "full_kinds": ["noop"], "limit": 10}
 
     thief.execute(load("fairlead_worker.attempts", "pass_over"), values)
 

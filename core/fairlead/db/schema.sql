@@ -277,7 +277,7 @@ begin
     return begun;
 end $$;
 
-CREATE FUNCTION fairlead._begin_in_quarantine(job_id bigint, token bigint) RETURNS TABLE(id bigint, held_token bigint, queue text, tenant text, kind text, payload text, headers text, attempt integer, max_attempts integer, timeout_seconds double precision, timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text, checkpoint text, died_alone boolean)
+CREATE FUNCTION fairlead._begin_in_quarantine(of_job bigint, of_token bigint) RETURNS TABLE(job_id bigint, token bigint, queue text, tenant text, kind text, payload text, headers text, attempt integer, max_attempts integer, timeout_seconds double precision, timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text, checkpoint text, died_alone boolean)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
@@ -289,13 +289,13 @@ CREATE FUNCTION fairlead._begin_in_quarantine(job_id bigint, token bigint) RETUR
     AS $$
 #variable_conflict use_column
 declare
-    own constant bigint[] := fairlead._own(array[_begin_in_quarantine.job_id], array[_begin_in_quarantine.token]);
+    own constant bigint[] := fairlead._own(array[of_job], array[of_token]);
 begin
     return query
     with begun as (
         update fairlead.work_queue q
         set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
-        where q.job_id = _begin_in_quarantine.job_id and q.token = any (own)
+        where q.job_id = of_job and q.token = any (own)
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     )
     select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
@@ -3541,8 +3541,8 @@ REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) TO fairlead_autoscaler;
 
-REVOKE ALL ON FUNCTION fairlead._begin_in_quarantine(job_id bigint, token bigint) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._begin_in_quarantine(job_id bigint, token bigint) TO fairlead_worker;
+REVOKE ALL ON FUNCTION fairlead._begin_in_quarantine(of_job bigint, of_token bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._begin_in_quarantine(of_job bigint, of_token bigint) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
 

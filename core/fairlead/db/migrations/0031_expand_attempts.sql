@@ -119,21 +119,21 @@ end $$;
 
 -- Gives an attempt that is leased already its whole time from now on, and reads it with the columns of
 -- claim, to run it in a quarantine process. A repeat does the same; no row: the token holds nothing.
-create function fairlead._begin_in_quarantine(job_id bigint, token bigint) returns table (
-    id bigint, held_token bigint, queue text, tenant text, kind text, payload text, headers text,
+create function fairlead._begin_in_quarantine(of_job bigint, of_token bigint) returns table (
+    job_id bigint, token bigint, queue text, tenant text, kind text, payload text, headers text,
     attempt integer, max_attempts integer, timeout_seconds double precision,
     timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text,
     checkpoint text, died_alone boolean
 ) language plpgsql security definer as $$
 #variable_conflict use_column
 declare
-    own constant bigint[] := fairlead._own(array[_begin_in_quarantine.job_id], array[_begin_in_quarantine.token]);
+    own constant bigint[] := fairlead._own(array[of_job], array[of_token]);
 begin
     return query
     with begun as (
         update fairlead.work_queue q
         set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
-        where q.job_id = _begin_in_quarantine.job_id and q.token = any (own)
+        where q.job_id = of_job and q.token = any (own)
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     )
     select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
