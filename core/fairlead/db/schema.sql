@@ -327,7 +327,7 @@ CREATE FUNCTION fairlead._charged_us(run_us bigint, claimed_at timestamp with ti
     LANGUAGE sql
     AS $$
     select least(greatest(coalesce(run_us, 9223372036854775807), 0),
-                 (extract(epoch from clock_timestamp() - claimed_at) * 1e6)::bigint)
+                 (date_part('epoch', clock_timestamp() - claimed_at) * 1e6)::bigint)
 $$;
 
 CREATE FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) RETURNS void
@@ -1651,7 +1651,8 @@ begin
     with me as materialized (
         select w.id, w.pool from fairlead.worker_leases w
         where w.id = claim.worker and w.dead_at is null and not w.draining
-          and (w.login = session_user or fairlead._acts_for(w.login)) and fairlead._may_serve(w.pool)
+          and (w.login = session_user or fairlead._acts_for(w.login))
+          and (not exists (select from fairlead.pool_logins) or fairlead._may_serve(w.pool))
         for share
     ), picked as materialized (
         select q.place
@@ -2248,7 +2249,8 @@ begin
             draining = w.draining or exists (
                 select from fairlead.pod_drains d
                 where d.pod_uid = w.pod_uid and d.drain_until > now())
-        where w.id = renew_worker.worker and w.dead_at is null and fairlead._acts_for(w.login)
+        where w.id = renew_worker.worker and w.dead_at is null
+          and (w.login = session_user or fairlead._acts_for(w.login))
         returning w.id, w.pod_uid, w.draining, set_config('synchronous_commit', 'off', true)
     ), running as materialized (
         select a.job_id, a.token

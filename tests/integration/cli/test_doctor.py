@@ -246,26 +246,26 @@ def test_a_clock_that_is_off_is_reported(
     assert () == examine(database_url).of("clock")
 
 
+_TABLES = {
+    "who leads",
+    "workers' leases, pools without workers, and kinds that run alone",
+    "queues that no pool serves",
+    "whether limits are used",
+    "the policy: pools and limits",
+}
+
+
 @pytest.mark.parametrize(
     ("role", "unseen"),
     [
         ("fairlead_admin", set[str]()),
         ("fairlead_scheduler", set[str]()),
-        ("fairlead_worker", {"the policy: pools and limits"}),
         (
             "fairlead_autoscaler",
             {"queues that no pool serves", "whether limits are used"},
         ),
-        (
-            "fairlead_enqueue",
-            {
-                "who leads",
-                "workers' leases, pools without workers, and kinds that run alone",
-                "queues that no pool serves",
-                "whether limits are used",
-                "the policy: pools and limits",
-            },
-        ),
+        ("fairlead_enqueue", _TABLES),
+        ("fairlead_worker", _TABLES),
     ],
 )
 def test_each_role_is_told_what_it_cannot_see_and_how_it_could(

@@ -273,7 +273,7 @@ def test_the_schedulers_role_reads_and_publishes(db: Database, log_in: LogIn) ->
     requests.unread = (("b", "", 10),)
     insert(db, 20, "b")
     register(db)
-    db.execute("UPDATE fairlead.worker_leases SET pool = 'big', slots = 3")
+    db.execute("UPDATE fairlead.worker_leases SET pool = 'big', slots = 3, slots_full = 3")
 
     requests.publish_demand((needed(),))
     demanded.publish()

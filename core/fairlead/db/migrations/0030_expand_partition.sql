@@ -76,7 +76,7 @@ end $$;
 -- all of that.
 create function fairlead._charged_us(run_us bigint, claimed_at timestamptz) returns bigint language sql as $$
     select least(greatest(coalesce(run_us, 9223372036854775807), 0),
-                 (extract(epoch from clock_timestamp() - claimed_at) * 1e6)::bigint)
+                 (date_part('epoch', clock_timestamp() - claimed_at) * 1e6)::bigint)
 $$;
 
 -- --- the worker's row --------------------------------------------------------------------------------
@@ -144,7 +144,8 @@ begin
             draining = w.draining or exists (
                 select from fairlead.pod_drains d
                 where d.pod_uid = w.pod_uid and d.drain_until > now())
-        where w.id = renew_worker.worker and w.dead_at is null and fairlead._acts_for(w.login)
+        where w.id = renew_worker.worker and w.dead_at is null
+          and (w.login = session_user or fairlead._acts_for(w.login))
         returning w.id, w.pod_uid, w.draining, set_config('synchronous_commit', 'off', true)
     ), running as materialized (
         select a.job_id, a.token

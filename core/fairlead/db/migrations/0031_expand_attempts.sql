@@ -20,7 +20,8 @@ begin
     with me as materialized (
         select w.id, w.pool from fairlead.worker_leases w
         where w.id = claim.worker and w.dead_at is null and not w.draining
-          and (w.login = session_user or fairlead._acts_for(w.login)) and fairlead._may_serve(w.pool)
+          and (w.login = session_user or fairlead._acts_for(w.login))
+          and (not exists (select from fairlead.pool_logins) or fairlead._may_serve(w.pool))
         for share
     ), picked as materialized (
         select q.place
