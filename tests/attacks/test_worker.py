@@ -1,6 +1,5 @@
 """A worker's login tries what is not its own: other workers' jobs, pools and rows."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import LiteralString
 
@@ -12,19 +11,8 @@ from fairlead.db.statements import integers, load
 from tests.support import race
 from tests.support.logins import LogIn, as_login, login
 from tests.support.race import Database, Lease, rows
+from tests.support.worker_logins import queue, register, renewal
 
-_SECRET = '{"secret": "of another tenant"}'
-_REGISTRATION = {
-    "lease_seconds": 3600,
-    "slots": 4,
-    "slots_full": 4,
-    "name": "worker",
-    "host": "",
-    "pod_uid": None,
-    "pod_name": None,
-    "version": "",
-    "releases_slots": True,
-}
 _TOUCHES_TABLES: tuple[LiteralString, ...] = (
     "SELECT payload FROM fairlead.jobs",
     "SELECT payload FROM fairlead.job_history",
@@ -67,36 +55,6 @@ class Victim:
     def keys(self) -> dict[str, object]:
         """The attempt, as statements ask for it; its token is guessed."""
         return {"ids": integers([self.lease.job]), "tokens": integers([self.lease.token])}
-
-
-def register(session: Database, pool: str = "default", slots: int = 4) -> int:
-    """Register a worker as Fairlead's own program does; return its id."""
-    values = {**_REGISTRATION, "pool": pool, "slots": slots}
-    (row,) = rows(session, "fairlead_worker.parent", "register", values)
-    return int(next(iter(row.values())))
-
-
-def queue(db: Database, *, payload: str = _SECRET) -> int:
-    """Insert a job and dispatch it in the pool default."""
-    job = race.insert_one(db)
-    db.execute("UPDATE fairlead.jobs SET payload = %s WHERE id = %s", [payload, job])
-    assert (job,) == race.dispatch(db, [job], epoch=race.leading(db))
-    return job
-
-
-def renewal(worker: int, **said: object) -> Mapping[str, object]:
-    """Return the parameters of a renewal."""
-    return {
-        "worker": worker,
-        "lease_seconds": 3600,
-        "slots": 4,
-        "beside": 0,
-        "crash_breakers": None,
-        "evictable_kinds": None,
-        "ids": "{}",
-        "tokens": "{}",
-        **said,
-    }
 
 
 @pytest.fixture
@@ -342,70 +300,6 @@ def test_a_worker_tells_the_leader_of_rows_of_its_own_pool_alone(
     thief.execute(load("fairlead_worker.attempts", "pass_over"), values)
 
     assert [] == db.execute("SELECT id FROM fairlead.receipts").fetchall()
-
-
-# --- logins that are bound to pools ---------------------------------------------------------
-
-
-@pytest.fixture
-def bound(db: Database, thief: Database) -> Database:
-    """Bind the attacking login to the pool elsewhere."""
-    db.execute("INSERT INTO fairlead.pool_logins VALUES (%s, 'elsewhere')", [thief.info.user])
-    return thief
-
-
-def test_a_bound_login_registers_for_its_pools_alone(bound: Database) -> None:
-    """Whatever its environment says."""
-    assert register(bound, "elsewhere")
-    with pytest.raises(errors.InsufficientPrivilege, match="may not serve pool default"):
-        register(bound, "default")
-
-
-def test_a_bound_login_claims_in_its_pools_alone(db: Database, bound: Database) -> None:
-    """The pool is that of its worker's row, and no parameter of the claim."""
-    job = queue(db)
-
-    assert () == race.claim(bound, register(bound, "elsewhere"), pool="default")
-    assert ("queued",) == race.places(db, job)
-
-
-def test_a_login_is_bound_from_its_next_claim_on(db: Database, thief: Database) -> None:
-    """A worker that registered before claims no more."""
-    mine = register(thief)
-    job = queue(db)
-    db.execute("INSERT INTO fairlead.pool_logins VALUES (%s, 'elsewhere')", [thief.info.user])
-
-    assert () == race.claim(thief, mine)
-    assert ("queued",) == race.places(db, job)
-
-
-def test_a_bound_login_takes_no_turn_of_another_pool(bound: Database) -> None:
-    """The pool's own workers would never claim what came back below the floor."""
-    values = {"pool": "default"}
-
-    found = rows(bound, "fairlead_worker.attempts", "take_floor_scan_turn", values)
-
-    assert not any(row.get("ours", True) for row in found)
-
-
-def test_a_member_of_a_bound_login_is_bound_too(database_url: str, bound: Database) -> None:
-    """A handler's login has the rights of its worker's, and no others."""
-    with (
-        login(database_url, str(bound.info.user)) as handler,
-        psycopg.connect(as_login(database_url, handler), autocommit=True) as session,
-    ):
-        with pytest.raises(errors.InsufficientPrivilege, match="may not serve pool default"):
-            register(session, "default")
-        assert register(session, "elsewhere")
-
-
-@pytest.mark.usefixtures("bound")
-def test_a_login_that_is_not_listed_serves_every_pool(db: Database, log_in: LogIn) -> None:
-    """Binding one login binds no other."""
-    other = log_in("fairlead_worker")
-    job = queue(db)
-
-    assert job == race.claim_one(other, register(other)).job
 
 
 # --- what has to work all the same ----------------------------------------------------------
