@@ -8,7 +8,9 @@ from fairlead.db.migrate import migrate
 from fairlead.db.statements import load
 from tests.integration.conftest import Fairlead
 from tests.support import drains, race
+from tests.support.functions import called
 from tests.support.logins import LogIn, as_login
+from tests.support.statements import statements
 
 
 @pytest.fixture(params=[False, True], ids=["open", "isolated"])
@@ -49,6 +51,22 @@ def test_the_roles_carry_jobs_from_insert_to_history(
     assert [(state,) for state in states] == client.execute(
         "SELECT state FROM fairlead.job_status ORDER BY id"
     ).fetchall()
+
+
+def test_the_workers_role_may_call_every_function_of_its_statements(
+    db: Connection[TupleRow],
+) -> None:
+    """And those are all that its statements need."""
+    functions = {called(each.text()) for each in statements("fairlead_worker")} - {None}
+
+    rows = db.execute(
+        "SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'fairlead'::regnamespace"
+        " AND p.proname = ANY(%s)"
+        " AND has_function_privilege('fairlead_worker', p.oid, 'execute')",
+        [sorted(map(str, functions))],
+    )
+
+    assert sorted(map(str, functions)) == sorted(str(row[0]) for row in rows.fetchall())
 
 
 @pytest.mark.usefixtures("isolation")
