@@ -157,7 +157,7 @@ def test_a_worker_finishes_no_attempt_of_another(
     ["complete({}, {})", "fail({}, {})", "extend({}, {}, '1 h')"],
 )
 def test_a_handler_of_one_worker_ends_nothing_of_another(
-    db: Database, thief: Database, victim: Victim, before: str, call: str
+    db: Database, thief: Database, victim: Victim, before: str, call: LiteralString
 ) -> None:
     """It is refused as a stale token is, and waits for nothing and locks nothing."""
     query = sql.SQL("SELECT fairlead." + call).format(victim.lease.job, victim.lease.token)
