@@ -294,14 +294,14 @@ begin
     return query
     with begun as (
         update fairlead.work_queue q
-        set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
+        set alone = true, deadline = greatest(q.deadline, fairlead._deadline(q.timeout))
         where q.job_id = of_job and q.token = any (own)
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     )
-    select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
+    select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts),
            j.max_attempts, extract(epoch from b.timeout)::float8,
            extract(epoch from b.timeout_max)::float8, b.alone,
-           extract(epoch from now() - b.runnable_at)::float8,
+           (fairlead._epoch_us(now()) - fairlead._epoch_us(b.runnable_at)) / 1e6::float8,
            case when j.id is null then 'gone'
                 when j.cancel_requested_at is not null then 'cancelled'
                 when j.expires_at <= now() then 'expired' end, j.checkpoint,
@@ -323,12 +323,13 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION fairlead._epoch_us(at timestamp with time zone) RETURNS bigint
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN CASE WHEN (at IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM at) * (1000000)::numeric), (0)::numeric), ('253370764800000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
+
 CREATE FUNCTION fairlead._charged_us(run_us bigint, claimed_at timestamp with time zone) RETURNS bigint
-    LANGUAGE sql
-    AS $$
-    select least(greatest(coalesce(run_us, 9223372036854775807), 0),
-                 (date_part('epoch', clock_timestamp() - claimed_at) * 1e6)::bigint)
-$$;
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN LEAST(GREATEST(COALESCE(run_us, '9223372036854775807'::bigint), (0)::bigint), GREATEST((fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(claimed_at)), (0)::bigint));
 
 CREATE FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) RETURNS void
     LANGUAGE plpgsql
@@ -382,7 +383,7 @@ declare
 begin
     return query
     update fairlead.jobs j
-    set crashes = j.crashes + 1
+    set crashes = fairlead._one_more(j.crashes)
     where j.id = any (array(
         select l.id from fairlead.jobs l
         where l.id = any (ids)
@@ -564,10 +565,6 @@ begin
     end if;
     return coalesce(cardinality(free), 0);
 end $$;
-
-CREATE FUNCTION fairlead._epoch_us(at timestamp with time zone) RETURNS bigint
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN CASE WHEN (at IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM at) * (1000000)::numeric), (0)::numeric), ('253370764800000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
 
 CREATE FUNCTION fairlead._one_more(count integer) RETURNS integer
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -1055,7 +1052,7 @@ begin
     return query
     update fairlead.work_queue q
     set alone = false, deadline = greatest(
-        q.deadline, now() + greatest(q.timeout, interval '1 second' * least(lease_seconds, 3600)))
+        q.deadline, fairlead._deadline(greatest(q.timeout, interval '1 second' * least(lease_seconds, 3600))))
     where q.ctid = any (array(
         select w.ctid from fairlead.work_queue w
         where w.job_id = any (ids) and w.token = any (own)
@@ -1176,7 +1173,7 @@ declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
     return query
-    select a.id, (extract(epoch from j.created_at) * 1000000)::bigint, e.last[1], e.last[2]::integer,
+    select a.id, fairlead._epoch_us(j.created_at), e.last[1], e.last[2]::integer,
            (array['failed', 'crashed', 'lost', 'released'])[e.last[3]]
     from unnest(ids, tokens) as a (id, token)
     cross join lateral (select j.created_at from fairlead.jobs j where j.id = a.id offset 0) j
@@ -1670,17 +1667,17 @@ begin
     ), leased as (
         update fairlead.work_queue q
         set worker = claim.worker, token = nextval('fairlead.tokens'), claimed_at = now(),
-            deadline = now() + q.timeout
+            deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(select p.place from picked p))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
         select claim.worker, array_agg(l.job_id) from leased l having count(*) > 0
     )
-    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
+    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts),
            j.max_attempts, extract(epoch from l.timeout)::float8,
            extract(epoch from l.timeout_max)::float8, l.alone,
-           extract(epoch from now() - l.runnable_at)::float8,
+           (fairlead._epoch_us(now()) - fairlead._epoch_us(l.runnable_at)) / 1e6::float8,
            case when j.id is null then 'gone'
                 when j.cancel_requested_at is not null then 'cancelled'
                 when j.expires_at <= now() then 'expired' end, j.checkpoint
@@ -1991,7 +1988,7 @@ begin
             attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
             timeout, cost_hint, dedup_key, headers, result, error)
         select j.id, r.token, r.worker, j.created_at, j.due_at, r.runnable_at, r.claimed_at, now(),
-               j.retry_of, j.attempts + 1, j.max_attempts, j.crashes, j.losses, j.priority,
+               j.retry_of, fairlead._one_more(j.attempts), j.max_attempts, j.crashes, j.losses, j.priority,
                coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
                j.cost_hint, j.dedup_key, j.headers, e.result::jsonb,
                case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
@@ -3548,6 +3545,12 @@ GRANT ALL ON FUNCTION fairlead._begin_in_quarantine(of_job bigint, of_token bigi
 
 REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead._charged_us(run_us bigint, claimed_at timestamp with time zone) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) FROM PUBLIC;
@@ -3568,12 +3571,6 @@ REVOKE ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], end
 GRANT ALL ON FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[], skip_locked boolean) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_expired(ids bigint[]) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_worker;
-GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_autoscaler;
-GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._one_more(count integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._one_more(count integer) TO fairlead_worker;

@@ -74,10 +74,10 @@ end $$;
 
 -- For how long an attempt is charged: what its worker says, within 0 and the time since its claim; null:
 -- all of that.
-create function fairlead._charged_us(run_us bigint, claimed_at timestamptz) returns bigint language sql as $$
-    select least(greatest(coalesce(run_us, 9223372036854775807), 0),
-                 (date_part('epoch', clock_timestamp() - claimed_at) * 1e6)::bigint)
-$$;
+create function fairlead._charged_us(run_us bigint, claimed_at timestamptz) returns bigint
+language sql stable parallel safe
+return least(greatest(coalesce(run_us, 9223372036854775807), 0),
+             greatest(fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(claimed_at), 0));
 
 -- --- the worker's row --------------------------------------------------------------------------------
 

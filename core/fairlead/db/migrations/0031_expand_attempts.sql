@@ -39,17 +39,17 @@ begin
     ), leased as (
         update fairlead.work_queue q
         set worker = claim.worker, token = nextval('fairlead.tokens'), claimed_at = now(),
-            deadline = now() + q.timeout
+            deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(select p.place from picked p))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
         select claim.worker, array_agg(l.job_id) from leased l having count(*) > 0
     )
-    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
+    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts),
            j.max_attempts, extract(epoch from l.timeout)::float8,
            extract(epoch from l.timeout_max)::float8, l.alone,
-           extract(epoch from now() - l.runnable_at)::float8,
+           (fairlead._epoch_us(now()) - fairlead._epoch_us(l.runnable_at)) / 1e6::float8,
            case when j.id is null then 'gone'
                 when j.cancel_requested_at is not null then 'cancelled'
                 when j.expires_at <= now() then 'expired' end, j.checkpoint
@@ -133,14 +133,14 @@ begin
     return query
     with begun as (
         update fairlead.work_queue q
-        set alone = true, deadline = greatest(q.deadline, now() + q.timeout)
+        set alone = true, deadline = greatest(q.deadline, fairlead._deadline(q.timeout))
         where q.job_id = of_job and q.token = any (own)
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     )
-    select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, j.attempts + 1,
+    select b.job_id, b.token, b.queue, b.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts),
            j.max_attempts, extract(epoch from b.timeout)::float8,
            extract(epoch from b.timeout_max)::float8, b.alone,
-           extract(epoch from now() - b.runnable_at)::float8,
+           (fairlead._epoch_us(now()) - fairlead._epoch_us(b.runnable_at)) / 1e6::float8,
            case when j.id is null then 'gone'
                 when j.cancel_requested_at is not null then 'cancelled'
                 when j.expires_at <= now() then 'expired' end, j.checkpoint,
@@ -199,7 +199,7 @@ begin
     return query
     update fairlead.work_queue q
     set alone = false, deadline = greatest(
-        q.deadline, now() + greatest(q.timeout, interval '1 second' * least(lease_seconds, 3600)))
+        q.deadline, fairlead._deadline(greatest(q.timeout, interval '1 second' * least(lease_seconds, 3600))))
     where q.ctid = any (array(
         select w.ctid from fairlead.work_queue w
         where w.job_id = any (ids) and w.token = any (own)
@@ -246,7 +246,7 @@ declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
     return query
-    select a.id, (extract(epoch from j.created_at) * 1000000)::bigint, e.last[1], e.last[2]::integer,
+    select a.id, fairlead._epoch_us(j.created_at), e.last[1], e.last[2]::integer,
            (array['failed', 'crashed', 'lost', 'released'])[e.last[3]]
     from unnest(ids, tokens) as a (id, token)
     cross join lateral (select j.created_at from fairlead.jobs j where j.id = a.id offset 0) j

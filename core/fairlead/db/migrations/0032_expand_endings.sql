@@ -42,7 +42,7 @@ begin
             attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
             timeout, cost_hint, dedup_key, headers, result, error)
         select j.id, r.token, r.worker, j.created_at, j.due_at, r.runnable_at, r.claimed_at, now(),
-               j.retry_of, j.attempts + 1, j.max_attempts, j.crashes, j.losses, j.priority,
+               j.retry_of, fairlead._one_more(j.attempts), j.max_attempts, j.crashes, j.losses, j.priority,
                coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
                j.cost_hint, j.dedup_key, j.headers, e.result::jsonb,
                case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
@@ -176,7 +176,7 @@ declare
 begin
     return query
     update fairlead.jobs j
-    set crashes = j.crashes + 1
+    set crashes = fairlead._one_more(j.crashes)
     where j.id = any (array(
         select l.id from fairlead.jobs l
         where l.id = any (ids)
