@@ -13,6 +13,7 @@ from docs.generate import (
     performance,
     policy,
     reasons,
+    rights,
     schema,
     settings,
     sql,
@@ -36,6 +37,7 @@ def main() -> None:
                 migrate(connection)
             write(schema.PATH, schema.dump(server.url))
             write(sql.PATH, sql.render(server.url))
+            write(rights.PATH, rights.render(server.url))
     write(cli.PATH, cli.render())
     write(policy.PATH, policy.render())
     write(policy.SCHEMA_PATH, policy.render_schema())

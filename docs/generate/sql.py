@@ -24,10 +24,13 @@ VALUES ('reports', 'acme', 'daily', '{"day": "2026-11-20"}', 5, now() + interval
 ON CONFLICT DO NOTHING RETURNING id;
 ```
 
-* An INSERT works with one row or many, as `COPY`, through PgBouncer's transaction mode, and
-  inside your own transaction: if that rolls back, the job never existed.
-* Write `ON CONFLICT` without a target, and `RETURNING id` alone: your role may read no other
-  column. A duplicate returns no row.
+* An INSERT works with one row or many, through PgBouncer's transaction mode, and inside your
+  own transaction: if that rolls back, the job never existed. PostgreSQL refuses `COPY` to all
+  but the schema's owner, because each login meets only its own rows; an INSERT of many rows is
+  as fast.
+* Write `ON CONFLICT` without a target, or with `(queue, tenant, dedup_key) WHERE dedup_key IS
+  NOT NULL`; it sees every login's keys. Of columns, your role may read these three and `id`:
+  write `RETURNING id`. A duplicate returns no row.
 * An INSERT waits for another open transaction that holds the same dedup key: set
   `lock_timeout` where that matters.
 * An INSERT for a tenant or a queue at its backlog limit is refused with FL005. If a live job
@@ -40,29 +43,38 @@ _ROLES = """## Roles
 you migrate again. Grant a role to each login: `GRANT fairlead_enqueue TO my_application`.
 
 ```sql
-CREATE ROLE fairlead_enqueue; CREATE ROLE fairlead_worker; CREATE ROLE fairlead_scheduler;
-CREATE ROLE fairlead_autoscaler; CREATE ROLE fairlead_admin;
+CREATE ROLE fairlead_enqueue; CREATE ROLE fairlead_reader; CREATE ROLE fairlead_worker;
+CREATE ROLE fairlead_scheduler; CREATE ROLE fairlead_autoscaler; CREATE ROLE fairlead_admin;
 ```
 
 | role | for | may |
 | --- | --- | --- |
-| `fairlead_enqueue` | applications | insert jobs and schedules, and read `job_status` |
+| `fairlead_enqueue` | applications | insert jobs and schedules; follow and change its own |
+| `fairlead_reader` | dashboards, people | read every job, the views and schedules |
 | `fairlead_worker` | workers | claim, finish and hand back jobs by functions; no table |
 | `fairlead_scheduler` | schedulers | dispatch, sweep and fire; keep the history's partitions |
 | `fairlead_autoscaler` | the autoscaler | read the queue and the workers |
 | `fairlead_admin` | people | read everything, change jobs, schedules and policies |
 
-## Row-level security
+Every `migrate` takes away what these roles have beyond that: grant more to a role of your own.
 
-With `fairlead migrate --rls`, each login sees only its own tenants in `jobs`, `schedules`,
-`job_status` and every function. One table maps logins to tenants:
+What is *its own*: the jobs that a login inserted, those that its schedules inserted, and what
+repeats them. The login is the one with which the session began (`session_user`). `job_status`,
+`explain` and `cancel` know no other job, and `schedules` shows no other schedule. For which
+tenant it inserts is the login's to say.
+
+## Row-level security by tenant
+
+With `fairlead migrate --rls`, each login sees and inserts only its own tenants in `jobs`,
+`schedules`, `job_status` and every function, and what is its own is what is its tenants',
+whichever login inserted it. One table maps logins to tenants:
 
 ```sql
 INSERT INTO fairlead.tenant_logins (login, tenant) VALUES ('acme_app', 'acme');
 ```
 
 The tenant depends on the login alone; no setting changes it. Owners, superusers, services and
-administrators see every tenant. To all other logins PostgreSQL refuses `COPY` into the tables.
+administrators see every tenant; a `fairlead_reader` sees its tenants.
 `queue_stats` is only for logins that see every tenant.
 
 ## Pools of a worker's login
@@ -124,8 +136,8 @@ _FUNCTIONS = """
     SELECT p.proname || '(' || pg_get_function_arguments(p.oid) || ')',
            pg_get_function_result(p.oid), obj_description(p.oid, 'pg_proc'),
            (SELECT string_agg(replace(r, 'fairlead_', ''), ', ' ORDER BY r)
-            FROM unnest(ARRAY['fairlead_enqueue', 'fairlead_worker', 'fairlead_scheduler',
-                              'fairlead_admin']) r
+            FROM unnest(ARRAY['fairlead_enqueue', 'fairlead_reader', 'fairlead_worker',
+                              'fairlead_scheduler', 'fairlead_admin']) r
             WHERE has_function_privilege(r, p.oid, 'execute'))
     FROM pg_proc p
     WHERE p.pronamespace = 'fairlead'::regnamespace AND p.proname !~ '^_' ORDER BY 1

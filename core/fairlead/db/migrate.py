@@ -138,15 +138,16 @@ def plan(connection: Connection, *, rls: bool = False) -> str:
         for step in migrations()
         if step.version > state.version
     ]
-    parts.append(_transaction(*_repeatable(rls=rls or _has_rls(connection))))
+    parts.append(_transaction(*_repeatable(rls=rls)))
     return "\n\n".join(parts) + "\n"
 
 
 def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
     """Upgrade the schema to this code's version and return the names of the steps that ran.
 
-    The connection must autocommit. Every run sets views, grants and, with `rls`, row-level
-    security again, so a later run grants the rights of roles that were created since. A schema
+    The connection must autocommit. Every run sets views, grants and row-level security again,
+    so a later run grants the rights of roles that were created since, and takes away what these
+    roles have beyond that. With `rls` a login sees tenants, else what it inserted. A schema
     that is newer than this code is left as it is, and so are views of the same version with
     columns that this code lacks. If the installer's login lacks a right, the server warns about
     what it could not do.
@@ -169,7 +170,7 @@ def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
                 ran.append(step.name)
     with _exclusive_transaction(connection):
         if schema_state(connection).version == migrations()[-1].version:
-            for text in _repeatable(rls=rls or _has_rls(connection)):
+            for text in _repeatable(rls=rls):
                 connection.execute(text.encode())
     return tuple(ran)
 
@@ -197,20 +198,19 @@ def _transaction(*parts: str) -> str:
     return f"begin;\n{_LOCK};\n{_LOCK_TIMEOUT};\n{body}\ncommit;"
 
 
-def _has_rls(connection: Connection) -> bool:
-    try:
-        row = connection.execute(b"select rls from fairlead.install_options").fetchone()
-    except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName):
-        return False
-    return row == (True,)
-
-
 def _repeatable(*, rls: bool) -> tuple[str, ...]:
-    """Return the SQL that every run executes again; views first, since grants name them."""
-    texts = [_views(), _resource("comments.sql"), _resource("roles.sql")]
-    if rls:
-        texts.append(_resource("rls.sql"))
-    return (*texts, "select fairlead.make_history_partitions();")
+    """Return the SQL that every run executes again; views first, since grants name them.
+
+    That row-level security is by tenant is an option of the install, not of the run.
+    """
+    by_tenant = "update fairlead.install_options set rls = true where not rls;"
+    names = ("comments.sql", "roles.sql", "rls.sql")
+    return (
+        *([by_tenant] if rls else []),
+        _views(),
+        *(_resource(name) for name in names),
+        "select fairlead.make_history_partitions();",
+    )
 
 
 def _views() -> str:

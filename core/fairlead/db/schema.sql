@@ -96,7 +96,8 @@ CREATE TABLE fairlead.jobs (
     dedup_key text COLLATE pg_catalog."C",
     headers jsonb,
     last_error text,
-    checkpoint text
+    checkpoint text,
+    enqueued_by text DEFAULT SESSION_USER COLLATE pg_catalog."C"
 )
 WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='5000', autovacuum_vacuum_insert_scale_factor='0', autovacuum_vacuum_insert_threshold='100000', autovacuum_analyze_scale_factor='0', autovacuum_analyze_threshold='50000', autovacuum_vacuum_cost_delay='0');
 
@@ -143,6 +144,8 @@ COMMENT ON COLUMN fairlead.jobs.dedup_key IS 'At most one unfinished job per que
 COMMENT ON COLUMN fairlead.jobs.headers IS 'Trace context and the like, at most 8 KiB.';
 
 COMMENT ON COLUMN fairlead.jobs.checkpoint IS 'What the last run noted as its progress, if it was released or lost and had not failed.';
+
+COMMENT ON COLUMN fairlead.jobs.enqueued_by IS 'The login that inserted it, or made the schedule that did; a repeat has that of its original.';
 
 CREATE FUNCTION fairlead._admit_unusual(job fairlead.jobs) RETURNS fairlead.jobs
     LANGUAGE plpgsql
@@ -597,7 +600,8 @@ CREATE TABLE fairlead.job_history (
     dedup_key text COLLATE pg_catalog."C",
     headers jsonb,
     result jsonb,
-    error text
+    error text,
+    enqueued_by text COLLATE pg_catalog."C"
 )
 PARTITION BY LIST (outcome);
 
@@ -606,6 +610,8 @@ COMMENT ON TABLE fairlead.job_history IS 'One row per ending of a job, with its 
 COMMENT ON COLUMN fairlead.job_history.token IS 'Null when the job ended without being claimed.';
 
 COMMENT ON COLUMN fairlead.job_history.retried_as IS 'The newest job that repeats it. It stands here and not with that job, whose own ending may be forgotten sooner than this one.';
+
+COMMENT ON COLUMN fairlead.job_history.enqueued_by IS 'As in jobs.';
 
 CREATE UNLOGGED TABLE fairlead.receipts (
     id bigint NOT NULL,
@@ -716,9 +722,10 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
              j.dedup_key,
              j.headers,
              j.last_error,
-             j.checkpoint
+             j.checkpoint,
+             j.enqueued_by
          ), kept AS (
-          INSERT INTO fairlead.job_history (id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of, attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload, timeout, cost_hint, dedup_key, headers, result, error)  SELECT g.id,
+          INSERT INTO fairlead.job_history (id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of, attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload, timeout, cost_hint, dedup_key, headers, result, error, enqueued_by)  SELECT g.id,
                      h.token,
                      h.worker,
                      g.created_at,
@@ -748,7 +755,8 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
                          CASE
                              WHEN (a.outcome = 'succeeded'::text) THEN a.error
                              ELSE COALESCE(a.error, g.last_error)
-                         END AS "coalesce"
+                         END AS "coalesce",
+                     g.enqueued_by
                     FROM ((gone g
                       JOIN asked a ON ((a.id = g.id)))
                       LEFT JOIN held h ON ((h.job_id = g.id)))
@@ -1203,6 +1211,51 @@ begin
               select w.login from fairlead.worker_leases w where w.id = q.worker)));
 end $$;
 
+CREATE FUNCTION fairlead._owns_all() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT (fairlead._administers() OR fairlead._is_member('fairlead_scheduler'::text) OR fairlead._is_member('fairlead_autoscaler'::text));
+END;
+
+CREATE TABLE fairlead.install_options (
+    only_row boolean DEFAULT true NOT NULL,
+    rls boolean DEFAULT false NOT NULL,
+    policy_source text DEFAULT 'database'::text NOT NULL COLLATE pg_catalog."C",
+    policy_place text DEFAULT ''::text NOT NULL,
+    CONSTRAINT install_options_only_row_check CHECK (only_row),
+    CONSTRAINT install_options_policy_place_is_at_most_512_bytes CHECK ((octet_length(policy_place) <= 512)),
+    CONSTRAINT install_options_policy_source_is_database_or_configmap CHECK ((policy_source = ANY (ARRAY['database'::text, 'configmap'::text])))
+);
+
+COMMENT ON TABLE fairlead.install_options IS 'How this schema was installed.';
+
+COMMENT ON COLUMN fairlead.install_options.policy_source IS 'Where the policy is edited: database, with fairlead policy apply; configmap, in the cluster, from where the autoscaler stores it.';
+
+COMMENT ON COLUMN fairlead.install_options.policy_place IS 'What to edit, for people: the ConfigMap and its namespace; empty for database.';
+
+CREATE TABLE fairlead.tenant_logins (
+    login name NOT NULL,
+    tenant text NOT NULL COLLATE pg_catalog."C"
+);
+
+COMMENT ON TABLE fairlead.tenant_logins IS 'The tenants of each login role, where row-level security is installed.';
+
+CREATE FUNCTION fairlead._owns(of_tenant text, of_login text) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT (fairlead._owns_all() OR COALESCE(
+         CASE
+             WHEN o.rls THEN (EXISTS ( SELECT
+                FROM fairlead.tenant_logins t
+               WHERE ((t.login = SESSION_USER) AND (t.tenant = _owns.of_tenant))))
+             ELSE (_owns.of_login = SESSION_USER)
+         END, false))
+    FROM fairlead.install_options o
+   WHERE o.only_row;
+END;
+
 CREATE FUNCTION fairlead._pass_over(worker bigint, full_kinds text[], jobs_max integer) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1270,6 +1323,15 @@ begin
         using errcode = 'FL001',
               hint = 'The lease was lost; another worker has the job or it has ended. Roll back.';
 end $$;
+
+CREATE FUNCTION fairlead._reads_all() RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT (fairlead._owns_all() OR ((NOT o.rls) AND fairlead._is_member('fairlead_reader'::text)))
+    FROM fairlead.install_options o
+   WHERE o.only_row;
+END;
 
 CREATE FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -1350,9 +1412,9 @@ begin
     with inserted as (
         insert into fairlead.jobs (
             queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
-            headers, retry_of)
+            headers, retry_of, enqueued_by)
         select h.queue, h.tenant, h.kind, h.payload, h.priority, h.dedup_key, h.max_attempts,
-               h.timeout, h.cost_hint, h.headers, h.id
+               h.timeout, h.cost_hint, h.headers, h.id, h.enqueued_by
         from (
             -- One that is locked is being retried.
             select * from fairlead.job_history_unsuccessful u
@@ -1442,37 +1504,14 @@ CREATE FUNCTION fairlead._scan_from(us bigint) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN CASE WHEN (us > 0) THEN to_timestamp(((us)::double precision / ('1000000'::numeric)::double precision)) ELSE '-infinity'::timestamp with time zone END;
 
-CREATE TABLE fairlead.install_options (
-    only_row boolean DEFAULT true NOT NULL,
-    rls boolean DEFAULT false NOT NULL,
-    policy_source text DEFAULT 'database'::text NOT NULL COLLATE pg_catalog."C",
-    policy_place text DEFAULT ''::text NOT NULL,
-    CONSTRAINT install_options_only_row_check CHECK (only_row),
-    CONSTRAINT install_options_policy_place_is_at_most_512_bytes CHECK ((octet_length(policy_place) <= 512)),
-    CONSTRAINT install_options_policy_source_is_database_or_configmap CHECK ((policy_source = ANY (ARRAY['database'::text, 'configmap'::text])))
-);
-
-COMMENT ON TABLE fairlead.install_options IS 'How this schema was installed.';
-
-COMMENT ON COLUMN fairlead.install_options.policy_source IS 'Where the policy is edited: database, with fairlead policy apply; configmap, in the cluster, from where the autoscaler stores it.';
-
-COMMENT ON COLUMN fairlead.install_options.policy_place IS 'What to edit, for people: the ConfigMap and its namespace; empty for database.';
-
 CREATE FUNCTION fairlead._sees_all() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     BEGIN ATOMIC
- SELECT ((NOT o.rls) OR fairlead._administers() OR fairlead._is_member('fairlead_scheduler'::text) OR fairlead._is_member('fairlead_autoscaler'::text))
+ SELECT ((NOT o.rls) OR fairlead._owns_all())
     FROM fairlead.install_options o
    WHERE o.only_row;
 END;
-
-CREATE TABLE fairlead.tenant_logins (
-    login name NOT NULL,
-    tenant text NOT NULL COLLATE pg_catalog."C"
-);
-
-COMMENT ON TABLE fairlead.tenant_logins IS 'The tenants of each login role, where row-level security is installed.';
 
 CREATE FUNCTION fairlead._sees(of_tenant text) RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
@@ -1608,9 +1647,10 @@ declare
 begin
     perform fairlead._require_read_committed();
     perform from fairlead.jobs j
-    where j.id = cancel.job_id and fairlead._sees(j.tenant) for update;
+    where j.id = cancel.job_id and fairlead._owns(j.tenant, j.enqueued_by) for update;
     if not found then
-        perform from fairlead.job_history h where h.id = cancel.job_id and fairlead._sees(h.tenant);
+        perform from fairlead.job_history h
+        where h.id = cancel.job_id and fairlead._owns(h.tenant, h.enqueued_by);
         return case when found then 'finished' else 'unknown' end;
     end if;
     -- A second statement, and so a new snapshot: a dispatch that held the job is visible now.
@@ -1825,7 +1865,8 @@ begin
                 case workers when 1 then '1 worker' else workers || ' workers' end));
     end if;
     select e.requested_at as at, e.for_queue as queue, e.for_tenant as tenant,
-           fairlead._sees(e.for_tenant) as visible, q.job_id is not null as runs
+           fairlead._reads_all() or fairlead._owns(e.for_tenant, null) as visible,
+           q.job_id is not null as runs
     into asked
     from fairlead.evictions e
     left join fairlead.work_queue q on q.job_id = e.job_id and q.token = e.token
@@ -1986,14 +2027,14 @@ begin
         insert into fairlead.job_history (
             id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of,
             attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
-            timeout, cost_hint, dedup_key, headers, result, error)
+            timeout, cost_hint, dedup_key, headers, result, error, enqueued_by)
         select j.id, r.token, r.worker, j.created_at, j.due_at, r.runnable_at, r.claimed_at, now(),
                j.retry_of, fairlead._one_more(j.attempts), j.max_attempts, j.crashes, j.losses, j.priority,
                coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
                j.cost_hint, j.dedup_key, j.headers, e.result::jsonb,
                case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
                     when e.outcome = 'expired' then concat_ws('; before that: ', e.error, j.last_error)
-                    else coalesce(e.error, j.last_error) end
+                    else coalesce(e.error, j.last_error) end, j.enqueued_by
         from removed j join released r on r.job_id = j.id join ended e on e.token = r.token
     ), receipt as (
         insert into fairlead.receipts (ended, run_us)
@@ -2358,9 +2399,10 @@ begin
     loop
         insert into fairlead.jobs (
             queue, tenant, kind, payload, priority, dedup_key, max_attempts, timeout, cost_hint,
-            headers, retry_of)
+            headers, retry_of, enqueued_by)
         values (past.queue, past.tenant, past.kind, past.payload, past.priority, past.dedup_key,
-                past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id)
+                past.max_attempts, past.timeout, past.cost_hint, past.headers, past.id,
+                past.enqueued_by)
         on conflict do nothing returning id into live;
         if found then
             update fairlead.job_history h set retried_as = live
@@ -2624,7 +2666,8 @@ CREATE TABLE fairlead.job_history_succeeded (
     dedup_key text COLLATE pg_catalog."C",
     headers jsonb,
     result jsonb,
-    error text
+    error text,
+    enqueued_by text COLLATE pg_catalog."C"
 )
 PARTITION BY RANGE (finished_at);
 
@@ -2655,7 +2698,8 @@ CREATE TABLE fairlead.job_history_unsuccessful (
     dedup_key text COLLATE pg_catalog."C",
     headers jsonb,
     result jsonb,
-    error text
+    error text,
+    enqueued_by text COLLATE pg_catalog."C"
 )
 PARTITION BY RANGE (finished_at);
 
@@ -2705,7 +2749,8 @@ CREATE VIEW fairlead.job_status WITH (security_barrier='true') AS
     p.fraction AS progress,
     p.note AS progress_note,
     NULL::jsonb AS result,
-    j.last_error AS error
+    j.last_error AS error,
+    j.enqueued_by
    FROM ((fairlead.jobs j
      LEFT JOIN LATERAL ( SELECT q_1.job_id,
             q_1.vtag,
@@ -2735,7 +2780,7 @@ CREATE VIEW fairlead.job_status WITH (security_barrier='true') AS
            FROM fairlead.job_progress p_1
           WHERE ((p_1.job_id = j.id) AND (p_1.token = q.token))
          OFFSET 0) p ON (true))
-  WHERE (( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(j.tenant))
+  WHERE (( SELECT fairlead._reads_all() AS _reads_all) OR fairlead._owns(j.tenant, j.enqueued_by))
 UNION ALL
  SELECT h.id,
     h.queue,
@@ -2765,15 +2810,16 @@ UNION ALL
     NULL::real AS progress,
     NULL::text AS progress_note,
     h.result,
-    h.error
+    h.error,
+    h.enqueued_by
    FROM fairlead.job_history h
-  WHERE ((( SELECT fairlead._sees_all() AS _sees_all) OR fairlead._sees(h.tenant)) AND (NOT (EXISTS ( SELECT
+  WHERE ((( SELECT fairlead._reads_all() AS _reads_all) OR fairlead._owns(h.tenant, h.enqueued_by)) AND (NOT (EXISTS ( SELECT
            FROM fairlead.jobs j
           WHERE (j.id = h.id)))) AND (NOT (EXISTS ( SELECT
            FROM fairlead.job_history later
           WHERE ((later.id = h.id) AND (ROW(later.finished_at, COALESCE(later.token, (0)::bigint)) > ROW(h.finished_at, COALESCE(h.token, (0)::bigint))))))));
 
-COMMENT ON VIEW fairlead.job_status IS 'One row per job: where it is in its life, or how it ended. Ask for it by id.';
+COMMENT ON VIEW fairlead.job_status IS 'One row per job that is the caller''s: where it is in its life, or how it ended. Ask for it by id.';
 
 ALTER TABLE fairlead.jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.jobs_id_seq
@@ -3120,6 +3166,7 @@ CREATE TABLE fairlead.schedules (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     considered_until timestamp with time zone,
     problem text,
+    created_by text DEFAULT SESSION_USER COLLATE pg_catalog."C",
     CONSTRAINT schedules_cron_is_five_or_six_fields CHECK (((octet_length(cron) <= 256) AND (cron ~ '^\s*(\S+\s+){4,5}\S+\s*$'::text))),
     CONSTRAINT schedules_expires_in_is_between_1_s_and_365_days CHECK (((expires_in >= '00:00:01'::interval) AND (expires_in <= '365 days'::interval))),
     CONSTRAINT schedules_headers_are_an_object_of_at_most_4_kib CHECK (((jsonb_typeof(headers) = 'object'::text) AND (octet_length((headers)::text) <= 4096))),
@@ -3156,6 +3203,8 @@ COMMENT ON COLUMN fairlead.schedules.expires_in IS 'Each job expires this long a
 COMMENT ON COLUMN fairlead.schedules.considered_until IS 'Every fire time up to here has been fired or deliberately passed over.';
 
 COMMENT ON COLUMN fairlead.schedules.problem IS 'Why the leader cannot fire it; null when it can.';
+
+COMMENT ON COLUMN fairlead.schedules.created_by IS 'The login that inserted it.';
 
 CREATE TABLE fairlead.schema_versions (
     version integer NOT NULL,
@@ -3459,7 +3508,36 @@ CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.
 ALTER TABLE ONLY fairlead.policy_events
     ADD CONSTRAINT policy_events_version_fkey FOREIGN KEY (version) REFERENCES fairlead.policy_versions(version);
 
+CREATE POLICY any_tenant ON fairlead.jobs FOR INSERT WITH CHECK (true);
+
+CREATE POLICY any_tenant ON fairlead.schedules FOR INSERT WITH CHECK (true);
+
+CREATE POLICY fairlead_admin_sees_all ON fairlead.jobs TO fairlead_admin USING (true) WITH CHECK (true);
+
+CREATE POLICY fairlead_admin_sees_all ON fairlead.schedules TO fairlead_admin USING (true) WITH CHECK (true);
+
+CREATE POLICY fairlead_autoscaler_sees_all ON fairlead.jobs TO fairlead_autoscaler USING (true) WITH CHECK (true);
+
+CREATE POLICY fairlead_autoscaler_sees_all ON fairlead.schedules TO fairlead_autoscaler USING (true) WITH CHECK (true);
+
+CREATE POLICY fairlead_reader_reads_all ON fairlead.jobs FOR SELECT TO fairlead_reader USING (true);
+
+CREATE POLICY fairlead_reader_reads_all ON fairlead.schedules FOR SELECT TO fairlead_reader USING (true);
+
+CREATE POLICY fairlead_scheduler_sees_all ON fairlead.jobs TO fairlead_scheduler USING (true) WITH CHECK (true);
+
+CREATE POLICY fairlead_scheduler_sees_all ON fairlead.schedules TO fairlead_scheduler USING (true) WITH CHECK (true);
+
+ALTER TABLE fairlead.jobs ENABLE ROW LEVEL SECURITY;
+
+CREATE POLICY own_rows ON fairlead.jobs USING ((enqueued_by = SESSION_USER));
+
+CREATE POLICY own_rows ON fairlead.schedules USING ((created_by = SESSION_USER));
+
+ALTER TABLE fairlead.schedules ENABLE ROW LEVEL SECURITY;
+
 GRANT USAGE ON SCHEMA fairlead TO fairlead_enqueue;
+GRANT USAGE ON SCHEMA fairlead TO fairlead_reader;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_worker;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_scheduler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler;
@@ -3499,11 +3577,11 @@ GRANT INSERT(max_attempts) ON TABLE fairlead.jobs TO fairlead_admin;
 GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(priority) ON TABLE fairlead.jobs TO fairlead_admin;
 
-GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT SELECT(queue),INSERT(queue) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(queue) ON TABLE fairlead.jobs TO fairlead_admin;
 GRANT SELECT(queue) ON TABLE fairlead.jobs TO fairlead_autoscaler;
 
-GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT SELECT(tenant),INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(tenant) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(kind) ON TABLE fairlead.jobs TO fairlead_enqueue;
@@ -3518,7 +3596,7 @@ GRANT INSERT(timeout) ON TABLE fairlead.jobs TO fairlead_admin;
 GRANT INSERT(cost_hint) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(cost_hint) ON TABLE fairlead.jobs TO fairlead_admin;
 
-GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_enqueue;
+GRANT SELECT(dedup_key),INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_enqueue;
 GRANT INSERT(dedup_key) ON TABLE fairlead.jobs TO fairlead_admin;
 
 GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_enqueue;
@@ -3642,6 +3720,25 @@ GRANT ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) TO fairle
 
 REVOKE ALL ON FUNCTION fairlead._own(ids bigint[], tokens bigint[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._owns_all() FROM PUBLIC;
+
+GRANT SELECT ON TABLE fairlead.install_options TO fairlead_autoscaler;
+GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
+
+GRANT UPDATE(policy_source) ON TABLE fairlead.install_options TO fairlead_autoscaler;
+
+GRANT UPDATE(policy_place) ON TABLE fairlead.install_options TO fairlead_autoscaler;
+
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.tenant_logins TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._owns(of_tenant text, of_login text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._owns(of_tenant text, of_login text) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._owns(of_tenant text, of_login text) TO fairlead_reader;
+GRANT ALL ON FUNCTION fairlead._owns(of_tenant text, of_login text) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._owns(of_tenant text, of_login text) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._owns(of_tenant text, of_login text) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._owns(of_tenant text, of_login text) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead._pass_over(worker bigint, full_kinds text[], jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._pass_over(worker bigint, full_kinds text[], jobs_max integer) TO fairlead_worker;
 
@@ -3651,6 +3748,14 @@ REVOKE ALL ON FUNCTION fairlead._predecessors(name text, pod_uid text) FROM PUBL
 GRANT ALL ON FUNCTION fairlead._predecessors(name text, pod_uid text) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._raise_stale(job_id bigint, token bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._reads_all() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_reader;
+GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_scheduler;
@@ -3671,24 +3776,17 @@ REVOKE ALL ON FUNCTION fairlead._require_read_committed() FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._scan_from(us bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._scan_from(us bigint) TO fairlead_scheduler;
 
-GRANT SELECT ON TABLE fairlead.install_options TO fairlead_autoscaler;
-GRANT SELECT ON TABLE fairlead.install_options TO fairlead_admin;
-
-GRANT UPDATE(policy_source) ON TABLE fairlead.install_options TO fairlead_autoscaler;
-
-GRANT UPDATE(policy_place) ON TABLE fairlead.install_options TO fairlead_autoscaler;
-
 REVOKE ALL ON FUNCTION fairlead._sees_all() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_reader;
 GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_scheduler;
 GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._sees_all() TO fairlead_admin;
 
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.tenant_logins TO fairlead_admin;
-
 REVOKE ALL ON FUNCTION fairlead._sees(of_tenant text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_reader;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_scheduler;
 GRANT ALL ON FUNCTION fairlead._sees(of_tenant text) TO fairlead_autoscaler;
@@ -3718,6 +3816,7 @@ GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author t
 GRANT ALL ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_enqueue;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) FROM PUBLIC;
@@ -3735,6 +3834,7 @@ GRANT ALL ON FUNCTION fairlead.drop_history_partitions(succeeded_days integer, u
 
 REVOKE ALL ON FUNCTION fairlead.explain(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_reader;
 GRANT ALL ON FUNCTION fairlead.explain(job_id bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.extend(job_id bigint, token bigint, by interval) FROM PUBLIC;
@@ -3831,6 +3931,7 @@ GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_sch
 GRANT SELECT ON TABLE fairlead.job_progress TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.job_status TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_status TO fairlead_admin;
 
@@ -3881,6 +3982,7 @@ GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_logins TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_admin;
@@ -3894,60 +3996,65 @@ GRANT SELECT ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.schedule_fires TO fairlead_admin;
 
+GRANT SELECT,DELETE ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.schedules TO fairlead_reader;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedules TO fairlead_scheduler;
 GRANT SELECT,DELETE ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT SELECT(name),INSERT(name) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(name) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(name) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(cron) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(cron),UPDATE(cron) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(cron),UPDATE(cron) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(timezone) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(timezone),UPDATE(timezone) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(timezone),UPDATE(timezone) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(missed) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(missed),UPDATE(missed) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(missed),UPDATE(missed) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(enabled) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(enabled),UPDATE(enabled) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(enabled),UPDATE(enabled) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(queue) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(queue),UPDATE(queue) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(queue),UPDATE(queue) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(tenant) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(tenant) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(kind) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(kind),UPDATE(kind) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(kind),UPDATE(kind) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(payload) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(payload),UPDATE(payload) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(payload),UPDATE(payload) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(priority) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(priority),UPDATE(priority) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(priority),UPDATE(priority) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(max_attempts) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(max_attempts),UPDATE(max_attempts) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(max_attempts),UPDATE(max_attempts) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(timeout) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(timeout),UPDATE(timeout) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(timeout),UPDATE(timeout) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(expires_in) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(expires_in),UPDATE(expires_in) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(expires_in),UPDATE(expires_in) ON TABLE fairlead.schedules TO fairlead_admin;
 
-GRANT INSERT(headers) ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT INSERT(headers),UPDATE(headers) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(headers),UPDATE(headers) ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_worker;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.tenant_shares TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.tenant_stats TO fairlead_admin;
 
@@ -3963,6 +4070,7 @@ GRANT UPDATE(dead_at) ON TABLE fairlead.worker_leases TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.worker_leases_id_seq TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.workers TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.workers TO fairlead_admin;

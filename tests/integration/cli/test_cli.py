@@ -319,13 +319,14 @@ def test_a_database_without_the_schema_is_told_from_one_that_is_away(
 def test_a_login_without_the_right_is_told_which_role_has_it(
     fairlead: Fairlead, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The enqueue role may enqueue and show, and no more."""
+    """The enqueue role may enqueue, show and cancel its own, and no more."""
     with login(database_url, "fairlead_enqueue") as name:
         monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
         job = fairlead("enqueue", "k").strip()
 
         assert "pending" in fairlead("jobs", "show", job)
-        assert "fairlead_admin" in fairlead("jobs", "cancel", job, code=2)
+        assert "fairlead_admin" in fairlead("jobs", "retry", job, code=2)
+        assert "cancelled" in fairlead("jobs", "cancel", job)
 
 
 def test_ctrl_c_ends_with_130(database_url: str) -> None:

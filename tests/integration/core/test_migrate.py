@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from concurrent.futures import Future
 from itertools import count
+from types import ModuleType
 
 import psycopg
 import pytest
@@ -10,7 +11,7 @@ from psycopg import Connection, sql
 from psycopg.conninfo import make_conninfo
 from psycopg.rows import TupleRow
 
-from docs.generate import schema
+from docs.generate import rights, schema
 from docs.generate import sql as contract
 from fairlead.db import migrate as migrating
 from fairlead.db.migrate import Migration, migrate, migrations, plan, schema_state
@@ -80,14 +81,15 @@ def test_replaying_all_migrations_equals_the_committed_schema(
     assert set() == differing
 
 
-def test_the_reference_of_the_sql_contract_is_what_the_database_says(
-    db: Connection[TupleRow], database_url: str
+@pytest.mark.parametrize("page", [contract, rights], ids=["contract", "rights"])
+def test_the_reference_of_the_database_is_what_the_database_says(
+    db: Connection[TupleRow], database_url: str, page: ModuleType
 ) -> None:
-    """`python -m docs.generate` writes the page anew."""
+    """`python -m docs.generate` writes the pages anew."""
     if db.info.server_version // 10_000 != schema.MAJOR:
         pytest.skip(f"the page is worded by PostgreSQL {schema.MAJOR}")
 
-    assert (tree.ROOT / contract.PATH).read_text("utf-8") == contract.render(database_url)
+    assert (tree.ROOT / page.PATH).read_text("utf-8") == page.render(database_url)
 
 
 def test_migrating_again_changes_nothing(db: Connection[TupleRow]) -> None:

@@ -37,6 +37,7 @@ MAY_NOT_SET = (
     "lone_deaths",
     "suspect",
     "last_error",
+    "enqueued_by",
 )
 REFUSED_TO_APPLICATIONS = (
     "SELECT * FROM fairlead.jobs",
@@ -54,11 +55,10 @@ REFUSED_TO_APPLICATIONS = (
     "UPDATE fairlead.install_options SET rls = false",
     "SELECT * FROM fairlead.queue_stats",
     "SELECT * FROM fairlead.workers",
-    "UPDATE fairlead.schedules SET enabled = false",
-    "DELETE FROM fairlead.schedules",
+    "UPDATE fairlead.schedules SET created_by = 'x'",
+    "TRUNCATE fairlead.schedules",
     "SELECT nextval('fairlead.tokens')",
     "SELECT setval('fairlead.places', 1)",
-    "SELECT fairlead.cancel(1)",
     "SELECT fairlead.retry(1)",
     "SELECT fairlead.redrive('default')",
     "SELECT fairlead.pause('default')",
@@ -122,14 +122,38 @@ def test_the_enqueue_role_sets_every_column_that_is_an_applications(log_in: LogI
     ).fetchone()
 
 
-def test_the_enqueue_role_copies(log_in: LogIn) -> None:
-    """COPY needs the same columns and no more."""
+def test_the_enqueue_role_inserts_many_rows_and_passes_over_duplicates(log_in: LogIn) -> None:
+    """In one statement, with a conflict's target or without, whoever holds the key."""
+    first, second = log_in("fairlead_enqueue"), log_in("fairlead_enqueue")
+    insert = (
+        "INSERT INTO fairlead.jobs (kind, dedup_key) SELECT 'k', d FROM unnest(%s::text[]) d"
+    )
+    target = "(queue, tenant, dedup_key) WHERE dedup_key IS NOT NULL"
+
+    made = [
+        login.execute(
+            f"{insert} ON CONFLICT {on} DO NOTHING RETURNING id".encode(), [keys]
+        ).rowcount
+        for login, on, keys in (
+            (first, "", ["a", "b"]),
+            (first, target, ["b", "c"]),
+            (second, "", ["a", "c", "d"]),
+            (second, target, ["d", "e"]),
+        )
+    ]
+
+    assert [2, 1, 1, 1] == made
+
+
+def test_copy_is_refused_to_the_enqueue_role(log_in: LogIn) -> None:
+    """PostgreSQL has no COPY into a table whose rows are checked for each login."""
     application = log_in("fairlead_enqueue")
 
-    with application.cursor().copy("COPY fairlead.jobs (kind, payload) FROM STDIN") as copy:
-        copy.write_row(("k", "{}"))
-
-    assert [(1,)] == application.execute("SELECT count(*) FROM fairlead.job_status").fetchall()
+    with (
+        pytest.raises(errors.FeatureNotSupported, match="row-level security"),
+        application.cursor().copy("COPY fairlead.jobs (kind) FROM STDIN") as copy,
+    ):
+        copy.write_row(("k",))
 
 
 def test_the_enqueue_role_cannot_set_a_column_of_fairleads_own(log_in: LogIn) -> None:

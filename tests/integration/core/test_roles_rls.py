@@ -196,13 +196,26 @@ def test_a_later_migrate_keeps_row_level_security(
     assert [("acme",)] == acme.execute(TENANTS).fetchall()
 
 
-def test_without_row_level_security_every_login_sees_every_tenant(
+def test_without_row_level_security_by_tenant_a_login_acts_for_every_tenant(
     db: Connection[TupleRow], log_in: LogIn
 ) -> None:
-    """It is off by default."""
+    """It is off by default: a login then sees what it inserted, of whichever tenant."""
     application = log_in("fairlead_enqueue")
     for tenant in ("acme", "other"):
         application.execute(JOB, [tenant])
 
     assert [("acme",), ("other",)] == application.execute(TENANTS).fetchall()
     assert [(False,)] == db.execute("SELECT rls FROM fairlead.install_options").fetchall()
+
+
+def test_row_level_security_by_tenant_can_be_taken_out_again(
+    isolated: Connection[TupleRow], acme: Connection[TupleRow]
+) -> None:
+    """The option is set to false; the next migrate goes back to what each login inserted."""
+    isolated.execute("UPDATE fairlead.install_options SET rls = false")
+    migrate(isolated)
+
+    acme.execute(JOB, ["other"])
+
+    assert [("other",)] == acme.execute(TENANTS).fetchall()
+    assert [(1,)] == acme.execute("SELECT count(id) FROM fairlead.jobs").fetchall()

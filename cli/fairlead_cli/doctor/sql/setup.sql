@@ -5,7 +5,7 @@ select (select pg_get_userbyid(c.relowner)::text from pg_class c
         where c.oid = 'fairlead.job_history'::regclass) as history_owner,
        (select pg_get_userbyid(n.nspowner)::text from pg_namespace n
         where n.nspname = 'fairlead') as schema_owner,
-       array(select r.role from unnest(array['fairlead_enqueue', 'fairlead_worker',
+       array(select r.role from unnest(array['fairlead_enqueue', 'fairlead_reader', 'fairlead_worker',
                  'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin']) as r (role)
              where to_regrole(r.role) is null) as missing_roles,
        array(select s.name || ': ' || s.problem from fairlead.schedules s

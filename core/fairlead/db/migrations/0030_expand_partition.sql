@@ -1,7 +1,7 @@
 -- A worker's login reads no table and writes none: it calls functions, which serve it only what it has
 -- claimed. A login may be bound to pools.
 --
--- The functions for claims and endings follow in 0031_expand_attempts.sql, which also sets how all of them
+-- The functions for claims and endings follow in 0032_expand_attempts.sql, which also sets how all of them
 -- are planned.
 -- compatible-from: 30
 

@@ -1,33 +1,48 @@
--- Row-level security, installed by `migrate --rls` and kept up by every migrate after that. A login
--- sees and inserts only the tenants that tenant_logins gives to it. Who it is comes from
--- session_user, which no SET and no SET ROLE changes. COPY into the tables is refused by PostgreSQL
--- for such a login. Functions and views, which read as their owner, ask _sees themselves.
+-- Which rows of jobs and schedules a login meets, arranged on every migrate. Without row-level security by
+-- tenant a login inserts for any tenant, and sees what it has inserted itself. With it, which `migrate --rls`
+-- installs and every migrate after that keeps up, it sees and inserts only the tenants that tenant_logins
+-- gives to it. Who it is comes from session_user, which no SET and no SET ROLE changes. COPY into the tables
+-- is refused by PostgreSQL for such a login. Functions and views, which read as their owner, ask _owns and
+-- _reads_all themselves.
 --
--- To take it out again: disable row level security on both tables, and set rls to false in
--- install_options.
-
-update fairlead.install_options set rls = true where not rls;
-
-alter table fairlead.jobs enable row level security;
-alter table fairlead.schedules enable row level security;
+-- A policy that is there stays as it is: to make it anew would wait for every reader of the table, and
+-- every INSERT would wait behind it. To go back to logins: set rls to false in install_options, and migrate.
 
 do $policies$
 declare
-    target text;
-    role text;
+    by_tenant constant boolean := (select o.rls from fairlead.install_options o);
+    all_tenants constant text := '((select fairlead._sees_all()) or fairlead._sees(tenant))';
+    target record;
+    policy record;
+    there boolean;
 begin
-    foreach target in array array['jobs', 'schedules'] loop
-        execute format('drop policy if exists own_tenants on fairlead.%I', target);
-        execute format(
-            'create policy own_tenants on fairlead.%I '
-            'using ((select fairlead._sees_all()) or fairlead._sees(tenant)) '
-            'with check ((select fairlead._sees_all()) or fairlead._sees(tenant))', target);
-        -- A constant lets the services' statements keep their plans.
-        foreach role in array array['fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin'] loop
-            execute format('drop policy if exists %I on fairlead.%I', role || '_sees_all', target);
-            if to_regrole(role) is not null then
-                execute format('create policy %I on fairlead.%I to %I using (true) with check (true)',
-                               role || '_sees_all', target, role);
+    for target in
+        select c.oid, t.name, c.relrowsecurity as secured, format('(%I = session_user)', t.login) as own
+        from (values ('jobs', 'enqueued_by'), ('schedules', 'created_by')) as t (name, login)
+        join pg_class c on c.oid = format('fairlead.%I', t.name)::regclass
+    loop
+        if not target.secured then
+            execute format('alter table fairlead.%I enable row level security', target.name);
+        end if;
+        for policy in
+            select p.* from (values
+                ('own_tenants', by_tenant, format('using %s with check %1$s', all_tenants)),
+                ('own_rows', not by_tenant, format('using %s', target.own)),
+                ('any_tenant', not by_tenant, 'for insert with check (true)'),
+                ('fairlead_reader_reads_all', not by_tenant and to_regrole('fairlead_reader') is not null,
+                 'for select to fairlead_reader using (true)')) as p (name, wanted, rule)
+            union all
+            -- A constant lets the services' statements keep their plans.
+            select r.name || '_sees_all', to_regrole(r.name) is not null,
+                   format('to %I using (true) with check (true)', r.name)
+            from unnest(array['fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin']) as r (name)
+        loop
+            there := exists (select from pg_policy p
+                             where p.polrelid = target.oid and p.polname = policy.name);
+            if policy.wanted and not there then
+                execute format('create policy %I on fairlead.%I %s', policy.name, target.name, policy.rule);
+            elsif there and not policy.wanted then
+                execute format('drop policy %I on fairlead.%I', policy.name, target.name);
             end if;
         end loop;
     end loop;

@@ -1,5 +1,6 @@
 -- Roles and grants, set anew on every migrate. A role is made when the installer may make roles;
--- one that is missing is passed over, and gets its rights when migrate runs again.
+-- one that is missing is passed over, and gets its rights when migrate runs again. What a role has
+-- beyond the grants below, from an older version or from a hand, is taken away in the same transaction.
 
 do $roles$
 declare
@@ -7,8 +8,8 @@ declare
     role name;
     missing text;
 begin
-    foreach role in array array['fairlead_enqueue', 'fairlead_worker', 'fairlead_scheduler',
-                                'fairlead_autoscaler', 'fairlead_admin']::name[]
+    foreach role in array array['fairlead_enqueue', 'fairlead_reader', 'fairlead_worker',
+                                'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin']::name[]
     loop
         if exists (select from pg_roles where rolname = role) then
             continue;
@@ -84,32 +85,61 @@ revoke all on all tables in schema fairlead from public;
 revoke all on all sequences in schema fairlead from public;
 revoke all on all functions in schema fairlead from public;
 
+-- An owner keeps what is its own. Before the grants, and seen by others together with them.
+do $revokes$
+declare
+    role name;
+    line text;
+begin
+    for role, line in
+        select r.rolname, format('revoke all on %s %s from %I cascade', o.kind, o.called, r.rolname)
+        from (
+            select 'table' as kind, c.oid::regclass::text as called, c.relowner as owner, acl.grantee
+            from pg_class c, lateral (
+                select g.grantee from aclexplode(c.relacl) g
+                union
+                select g.grantee from pg_attribute a, aclexplode(a.attacl) g
+                where a.attrelid = c.oid and not a.attisdropped) acl
+            where c.relnamespace = 'fairlead'::regnamespace and c.relkind <> 'S'
+            union
+            select 'sequence', c.oid::regclass::text, c.relowner, g.grantee
+            from pg_class c, aclexplode(c.relacl) g
+            where c.relnamespace = 'fairlead'::regnamespace and c.relkind = 'S'
+            union
+            select 'routine', p.oid::regprocedure::text, p.proowner, g.grantee
+            from pg_proc p, aclexplode(p.proacl) g where p.pronamespace = 'fairlead'::regnamespace
+            union
+            select 'schema', n.oid::regnamespace::text, n.nspowner, g.grantee
+            from pg_namespace n, aclexplode(n.nspacl) g where n.nspname = 'fairlead') o
+        join pg_roles r on r.oid = o.grantee and r.oid <> o.owner
+        where r.rolname in ('fairlead_enqueue', 'fairlead_reader', 'fairlead_worker',
+                            'fairlead_scheduler', 'fairlead_autoscaler', 'fairlead_admin')
+    loop
+        execute line;
+    end loop;
+end $revokes$;
+
 do $grants$
 declare
     line text;
     role text;
 begin
-    -- What an earlier version granted, and this one does not, goes.
-    foreach role in array array['fairlead_enqueue', 'fairlead_worker', 'fairlead_scheduler',
-                                'fairlead_autoscaler', 'fairlead_admin'] loop
-        if to_regrole(role) is not null then
-            execute format('revoke all on schema fairlead from %I', role);
-            execute format('revoke all on all tables in schema fairlead from %I', role);
-            execute format('revoke all on all sequences in schema fairlead from %I', role);
-            execute format('revoke all on all functions in schema fairlead from %I', role);
-        end if;
-    end loop;
     foreach line in array array[
-        'grant usage on schema fairlead to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
-        'grant select on fairlead.schema_versions to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant usage on schema fairlead to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant select on fairlead.schema_versions to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
 
         'grant insert (queue, tenant, kind, payload, priority, run_at, expires_at, dedup_key, max_attempts, timeout, cost_hint, headers) on fairlead.jobs to fairlead_enqueue, fairlead_admin',
-        'grant select (id) on fairlead.jobs to fairlead_enqueue',
+        'grant select (id, queue, tenant, dedup_key) on fairlead.jobs to fairlead_enqueue',
         'grant usage on sequence fairlead.places to fairlead_enqueue, fairlead_admin',
         'grant select on fairlead.job_status to fairlead_enqueue',
-        'grant execute on function fairlead._sees(text), fairlead._sees_all() to fairlead_enqueue, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant execute on function fairlead._sees(text), fairlead._sees_all(), fairlead._owns(text, text), fairlead._reads_all() to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
-        'grant select (name) on fairlead.schedules to fairlead_enqueue',
+        -- Row by row it is those that are its own: see rls.sql.
+        'grant select, update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_enqueue',
+        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint) to fairlead_enqueue',
+
+        'grant select on fairlead.job_status, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.queue_stats, fairlead.workers, fairlead.schedules to fairlead_reader',
+        'grant execute on function fairlead.explain(bigint) to fairlead_reader',
 
         'grant execute on function fairlead.register_worker(text, text, integer, double precision, integer, text, text, text, text, boolean), fairlead.renew_worker(bigint, double precision, integer, bigint[], bigint[], integer, jsonb, text[]), fairlead.undrain_worker(bigint), fairlead.say_drained(bigint), fairlead.deregister_workers(bigint[]), fairlead._predecessors(text, text), fairlead._leased(bigint[], timestamptz) to fairlead_worker',
         'grant execute on function fairlead.claim(bigint, integer, boolean, text[]), fairlead._claimable(text, boolean), fairlead.take_floor_scan_turn(text), fairlead._pass_over(bigint, text[], integer), fairlead._begin_in_quarantine(bigint, bigint), fairlead.extend_deadlines(bigint[], bigint[], double precision[]), fairlead._keep_deadlines(bigint[], bigint[], double precision), fairlead.store_progress(bigint[], bigint[], real[], text[]), fairlead._forget_progress(bigint[], bigint[]), fairlead._origins(bigint[], bigint[]), fairlead._sources(bigint[], bigint[]), fairlead._unfinished(), fairlead._awaited() to fairlead_worker',
@@ -155,7 +185,7 @@ begin
         'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_admin',
         'grant insert, update, delete on fairlead.tenant_logins, fairlead.pool_logins to fairlead_admin',
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
-        'grant execute on function fairlead.explain(bigint) to fairlead_enqueue, fairlead_admin',
+        'grant execute on function fairlead.explain(bigint) to fairlead_admin',
         'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer), fairlead.reset_leadership() to fairlead_admin'
     ] loop

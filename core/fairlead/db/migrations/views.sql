@@ -13,26 +13,27 @@ select j.id, j.queue, j.tenant, j.kind, j.priority, j.payload, j.dedup_key, j.he
        j.created_at, j.run_at, j.due_at, j.expires_at, q.runnable_at, q.claimed_at, q.deadline,
        null::timestamptz as finished_at, q.worker, q.token, j.cancel_requested_at,
        p.fraction as progress, p.note as progress_note,
-       null::jsonb as result, j.last_error as error
+       null::jsonb as result, j.last_error as error, j.enqueued_by
 from fairlead.jobs j
 left join lateral (select * from fairlead.work_queue q where q.job_id = j.id offset 0) q on true
 left join lateral (
     select * from fairlead.job_progress p where p.job_id = j.id and p.token = q.token offset 0) p on true
-where (select fairlead._sees_all()) or fairlead._sees(j.tenant)
+where (select fairlead._reads_all()) or fairlead._owns(j.tenant, j.enqueued_by)
 union all
 select h.id, h.queue, h.tenant, h.kind, h.priority, h.payload, h.dedup_key, h.headers, h.retry_of,
        h.outcome, h.attempt, h.max_attempts, h.crashes, h.losses,
        h.created_at, null, h.due_at, null, h.runnable_at, h.claimed_at, null,
-       h.finished_at, h.worker, h.token, null, null, null, h.result, h.error
+       h.finished_at, h.worker, h.token, null, null, null, h.result, h.error,
+       h.enqueued_by
 from fairlead.job_history h
-where ((select fairlead._sees_all()) or fairlead._sees(h.tenant))
+where ((select fairlead._reads_all()) or fairlead._owns(h.tenant, h.enqueued_by))
   and not exists (select from fairlead.jobs j where j.id = h.id)
   and not exists (
       select from fairlead.job_history later
       where later.id = h.id
         and (later.finished_at, coalesce(later.token, 0)) > (h.finished_at, coalesce(h.token, 0)));
 comment on view fairlead.job_status is
-    'One row per job: where it is in its life, or how it ended. Ask for it by id.';
+    'One row per job that is the caller''s: where it is in its life, or how it ended. Ask for it by id.';
 
 -- The lanes with rows that are due, by jumping from one to the next in the lane index, and since when
 -- the job at the head of each has been waiting.

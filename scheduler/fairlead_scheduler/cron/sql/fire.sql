@@ -1,6 +1,7 @@
--- fire: insert the jobs of one schedule's fires, each fire once whichever leader fires it, and record how far
---       the schedule has been considered. Does nothing when the schedule has changed since it was read;
---       returns whether it was found unchanged, and how many jobs were inserted.
+-- fire: insert the jobs of one schedule's fires, each fire once whichever leader fires it, as jobs of the login
+--       that made the schedule, and record how far the schedule has been considered. Does nothing when the
+--       schedule has changed since it was read; returns whether it was found unchanged, and how many jobs were
+--       inserted.
 -- locks: the leader's row (for share), the schedule, its fires.
 -- index: leaders_pkey, schedules_pkey, schedule_fires_pkey
 with lead as materialized (
@@ -19,13 +20,15 @@ with lead as materialized (
     returning fire_time
 ), jobs as (
     insert into fairlead.jobs (
-        queue, tenant, kind, payload, priority, max_attempts, timeout, expires_at, headers)
+        queue, tenant, kind, payload, priority, max_attempts, timeout, expires_at, headers,
+        enqueued_by)
     select s.queue, s.tenant, s.kind, s.payload, s.priority, s.max_attempts, s.timeout,
            f.fire_time + s.expires_in,
            s.headers || jsonb_build_object(
                'fairlead.schedule', s.name,
                'fairlead.fire_time', to_char(f.fire_time at time zone 'UTC',
-                                             'YYYY-MM-DD"T"HH24:MI:SS"Z"'))
+                                             'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
+           s.created_by
     from fires f cross join schedule s
     returning 1
 ), considered as (

@@ -40,14 +40,14 @@ begin
         insert into fairlead.job_history (
             id, token, worker, created_at, due_at, runnable_at, claimed_at, finished_at, retry_of,
             attempt, max_attempts, crashes, losses, priority, outcome, queue, tenant, kind, payload,
-            timeout, cost_hint, dedup_key, headers, result, error)
+            timeout, cost_hint, dedup_key, headers, result, error, enqueued_by)
         select j.id, r.token, r.worker, j.created_at, j.due_at, r.runnable_at, r.claimed_at, now(),
                j.retry_of, fairlead._one_more(j.attempts), j.max_attempts, j.crashes, j.losses, j.priority,
                coalesce(e.outcome, 'succeeded'), j.queue, j.tenant, j.kind, j.payload, j.timeout,
                j.cost_hint, j.dedup_key, j.headers, e.result::jsonb,
                case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
                     when e.outcome = 'expired' then concat_ws('; before that: ', e.error, j.last_error)
-                    else coalesce(e.error, j.last_error) end
+                    else coalesce(e.error, j.last_error) end, j.enqueued_by
         from removed j join released r on r.job_id = j.id join ended e on e.token = r.token
     ), receipt as (
         insert into fairlead.receipts (ended, run_us)
