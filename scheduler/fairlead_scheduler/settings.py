@@ -139,6 +139,20 @@ class SchedulerSettings(ServiceSettings):
         "name. A thousand take a megabyte of the leader's memory; 50,000 are read "
         "every 20 seconds, fewer more often.",
     )
+    schedule_interval_seconds: int = Field(
+        default=10,
+        ge=1,
+        le=86_400,
+        description="The least seconds between two fires of one schedule that an administrator "
+        "has not made; fires that come sooner are passed over.",
+    )
+    tenant_fires_per_second: int = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="How many fires of one tenant's schedules insert jobs, each second on "
+        "average and ten times as many at once; the others wait their turn.",
+    )
     history_days_ahead: int = Field(
         default=14,
         ge=2,

@@ -49,6 +49,16 @@ CREATE FUNCTION fairlead._administers() RETURNS boolean
            WHERE (r.rolname = SESSION_USER)) OR fairlead._is_member('fairlead_admin'::text));
 END;
 
+CREATE FUNCTION fairlead._administrators() RETURNS text[]
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    BEGIN ATOMIC
+ SELECT array_agg((r.rolname)::text) AS array_agg
+    FROM pg_roles r,
+     pg_namespace n
+   WHERE ((n.nspname = 'fairlead'::name) AND (pg_has_role(r.oid, n.nspowner, 'member'::text) OR pg_has_role(r.oid, (to_regrole('fairlead_admin'::text))::oid, 'member'::text)));
+END;
+
 CREATE FUNCTION fairlead._admit_job() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     AS $$
@@ -1670,7 +1680,7 @@ begin
     return 'cancelled';
 end $$;
 
-COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is notified), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
+COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is notified), finished, or unknown, as is every job that is not the caller''s. A repeat is harmless. Several in one transaction go by id.';
 
 CREATE FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean DEFAULT false, full_kinds text[] DEFAULT NULL::text[]) RETURNS TABLE(job_id bigint, token bigint, queue text, tenant text, kind text, payload text, headers text, attempt integer, max_attempts integer, timeout_seconds double precision, timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text, checkpoint text)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3551,6 +3561,9 @@ REVOKE ALL ON FUNCTION fairlead._acts_for(login name) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._is_member(of_role text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._administers() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._administrators() FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._administrators() TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._admit_job() FROM PUBLIC;
 

@@ -13,6 +13,7 @@ ON_TIME = timedelta(seconds=10)
 """A fire at most so late is not missed: a take-over takes up to four seconds."""
 
 _FIRST_WINDOW = timedelta(seconds=15)
+_SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,8 @@ class Fires:
     """The instant up to which every fire has been decided."""
     missed: int
     """How many fires were missed, whether fired later or skipped; counted up to a bound."""
+    passed_over: bool = False
+    """Whether some were passed over, for they come too soon after another."""
 
 
 def decide(
@@ -45,6 +48,22 @@ def decide(
     if missed == "coalesce" and late:
         recent = (_latest(cron, considered_until, on_time), *recent)
     return Fires(recent, now, late)
+
+
+def keep_apart(fires: Fires, cron: Cron, least: timedelta) -> Fires:
+    """Pass over fires sooner than `least` after the one before, also those to come."""
+    kept: list[datetime] = []
+    for fire in fires.times:
+        if not kept or fire - kept[-1] >= least:
+            kept.append(fire)
+    if not kept:
+        return fires
+    free = kept[-1] + least
+    following = next(cron.after(kept[-1]), None)
+    if following is None or following >= free:
+        return fires
+    considered_until = max(fires.considered_until, free - _SECOND)
+    return Fires(tuple(kept), considered_until, fires.missed, passed_over=True)
 
 
 def _latest(cron: Cron, after: datetime, until: datetime) -> datetime:

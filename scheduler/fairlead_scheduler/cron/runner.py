@@ -21,9 +21,10 @@ from fairlead.db.statements import integers
 from fairlead.errors import OVER_BACKLOG_SQLSTATE
 from fairlead.runtime import log
 from fairlead_scheduler.cron.expression import BadSchedule, Cron, parse
+from fairlead_scheduler.cron.fire_rates import FireRates
 from fairlead_scheduler.cron.full_lanes import FullLanes
 from fairlead_scheduler.cron.late_fires import LateFires
-from fairlead_scheduler.cron.missed_fires import Fires, decide
+from fairlead_scheduler.cron.missed_fires import Fires, decide, keep_apart
 from fairlead_scheduler.cron.timetable import Key, Schedule, Timetable
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
 from fairlead_scheduler.metrics.registry import Metrics
@@ -63,6 +64,9 @@ class ScheduleRunner:
         self._beyond: frozenset[Key] = frozenset()
         """The first schedule of each tenant that has too many which is not read."""
         self._full_lanes = FullLanes()
+        self._rates = FireRates(settings.tenant_fires_per_second)
+        self._delayed: set[Key] = set()
+        """Schedules to which the rate of their tenant has promised a turn."""
         self._missed_fires, self._refused_fires = LateFires(), LateFires()
         self._late_due = 0.0
         self._crons: dict[tuple[str, str], Cron | str] = {}
@@ -123,9 +127,12 @@ class ScheduleRunner:
         if self._timetable.update(row.schedule for row in rows if row.place <= most):
             used = self._timetable.times
             self._crons = {times: cron for times, cron in self._crons.items() if times in used}
-        if self._refused:
-            self._refused.intersection_update(row.schedule.key for row in rows)
-        self._full_lanes.forget(self._clock_offset_us + _process_us())
+        for kept in (self._refused, self._delayed):
+            if kept:
+                kept.intersection_update(row.schedule.key for row in rows)
+        now_us = self._clock_offset_us + _process_us()
+        self._full_lanes.forget(now_us)
+        self._rates.forget(now_us)
         self._say_beyond([row.schedule for row in rows if row.place > most])
         now = monotonic()
         self._read_due = now + max(_READ_SECONDS, (now - began) / _READ_SHARE)
@@ -166,12 +173,11 @@ class ScheduleRunner:
         is over its backlog limit is retried later, behind those of the lane that came before
         it: by then its fires may count as missed.
         """
-        cron = self._cron(row)
-        assert isinstance(cron, Cron)
-        considered, now = _instant(row.considered_us), _instant(now_us)
-        fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
+        fires = self._decide(row, now_us)
         if self._full_lanes.holds(row.lane, now_us):
             self._postpone(row, fires)
+            return
+        if fires.times and not self._has_turn(row, fires, now_us):
             return
         try:
             inserted = self._insert(row, fires)
@@ -183,9 +189,51 @@ class ScheduleRunner:
             return
         self._refused.discard(row.key)
         if inserted:
+            self._rates.charge(
+                row.tenant, len(fires.times) - (row.key in self._delayed), now_us
+            )
+            self._delayed.discard(row.key)
             self._plan(row._replace(considered_us=_microseconds(fires.considered_until)))
         else:
             self._timetable.forget(row.key)
+
+    def _decide(self, row: Schedule, now_us: int) -> Fires:
+        cron = self._cron(row)
+        assert isinstance(cron, Cron)
+        considered, now = _instant(row.considered_us), _instant(now_us)
+        fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
+        if row.by_admin:
+            return fires
+        return keep_apart(
+            fires, cron, timedelta(seconds=self._settings.schedule_interval_seconds)
+        )
+
+    def _has_turn(self, row: Schedule, fires: Fires, now_us: int) -> bool:
+        """Whether the tenant's rate covers a fire; if not, promise it a turn and wait."""
+        turn_us = self._rates.turn_us(row.tenant, now_us)
+        if turn_us <= now_us or row.key in self._delayed:
+            return True
+        self._rates.charge(row.tenant, 1, now_us)
+        self._delayed.add(row.key)
+        self._metrics.cron_delayed.inc(len(fires.times))
+        self._timetable.enter(row, turn_us)
+        return False
+
+    def _problem(self, row: Schedule, fires: Fires) -> str | None:
+        """Return what a schedule that fires is to say of itself."""
+        if fires.times and row.key in self._delayed:
+            most = self._settings.tenant_fires_per_second
+            return (
+                "its tenant's schedules fire too often (FAIRLEAD_TENANT_FIRES_PER_SECOND is "
+                f"{most}): the last fire had to wait"
+            )
+        if fires.passed_over:
+            least = self._settings.schedule_interval_seconds
+            return (
+                f"its times are less than {least} s apart "
+                "(FAIRLEAD_SCHEDULE_INTERVAL_SECONDS): those between are passed over"
+            )
+        return None
 
     def _insert(self, row: Schedule, fires: Fires) -> bool:
         try:
@@ -197,6 +245,8 @@ class ScheduleRunner:
                 row, f"its job cannot be inserted: {error.diag.message_primary}"
             )
             return False
+        if found and fires.passed_over:
+            self._metrics.cron_passed_over.inc()
         if found and fires.missed:
             self._metrics.cron_missed.inc(fires.missed)
             self._missed_fires.record(*row.key, fires.missed)
@@ -221,6 +271,7 @@ class ScheduleRunner:
             "timezone": row.timezone,
             "fires_us": integers(_microseconds(fire) for fire in fires.times),
             "considered_us": _microseconds(fires.considered_until),
+            "problem": self._problem(row, fires),
         }
         answer = self._connection.execute(
             statements.load(_PACKAGE, "fire"), parameters

@@ -26,6 +26,8 @@ class Schedule(NamedTuple):
     missed: Missed
     considered_us: int
     queue: str
+    by_admin: bool
+    """Whether an administrator made it, or the schema's owner: then its fires may be close."""
 
     @property
     def key(self) -> Key:

@@ -77,6 +77,8 @@ class Metrics:
         self.promote_batch = histogram(series.PROMOTE_BATCH, registry)
         self.cron_missed = counter(series.CRON_MISSED, registry)
         self.cron_refused = counter(series.CRON_REFUSED, registry)
+        self.cron_delayed = counter(series.CRON_DELAYED, registry)
+        self.cron_passed_over = counter(series.CRON_PASSED_OVER, registry)
         self.rescued = counter(series.JOBS_RESCUED, registry)
 
     def begin(self) -> None:

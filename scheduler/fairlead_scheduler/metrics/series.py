@@ -307,6 +307,16 @@ CRON_REFUSED = counter(
     "Fires of schedules whose lane was over its backlog limit; the schedule's `missed` "
     "decides what happens to them.",
 )
+CRON_DELAYED = counter(
+    "cron_delayed_total",
+    "Fires of schedules that had to wait because their tenant has more than "
+    "`FAIRLEAD_TENANT_FIRES_PER_SECOND`.",
+)
+CRON_PASSED_OVER = counter(
+    "cron_passed_over_total",
+    "Fires of schedules after which others were passed over, because they come sooner than "
+    "`FAIRLEAD_SCHEDULE_INTERVAL_SECONDS`.",
+)
 
 SERIES: tuple[Series, ...] = (
     *(JOBS_FINISHED, ATTEMPTS_ENDED, LEASE_EXPIRATIONS, JOBS_RESCUED, JOBS_RUNNABLE),
@@ -321,5 +331,6 @@ SERIES: tuple[Series, ...] = (
     *(SHADOW_MOVED, SHADOW_WAIT, SHADOW_AT, SHADOW_FAILED),
     *(RULE_TRUE, RULE_OVERRUNS, RULE_ERRORS, LEADER, LEADER_TRANSITIONS),
     *(TICKS, LAG, DISPATCHED, OVERFLOW, TASK_FAILURES, PROMOTE_BATCH),
-    *(TENANTS_OVER_LANES, UNCHECKED, CRON_MISSED, CRON_REFUSED, SERIES_DROPPED, BUILD_INFO),
+    *(TENANTS_OVER_LANES, UNCHECKED, CRON_MISSED, CRON_REFUSED, CRON_DELAYED, CRON_PASSED_OVER),
+    *(SERIES_DROPPED, BUILD_INFO),
 )

@@ -311,7 +311,9 @@ def test_late_fires_of_many_schedules_are_a_line_a_tenant(
         " SELECT 'flood', 'schedule ' || i, '* * * * * *', 'noop', 'skip',"
         " now() - interval '1 minute' FROM generate_series(1, 150) i"
     )
-    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    settings = SchedulerSettings.model_validate(
+        {"database_url": database_url, "tenant_fires_per_second": 1000}
+    )
     with closing(connect_leader(settings, name="cron")) as session:
         ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics()).fire()
 

@@ -81,6 +81,14 @@ ELSEWHERE: dict[Series, tuple[str, str]] = {
         "integration/scheduler/test_admission.py",
         "fairlead_cron_refused_total",
     ),
+    scheduler.CRON_DELAYED: (
+        "attacks/test_enqueue_schedules.py",
+        "fairlead_cron_delayed_total",
+    ),
+    scheduler.CRON_PASSED_OVER: (
+        "attacks/test_enqueue_schedules.py",
+        "fairlead_cron_passed_over_total",
+    ),
     scheduler.RULE_OVERRUNS: (
         "unit/scheduler/rules/test_evaluator.py",
         "fairlead_policy_rule_overruns_total",

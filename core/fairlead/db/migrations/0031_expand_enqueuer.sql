@@ -50,6 +50,15 @@ begin atomic
     from fairlead.install_options o where o.only_row;
 end;
 
+-- Whose schedules may fire as often as they say.
+create function fairlead._administrators() returns text[]
+language sql stable security definer set search_path = pg_catalog, pg_temp
+begin atomic
+    select array_agg(r.rolname::text) from pg_roles r, pg_namespace n
+    where n.nspname = 'fairlead' and (pg_has_role(r.oid, n.nspowner, 'member')
+                                      or pg_has_role(r.oid, to_regrole('fairlead_admin'), 'member'));
+end;
+
 -- Cancels a job. Answers cancelled (it ended here and will not run), requested (it runs; its worker
 -- learns of it at its next renewal, at the latest), finished, or unknown. A repeat is harmless.
 create or replace function fairlead.cancel(job_id bigint) returns text

@@ -2,7 +2,8 @@
 
 comment on function fairlead.cancel(bigint) is
     'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is '
-    'notified), finished, or unknown. A repeat is harmless. Several in one transaction go by id.';
+    'notified), finished, or unknown, as is every job that is not the caller''s. A repeat is harmless. Several '
+    'in one transaction go by id.';
 comment on function fairlead.retry(bigint) is
     'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
     'anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup '

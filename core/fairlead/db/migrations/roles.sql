@@ -150,7 +150,7 @@ begin
         'grant select on fairlead.job_history_unsuccessful to fairlead_scheduler',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
         'grant usage, select on all sequences in schema fairlead to fairlead_scheduler',
-        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead.drop_history_partitions(integer, integer) to fairlead_scheduler',
+        'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead.drop_history_partitions(integer, integer), fairlead._administrators() to fairlead_scheduler',
         'grant execute on function fairlead._acquire_leadership(text, double precision), fairlead._renew_leadership(bigint, double precision), fairlead._release_leadership(bigint), fairlead._leads(bigint) to fairlead_scheduler',
         'grant execute on function fairlead._leader_fault(text) to fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
 

@@ -34,7 +34,7 @@ with lead as materialized (
 ), considered as (
     update fairlead.schedules s
     set considered_until = greatest(s.considered_until, to_timestamp(%(considered_us)s / 1e6)),
-        problem = null
+        problem = %(problem)s
     where s.tenant = %(tenant)s and s.name = any (array(select c.name from schedule c))
 )
 select exists (select from schedule) as found, (select count(*) from jobs) as inserted

@@ -14,7 +14,8 @@ select (extract(epoch from now()) * 1e6)::bigint as now_us, f.place,
        f.tenant, f.name, f.cron, f.timezone, f.missed,
        (extract(epoch from least(greatest(coalesce(f.considered_until, f.created_at),
                                           '1970-01-01 00:00+00'),
-                                 now() + interval '1 year')) * 1e6)::bigint as considered_us, f.queue
+                                 now() + interval '1 year')) * 1e6)::bigint as considered_us, f.queue,
+       coalesce(f.created_by = any ((select fairlead._administrators())::text[]), false) as by_admin
 from tenant t cross join lateral (
     select s.*, row_number() over () as place from (
         select * from fairlead.schedules s

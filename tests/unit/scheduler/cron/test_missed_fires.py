@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 import pytest
 
 from fairlead_scheduler.cron.expression import parse
-from fairlead_scheduler.cron.missed_fires import Fires, Missed, decide
+from fairlead_scheduler.cron.missed_fires import Fires, Missed, decide, keep_apart
 from tests.support.instants import utc
 
 NOW = "2026-01-10T12:00:05"
@@ -65,3 +65,44 @@ def test_a_year_of_missed_seconds_is_coalesced_at_once() -> None:
 
     assert now - timedelta(seconds=10) == decided.times[0]
     assert (11, 1000) == (len(decided.times), decided.missed)
+
+
+def apart(expression: str, *, considered: str, seconds: int, fires_max: int = 1000) -> Fires:
+    """Decide on what an expression owes by `NOW`, each of its fires so far from the last."""
+    cron = parse(expression, "UTC")
+    decided = decide(cron, "catch_up", utc(considered), utc(NOW), fires_max)
+    return keep_apart(decided, cron, timedelta(seconds=seconds))
+
+
+def test_fires_too_soon_after_another_are_passed_over() -> None:
+    """Those that are due, and those until the interval is over."""
+    decided = apart("* * * * * *", considered="2026-01-10T11:59:58", seconds=4)
+
+    assert (utc("2026-01-10T11:59:59"), utc("2026-01-10T12:00:03")) == decided.times
+    assert utc("2026-01-10T12:00:06") == decided.considered_until
+    assert decided.passed_over
+
+
+def test_the_next_fire_is_an_interval_after_the_last_one() -> None:
+    """However late that came: a fire a minute keeps to an interval of a minute."""
+    each_minute = apart("* * * * *", considered="2026-01-10T11:59:30", seconds=60)
+    each_second = apart("* * * * * *", considered="2026-01-10T12:00:04", seconds=10)
+
+    assert ((utc("2026-01-10T12:00"),), utc(NOW), False) == (
+        each_minute.times,
+        each_minute.considered_until,
+        each_minute.passed_over,
+    )
+    later = next(parse("* * * * * *", "UTC").after(each_second.considered_until))
+    assert timedelta(seconds=10) == later - each_second.times[-1]
+
+
+def test_what_owes_nothing_passes_over_nothing() -> None:
+    """There is no fire to keep a distance from."""
+    decided = apart("0 * * * *", considered="2026-01-10T12:00:01", seconds=60)
+
+    assert ((), utc(NOW), False) == (
+        decided.times,
+        decided.considered_until,
+        decided.passed_over,
+    )

@@ -2,8 +2,8 @@
 
 from fairlead_scheduler.cron.timetable import Schedule, Timetable
 
-FIRST = Schedule("", "first", "* * * * *", "UTC", "skip", 0, "q")
-SECOND = Schedule("", "second", "0 * * * *", "UTC", "skip", 0, "q")
+FIRST = Schedule("", "first", "* * * * *", "UTC", "skip", 0, "q", by_admin=False)
+SECOND = Schedule("", "second", "0 * * * *", "UTC", "skip", 0, "q", by_admin=False)
 
 
 def planned(*entries: tuple[Schedule, int | None]) -> Timetable:
