@@ -126,6 +126,7 @@ def _options(settings: AutoscalerSettings, namespace: str, identity: str) -> Opt
     place = f"the ConfigMap {settings.policy_configmap} in the namespace {namespace}"
     return Options(
         holder=identity,
+        release=settings.release,
         deployments=settings.deployments,
         enabled=settings.autoscaler_enabled,
         syncs_policy=syncs_policy,

@@ -12,7 +12,7 @@ from fairlead.db.connect import Unreachable, connect, connect_with_backoff
 from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.wakeup import Wakeup
-from fairlead.service import WaitLog, await_schema
+from fairlead.service import WaitLog, await_ownership, await_schema
 from fairlead_autoscaler.controller.controller import Controller
 from fairlead_autoscaler.controller.database import Database
 from fairlead_autoscaler.settings import AutoscalerSettings
@@ -25,7 +25,9 @@ _SPACED_SECONDS = 0.2
 
 
 def wait_for_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool:
-    """Wait until the database has a schema that this code supports; False: asked to stop.
+    """Wait until the database has a schema that this code supports, and is this release's.
+
+    False: asked to stop.
 
     Raises:
         SchemaTooNew: the schema needs newer code.
@@ -39,7 +41,9 @@ def wait_for_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool
             return False
         try:
             with closing(opened):
-                if await_schema(opened, stop, waiting):
+                if await_schema(opened, stop, waiting) and await_ownership(
+                    opened, settings.release, stop, waiting
+                ):
                     return True
         except (psycopg.Error, Unreachable) as error:
             waiting(one_line(error))

@@ -17,6 +17,7 @@ import typer
 from typer.exceptions import TyperException
 
 from fairlead_cli.commands import (
+    audit,
     autoscaler,
     doctor,
     enqueue,
@@ -79,6 +80,7 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(workers.app, name="workers")
 app.add_typer(autoscaler.app, name="autoscaler")
 app.add_typer(trace.app, name="trace")
+audit.add_to(app)
 top.add_to(app)
 doctor.add_to(app)
 

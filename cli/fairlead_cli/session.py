@@ -66,6 +66,30 @@ def session() -> "Generator[Connection]":
         yield connection
 
 
+@contextmanager
+def acting(connection: "Connection", actor: str | None, reason: str = "") -> "Generator[None]":
+    """Run what is inside in one transaction, which the audit log ascribes to a person.
+
+    Args:
+        connection: of this command.
+        actor: who it is; None: the user of the machine who runs the command.
+        reason: why, for the audit log.
+    """
+    with connection.transaction():
+        ask(connection, "act_as", {"actor": actor or user() or "", "reason": reason})
+        yield
+
+
+def user() -> str | None:
+    """Return the name of the user who runs the command, if the machine has one."""
+    from getpass import getuser
+
+    try:
+        return getuser()
+    except (OSError, KeyError):  # a container's user need not have a name
+        return None
+
+
 def ask(
     connection: "Connection", name: str, parameters: Mapping[str, object] | None = None
 ) -> list[Row]:

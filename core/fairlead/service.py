@@ -13,6 +13,7 @@ from typing import Protocol
 
 from prometheus_client import CollectorRegistry
 
+from fairlead import ownership
 from fairlead.db.connect import Connection
 from fairlead.db.migrate import schema_state
 from fairlead.runtime import log
@@ -21,6 +22,7 @@ from fairlead.runtime.log_throttle import LogThrottle
 from fairlead.runtime.wakeup import Wakeup
 
 _SCHEMA_SECONDS = 1.0
+_OWNERSHIP_SECONDS = 2.0
 
 
 class SchemaTooNew(Exception):
@@ -72,6 +74,24 @@ def await_schema(connection: Connection, stop: threading.Event, waiting: WaitLog
             return True
         waiting(state.sentence())
         stop.wait(_SCHEMA_SECONDS)
+    return False
+
+
+def await_ownership(
+    connection: Connection, release: str, stop: threading.Event, waiting: WaitLog
+) -> bool:
+    """Wait until the database belongs to this release or to none; False: asked to stop.
+
+    Raises:
+        psycopg.Error: the session is broken.
+    """
+    while not stop.is_set():
+        owner = ownership.own(connection, release)
+        if owner == release:
+            return True
+        if owner:
+            waiting(ownership.refusal(owner, release))
+        stop.wait(_OWNERSHIP_SECONDS if owner else 0)
     return False
 
 

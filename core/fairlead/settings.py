@@ -70,6 +70,13 @@ class DatabaseSettings(BaseSettings):
 class ServiceSettings(DatabaseSettings):
     """Settings of every service in addition to the database: its pages and logs."""
 
+    release: str = Field(
+        default="",
+        max_length=128,
+        description="The release or fleet that the program belongs to; the chart gives "
+        "`namespace/release`. The first one with a name owns the database: schedulers and "
+        "autoscalers of another one, or of none, are refused, and so are workers in its pools.",
+    )
     health_port: int | None = Field(
         default=None,
         ge=0,

@@ -96,6 +96,23 @@ INSERT INTO fairlead.pool_logins (login, pool) VALUES ('reports_worker', 'report
 | `FL006` | The autoscaler's row of `leaders` is impossible: run `reset_leadership()`. |
 | `23514` | A value is out of bounds; the constraint's name tells which, and why. |
 """
+_AUDIT = """\
+## The audit log
+
+Calls of `cancel`, `retry`, `redrive`, `pause`, `resume` and `apply_policy` that change
+something, and changes of `schedules`, are rows of `fairlead.audit`, which `fairlead_admin` may
+read and nobody may change. Each has the login and the `application_name`. Where several people
+share a login, say who acts and why, in the same transaction:
+
+```sql
+BEGIN;
+SELECT set_config('fairlead.actor', 'ann', true);
+SELECT set_config('fairlead.reason', 'a duplicate', true);
+SELECT fairlead.cancel(42);
+COMMIT;
+```
+
+"""
 _CALLING = """\
 ## Functions
 
@@ -157,7 +174,7 @@ def render(url: str) -> str:
     with psycopg.connect(url, autocommit=True) as connection:
         tables = [_table(connection, table) for table in ("jobs", "schedules")]
         parts = [*tables, _functions(connection), _views(connection)]
-    return "\n".join([_HEAD, *parts, _ROLES])
+    return "\n".join([_HEAD, *parts, _AUDIT + _ROLES])
 
 
 def _table(connection: psycopg.Connection[tuple[object, ...]], table: str) -> str:

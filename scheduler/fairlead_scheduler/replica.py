@@ -9,6 +9,7 @@ from contextlib import closing
 
 import psycopg
 
+from fairlead import ownership
 from fairlead.db.connect import Connection, Unreachable, connect_with_backoff
 from fairlead.db.error_text import one_line
 from fairlead.db.notifications import Notifications
@@ -16,7 +17,7 @@ from fairlead.db.server_identifier import server_identifier
 from fairlead.metrics import tenant_labels
 from fairlead.runtime import log
 from fairlead.runtime.wakeup import Wakeup
-from fairlead.service import WaitLog, await_schema
+from fairlead.service import WaitLog, await_ownership, await_schema
 from fairlead_scheduler.leadership.election import LeaderLease, NoLeaderPossible, acquire
 from fairlead_scheduler.leadership.sessions import connect_leader
 from fairlead_scheduler.metrics.registry import Metrics
@@ -70,6 +71,7 @@ class Scheduler:
             except (psycopg.Error, Unreachable) as error:
                 reason = one_line(error)
                 _log.warning("scheduler.disconnected", reason=reason)
+            self.ready.clear()
             self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
         self.ready.clear()
 
@@ -78,6 +80,9 @@ class Scheduler:
 
     def _serve_over(self, connection: Connection) -> None:
         if not await_schema(connection, self._stop, self._waiting):
+            return
+        release = self._settings.release
+        if not await_ownership(connection, release, self._stop, self._waiting):
             return
         if self._settings.metrics_tenants == "hashes":
             key = tenant_labels.key_of(server_identifier(connection))
@@ -99,7 +104,7 @@ class Scheduler:
             self._metrics.end()
 
     def _await_lease(self, connection: Connection) -> LeaderLease | None:
-        """Stand by until the lease is acquired; None when asked to stop first."""
+        """Stand by until the lease is acquired; None: asked to stop, or no longer the owner."""
         if self._settings.database_direct:
             connection.execute(b"listen fairlead_leader")
         notices = Notifications(connection, per_second=1 / _STANDBY_SECONDS)
@@ -111,5 +116,7 @@ class Scheduler:
                 lease = None
             if lease is not None:
                 return lease
+            if ownership.own(connection, self._settings.release) != self._settings.release:
+                break
             notices.wait(self._wakeup, _STANDBY_SECONDS)
         return None

@@ -169,6 +169,12 @@ class SchedulerSettings(ServiceSettings):
         description="Days that all other jobs stay in the history, and that errors of attempts "
         "and fires of schedules are kept.",
     )
+    history_days_audit: int = Field(
+        default=400,
+        ge=30,
+        le=3650,
+        description="Days that entries of the audit log are kept.",
+    )
     metrics_kind_allowlist: str = Field(
         default="",
         description="Kinds of jobs that get a label of their own in metrics, separated by "

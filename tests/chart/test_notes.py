@@ -31,6 +31,11 @@ def test_helm_gets_its_own_namespace_and_kubectl_that_of_the_objects() -> None:
     ]
 
 
+def test_the_notes_say_whose_the_database_is() -> None:
+    """As the logs of a release that is refused would name it."""
+    assert "belongs to the release work/shop from now on" in notes(GIVEN)
+
+
 @pytest.mark.parametrize(("source", "said"), [("configmap", False), ("database", True)])
 def test_the_notes_say_that_a_pool_waits_for_a_stored_policy_with_autoscale(
     source: str, *, said: bool

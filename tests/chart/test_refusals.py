@@ -15,6 +15,7 @@ UPSIDE_DOWN: Object = {
     "pools": [{"name": "default", "queues": ["*"], "autoscale": {"objective": "5s", "min": 11}}]
 }
 ONE: Object = {"pools": [{"name": "default", "queues": ["*"]}]}
+TAKING_OVER: Object = {"mode": "none", "takeOver": True}
 STORED: Object = {"source": "database", "document": {"version": 1}}
 
 
@@ -89,6 +90,10 @@ def test_a_bad_value_is_named_by_the_schema(values: Object, said: str) -> None:
             "the trial database has no certificate: remove database.tls.existingSecret",
         ),
         ({**TRIAL, "migrations": {"mode": "hook"}}, "migrations.mode=hook runs before"),
+        (
+            {**GIVEN, "migrations": TAKING_OVER},
+            "migrations.takeOver has no effect with migrations.mode=none",
+        ),
         (
             {
                 **GIVEN,

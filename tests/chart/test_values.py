@@ -294,6 +294,33 @@ def test_the_migrations_job_has_another_name_when_it_changes() -> None:
     assert names[0].startswith("shop-fairlead-migrate-1-")
 
 
+def test_every_program_says_of_which_release_it_is() -> None:
+    """By the namespace of its objects and its name, so that no other one uses its database."""
+    for values, name in ((GIVEN, "work/shop"), ({**GIVEN, "namespaceOverride": "b"}, "b/shop")):
+        said = {
+            variable["value"]
+            for _, pod in pod_specs(render(values))
+            for container in cast("list[Object]", pod["containers"])
+            for variable in cast("list[Object]", container.get("env", []))
+            if variable["name"] == "FAIRLEAD_RELEASE"
+        }
+        assert {name} == said
+        assert all(
+            name == environment(each)["FAIRLEAD_RELEASE"]
+            for each in of(render(values), "Deployment")
+        )
+
+
+def test_a_database_of_another_release_is_taken_over_where_the_values_say_so() -> None:
+    """Otherwise the migrations are refused."""
+    arguments = [
+        at(of(render({**GIVEN, "migrations": each}), "Job")[0], *POD, "containers", 0, "args")
+        for each in cast("list[Object]", [{}, {"takeOver": True}])
+    ]
+
+    assert [["--wait=5m"], ["--wait=5m", "--take-over"]] == arguments
+
+
 def test_the_migrations_may_be_a_hook_or_yours() -> None:
     """As a hook the Job goes first; with `none` there is no Job."""
     (hook,) = of(render({**GIVEN, "migrations": {"mode": "hook"}}), "Job")

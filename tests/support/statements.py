@@ -33,6 +33,7 @@ LARGE = {
     "policy_versions",
     "policy_events",
     "evictions",
+    "audit",
 }
 """Tables that may hold more rows than there are processes and queues."""
 

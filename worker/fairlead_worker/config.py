@@ -24,6 +24,7 @@ class WorkerConfig:
     database_direct: bool
     connect_timeout_seconds: int
     network_timeout_seconds: int
+    release: str
     app: str
     pool: str
     concurrency: int

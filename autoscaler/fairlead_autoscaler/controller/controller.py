@@ -15,7 +15,7 @@ from fairlead.runtime import log
 from fairlead_autoscaler.controller import budget
 from fairlead_autoscaler.controller.actor import Actor, ScaleOutcome
 from fairlead_autoscaler.controller.budget import Budget, SharedResources
-from fairlead_autoscaler.controller.database import Database, Deposed
+from fairlead_autoscaler.controller.database import Database, Deposed, OwnedByAnother
 from fairlead_autoscaler.controller.failure_log import FailureLog
 from fairlead_autoscaler.controller.observer import Observer
 from fairlead_autoscaler.controller.options import Leadership, Options, Term
@@ -121,7 +121,12 @@ class Controller:
                 self._metrics.errors.labels("observe").inc()
                 self._failures.report("database.unreachable", error)
                 return None
+            except OwnedByAnother as error:
+                self._metrics.errors.labels("observe").inc()
+                self._failures.report("database.of_another_release", error)
+                return None
             self._failures.resolve("database.unreachable")
+            self._failures.resolve("database.of_another_release")
             self._term = Term(number=number, epoch=epoch)
             self._publisher.begin()
             self._metrics.leadership.begin()

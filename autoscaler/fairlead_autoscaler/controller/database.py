@@ -14,7 +14,7 @@ import psycopg
 from psycopg.rows import class_row
 from psycopg.types.json import Jsonb
 
-from fairlead import policy_storage
+from fairlead import ownership, policy_storage
 from fairlead.db import statements
 from fairlead.db.connect import (
     Address,
@@ -42,6 +42,10 @@ POLL_SECONDS = 0.5
 
 class Deposed(Exception):
     """Another controller leads: nothing was written."""
+
+
+class OwnedByAnother(Exception):
+    """Another release owns the database; the sentence says which, and what to do."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,10 +138,24 @@ class Database:
         assert row is not None
         return read(row)
 
-    def begin_epoch(self, holder: str) -> int:
-        """Begin a new epoch and return it: later writes of earlier epochs are refused."""
-        rows = self._run("begin_epoch", {"holder": holder})
+    def begin_epoch(self, holder: str, *, release: str = "") -> int:
+        """Begin a new epoch and return it: later writes of earlier epochs are refused.
+
+        Raises:
+            OwnedByAnother: the database is another release's.
+        """
+        rows = self._run("begin_epoch", {"holder": holder, "release": release})
+        if not rows:
+            raise OwnedByAnother(ownership.refusal(self._owner(), release))
         return int(str(rows[0][0]))
+
+    def _owner(self) -> str:
+        try:
+            with self._timed():
+                return ownership.own(self.connection(), "")
+        except psycopg.Error as error:
+            self.close()
+            raise Unreachable(one_line(error)) from None
 
     def mark_drain(self, marks: DrainMarks, *, epoch: int) -> frozenset[str]:
         """Mark pods for draining, and return the empty ones; a repeat extends the marks.

@@ -82,8 +82,11 @@ class Observer:
 
         Raises:
             Unreachable: try again later.
+            OwnedByAnother: the database is another release's.
         """
-        self._epoch = self._database.begin_epoch(self._options.holder)
+        self._epoch = self._database.begin_epoch(
+            self._options.holder, release=self._options.release
+        )
         kind = "configmap" if self._options.syncs_policy else "database"
         self._database.record_policy_source(kind, self._options.policy_location)
         self.synced = SyncedDocument()

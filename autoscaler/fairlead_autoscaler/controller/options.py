@@ -26,6 +26,8 @@ class Options:
 
     holder: str
     """Unique to the process: the name under which it leads in the database."""
+    release: str = ""
+    """The release that it belongs to; it leads where the database is that one's or nobody's."""
     deployments: Mapping[str, str]
     """The Deployment of each pool."""
     enabled: bool = True

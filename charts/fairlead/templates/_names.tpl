@@ -16,6 +16,11 @@
 {{- default .Release.Namespace .Values.namespaceOverride -}}
 {{- end -}}
 
+{{/* The name under which a release owns its database. */}}
+{{- define "fairlead.release" -}}
+{{- printf "%s/%s" (include "fairlead.namespace" .) .Release.Name -}}
+{{- end -}}
+
 {{/* The name of one of our objects: (list context suffix). The suffix is never truncated. */}}
 {{- define "fairlead.named" -}}
 {{- $suffix := last . -}}

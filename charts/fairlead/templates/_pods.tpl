@@ -55,10 +55,12 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* The environment by which a program finds its database; it contains no secret. */}}
+{{/* The environment by which a program finds its database, and says whose it is; it contains no secret. */}}
 {{- define "fairlead.databaseEnv" -}}
 - name: FAIRLEAD_DATABASE_URL_FILE
   value: /run/fairlead/database/url
+- name: FAIRLEAD_RELEASE
+  value: {{ include "fairlead.release" . }}
 {{- if not .Values.database.direct }}
 - name: FAIRLEAD_DATABASE_DIRECT
   value: "false"

@@ -62,6 +62,9 @@ A pool with its defaults and the pods and time limits of its entry in the policy
 {{- if and (eq .Values.migrations.mode "hook") (not .Values.database.existingSecret) -}}
 {{- fail (printf "migrations.mode=hook runs before the objects of %s exist: use migrations.mode=job, or database.existingSecret" (first $given)) -}}
 {{- end -}}
+{{- if and .Values.migrations.takeOver (eq .Values.migrations.mode "none") -}}
+{{- fail "migrations.takeOver has no effect with migrations.mode=none: run `fairlead migrate --take-over --release NAME` yourself, or use another mode" -}}
+{{- end -}}
 {{- if and .Values.metrics.podMonitor.enabled .Values.metrics.serviceMonitor.enabled -}}
 {{- fail "metrics.podMonitor.enabled and metrics.serviceMonitor.enabled are both set, so every series would be scraped twice: keep only one of them" -}}
 {{- end -}}

@@ -9,8 +9,8 @@ import typer
 
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import formats, tables
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.output import audit_log, formats, tables
+from fairlead_cli.session import Row, acting, ask, session
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
@@ -148,7 +148,7 @@ def show_job(
     *,
     as_json: tables.AsJson = False,
 ) -> None:
-    """Show one job in any state, with the error of each failed attempt."""
+    """Show one job in any state, with the error of each failed attempt, and who changed it."""
     with session() as connection:
         found = ask(connection, "show_job", {"id": job_id})
         if not found:
@@ -156,13 +156,17 @@ def show_job(
                 f"job {job_id} is unknown: it never was, or its history has expired"
             )
         attempts = _attempts(connection, job_id)
+        changes = audit_log.of_job(connection, job_id)
     if as_json:
-        tables.print_json({**found[0], "attempts": attempts})
+        tables.print_json({**found[0], "attempts": attempts, "audit": changes})
         return
     tables.fields(found[0])
     if attempts:
         typer.echo()
         tables.rows(attempts, _ATTEMPTS, as_json=False, none="")
+    if changes:
+        typer.echo()
+        tables.rows(changes, audit_log.OF_JOB, as_json=False, none="")
 
 
 def _attempts(connection: "Connection", job_id: int) -> list[Row]:
@@ -185,17 +189,29 @@ _ATTEMPTS = (
 
 
 @app.command("cancel")
-def cancel(ids: Ids, *, as_json: tables.AsJson = False) -> None:
+def cancel(
+    ids: Ids,
+    *,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
     """Cancel jobs; a running one is asked to stop. A repeat is harmless."""
-    with session() as connection:
+    with session() as connection, acting(connection, actor, reason):
         answers = _ask_each(connection, "cancel", ids)
     _answer(answers, "answer", as_json=as_json)
 
 
 @app.command("retry")
-def retry(ids: Ids, *, as_json: tables.AsJson = False) -> None:
+def retry(
+    ids: Ids,
+    *,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
     """Run jobs again: scheduled ones now, finished ones as new jobs."""
-    with session() as connection:
+    with session() as connection, acting(connection, actor, reason):
         answers = _ask_each(connection, "retry", ids)
     for row in answers:
         row["answer"] = "unknown" if row["new_id"] is None else f"runs as {row['new_id']}"
@@ -203,12 +219,11 @@ def retry(ids: Ids, *, as_json: tables.AsJson = False) -> None:
 
 
 def _ask_each(connection: "Connection", name: str, ids: Sequence[int]) -> list[Row]:
-    """Ask the same of each job, of all or none; by id, the order in which others lock them."""
-    with connection.transaction():
-        return [
-            {"id": job_id, **ask(connection, name, {"id": job_id})[0]}
-            for job_id in sorted(set(ids))
-        ]
+    """Ask the same of each job; by id, the order in which others lock them."""
+    return [
+        {"id": job_id, **ask(connection, name, {"id": job_id})[0]}
+        for job_id in sorted(set(ids))
+    ]
 
 
 def _answer(answers: Sequence[Row], field: str, *, as_json: bool) -> None:
@@ -234,6 +249,8 @@ def redrive(
     limit: Annotated[
         int, typer.Option(min=1, max=10_000_000, help="At most this many jobs.")
     ] = 100_000,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
     as_json: tables.AsJson = False,
 ) -> None:
     """Run failed jobs of a queue again. Oldest first; a repeat skips those already redriven."""
@@ -252,7 +269,8 @@ def redrive(
                 "after_id": place["reached_id"],
                 "limit": min(_BATCH, limit - made),
             }
-            (place,) = ask(connection, "redrive", batch)
+            with acting(connection, actor, reason):
+                (place,) = ask(connection, "redrive", batch)
             made += int(str(place["made"]))
     if as_json:
         tables.print_json({"made": made})

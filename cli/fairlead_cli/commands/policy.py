@@ -9,7 +9,7 @@ import typer
 
 from fairlead_cli.errors import CommandError, NegativeAnswer
 from fairlead_cli.output import formats, policy_versions, tables
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.session import Row, ask, session, user
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,8 @@ Reason = Annotated[str, typer.Option(help="Reason shown in the history.")]
 Author = Annotated[
     str | None,
     typer.Option(
-        help="Author shown in the history; default: your user name, or else the login."
+        envvar="FAIRLEAD_ACTOR",
+        help="Author shown in the history; default: your user name, or else the login.",
     ),
 ]
 
@@ -318,7 +319,7 @@ def _note(refused: "DocumentRefused", author: str | None) -> str:
 
     try:
         with session() as connection:
-            note_refusal(connection, refused.hash, refused.message, author=author or _user())
+            note_refusal(connection, refused.hash, refused.message, author=author or user())
     except Exception as error:
         said = sentence(error)
         if said is None:
@@ -332,7 +333,7 @@ def _store(
 ) -> "Stored":
     from fairlead.policy_storage import store
 
-    return store(connection, document, author=author or _user(), reason=reason)
+    return store(connection, document, author=author or user(), reason=reason)
 
 
 def _may_store(connection: "Connection") -> None:
@@ -348,16 +349,6 @@ def _may_store(connection: "Connection") -> None:
             f"the policy is edited in {place}, from where the autoscaler stores it: "
             "edit `policy.yaml` there, or give the release `policy.source=database`"
         )
-
-
-def _user() -> str | None:
-    """Return the name of the user who runs the command, if the machine has one."""
-    from getpass import getuser
-
-    try:
-        return getuser()
-    except (OSError, KeyError):  # a container's user need not have a name
-        return None
 
 
 def _rules(connection: "Connection", stored: "Stored") -> bool:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead_cli.output import fair_shares, formats, tables
+from fairlead_cli.output import audit_log, fair_shares, formats, tables
 from fairlead_cli.output.pool_routing import placed
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.session import Row, acting, ask, session
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
@@ -140,9 +140,16 @@ def _hashed(connection: "Connection", found: Sequence[Row]) -> list[Row]:
     return [{**row, "hash": tenant_labels.label(key, str(row["tenant"]))} for row in found]
 
 
-def pause(queue: Queue, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
+def pause(
+    queue: Queue,
+    *,
+    tenant: Tenant = None,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
     """Pause a queue, or one tenant in it. Running jobs finish."""
-    with session() as connection:
+    with session() as connection, acting(connection, actor, reason):
         ask(connection, "pause", {"queue": queue, "tenant": tenant})
     if as_json:
         tables.print_json({"queue": queue, "tenant": tenant, "paused": True})
@@ -150,9 +157,16 @@ def pause(queue: Queue, *, tenant: Tenant = None, as_json: tables.AsJson = False
         typer.echo(f"paused {_named(queue, tenant)}")
 
 
-def resume(queue: Queue, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
+def resume(
+    queue: Queue,
+    *,
+    tenant: Tenant = None,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
     """Resume a paused queue, or one tenant in it. Give the same arguments as to `pause`."""
-    with session() as connection:
+    with session() as connection, acting(connection, actor, reason):
         found = ask(connection, "resume", {"queue": queue, "tenant": tenant})
     was_paused = bool(found[0]["was_paused"])
     if as_json:

@@ -1,13 +1,14 @@
 """`fairlead schedules`: list, enable, disable and remove. An application inserts them."""
 
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, cast
 
 import typer
 
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import formats, tables
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.output import audit_log, formats, tables
+from fairlead_cli.session import Row, acting, ask, session
 
 app = typer.Typer(
     help="List, enable, disable and remove cron schedules. Without a command: list them."
@@ -69,29 +70,60 @@ def list_schedules(
 
 
 @app.command("enable")
-def enable(name: Name, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
+def enable(
+    name: Name,
+    *,
+    tenant: Tenant = None,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
     """Enable a schedule; its missed-fire policy decides on missed runs."""
-    key = _change("switch_schedule", name, tenant, enabled=True)
+    key = _change(_Change("switch_schedule", actor, reason, enabled=True), name, tenant)
     _say(key, "enabled", as_json=as_json)
 
 
 @app.command("disable")
-def disable(name: Name, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
+def disable(
+    name: Name,
+    *,
+    tenant: Tenant = None,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
     """Disable a schedule until it is enabled again."""
-    key = _change("switch_schedule", name, tenant, enabled=False)
+    key = _change(_Change("switch_schedule", actor, reason, enabled=False), name, tenant)
     _say(key, "disabled", as_json=as_json)
 
 
 @app.command("remove")
-def remove(name: Name, *, tenant: Tenant = None, as_json: tables.AsJson = False) -> None:
+def remove(
+    name: Name,
+    *,
+    tenant: Tenant = None,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
     """Remove a schedule; jobs that it inserted stay."""
-    key = _change("remove_schedule", name, tenant, enabled=False)
+    key = _change(_Change("remove_schedule", actor, reason), name, tenant)
     _say(key, "removed", as_json=as_json)
 
 
-def _change(statement: str, name: str, tenant: str | None, *, enabled: bool) -> Row:
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A statement that changes a schedule, and who runs it and why."""
+
+    statement: str
+    actor: str | None
+    reason: str
+    enabled: bool = False
+
+
+def _change(change: _Change, name: str, tenant: str | None) -> Row:
     """Change the one schedule that is meant; return its tenant and name."""
-    with session() as connection:
+    with session() as connection, acting(connection, change.actor, change.reason):
         found = ask(connection, "find_schedule", {"name": name, "tenant": tenant})
         if len(found) > 1:
             several = ", ".join(f"'{row['tenant']}'" for row in found)
@@ -99,7 +131,8 @@ def _change(statement: str, name: str, tenant: str | None, *, enabled: bool) -> 
                 f"schedule '{name}' is of several tenants: give --tenant, one of {several}"
             )
         keys = [{"tenant": row["tenant"], "name": name} for row in found]
-        if not keys or not ask(connection, statement, {**keys[0], "enabled": enabled}):
+        given = {"enabled": change.enabled}
+        if not keys or not ask(connection, change.statement, {**keys[0], **given}):
             raise NegativeAnswer(f"schedule '{name}' is unknown: see `fairlead schedules list`")
     return keys[0]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from fairlead_cli.errors import CommandError, NegativeAnswer
-from fairlead_cli.output import formats, tables
-from fairlead_cli.session import Row, ask, session
+from fairlead_cli.output import audit_log, formats, tables
+from fairlead_cli.session import Row, acting, ask, session
 
 if TYPE_CHECKING:
     from fairlead.db.connect import Connection
@@ -110,6 +110,35 @@ def release(
             f"open transactions still hold {formats.count(held)} of its jobs: the scheduler "
             "takes them back when those end, or run this again"
         )
+
+
+@app.command("assign")
+def assign(
+    pool: Annotated[str, typer.Argument(help="The pool.")],
+    release: Annotated[
+        str,
+        typer.Argument(help="The release, as its FAIRLEAD_RELEASE says; '' frees the pool."),
+    ],
+    *,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
+    """Give a pool to another release, whose workers then serve it.
+
+    Workers of its former owner go on until they end, and start no more.
+    """
+    with session() as connection, acting(connection, actor, reason):
+        ((former,),) = (
+            row.values()
+            for row in ask(connection, "assign_pool", {"pool": pool, "release": release})
+        )
+    if as_json:
+        tables.print_json({"pool": pool, "release": release, "former": former})
+    else:
+        now = f"belongs to {release}" if release else "is free"
+        was = f"; it belonged to {former}" if former else ""
+        typer.echo(f"the pool {pool} {now}{was}")
 
 
 def _find(connection: "Connection", name_or_id: str) -> int:

@@ -3,7 +3,7 @@
 
 CREATE SCHEMA fairlead;
 
-CREATE FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) RETURNS record
+CREATE FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, my_release text, OUT epoch bigint, OUT fault text) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -15,6 +15,7 @@ begin
         set holder = my_name, epoch = l.epoch + 1, taken_at = now(),
             lease_until = now() + make_interval(secs => lease_seconds)
         where l.role = 'scheduler' and (l.lease_until < now() or l.holder = my_name)
+          and l.release in ('', my_release)
         returning l.epoch into _acquire_leadership.epoch;
     end if;
 end $$;
@@ -226,6 +227,60 @@ begin
     return job;
 end $_$;
 
+CREATE FUNCTION fairlead._assign_pool(pool text, release text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    former text;
+begin
+    delete from fairlead.pool_owners p where p.pool = _assign_pool.pool returning p.release into former;
+    if _assign_pool.release <> '' then
+        insert into fairlead.pool_owners (pool, release) values (_assign_pool.pool, _assign_pool.release);
+    end if;
+    if _assign_pool.release is distinct from coalesce(former, '') then
+        perform fairlead._record_audit('assign_pool', details => jsonb_build_object(
+            'pool', _assign_pool.pool, 'from', former, 'to', _assign_pool.release));
+    end if;
+    return former;
+end $$;
+
+CREATE FUNCTION fairlead._audit_schedule() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    changed text[];
+begin
+    if tg_op = 'UPDATE' then
+        select array_agg(n.key order by n.key) into changed
+        from jsonb_each(to_jsonb(new)) n
+        where n.key not in ('considered_until', 'problem') and n.value is distinct from to_jsonb(old) -> n.key;
+        if changed is null then
+            return null;
+        end if;
+        perform fairlead._record_audit(
+            'change_schedule', queue => new.queue, tenant => new.tenant, schedule => new.name,
+            details => jsonb_build_object('changed', changed, 'enabled', new.enabled));
+    elsif tg_op = 'INSERT' then
+        perform fairlead._record_audit(
+            'add_schedule', queue => new.queue, tenant => new.tenant, schedule => new.name);
+    else
+        perform fairlead._record_audit(
+            'remove_schedule', queue => old.queue, tenant => old.tenant, schedule => old.name);
+    end if;
+    return null;
+end $$;
+
+CREATE FUNCTION fairlead._audit_stays() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    raise exception 'fairlead: entries of the audit log stay as they are, for 30 days at least'
+        using errcode = 'insufficient_privilege';
+end $$;
+
 CREATE FUNCTION fairlead._autoscaler_leads(my_epoch bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -271,7 +326,7 @@ CREATE FUNCTION fairlead._backoff(failures integer) RETURNS interval
     select interval '1 second' * (random() * least(3600, 2.0 ^ least(greatest(failures, 0), 12)))
 $$;
 
-CREATE FUNCTION fairlead._begin_autoscaler_epoch(my_name text) RETURNS bigint
+CREATE FUNCTION fairlead._begin_autoscaler_epoch(my_name text, my_release text) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
@@ -286,7 +341,7 @@ begin
     end if;
     update fairlead.leaders l
     set holder = my_name, epoch = l.epoch + 1, taken_at = now(), lease_until = 'infinity'
-    where l.role = 'autoscaler' returning l.epoch into begun;
+    where l.role = 'autoscaler' and l.release in ('', my_release) returning l.epoch into begun;
     return begun;
 end $$;
 
@@ -978,6 +1033,27 @@ begin
         'the leader has been asked: ask again in a moment');
 end $$;
 
+CREATE FUNCTION fairlead._forget_audit(my_epoch bigint, days integer, rows_max integer) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    deleted integer;
+begin
+    if not fairlead._leads(my_epoch) then
+        return 0;
+    end if;
+    delete from fairlead.audit a
+    where a.ctid = any (array(
+        select o.ctid from fairlead.audit o
+        where o.at < now() - make_interval(days => greatest(_forget_audit.days, 30))
+        order by o.at, o.id limit least(_forget_audit.rows_max, 10000)
+        for update skip locked));
+    get diagnostics deleted = row_count;
+    return deleted;
+end $$;
+
 CREATE FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1221,6 +1297,35 @@ begin
               select w.login from fairlead.worker_leases w where w.id = q.worker)));
 end $$;
 
+CREATE FUNCTION fairlead._own_database(release text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if _own_database.release <> '' and not exists (select from fairlead.leaders l where l.release <> '') then
+        update fairlead.leaders l set release = _own_database.release where l.release = '';
+    end if;
+    -- A second statement, and so a new snapshot: another release may have been first.
+    return (select max(l.release) from fairlead.leaders l);
+end $$;
+
+CREATE FUNCTION fairlead._own_pool(pool text, release text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if not fairlead._may_serve(_own_pool.pool) then
+        raise exception 'fairlead: login % may not serve pool %', session_user, _own_pool.pool
+            using errcode = 'insufficient_privilege',
+                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
+    end if;
+    if _own_pool.release <> '' then
+        insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
+        on conflict on constraint pool_owners_pkey do nothing;
+    end if;
+    return coalesce((select p.release from fairlead.pool_owners p where p.pool = _own_pool.pool), '');
+end $$;
+
 CREATE FUNCTION fairlead._owns_all() RETURNS boolean
     LANGUAGE sql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1374,6 +1479,23 @@ begin
     delete from fairlead.work_queue q where q.job_id = any (free) returning q.job_id;
 end $$;
 
+CREATE FUNCTION fairlead._record_audit(verb text, job_id bigint DEFAULT NULL::bigint, queue text DEFAULT NULL::text, tenant text DEFAULT NULL::text, schedule text DEFAULT NULL::text, version bigint DEFAULT NULL::bigint, details jsonb DEFAULT NULL::jsonb, reason text DEFAULT NULL::text, actor text DEFAULT NULL::text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if job_id is not null and queue is null then
+        select j.queue, j.tenant into queue, tenant from fairlead.jobs j where j.id = _record_audit.job_id;
+    end if;
+    insert into fairlead.audit (verb, job_id, queue, tenant, schedule, version, details, reason, actor)
+    values (_record_audit.verb, _record_audit.job_id, _record_audit.queue, _record_audit.tenant,
+            _record_audit.schedule, _record_audit.version, _record_audit.details,
+            left(coalesce(nullif(current_setting('fairlead.reason', true), ''),
+                          nullif(_record_audit.reason, '')), 1024),
+            left(coalesce(nullif(current_setting('fairlead.actor', true), ''),
+                          nullif(_record_audit.actor, '')), 128));
+end $$;
+
 CREATE FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1443,6 +1565,11 @@ begin
     set retried_as = new_ids[width_bucket(h.id, old_ids)]
     where h.id = any (old_ids) and h.finished_at >= first_at and h.finished_at <= last_at
       and h.outcome = 'failed';
+    if made > 0 then
+        perform fairlead._record_audit(
+            'redrive', queue => _redrive.queue, tenant => _redrive.tenant,
+            details => jsonb_strip_nulls(jsonb_build_object('kind', _redrive.kind, 'jobs', made)));
+    end if;
 end $$;
 
 CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] DEFAULT NULL::bigint[]) RETURNS SETOF bigint
@@ -1573,6 +1700,29 @@ begin
     where e.became not in ('stale', 'locked');
 end $$;
 
+CREATE FUNCTION fairlead._take_over(release text) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    former text;
+begin
+    perform from fairlead.leaders l order by l.role for update;
+    select max(l.release) into former from fairlead.leaders l;
+    if former = _take_over.release then
+        return former;
+    end if;
+    -- A new epoch: what the former owner's leaders still write changes nothing.
+    update fairlead.leaders l
+    set release = _take_over.release, epoch = l.epoch + 1, lease_until = '-infinity';
+    update fairlead.pool_owners p set release = _take_over.release, since = now()
+    where p.release = former;
+    perform fairlead._record_audit(
+        'take_over', details => jsonb_build_object('from', former, 'to', _take_over.release));
+    perform pg_notify('fairlead_leader', '');
+    return former;
+end $$;
+
 CREATE FUNCTION fairlead._unfinished() RETURNS boolean
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1621,6 +1771,7 @@ CREATE FUNCTION fairlead.apply_policy(document text, digest text, author text DE
     AS $$
 declare
     newest record;
+    made bigint;
 begin
     perform fairlead._require_read_committed();
     lock table fairlead.policy_versions in share row exclusive mode;
@@ -1630,7 +1781,6 @@ begin
         return query select newest.version, false;
         return;
     end if;
-    return query
     with kept as (
         insert into fairlead.policy_versions as v (document, digest, author, reason)
         values (apply_policy.document, apply_policy.digest,
@@ -1640,8 +1790,11 @@ begin
         insert into fairlead.policy_events as e (version, event)
         select k.version, 'stored' from kept k
     )
-    select k.version, true from kept k;
+    select k.version into made from kept k;
+    perform fairlead._record_audit(
+        'apply_policy', version => made, reason => apply_policy.reason, actor => apply_policy.author);
     perform pg_notify('fairlead_scheduler', 'policy');
+    return query select made, true;
 end $$;
 
 COMMENT ON FUNCTION fairlead.apply_policy(document text, digest text, author text, reason text) IS 'Stores a policy document and answers its version, and whether that is new: a document with the digest of the newest version is not stored again. It is not read here: use fairlead policy apply, which refuses a bad one and computes the digest.';
@@ -1663,6 +1816,7 @@ begin
         where h.id = cancel.job_id and fairlead._owns(h.tenant, h.enqueued_by);
         return case when found then 'finished' else 'unknown' end;
     end if;
+    perform fairlead._record_audit('cancel', job_id => cancel.job_id);
     -- A second statement, and so a new snapshot: a dispatch that held the job is visible now.
     select true into queued from fairlead.work_queue q where q.job_id = cancel.job_id;
     if queued then
@@ -2183,6 +2337,9 @@ begin
     end if;
     insert into fairlead.paused (queue, tenant) values (pause.queue, pause.tenant)
     on conflict do nothing;
+    if found then
+        perform fairlead._record_audit('pause', queue => pause.queue, tenant => pause.tenant);
+    end if;
     perform pg_notify('fairlead_scheduler', '');
 end $$;
 
@@ -2329,18 +2486,28 @@ CREATE FUNCTION fairlead.reset_leadership() RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+    mended text[];
 begin
-    return query
-    insert into fairlead.leaders as l (role, epoch)
-    select r.role, (extract(epoch from clock_timestamp()) * 1e6)::bigint
-    from (values ('scheduler'), ('autoscaler')) r (role)
-    where fairlead._leader_fault(r.role) is not null
-    on conflict (role) do update
-    set lease_until = '-infinity',
-        epoch = case when l.epoch between 0 and (1::bigint << 62) - 1 then l.epoch + 1
-                     else excluded.epoch end
-    returning l.role;
-    perform pg_notify('fairlead_leader', '');
+    with reset as (
+        insert into fairlead.leaders as l (role, epoch, release)
+        select r.role, (extract(epoch from clock_timestamp()) * 1e6)::bigint,
+               coalesce((select max(o.release) from fairlead.leaders o), '')
+        from (values ('scheduler'), ('autoscaler')) r (role)
+        where fairlead._leader_fault(r.role) is not null
+        on conflict (role) do update
+        set lease_until = '-infinity',
+            epoch = case when l.epoch between 0 and (1::bigint << 62) - 1 then l.epoch + 1
+                         else excluded.epoch end
+        returning l.role
+    )
+    select array_agg(r.role) into mended from reset r;
+    if mended is not null then
+        perform fairlead._record_audit(
+            'reset_leadership', details => jsonb_build_object('roles', mended));
+        perform pg_notify('fairlead_leader', '');
+    end if;
+    return query select m.role from unnest(mended) as m (role);
 end $$;
 
 COMMENT ON FUNCTION fairlead.reset_leadership() IS 'Mends the rows of leaders that no program can acquire any more, because of an impossible lease or epoch; answers whose. Healthy ones are left alone.';
@@ -2360,6 +2527,9 @@ begin
     delete from fairlead.paused p
     where p.queue = resume.queue and p.tenant is not distinct from resume.tenant;
     was_paused := found;
+    if was_paused then
+        perform fairlead._record_audit('resume', queue => resume.queue, tenant => resume.tenant);
+    end if;
     perform pg_notify('fairlead_scheduler', '');
     return was_paused;
 end $$;
@@ -2383,6 +2553,9 @@ begin
     if found then
         update fairlead.jobs j set run_at = clock_timestamp()
         where j.id = live and j.run_at > clock_timestamp();
+        if found then
+            perform fairlead._record_audit('retry', job_id => live);
+        end if;
         perform pg_notify('fairlead_scheduler', '');
         return live;
     end if;
@@ -2417,6 +2590,9 @@ begin
         if found then
             update fairlead.job_history h set retried_as = live
             where h.id = past.id and h.outcome = past.outcome and h.finished_at = past.finished_at;
+            perform fairlead._record_audit(
+                'retry', job_id => past.id, queue => past.queue, tenant => past.tenant,
+                details => jsonb_build_object('runs_as', live));
             return live;
         end if;
         select j.id into live from fairlead.jobs j
@@ -2583,6 +2759,39 @@ CREATE TABLE fairlead.attempt_errors (
 );
 
 COMMENT ON TABLE fairlead.attempt_errors IS 'Attempts that ended without ending their job.';
+
+CREATE TABLE fairlead.audit (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    verb text NOT NULL COLLATE pg_catalog."C",
+    job_id bigint,
+    queue text COLLATE pg_catalog."C",
+    tenant text COLLATE pg_catalog."C",
+    schedule text COLLATE pg_catalog."C",
+    version bigint,
+    details jsonb,
+    reason text,
+    actor text,
+    login name DEFAULT SESSION_USER NOT NULL,
+    application_name text DEFAULT current_setting('application_name'::text) NOT NULL
+);
+
+COMMENT ON TABLE fairlead.audit IS 'The audit log: who cancelled, retried, redrove, paused, resumed, or changed a schedule or the policy by hand, when and why. Rows are only ever added, and swept after FAIRLEAD_HISTORY_DAYS_AUDIT days.';
+
+COMMENT ON COLUMN fairlead.audit.job_id IS 'Of what: a job, a queue, a tenant, a schedule, a version of the policy.';
+
+COMMENT ON COLUMN fairlead.audit.details IS 'What else there is to say, such as the columns that changed; never a payload.';
+
+COMMENT ON COLUMN fairlead.audit.actor IS 'Who it was, as the session says in the setting fairlead.actor; login is who the database knows it was.';
+
+ALTER TABLE fairlead.audit ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME fairlead.audit_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
 
 CREATE TABLE fairlead.claim_floors (
     pool text NOT NULL COLLATE pg_catalog."C",
@@ -2845,11 +3054,15 @@ CREATE TABLE fairlead.leaders (
     holder text DEFAULT ''::text NOT NULL,
     epoch bigint DEFAULT 0 NOT NULL,
     lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
-    taken_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL
+    taken_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    release text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    CONSTRAINT leaders_release_is_at_most_128_bytes CHECK ((octet_length(release) <= 128))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
 
 COMMENT ON TABLE fairlead.leaders IS 'Who leads, under which epoch, and until when.';
+
+COMMENT ON COLUMN fairlead.leaders.release IS 'The release that owns this database, the same in every row: only its processes may lead. Empty: the first one with a name becomes its owner.';
 
 CREATE TABLE fairlead.over_backlog (
     id bigint NOT NULL,
@@ -3030,6 +3243,16 @@ CREATE TABLE fairlead.pool_logins (
 );
 
 COMMENT ON TABLE fairlead.pool_logins IS 'The pools that a worker''s login may serve. A login that is not listed, and is a member of none that is, may serve all.';
+
+CREATE TABLE fairlead.pool_owners (
+    pool text NOT NULL COLLATE pg_catalog."C",
+    release text NOT NULL COLLATE pg_catalog."C",
+    since timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT pool_owners_pool_is_1_to_128_bytes CHECK (((octet_length(pool) >= 1) AND (octet_length(pool) <= 128))),
+    CONSTRAINT pool_owners_release_is_1_to_128_bytes CHECK (((octet_length(release) >= 1) AND (octet_length(release) <= 128)))
+);
+
+COMMENT ON TABLE fairlead.pool_owners IS 'The release whose workers serve a pool: the first one with a name whose worker came.';
 
 CREATE VIEW fairlead.queue_stats AS
  WITH RECURSIVE named AS (
@@ -3382,6 +3605,9 @@ ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_succ
 
 ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_unsuccessful FOR VALUES IN ('failed', 'cancelled', 'expired');
 
+ALTER TABLE ONLY fairlead.audit
+    ADD CONSTRAINT audit_pkey PRIMARY KEY (at, id);
+
 ALTER TABLE ONLY fairlead.claim_floors
     ADD CONSTRAINT claim_floors_pkey PRIMARY KEY (pool, band);
 
@@ -3439,6 +3665,9 @@ ALTER TABLE ONLY fairlead.pool_demand
 ALTER TABLE ONLY fairlead.pool_logins
     ADD CONSTRAINT pool_logins_pkey PRIMARY KEY (login, pool);
 
+ALTER TABLE ONLY fairlead.pool_owners
+    ADD CONSTRAINT pool_owners_pkey PRIMARY KEY (pool);
+
 ALTER TABLE ONLY fairlead.rate_usage
     ADD CONSTRAINT rate_usage_once UNIQUE NULLS NOT DISTINCT (pool, queue, tenant, per_us);
 
@@ -3466,6 +3695,8 @@ ALTER TABLE ONLY fairlead.worker_leases
 CREATE INDEX attempt_errors_age ON fairlead.attempt_errors USING btree (at);
 
 CREATE INDEX attempt_errors_job ON fairlead.attempt_errors USING btree (job_id, at);
+
+CREATE INDEX audit_job ON fairlead.audit USING btree (job_id, at) WHERE (job_id IS NOT NULL);
 
 CREATE INDEX evictions_requested ON fairlead.evictions USING btree (requested_at);
 
@@ -3503,6 +3734,10 @@ ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_succee
 
 ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_unsuccessful_id_idx;
 
+CREATE TRIGGER audit_stays BEFORE UPDATE OR TRUNCATE ON fairlead.audit FOR EACH STATEMENT EXECUTE FUNCTION fairlead._audit_stays();
+
+CREATE TRIGGER audit_stays_for_30_days BEFORE DELETE ON fairlead.audit FOR EACH ROW WHEN ((old.at > (now() - '30 days'::interval))) EXECUTE FUNCTION fairlead._audit_stays();
+
 CREATE TRIGGER jobs_admit BEFORE INSERT ON fairlead.jobs FOR EACH ROW EXECUTE FUNCTION fairlead._admit_job();
 
 CREATE TRIGGER jobs_wake_scheduler BEFORE INSERT ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._wake_scheduler();
@@ -3512,6 +3747,8 @@ CREATE TRIGGER pod_drains_mark_anew BEFORE UPDATE OF drain_until ON fairlead.pod
 CREATE TRIGGER policy_versions_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON fairlead.policy_versions FOR EACH STATEMENT EXECUTE FUNCTION fairlead._policy_versions_stay();
 
 CREATE TRIGGER receipts_wake_scheduler BEFORE INSERT ON fairlead.receipts FOR EACH ROW WHEN ((new.ended IS NOT NULL)) EXECUTE FUNCTION fairlead._wake_scheduler_at_ending();
+
+CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers ON fairlead.schedules FOR EACH ROW EXECUTE FUNCTION fairlead._audit_schedule();
 
 CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.schedules FOR EACH ROW WHEN ((((old.cron IS DISTINCT FROM new.cron) OR (old.timezone IS DISTINCT FROM new.timezone)) AND (NOT (new.considered_until IS DISTINCT FROM old.considered_until)))) EXECUTE FUNCTION fairlead._begin_schedule_anew();
 
@@ -3553,8 +3790,8 @@ GRANT USAGE ON SCHEMA fairlead TO fairlead_scheduler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_autoscaler;
 GRANT USAGE ON SCHEMA fairlead TO fairlead_admin;
 
-REVOKE ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, OUT epoch bigint, OUT fault text) TO fairlead_scheduler;
+REVOKE ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, my_release text, OUT epoch bigint, OUT fault text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double precision, my_release text, OUT epoch bigint, OUT fault text) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._acts_for(login name) FROM PUBLIC;
 
@@ -3617,6 +3854,13 @@ GRANT INSERT(headers) ON TABLE fairlead.jobs TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._admit_unusual(job fairlead.jobs) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._assign_pool(pool text, release text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._assign_pool(pool text, release text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._audit_schedule() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._audit_stays() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._autoscaler_leads(my_epoch bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._autoscaler_leads(my_epoch bigint) TO fairlead_autoscaler;
 
@@ -3628,8 +3872,8 @@ GRANT ALL ON FUNCTION fairlead._backlog_bit(lane text) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._backoff(failures integer) FROM PUBLIC;
 
-REVOKE ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text) TO fairlead_autoscaler;
+REVOKE ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text, my_release text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._begin_autoscaler_epoch(my_name text, my_release text) TO fairlead_autoscaler;
 
 REVOKE ALL ON FUNCTION fairlead._begin_in_quarantine(of_job bigint, of_token bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._begin_in_quarantine(of_job bigint, of_token bigint) TO fairlead_worker;
@@ -3694,6 +3938,9 @@ GRANT ALL ON FUNCTION fairlead._expire_turns(my_epoch bigint, after_queue text, 
 
 REVOKE ALL ON FUNCTION fairlead._explain(job_id bigint) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._forget_audit(my_epoch bigint, days integer, rows_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._forget_audit(my_epoch bigint, days integer, rows_max integer) TO fairlead_scheduler;
+
 REVOKE ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
@@ -3732,6 +3979,15 @@ REVOKE ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) FROM PUB
 GRANT ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
 REVOKE ALL ON FUNCTION fairlead._own(ids bigint[], tokens bigint[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._own_database(release text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._own_database(release text) TO fairlead_scheduler;
+GRANT ALL ON FUNCTION fairlead._own_database(release text) TO fairlead_autoscaler;
+GRANT ALL ON FUNCTION fairlead._own_database(release text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._own_pool(pool text, release text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._own_pool(pool text, release text) TO fairlead_worker;
+GRANT ALL ON FUNCTION fairlead._own_pool(pool text, release text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._owns_all() FROM PUBLIC;
 
@@ -3772,6 +4028,8 @@ GRANT ALL ON FUNCTION fairlead._reads_all() TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._record_audit(verb text, job_id bigint, queue text, tenant text, schedule text, version bigint, details jsonb, reason text, actor text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) TO fairlead_admin;
@@ -3816,6 +4074,9 @@ GRANT ALL ON FUNCTION fairlead._span_us(span interval) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) TO fairlead_scheduler;
+
+REVOKE ALL ON FUNCTION fairlead._take_over(release text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._take_over(release text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._unfinished() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._unfinished() TO fairlead_worker;
@@ -3916,6 +4177,11 @@ GRANT SELECT ON TABLE fairlead._lanes TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.attempt_errors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.attempt_errors TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.audit TO fairlead_admin;
+
+GRANT SELECT,USAGE ON SEQUENCE fairlead.audit_id_seq TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.audit_id_seq TO fairlead_admin;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
 
@@ -3994,6 +4260,8 @@ GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_logins TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.pool_owners TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_reader;
 GRANT SELECT ON TABLE fairlead.queue_stats TO fairlead_scheduler;

@@ -29,7 +29,7 @@ _OWN = {
     *("pod_name", "pod_uid", "worker_name", "namespace", "pod_selector", "pool_deployments"),
     *("lease_name", "status_configmap", "policy_configmap", "policy_values_configmap"),
     *("policy_source", "autoscaler_enabled", "read_autoscalers", "read_quotas"),
-    "metrics_wait_bounds",
+    *("metrics_wait_bounds", "release"),
 }
 # Settings that several programs read, so that they are set once for all.
 _SHARED = ("worker_lease_seconds", "metrics_kind_allowlist", "log_format", "log_level")

@@ -39,6 +39,7 @@ class Retention:
             PeriodicTask("make_partitions", _HOUR_SECONDS, self.make_partitions),
             PeriodicTask("drop_partitions", _DROP_SECONDS, self.drop_partitions),
             PeriodicTask("forget", _MINUTE_SECONDS, self.forget),
+            PeriodicTask("forget_audit", _HOUR_SECONDS, self.forget_audit),
             PeriodicTask("forget_progress", _MINUTE_SECONDS, self.forget_progress),
             PeriodicTask("forget_orphans", _MINUTE_SECONDS, self.forget_orphans),
         )
@@ -83,6 +84,19 @@ class Retention:
             execute(statements.load(_PACKAGE, "forget_drains"), parameters).rowcount,
         )
         return max(deleted) >= limit
+
+    def forget_audit(self) -> bool:
+        """Delete entries of the audit log past their retention, one batch."""
+        limit = self._settings.sweep_max
+        parameters = {
+            "epoch": self._epoch,
+            "days": self._settings.history_days_audit,
+            "limit": limit,
+        }
+        row = self._connection.execute(
+            statements.load(_PACKAGE, "forget_audit"), parameters
+        ).fetchone()
+        return row is not None and int(str(row[0])) >= limit
 
     def forget_progress(self) -> bool:
         """Delete progress of ended attempts, in the next stretch of the table."""

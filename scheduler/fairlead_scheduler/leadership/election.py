@@ -103,7 +103,7 @@ class LeaderLease:
 def acquire(
     connection: Connection, settings: SchedulerSettings, *, holder: str
 ) -> LeaderLease | None:
-    """Acquire the lease; None while another process's lease is in force.
+    """Acquire the lease; None while another process's is in force, or another release owns it.
 
     Args:
         connection: An autocommitting session that only the lease uses from now on.
@@ -114,7 +114,11 @@ def acquire(
         NoLeaderPossible: the row must be mended first.
     """
     began = monotonic()
-    parameters = {"holder": holder, "lease_seconds": settings.lease_seconds}
+    parameters = {
+        "holder": holder,
+        "lease_seconds": settings.lease_seconds,
+        "release": settings.release,
+    }
     row = connection.execute(statements.load(_PACKAGE, "acquire"), parameters).fetchone()
     epoch, fault = row or (None, None)
     if fault is not None:

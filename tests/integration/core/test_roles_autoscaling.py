@@ -32,8 +32,10 @@ ALLOWED = {
         SOURCE,
         "SELECT fairlead.apply_policy('{}', '0123456789ab')",
         "SELECT fairlead.note_refused_policy('0123456789ab', 'said')",
+        "SELECT fairlead._own_database('work/shop')",
     ),
     "fairlead_scheduler": (
+        "SELECT fairlead._own_database('work/shop')",
         DEMAND,
         "UPDATE fairlead.pool_demand SET at = now()",
         "DELETE FROM fairlead.pool_demand",
@@ -45,6 +47,8 @@ ALLOWED = {
         "SELECT * FROM fairlead.pool_demand",
         "SELECT * FROM fairlead.pod_drains",
         "SELECT policy_source, policy_place FROM fairlead.install_options",
+        "SELECT fairlead._take_over('work/shop')",
+        "SELECT fairlead._assign_pool('default', 'work/shop')",
     ),
 }
 REFUSED = {
@@ -61,12 +65,14 @@ REFUSED = {
         "UPDATE fairlead.install_options SET rls = true",
         "SELECT fairlead.pause('default')",
         "SELECT fairlead.cancel(1)",
+        "SELECT fairlead._take_over('work/shop')",
     ),
     "fairlead_scheduler": (
         MARK,
         "UPDATE fairlead.pod_drains SET drain_until = now()",
         DRAINED,
         SOURCE,
+        "SELECT fairlead._take_over('work/shop')",
     ),
     "fairlead_worker": (
         MARK,
@@ -76,6 +82,8 @@ REFUSED = {
         "DELETE FROM fairlead.pod_drains",
         "SELECT * FROM fairlead.pool_demand",
         SOURCE,
+        "SELECT fairlead._own_database('work/shop')",
+        "SELECT fairlead._assign_pool('default', 'work/shop')",
     ),
     "fairlead_admin": (
         MARK,

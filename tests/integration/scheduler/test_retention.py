@@ -156,6 +156,20 @@ def test_a_partition_that_was_detached_by_half_is_dropped(
     assert set() == {halved, detached} & tables(db)
 
 
+def test_old_entries_of_the_audit_log_are_deleted_a_batch_at_a_time(
+    upkeep: Retention, db: Database
+) -> None:
+    """After 400 days, unless a setting says otherwise."""
+    db.execute(
+        "INSERT INTO fairlead.audit (verb, at) SELECT 'pause', now() - make_interval(days => n)"
+        " FROM unnest('{1,399,401,402,403,404}'::integer[]) n"
+    )
+
+    assert [True, False] == [upkeep.forget_audit() for _ in range(2)]
+
+    assert [(2,)] == db.execute("SELECT count(*) FROM fairlead.audit").fetchall()
+
+
 def test_old_errors_and_fires_are_deleted_a_batch_at_a_time(
     upkeep: Retention, db: Database
 ) -> None:

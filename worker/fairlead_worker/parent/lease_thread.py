@@ -19,6 +19,7 @@ from time import monotonic
 
 import psycopg
 
+from fairlead import ownership
 from fairlead.db import connect
 from fairlead.db.error_text import one_line
 from fairlead.db.migrate import schema_state
@@ -283,11 +284,24 @@ class LeaseThread:
                 f"cannot read the schema's version: {one_line(error)}"
             ) from None
         if schema.fits:
-            return connection
+            return self._owning(connection)
         connection.close()
         if schema.too_new:
             self._set_status(DatabaseUnusable(2, schema.sentence()))
         raise connect.Unreachable(schema.sentence())
+
+    def _owning(self, connection: connect.Connection) -> connect.Connection:
+        """Return the connection, unless the pool belongs to another release."""
+        pool, release = self._config.pool, self._config.release
+        try:
+            owner = ownership.own_pool(connection, pool, release)
+        except psycopg.Error as error:
+            connection.close()
+            raise connect.Unreachable(f"cannot read the pool's owner: {error}") from None
+        if owner == release:
+            return connection
+        connection.close()
+        raise connect.Unreachable(ownership.pool_refusal(pool, owner, release))
 
     def _failed(self, error: psycopg.Error) -> None:
         """Log the error and wait a little; the call that failed is repeated."""

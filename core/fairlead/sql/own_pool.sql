@@ -1,0 +1,4 @@
+-- own_pool: make a release the owner of a pool if it has none; answers the owner, or nothing.
+-- locks: none of others' rows.
+-- index: pool_owners_pkey, inside the function.
+select fairlead._own_pool(%(pool)s, %(release)s)
