@@ -125,7 +125,7 @@ class Bare:
 
 def lead(connection: Connection, holder: str) -> int:
     """Become the leader as soon as there is none, and return the epoch."""
-    taking = {"holder": holder, "lease_seconds": _LEASE_SECONDS}
+    taking = {"holder": holder, "lease_seconds": _LEASE_SECONDS, "release": ""}
     cursor: Cursor[int] = connection.cursor(row_factory=scalar_row)
     while (epoch := cursor.execute(load(_LEADERSHIP, "acquire"), taking).fetchone()) is None:
         time.sleep(0.1)

@@ -148,7 +148,7 @@ def show_job(
     *,
     as_json: tables.AsJson = False,
 ) -> None:
-    """Show one job in any state, with the error of each failed attempt, and who changed it."""
+    """Show one job in any state, its errors, and who changed it."""
     with session() as connection:
         found = ask(connection, "show_job", {"id": job_id})
         if not found:

@@ -185,7 +185,7 @@ def take_over(db: Database, holder: str) -> bool:
     """Try to take the lead; tell whether it was had."""
     row = db.execute(
         load("fairlead_scheduler.leadership", "acquire"),
-        {"holder": holder, "lease_seconds": 3},
+        {"holder": holder, "lease_seconds": 3, "release": ""},
     ).fetchone()
     assert row is not None
     return row[0] is not None
