@@ -298,7 +298,7 @@ def test_every_program_says_of_which_release_it_is() -> None:
     """By the namespace of its objects and its name, so that no other one uses its database."""
     for values, name in ((GIVEN, "work/shop"), ({**GIVEN, "namespaceOverride": "b"}, "b/shop")):
         said = {
-            variable["value"]
+            str(variable["value"])
             for _, pod in pod_specs(render(values))
             for container in cast("list[Object]", pod["containers"])
             for variable in cast("list[Object]", container.get("env", []))

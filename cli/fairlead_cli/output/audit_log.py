@@ -1,6 +1,6 @@
 """What commands say to the audit log, and how its entries are shown."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -32,14 +32,15 @@ def _what(row: Row) -> str:
     """Say of what an entry is: a job by its number, all else by name."""
     said = [] if row["job_id"] is None else [f"job {row['job_id']}"]
     said += [f"{name} {row[name]}" for name in _OF if row[name] not in (None, "")]
-    details = row["details"]
-    if isinstance(details, dict):
-        said += [f"{name}: {_plain(value)}" for name, value in details.items()]
+    details = cast("dict[str, object] | None", row["details"]) or {}
+    said += [f"{name}: {_plain(value)}" for name, value in details.items()]
     return formats.printable(", ".join(said))
 
 
 def _plain(value: object) -> str:
-    return " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return " ".join(map(str, cast("list[object]", value)))
+    return str(value)
 
 
 _AT = tables.Column("at", lambda row: f"{row['at']:%Y-%m-%d %H:%M:%S%z}")
