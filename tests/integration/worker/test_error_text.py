@@ -5,7 +5,7 @@ import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from fairlead_worker.db.error_text import one_line
+from fairlead.db.error_text import one_line
 from tests.support import race
 
 

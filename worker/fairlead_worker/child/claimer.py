@@ -30,7 +30,6 @@ from fairlead_worker.child.claim_rate import JobRate
 from fairlead_worker.child.floor_scan_turn import FloorScanTurn
 from fairlead_worker.child.intake import Intake
 from fairlead_worker.child.slots import Slots
-from fairlead_worker.db.error_text import one_line
 from fairlead_worker.db.reconnect import connections, log_waiting
 from fairlead_worker.ipc import messages
 from fairlead_worker.metrics import series

@@ -31,7 +31,6 @@ from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Finished, FinishedByHandler, HandedBack
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.slots import Slots
-from fairlead_worker.db.error_text import one_line
 from fairlead_worker.db.outage_backoff import Backoff
 from fairlead_worker.db.reconnect import log_waiting
 

@@ -13,7 +13,6 @@ from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
 from fairlead_worker.child.intake import Intake
 from fairlead_worker.child.slots import Slots
-from fairlead_worker.db.error_text import one_line
 from fairlead_worker.db.reconnect import connections, log_waiting
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key

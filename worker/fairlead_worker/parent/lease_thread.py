@@ -27,7 +27,6 @@ from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead.runtime.wakeup import Wakeup
 from fairlead_worker.config import WorkerConfig
-from fairlead_worker.db.error_text import one_line
 from fairlead_worker.db.reconnect import log_waiting
 from fairlead_worker.db.session import Session
 from fairlead_worker.ipc.attempt_key import Key

@@ -12,7 +12,6 @@ from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.trace import FormerAttempt, Origin
-from fairlead_worker.db.error_text import one_line
 
 
 class OriginReader:

@@ -1,0 +1,148 @@
+-- Which release owns a database and its pools, so that a second one cannot silently replace its policy.
+
+alter table fairlead.leaders add column release text collate "C" not null default ''
+    constraint leaders_release_is_at_most_128_bytes check (octet_length(release) <= 128);
+comment on column fairlead.leaders.release is
+    'The release that owns this database, the same in every row: only its processes may lead. Empty: the first '
+    'one with a name becomes its owner.';
+
+create table fairlead.pool_owners (
+    pool    text        collate "C" primary key
+        constraint pool_owners_pool_is_1_to_128_bytes check (octet_length(pool) between 1 and 128),
+    release text        collate "C" not null
+        constraint pool_owners_release_is_1_to_128_bytes check (octet_length(release) between 1 and 128),
+    since   timestamptz not null default now()
+);
+comment on table fairlead.pool_owners is
+    'The release whose workers serve a pool: the first one with a name whose worker came.';
+
+-- Acquires the lease as before, unless the database is another release's.
+drop function fairlead._acquire_leadership(text, double precision);
+create function fairlead._acquire_leadership(
+    my_name text, lease_seconds double precision, my_release text, out epoch bigint, out fault text
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    perform fairlead._check_leader(my_name, lease_seconds);
+    fault := fairlead._leader_fault('scheduler');
+    if fault is null then
+        update fairlead.leaders l
+        set holder = my_name, epoch = l.epoch + 1, taken_at = now(),
+            lease_until = now() + make_interval(secs => lease_seconds)
+        where l.role = 'scheduler' and (l.lease_until < now() or l.holder = my_name)
+          and l.release in ('', my_release)
+        returning l.epoch into _acquire_leadership.epoch;
+    end if;
+end $$;
+
+-- Begins an epoch as before; null where the database is another release's.
+drop function fairlead._begin_autoscaler_epoch(text);
+create function fairlead._begin_autoscaler_epoch(my_name text, my_release text) returns bigint
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    fault constant text := fairlead._leader_fault('autoscaler');
+    begun bigint;
+begin
+    perform fairlead._check_leader(my_name, 1);
+    if fault is not null then
+        raise exception 'fairlead: the autoscaler cannot lead: in fairlead.leaders %', fault
+            using errcode = 'FL006', hint = 'Run "select fairlead.reset_leadership()".';
+    end if;
+    update fairlead.leaders l
+    set holder = my_name, epoch = l.epoch + 1, taken_at = now(), lease_until = 'infinity'
+    where l.role = 'autoscaler' and l.release in ('', my_release) returning l.epoch into begun;
+    return begun;
+end $$;
+
+-- Mends the rows of leaders as before, and keeps whose the database is.
+create or replace function fairlead.reset_leadership() returns setof text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    mended text[];
+begin
+    with reset as (
+        insert into fairlead.leaders as l (role, epoch, release)
+        select r.role, (extract(epoch from clock_timestamp()) * 1e6)::bigint,
+               coalesce((select max(o.release) from fairlead.leaders o), '')
+        from (values ('scheduler'), ('autoscaler')) r (role)
+        where fairlead._leader_fault(r.role) is not null
+        on conflict (role) do update
+        set lease_until = '-infinity',
+            epoch = case when l.epoch between 0 and (1::bigint << 62) - 1 then l.epoch + 1
+                         else excluded.epoch end
+        returning l.role
+    )
+    select array_agg(r.role) into mended from reset r;
+    if mended is not null then
+        perform fairlead._record_audit(
+            'reset_leadership', details => jsonb_build_object('roles', mended));
+        perform pg_notify('fairlead_leader', '');
+    end if;
+    return query select m.role from unnest(mended) as m (role);
+end $$;
+
+-- Answers the owner of the database, which the caller becomes if there is none and it has a name.
+create function fairlead._own_database(release text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if _own_database.release <> '' and not exists (select from fairlead.leaders l where l.release <> '') then
+        update fairlead.leaders l set release = _own_database.release where l.release = '';
+    end if;
+    -- A second statement, and so a new snapshot: another release may have been first.
+    return (select max(l.release) from fairlead.leaders l);
+end $$;
+
+-- Gives the database to a release: from now on only its processes may lead, and the pools of the former owner
+-- are its own. Answers the former owner; the same again changes nothing.
+create function fairlead._take_over(release text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    former text;
+begin
+    perform from fairlead.leaders l order by l.role for update;
+    select max(l.release) into former from fairlead.leaders l;
+    if former = _take_over.release then
+        return former;
+    end if;
+    -- A new epoch: what the former owner's leaders still write changes nothing.
+    update fairlead.leaders l
+    set release = _take_over.release, epoch = l.epoch + 1, lease_until = '-infinity';
+    update fairlead.pool_owners p set release = _take_over.release, since = now()
+    where p.release = former;
+    perform fairlead._record_audit(
+        'take_over', details => jsonb_build_object('from', former, 'to', _take_over.release));
+    perform pg_notify('fairlead_leader', '');
+    return former;
+end $$;
+
+-- Answers the owner of a pool, which the caller becomes if there is none and it has a name.
+create function fairlead._own_pool(pool text, release text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+begin
+    if not fairlead._may_serve(_own_pool.pool) then
+        raise exception 'fairlead: login % may not serve pool %', session_user, _own_pool.pool
+            using errcode = 'insufficient_privilege',
+                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
+    end if;
+    if _own_pool.release <> '' then
+        insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
+        on conflict on constraint pool_owners_pkey do nothing;
+    end if;
+    return coalesce((select p.release from fairlead.pool_owners p where p.pool = _own_pool.pool), '');
+end $$;
+
+-- Gives a pool to a release, or to whichever comes first; answers the former owner, or null.
+create function fairlead._assign_pool(pool text, release text) returns text
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    former text;
+begin
+    delete from fairlead.pool_owners p where p.pool = _assign_pool.pool returning p.release into former;
+    if _assign_pool.release <> '' then
+        insert into fairlead.pool_owners (pool, release) values (_assign_pool.pool, _assign_pool.release);
+    end if;
+    if _assign_pool.release is distinct from coalesce(former, '') then
+        perform fairlead._record_audit('assign_pool', details => jsonb_build_object(
+            'pool', _assign_pool.pool, 'from', former, 'to', _assign_pool.release));
+    end if;
+    return former;
+end $$;
