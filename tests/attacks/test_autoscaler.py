@@ -16,7 +16,7 @@ REFUSED = (
     "SELECT FROM fairlead.leaders WHERE role = 'scheduler' FOR UPDATE",
     "SELECT FROM fairlead.leaders WHERE role = 'scheduler' FOR KEY SHARE",
     "LOCK TABLE fairlead.leaders IN ROW EXCLUSIVE MODE",
-    "SELECT * FROM fairlead._acquire_leadership('me', 60)",
+    "SELECT * FROM fairlead._acquire_leadership('me', 60, '')",
     "SELECT fairlead._renew_leadership(1, 60)",
     "SELECT fairlead._release_leadership(1)",
     "SELECT fairlead._leads(1)",
@@ -37,7 +37,7 @@ def test_the_name_that_the_autoscaler_gives_is_bounded(log_in: LogIn, name: str 
     autoscaler = log_in("fairlead_autoscaler")
 
     with pytest.raises(errors.InvalidParameterValue):
-        autoscaler.execute("SELECT fairlead._begin_autoscaler_epoch(%s)", [name])
+        autoscaler.execute("SELECT fairlead._begin_autoscaler_epoch(%s, '')", [name])
 
 
 def test_an_open_transaction_of_the_autoscaler_stops_no_scheduler(
@@ -46,7 +46,7 @@ def test_an_open_transaction_of_the_autoscaler_stops_no_scheduler(
     """Everything that it may call locks its own row alone."""
     autoscaler = log_in("fairlead_autoscaler")
     with autoscaler.transaction():
-        autoscaler.execute("SELECT fairlead._begin_autoscaler_epoch('me')")
+        autoscaler.execute("SELECT fairlead._begin_autoscaler_epoch('me', '')")
         autoscaler.execute("SELECT * FROM fairlead.leaders, fairlead.work_queue")
         with scheduling(database_url):
             led(db)

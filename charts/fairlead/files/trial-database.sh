@@ -9,7 +9,7 @@ if [ ! -s "$PGDATA/PG_VERSION" ]; then
     --auth-local=trust --auth-host=scram-sha-256 >/dev/null
   echo "host all all all scram-sha-256" >>"$PGDATA.new/pg_hba.conf"
   {
-    for role in enqueue worker scheduler autoscaler admin; do
+    for role in enqueue reader worker scheduler autoscaler admin; do
       printf 'create role fairlead_%s nologin;\n\n' "$role"
     done
     # Logins get their passwords below, at every start.

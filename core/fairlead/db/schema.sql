@@ -336,8 +336,9 @@ declare
 begin
     perform fairlead._check_leader(my_name, 1);
     if fault is not null then
-        raise exception 'fairlead: the autoscaler cannot lead: in fairlead.leaders %', fault
-            using errcode = 'FL006', hint = 'Run "select fairlead.reset_leadership()".';
+        raise exception 'fairlead: the autoscaler cannot lead: in fairlead.leaders %: an administrator mends it '
+                        'with "select fairlead.reset_leadership()"', fault
+            using errcode = 'FL006';
     end if;
     update fairlead.leaders l
     set holder = my_name, epoch = l.epoch + 1, taken_at = now(), lease_until = 'infinity'

@@ -292,7 +292,7 @@ def test_the_autoscaler_role_reads_and_takes_its_own_lead(log_in: LogIn) -> None
 
     for relation in ("work_queue", "workers", "queue_stats", "leaders"):
         autoscaler.execute(f"SELECT * FROM fairlead.{relation}".encode())
-    autoscaler.execute("SELECT fairlead._begin_autoscaler_epoch('me')")
+    autoscaler.execute("SELECT fairlead._begin_autoscaler_epoch('me', '')")
 
     for statement in ("DELETE FROM fairlead.jobs", "UPDATE fairlead.work_queue SET band = 1"):
         with pytest.raises(errors.InsufficientPrivilege):

@@ -66,7 +66,7 @@ def test_the_autoscaler_goes_on_once_its_row_is_mended(scene: Scene, logged: Lin
     spoil(scene.db, "autoscaler", "SET epoch = 9223372036854775807")
     scene.step(3)
     (line,) = [each for each in logged() if each["event"] == "database.unreachable"]
-    assert 'Run "select fairlead.reset_leadership()"' in str(line)
+    assert 'with "select fairlead.reset_leadership()"' in str(line)
 
     scene.db.execute("SELECT fairlead.reset_leadership()")
     scene.step()

@@ -1,4 +1,5 @@
 -- Which release owns a database and its pools, so that a second one cannot silently replace its policy.
+-- compatible-from: 35
 
 alter table fairlead.leaders add column release text collate "C" not null default ''
     constraint leaders_release_is_at_most_128_bytes check (octet_length(release) <= 128);
@@ -44,8 +45,9 @@ declare
 begin
     perform fairlead._check_leader(my_name, 1);
     if fault is not null then
-        raise exception 'fairlead: the autoscaler cannot lead: in fairlead.leaders %', fault
-            using errcode = 'FL006', hint = 'Run "select fairlead.reset_leadership()".';
+        raise exception 'fairlead: the autoscaler cannot lead: in fairlead.leaders %: an administrator mends it '
+                        'with "select fairlead.reset_leadership()"', fault
+            using errcode = 'FL006';
     end if;
     update fairlead.leaders l
     set holder = my_name, epoch = l.epoch + 1, taken_at = now(), lease_until = 'infinity'
