@@ -69,9 +69,12 @@ ENDLESS: dict[str, dict[LiteralString, LiteralString]] = {
 """Those that PostgreSQL stores from version 17 on."""
 
 
-def bad_job(db: Connection[TupleRow], called: str, kind: str = "noop") -> int:
+def bad_job(db: Connection[TupleRow], called: str, kind: LiteralString = "noop") -> int:
     """Store the job without a trigger, as a superuser can; return its id."""
-    columns = {"kind": f"'{kind}'", **{**JOBS, **ENDLESS}[called]}
+    columns: dict[LiteralString, LiteralString] = {
+        "kind": f"'{kind}'",
+        **{**JOBS, **ENDLESS}[called],
+    }
     statement = sql.SQL("INSERT INTO fairlead.jobs ({}) VALUES ({}) RETURNING id").format(
         sql.SQL(", ").join(map(sql.Identifier, columns)),
         sql.SQL(", ").join(map(_expression, columns.values())),
@@ -89,5 +92,5 @@ def exists(db: Connection[TupleRow], called: str) -> bool:
     return called in JOBS or db.info.server_version >= 170_000
 
 
-def _expression(text: str) -> sql.SQL:
+def _expression(text: LiteralString) -> sql.SQL:
     return sql.SQL(text)

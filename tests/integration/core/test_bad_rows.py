@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import LiteralString
+from typing import LiteralString, cast
 
 import psycopg
 import pytest
@@ -138,8 +138,7 @@ def variants(statement: Statement, values: Mapping[str, object]) -> Iterator[dic
     """Yield what the statement is asked with, one after another."""
     common = {**dict.fromkeys(statement.numbered()[1]), **values}
     common |= _OF_ONE.get(str(statement), {})
-    ids = values["ids"]
-    assert isinstance(ids, list)
+    ids = cast("list[int]", values["ids"])
     if str(statement) == "loop-job_attributes":
         for root, path in (("payload", "a"), ("headers", "a"), ("job", "facts")):
             yield {**common, "roots": [root] * len(ids), "paths": [path] * len(ids)}
