@@ -19,7 +19,7 @@ SHIPPED = {
 }
 _STANDS_BY = """
     SELECT count(*) = 2 AND (array_agg(query ORDER BY backend_start DESC))[1]
-        LIKE '%: acquire */%'
+        ~ ': (acquire|own) [*]/'
     FROM pg_stat_activity WHERE datname = current_database()
     AND application_name = 'fairlead scheduler lead'
 """

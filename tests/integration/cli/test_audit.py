@@ -108,13 +108,13 @@ def test_a_job_is_shown_with_who_changed_it(
     database_url: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """To those who may read the log; an application's login sees the job alone."""
+    """To those who may read the log; a reader sees the job alone."""
     job = str(insert_one(db))
     fairlead("jobs", "cancel", job, "--actor", "ann", "--reason", "a duplicate")
 
     shown = fairlead("jobs", "show", job)
     (entry,) = json.loads(fairlead("jobs", "show", job, "--json"))["audit"]
-    with login(database_url, "fairlead_enqueue") as name:
+    with login(database_url, "fairlead_reader") as name:
         monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(database_url, name))
         alone = json.loads(fairlead("jobs", "show", job, "--json"))["audit"]
 
