@@ -394,11 +394,11 @@ end $$;
 
 CREATE FUNCTION fairlead._epoch_us(at timestamp with time zone) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN CASE WHEN (at IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM at) * (1000000)::numeric), (0)::numeric), ('253370764800000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
+    RETURN CASE WHEN (at IS NOT NULL) THEN (LEAST(GREATEST((date_part('epoch'::text, at) * ('1000000'::numeric)::double precision), (0)::double precision), ('253370764800000000'::bigint)::double precision))::bigint ELSE NULL::bigint END;
 
 CREATE FUNCTION fairlead._charged_us(run_us bigint, claimed_at timestamp with time zone) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN LEAST(GREATEST(COALESCE(run_us, '9223372036854775807'::bigint), (0)::bigint), GREATEST((fairlead._epoch_us(clock_timestamp()) - fairlead._epoch_us(claimed_at)), (0)::bigint));
+    RETURN LEAST(GREATEST(COALESCE(run_us, '9223372036854775807'::bigint), (0)::bigint), GREATEST((fairlead._epoch_us(statement_timestamp()) - fairlead._epoch_us(claimed_at)), (0)::bigint));
 
 CREATE FUNCTION fairlead._check_leader(my_name text, lease_seconds double precision) RETURNS void
     LANGUAGE plpgsql
@@ -1684,7 +1684,7 @@ end $$;
 
 CREATE FUNCTION fairlead._span_us(span interval) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN (span IS NOT NULL) THEN (LEAST(GREATEST((EXTRACT(epoch FROM span) * (1000000)::numeric), (1)::numeric), ('2592000000000'::bigint)::numeric))::bigint ELSE NULL::bigint END;
+    RETURN CASE WHEN (span IS NOT NULL) THEN (LEAST(GREATEST((date_part('epoch'::text, span) * ('1000000'::numeric)::double precision), (1)::double precision), ('2592000000000'::bigint)::double precision))::bigint ELSE NULL::bigint END;
 
 CREATE FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigint[], errors text[]) RETURNS TABLE(job_id bigint, token bigint, became text)
     LANGUAGE plpgsql SECURITY DEFINER
