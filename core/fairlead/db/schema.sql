@@ -1511,9 +1511,9 @@ declare
     last_at timestamptz;
 begin
     perform fairlead._require_read_committed();
-    -- One redrive of a queue at a time, so that two cannot wait for each other's dedup keys. The next
-    -- statement's snapshot has all that an earlier one made.
-    perform pg_advisory_xact_lock(hashtextextended('fairlead.redrive ' || _redrive.queue, 0));
+    -- One redrive at a time, so that two cannot wait for each other's dedup keys. The next statement's
+    -- snapshot has all that an earlier one made. An advisory lock could be held by any login.
+    perform from fairlead.install_options o where o.only_row for no key update;
     with looked as materialized (
         select h.id, h.finished_at, h.tenant, h.kind, h.dedup_key, h.payload is not null as kept
         from fairlead.job_history_unsuccessful h
