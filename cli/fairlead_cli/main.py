@@ -29,6 +29,7 @@ from fairlead_cli.commands import (
     schedules,
     services,
     simulate,
+    tenants,
     top,
     trace,
     workers,
@@ -74,6 +75,7 @@ enqueue.add_to(app)
 app.add_typer(jobs.app, name="jobs")
 explain.add_to(app)
 queues.add_to(app)
+app.add_typer(tenants.app, name="tenants")
 app.add_typer(schedules.app, name="schedules")
 simulate.add_to(policy.app)
 app.add_typer(policy.app, name="policy")

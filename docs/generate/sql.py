@@ -99,9 +99,10 @@ INSERT INTO fairlead.pool_logins (login, pool) VALUES ('reports_worker', 'report
 _AUDIT = """\
 ## The audit log
 
-Calls of `cancel`, `retry`, `redrive`, `pause`, `resume` and `apply_policy` that change
-something, and changes of `schedules`, are rows of `fairlead.audit`, which `fairlead_admin` may
-read and nobody may change. Each has the login and the `application_name`. Where several people
+Calls of `cancel`, `cancel_jobs`, `retry`, `redrive`, `redact`, `pause`, `resume` and
+`apply_policy` that change something, each step of `fairlead tenants erase`, and changes of
+`schedules`, are rows of `fairlead.audit`, which `fairlead_admin` may read and nobody may
+change. Each has the login and the `application_name`. Where several people
 share a login, say who acts and why, in the same transaction:
 
 ```sql

@@ -23,7 +23,7 @@ INLINE = re.compile(
     r"`((?:fairlead|fairlead-worker|fairlead-scheduler|fairlead-autoscaler|make) [^`\n]+)`"
 )
 PATH = re.compile(r"`((?:tests|core|scheduler|worker|autoscaler|cli)/[\w…./-]+)`")
-GROUPS = {"jobs", "policy", "schedules", "trace", "workers"}
+GROUPS = {"tenants", "jobs", "policy", "schedules", "trace", "workers"}
 
 
 def typed(markdown: str) -> Iterator[str]:
@@ -58,7 +58,8 @@ def unknown(line: str) -> tuple[str, ...]:
     if words[0] == "make":
         return tuple(word for word in words[1:2] if word not in targets())
     words[:1] = [*words[0].split("-")[1:]]
-    path = words[:2] if words[0] in GROUPS else words[:1]
+    path = [word for word in words[:2] if not word.startswith("-")]
+    path = path if words[0] in GROUPS else words[:1]
     flags = help_of(*path)
     if flags is None:
         return (" ".join(path),)

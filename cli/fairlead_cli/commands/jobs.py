@@ -1,12 +1,14 @@
-"""`fairlead jobs`: list, show, cancel, retry and redrive."""
+"""`fairlead jobs`: list, show, cancel, redact, retry and redrive."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from fairlead_cli.cancel_many import cancel_many
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import CommandError, NegativeAnswer
 from fairlead_cli.output import audit_log, formats, tables
@@ -190,16 +192,68 @@ _ATTEMPTS = (
 
 @app.command("cancel")
 def cancel(
+    ids: Annotated[
+        list[int] | None,
+        typer.Argument(min=1, max=formats.ID_MAX, metavar="ID...", help="The jobs' ids."),
+    ] = None,
+    *,
+    queue: Queue = None,
+    tenant: Tenant = None,
+    kind: Kind = None,
+    limit: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="At most this many, without ids.")
+    ] = 100_000,
+    actor: audit_log.Actor = None,
+    reason: audit_log.Reason = "",
+    as_json: tables.AsJson = False,
+) -> None:
+    """Cancel jobs by id, or those of a queue, tenant or kind.
+
+    A running one is asked to stop. Jobs that another transaction holds are left, and
+    counted. A repeat is harmless.
+    """
+    alike: Row = {"queue": queue, "tenant": tenant, "kind": kind}
+    named = any(value is not None for value in alike.values())
+    if named == bool(ids):
+        raise CommandError(
+            "give the jobs' ids, or --queue, --tenant or --kind"
+            + (", not both" if named else "")
+        )
+    with session() as connection:
+        if ids:
+            with acting(connection, actor, reason):
+                answers = _ask_each(connection, "cancel", ids)
+            _answer(answers, "answer", as_json=as_json)
+            return
+        done = cancel_many(connection, alike, limit=limit, actor=actor, reason=reason)
+    if as_json:
+        tables.print_json(asdict(done))
+        return
+    typer.echo(
+        f"cancelled {formats.jobs(done.ended)}; {done.requested} run and were asked to stop, "
+        f"{done.locked} are held by another transaction"
+    )
+
+
+@app.command("redact")
+def redact(
     ids: Ids,
     *,
     actor: audit_log.Actor = None,
     reason: audit_log.Reason = "",
     as_json: tables.AsJson = False,
 ) -> None:
-    """Cancel jobs; a running one is asked to stop. A repeat is harmless."""
+    """Take out of finished jobs what they carried. They cannot be retried then.
+
+    Payload, headers, dedup key, result, errors and progress go; the row stays in the
+    history. A job that repeats it has its own copy. A repeat is harmless.
+    """
     with session() as connection, acting(connection, actor, reason):
-        answers = _ask_each(connection, "cancel", ids)
+        answers = _ask_each(connection, "redact", ids)
+    unfinished = [str(row["id"]) for row in answers if row["answer"] == "unfinished"]
     _answer(answers, "answer", as_json=as_json)
+    if unfinished:
+        raise NegativeAnswer(f"unfinished: {', '.join(unfinished)}; cancel them first")
 
 
 @app.command("retry")

@@ -1,4 +1,4 @@
-"""`fairlead queues`, `tenants`, `pause` and `resume`."""
+"""`fairlead queues`, `pause` and `resume`."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead_cli.output import audit_log, fair_shares, formats, tables
+from fairlead_cli.output import audit_log, formats, tables
 from fairlead_cli.output.pool_routing import placed
 from fairlead_cli.session import Row, acting, ask, session
 
@@ -21,7 +21,6 @@ def add_to(app: typer.Typer) -> None:
     """Add the commands."""
     for name, command in (
         ("queues", queues),
-        ("tenants", tenants),
         ("pause", pause),
         ("resume", resume),
     ):
@@ -61,16 +60,6 @@ POOLED_COLUMNS = (
     *QUEUE_COLUMNS[1:],
 )
 """Where the policy has pools."""
-TENANT_COLUMNS = (
-    tables.text("queue", "queue"),
-    tables.text("tenant", "tenant"),
-    PENDING,
-    tables.number("queued", "queued"),
-    tables.number("running", "running"),
-    waiting("oldest_pending_at"),
-    PAUSED,
-)
-HASH = tables.text("hash", "hash")
 
 
 def queues(*, as_json: tables.AsJson = False) -> None:
@@ -92,52 +81,6 @@ def read(connection: "Connection") -> list[Row]:
 def columns(found: Sequence[Row]) -> tuple[tables.Column, ...]:
     """Return the columns of queues that were read."""
     return POOLED_COLUMNS if any("pool" in row for row in found) else QUEUE_COLUMNS
-
-
-def tenants(
-    *,
-    queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=100_000, help="At most this many.")] = 50,
-    hashes: Annotated[
-        bool,
-        typer.Option(
-            "--hashes",
-            help="Show their labels in metrics, too, where FAIRLEAD_METRICS_TENANTS is hashes.",
-        ),
-    ] = False,
-    as_json: tables.AsJson = False,
-) -> None:
-    """Show the tenants with most work and their slot shares.
-
-    A `+` says that counting stopped there. Shares are of the last minute. A lag is in
-    slot-seconds: below zero, a tenant has had less than its share.
-    """
-    with session() as connection:
-        found = ask(connection, "tenants", {"queue": queue, "limit": limit})
-        pools = ask(connection, "shares")
-        if hashes:
-            found = _hashed(connection, found)
-    if as_json:
-        tables.print_json(found)
-        return
-    busy = [row for row in found if row["pending"] or row["queued"] or row["running"]]
-    none = "no tenant has unfinished work"
-    hashed = (HASH,) if hashes else ()
-    tables.rows(busy, (*TENANT_COLUMNS, *hashed), as_json=False, none=none)
-    for said in ("", *fair_shares.sentences(pools)):
-        typer.echo(said)
-    served = fair_shares.most_first(found)
-    if served:
-        tables.rows(served, (*fair_shares.COLUMNS, *hashed), as_json=False, none="")
-
-
-def _hashed(connection: "Connection", found: Sequence[Row]) -> list[Row]:
-    """Add the label that each tenant has in metrics with FAIRLEAD_METRICS_TENANTS=hashes."""
-    from fairlead.db.server_identifier import server_identifier
-    from fairlead.metrics import tenant_labels
-
-    key = tenant_labels.key_of(server_identifier(connection))
-    return [{**row, "hash": tenant_labels.label(key, str(row["tenant"]))} for row in found]
 
 
 def pause(

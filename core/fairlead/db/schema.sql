@@ -392,6 +392,70 @@ begin
     return new;
 end $$;
 
+CREATE FUNCTION fairlead._cancel_jobs(queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT ended integer, OUT requested integer, OUT locked integer, OUT reached_id bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    looked_max constant integer := 10000;
+    wanted integer := least(greatest(_cancel_jobs.jobs_max, 0), looked_max);
+    ids bigint[];
+    running bigint[];
+    found_last bigint;
+begin
+    perform fairlead._require_read_committed();
+    if coalesce(_cancel_jobs.queue, _cancel_jobs.tenant, _cancel_jobs.kind) is null then
+        raise exception 'fairlead: name a queue, a tenant or a kind whose jobs to cancel'
+            using errcode = 'null_value_not_allowed';
+    end if;
+    ended := 0;
+    requested := 0;
+    with looked as materialized (
+        select j.id, j.queue, j.tenant, j.kind, j.enqueued_by, j.cancel_requested_at from fairlead.jobs j
+        where j.id > coalesce(_cancel_jobs.after_id, 0) order by j.id limit looked_max
+    ), alike as materialized (
+        select l.id, l.tenant, l.enqueued_by from looked l
+        where l.cancel_requested_at is null
+          and (_cancel_jobs.queue is null or l.queue = _cancel_jobs.queue)
+          and (_cancel_jobs.tenant is null or l.tenant = _cancel_jobs.tenant)
+          and (_cancel_jobs.kind is null or l.kind = _cancel_jobs.kind)
+    ), picked as materialized (
+        select a.id from alike a where fairlead._owns(a.tenant, a.enqueued_by) order by a.id limit wanted
+    )
+    select p.ids, case when p.many >= wanted then p.last
+                       when (select count(*) from looked) = looked_max then (select max(l.id) from looked l) end
+    into ids, reached_id
+    from (select coalesce(array_agg(k.id), '{}') as ids, count(*) as many, max(k.id) as last from picked k) p;
+
+    locked := cardinality(ids);
+    select coalesce(array_agg(f.id), '{}') into ids
+    from (select j.id from fairlead.jobs j where j.id = any (ids) order by j.id for update skip locked) f;
+    locked := locked - cardinality(ids);
+
+    -- A new snapshot: a dispatch that held some of them is visible now. A row that is locked is being claimed.
+    select coalesce(array_agg(q.job_id order by q.job_id), '{}') into running
+    from fairlead.work_queue q
+    where q.job_id = any (ids)
+      and not q.job_id = any (array(
+          select f.job_id from fairlead.work_queue f
+          where f.job_id = any (ids) and f.worker is null for update skip locked));
+    if cardinality(ids) = 0 then
+        return;
+    end if;
+    update fairlead.jobs j set cancel_requested_at = clock_timestamp()
+    where j.id = any (running) and j.cancel_requested_at is null;
+    get diagnostics requested = row_count;
+    perform pg_notify('fairlead_cancel', r.id::text) from unnest(running) r (id);
+    ids := array(select i.id from unnest(ids) i (id) where not i.id = any (running));
+    ended := cardinality(ids);
+    perform fairlead._end_unstarted(ids, 'cancelled') where ended > 0;
+    perform fairlead._record_audit(
+        'cancel_jobs', queue => coalesce(_cancel_jobs.queue, ''), tenant => _cancel_jobs.tenant,
+        details => jsonb_strip_nulls(jsonb_build_object(
+            'kind', _cancel_jobs.kind, 'ended', ended, 'asked to stop', requested)));
+end $$;
+
 CREATE FUNCTION fairlead._epoch_us(at timestamp with time zone) RETURNS bigint
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN CASE WHEN (at IS NOT NULL) THEN (LEAST(GREATEST((date_part('epoch'::text, at) * ('1000000'::numeric)::double precision), (0)::double precision), ('253370764800000000'::bigint)::double precision))::bigint ELSE NULL::bigint END;
@@ -861,6 +925,41 @@ begin
     union all
     select e.token from fairlead.attempt_errors e
     where e.job_id = any (ids) and e.token = any (tokens) and e.ended_as <> 'lost';
+end $$;
+
+CREATE FUNCTION fairlead._erase_history(tenant text, after_id bigint, jobs_max integer, OUT erased integer, OUT reached_id bigint) RETURNS record
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    looked_max constant integer := 10000;
+    wanted integer := least(greatest(_erase_history.jobs_max, 0), looked_max);
+    ids bigint[];
+begin
+    if not fairlead._sees(_erase_history.tenant) then
+        raise exception 'fairlead: this login may erase its own tenant only'
+            using errcode = 'insufficient_privilege';
+    end if;
+    with looked as materialized (
+        select h.id, h.tenant from fairlead.job_history h
+        where h.id > coalesce(_erase_history.after_id, 0) order by h.id limit looked_max
+    ), picked as materialized (
+        select l.id from looked l where l.tenant = _erase_history.tenant order by l.id limit wanted
+    )
+    select p.ids, case when p.many >= wanted then p.last
+                       when (select count(*) from looked) = looked_max then (select max(l.id) from looked l) end
+    into ids, reached_id
+    from (select coalesce(array_agg(k.id), '{}') as ids, count(*) as many, max(k.id) as last from picked k) p;
+    delete from fairlead.job_history h where h.id = any (ids) and h.tenant = _erase_history.tenant;
+    get diagnostics erased = row_count;
+    if erased > 0 then
+        delete from fairlead.attempt_errors e where e.job_id = any (ids);
+        delete from fairlead.job_progress p where p.job_id = any (ids);
+        perform fairlead._record_audit(
+            'erase_tenant', queue => '', tenant => _erase_history.tenant,
+            details => jsonb_build_object('jobs', erased));
+    end if;
 end $$;
 
 CREATE FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) RETURNS integer
@@ -1837,6 +1936,26 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is notified), finished, or unknown, as is every job that is not the caller''s. A repeat is harmless. Several in one transaction go by id.';
 
+CREATE FUNCTION fairlead.cancel_jobs(queue text DEFAULT NULL::text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, jobs_max integer DEFAULT 1000) RETURNS bigint
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    cancelled bigint := 0;
+    step record;
+    id bigint := 0;
+begin
+    while cancelled < jobs_max and id is not null loop
+        step := fairlead._cancel_jobs(
+            cancel_jobs.queue, cancel_jobs.tenant, cancel_jobs.kind, id, (jobs_max - cancelled)::integer);
+        cancelled := cancelled + step.ended + step.requested;
+        id := step.reached_id;
+    end loop;
+    return cancelled;
+end $$;
+
+COMMENT ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) IS 'Cancels unfinished jobs of the caller''s of a queue, a tenant and a kind (null: any; at least one is named), at most jobs_max of them in the order of their ids. Answers how many ended or were asked to stop; call it until that is 0. Jobs that another transaction has locked are left.';
+
 CREATE FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean DEFAULT false, full_kinds text[] DEFAULT NULL::text[]) RETURNS TABLE(job_id bigint, token bigint, queue text, tenant text, kind text, payload text, headers text, attempt integer, max_attempts integer, timeout_seconds double precision, timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text, checkpoint text)
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2345,6 +2464,36 @@ begin
 end $$;
 
 COMMENT ON FUNCTION fairlead.pause(queue text, tenant text) IS 'Stops new dispatch of a queue, or of one tenant in it, from the next tick; what is queued is recalled within 2 s and what runs finishes. A repeat changes nothing.';
+
+CREATE FUNCTION fairlead.redact(job_id bigint) RETURNS text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    AS $$
+declare
+    found_queue text;
+    found_tenant text;
+begin
+    perform fairlead._require_read_committed();
+    perform from fairlead.jobs j where j.id = redact.job_id and fairlead._sees(j.tenant);
+    if found then
+        return 'unfinished';
+    end if;
+    update fairlead.job_history h
+    set payload = null, headers = null, dedup_key = null, result = null, error = null
+    where h.id = redact.job_id and fairlead._sees(h.tenant)
+    returning h.queue, h.tenant into found_queue, found_tenant;
+    if not found then
+        return 'unknown';
+    end if;
+    update fairlead.attempt_errors e set error = '' where e.job_id = redact.job_id;
+    delete from fairlead.job_progress p where p.job_id = redact.job_id;
+    perform fairlead._record_audit(
+        'redact', job_id => redact.job_id, queue => found_queue, tenant => found_tenant);
+    return 'redacted';
+end $$;
+
+COMMENT ON FUNCTION fairlead.redact(job_id bigint) IS 'Takes payload, headers, dedup key, result, errors and progress out of a finished job; its row stays in the history and cannot be retried. Answers redacted, unfinished (cancel it first) or unknown. A repeat is harmless. A job that repeats it has its own copy.';
 
 CREATE FUNCTION fairlead.redrive(queue text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, jobs_max integer DEFAULT 1000) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3881,6 +4030,10 @@ GRANT ALL ON FUNCTION fairlead._begin_in_quarantine(of_job bigint, of_token bigi
 
 REVOKE ALL ON FUNCTION fairlead._begin_schedule_anew() FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._cancel_jobs(queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT ended integer, OUT requested integer, OUT locked integer, OUT reached_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._cancel_jobs(queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT ended integer, OUT requested integer, OUT locked integer, OUT reached_id bigint) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead._cancel_jobs(queue text, tenant text, kind text, after_id bigint, jobs_max integer, OUT ended integer, OUT requested integer, OUT locked integer, OUT reached_id bigint) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_worker;
 GRANT ALL ON FUNCTION fairlead._epoch_us(at timestamp with time zone) TO fairlead_scheduler;
@@ -3930,6 +4083,9 @@ REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, error
 
 REVOKE ALL ON FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead._erase_history(tenant text, after_id bigint, jobs_max integer, OUT erased integer, OUT reached_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._erase_history(tenant text, after_id bigint, jobs_max integer, OUT erased integer, OUT reached_id bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._expire(my_epoch bigint, expired_from timestamp with time zone, jobs_max integer) TO fairlead_scheduler;
@@ -4094,6 +4250,10 @@ REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_enqueue;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
 
+REVOKE ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) TO fairlead_admin;
+
 REVOKE ALL ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) TO fairlead_worker;
 
@@ -4139,6 +4299,9 @@ GRANT ALL ON FUNCTION fairlead.note_refused_policy(hash text, said text, author 
 
 REVOKE ALL ON FUNCTION fairlead.pause(queue text, tenant text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.pause(queue text, tenant text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead.redact(job_id bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.redact(job_id bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.redrive(queue text, tenant text, kind text, since timestamp with time zone, jobs_max integer) TO fairlead_admin;

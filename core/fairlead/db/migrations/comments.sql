@@ -4,6 +4,14 @@ comment on function fairlead.cancel(bigint) is
     'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is '
     'notified), finished, or unknown, as is every job that is not the caller''s. A repeat is harmless. Several '
     'in one transaction go by id.';
+comment on function fairlead.cancel_jobs(text, text, text, integer) is
+    'Cancels unfinished jobs of the caller''s of a queue, a tenant and a kind (null: any; at least one is named), at '
+    'most jobs_max of them in the order of their ids. Answers how many ended or were asked to stop; call it until '
+    'that is 0. Jobs that another transaction has locked are left.';
+comment on function fairlead.redact(bigint) is
+    'Takes payload, headers, dedup key, result, errors and progress out of a finished job; its row stays in the history '
+    'and cannot be retried. Answers redacted, unfinished (cancel it first) or unknown. A repeat is harmless. A job '
+    'that repeats it has its own copy.';
 comment on function fairlead.retry(bigint) is
     'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
     'anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup '

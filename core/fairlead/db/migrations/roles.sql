@@ -136,7 +136,7 @@ begin
         'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
         -- Row by row it is those that are its own: see rls.sql.
         'grant select, update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_enqueue',
-        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint) to fairlead_enqueue',
+        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer) to fairlead_enqueue',
 
         'grant select on fairlead.job_status, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.queue_stats, fairlead.workers, fairlead.schedules to fairlead_reader',
         'grant execute on function fairlead.explain(bigint) to fairlead_reader',
@@ -188,6 +188,7 @@ begin
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
         'grant execute on function fairlead.explain(bigint) to fairlead_admin',
         'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text), fairlead._assign_pool(text, text), fairlead._own_pool(text, text), fairlead._take_over(text) to fairlead_admin',
+        'grant execute on function fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.redact(bigint), fairlead._erase_history(text, bigint, integer) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer), fairlead.reset_leadership() to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.

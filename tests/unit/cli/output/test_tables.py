@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from fairlead_cli.commands import jobs, queues, schedules, workers
+from fairlead_cli.commands import jobs, queues, schedules, tenants, workers
 from fairlead_cli.output import fair_shares, tables
 from fairlead_cli.session import Row
 
@@ -14,7 +14,7 @@ TABLES = [
     (jobs.COLUMNS, "id state queue tenant kind try error"),
     (jobs.OLDEST_COLUMNS, "id waits state queue tenant kind try error"),
     (queues.POOLED_COLUMNS, "queue pool pending queued running scheduled tenants oldest"),
-    (queues.TENANT_COLUMNS, "queue tenant pending queued running oldest"),
+    (tenants.COLUMNS, "queue tenant pending queued running oldest"),
     (fair_shares.COLUMNS, "queue tenant weight share entitled lag waits runs"),
     (workers.COLUMNS, "id name pool state running up lease ends in"),
     (schedules.COLUMNS, "name tenant cron timezone kind last fire state"),

@@ -1,0 +1,7 @@
+-- cancel_jobs: cancel up to %(limit)s unfinished jobs behind an id; answers how many ended, were asked to stop or
+--              were locked, and the id to go on behind, null at the end.
+-- locks: the jobs' rows, then their work_queue rows (skip locked).
+-- index: jobs_pkey, work_queue_pkey, inside the function.
+select r.ended, r.requested, r.locked, r.reached_id
+from fairlead._cancel_jobs(
+    %(queue)s::text, %(tenant)s::text, %(kind)s::text, %(after_id)s::bigint, %(limit)s::integer) r
