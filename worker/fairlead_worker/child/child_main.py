@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from pydantic import ValidationError
@@ -22,11 +22,13 @@ from fairlead.db.connect import Connection
 from fairlead.runtime import log
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
 from fairlead.settings import DatabaseSettings, explain
+from fairlead.tasks import Handler
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.error_callback import ErrorCallback
 from fairlead_worker.attempts.outcome import HandedBack, Stop
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.claimer import Claimer, ClaimerLink
+from fairlead_worker.child.connection_report import ConnectionReport
 from fairlead_worker.child.deadline_watch import DeadlineWatch
 from fairlead_worker.child.eager_loop import EagerLoop
 from fairlead_worker.child.executor import Executor
@@ -64,14 +66,17 @@ class Child:
     def __init__(
         self, arguments: ChildArguments, app: tasks.Tasks, settings: DatabaseSettings
     ) -> None:
-        self._arguments, self._app, self._settings = arguments, app, settings
+        self._arguments, self._settings = arguments, settings
         self._log = log.get("worker.child")
         self._loop = EagerLoop()
         self._parent = ParentLink(arguments.control_fd)
         self._done: asyncio.Future[None] = self._loop.create_future()
-        self._draining = self._claims_stopped = self._reported_ready = False
+        self._draining = self._claims_stopped = False
         self._pause: int | None = None  # the last one requested; None after `StartClaiming`
         self._claims_paused = False
+        self._connections = ConnectionReport(
+            partial(_open, settings), _ready(app.handlers), self._parent.send
+        )
         table = AttemptTable(arguments.table_fd, arguments.concurrency)
         self._slots = Slots(arguments.concurrency, table)
         self._spans = setup.start(arguments.pool)
@@ -85,7 +90,7 @@ class Child:
             lambda count: self._parent.send(messages.WaitingAtGates(count)),
         )
         self._finisher = Finisher(
-            partial(self._open, "worker endings"),
+            partial(self._connections.open, "endings"),
             self._slots,
             self._metrics,
             emptied=self._all_stored,
@@ -118,7 +123,7 @@ class Child:
 
     def _make_claimer(self) -> Claimer | QuarantineRunner:
         arguments = self._arguments
-        open_connection = partial(self._open, "worker claims")
+        open_connection = partial(self._connections.open, "claims")
         origins = None if self._spans is None else OriginReader()
         intake = Intake(
             self._sorter, self._slots, self._executor, self._finisher, origins=origins
@@ -128,8 +133,8 @@ class Child:
                 open_connection,
                 intake=intake,
                 slots=self._slots,
+                may_store=self._finisher.may_store,
                 send=self._parent.send,
-                reached=self._reached,
                 stopped=self._claimer_stopped,
             )
         listens = self._settings.database_direct
@@ -141,8 +146,8 @@ class Child:
             slots=self._slots,
             intake=intake,
             ended=lambda: self._finisher.ended_total,
+            may_store=self._finisher.may_store,
             counters=self._counters,
-            reached=self._reached,
             stopped=self._claimer_stopped,
         )
 
@@ -167,9 +172,6 @@ class Child:
             _exit_now()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
-
-    def _open(self, name: str) -> Connection:
-        return connect.connect_service(self._settings, name=name)
 
     # --- the parent's messages ---------------------------------------------------------------
 
@@ -231,14 +233,6 @@ class Child:
         _exit_now()
 
     # --- stages -----------------------------------------------------------------------------
-
-    def _reached(self) -> None:
-        """Send `Ready` once; in the claimer's thread."""
-        if not self._reported_ready:
-            self._reported_ready = True
-            handlers = self._app.handlers
-            evictable = tuple(kind for kind, each in handlers.items() if each.evictable)
-            self._parent.send(messages.Ready(tuple(handlers), evictable))
 
     def _drain(self) -> None:
         self._draining = True
@@ -329,6 +323,15 @@ class Child:
     def _stop_one(self, attempt: Attempt, why: Stop) -> None:
         if not self._executor.withdraw(attempt, why) and why != "expired":
             self._deadline_watch.stop(attempt, why)
+
+
+def _open(settings: DatabaseSettings, name: str) -> Connection:
+    return connect.connect_service(settings, name=name)
+
+
+def _ready(handlers: Mapping[str, Handler]) -> messages.Ready:
+    evictable = tuple(kind for kind, each in handlers.items() if each.evictable)
+    return messages.Ready(tuple(handlers), evictable)
 
 
 def _guarded(work: Callable[[], None]) -> None:

@@ -64,8 +64,8 @@ class Claimer:
         slots: what is held already.
         intake: where claimed jobs go.
         ended: returns how many attempts have ended so far.
+        may_store: returns whether the ending of what is claimed now could be stored.
         counters: where claims are counted.
-        reached: called when the database is reached.
         stopped: called when it has stopped and will claim nothing more.
     """
 
@@ -77,14 +77,14 @@ class Claimer:
         slots: Slots,
         intake: Intake,
         ended: Callable[[], int],
+        may_store: Callable[[], bool],
         counters: Counters,
-        reached: Callable[[], None],
         stopped: Callable[[], None],
     ) -> None:
         self._link, self._request = link, ClaimRequest(_NO_WORKER_ID, pool)
         self._slots, self._intake = slots, intake
-        self._ended, self._counters = ended, counters
-        self._reached, self._stopped = reached, stopped
+        self._ended, self._may_store, self._counters = ended, may_store, counters
+        self._stopped = stopped
         self._wakeup = Wakeup()
         self._may_claim, self._stop = threading.Event(), threading.Event()
         self._between_claims: deque[Callable[[], None]] = deque()
@@ -165,7 +165,6 @@ class Claimer:
             notifications = Notifications(connection)
             if self._link.listens:
                 connection.execute(_LISTEN)
-            self._reached()
             while not self._stop.is_set():
                 self._step(connection, notifications)
         except psycopg.Error as error:
@@ -178,7 +177,7 @@ class Claimer:
     def _step(self, connection: Connection, notifications: Notifications) -> None:
         """Do what was requested, then claim if there is room, then rest if that is due."""
         self._do_requested()
-        count = self._claim_limit()
+        count = self._claim_limit() if self._may_store() else 0
         if count == 0:
             self._rest_until_needed(notifications)
             return

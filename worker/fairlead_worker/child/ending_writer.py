@@ -32,7 +32,7 @@ from fairlead_worker.attempts.outcome import Finished, FinishedByHandler, Handed
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.db.outage_backoff import Backoff
-from fairlead_worker.db.reconnect import log_waiting
+from fairlead_worker.db.reconnect import is_readable, log_waiting
 
 _LOCKED_SECONDS = 0.5
 _EXTEND_SECONDS = 60.0
@@ -71,15 +71,40 @@ class EndingWriter:
         self._log = log.get("worker.finish")
         self._log_waiting = log_waiting(self._log, self._throttle)
 
+    def keep_open(self) -> None:
+        """Open the connection, or another one if it was lost; only then are claims allowed."""
+        if self.is_backing_off:
+            return
+        connection = self._connection
+        if connection is not None and not connection.closed and is_readable(connection):
+            self._read_news(connection)
+        if self.connect_if_needed() is not None and not self._backoff.is_failing:
+            self._slots.unblock_claims()
+
     def connect_if_needed(self) -> Connection | None:
         """Return an open connection, waiting for one; None when stopped."""
         if self._connection is None or self._connection.closed:
             self._connection = connect.connect_with_backoff(
                 self._open_connection, self._stop, self._connection_failed
             )
-            if not self._backoff.is_failing:
-                self._slots.unblock_claims()
         return self._connection
+
+    def has_news(self) -> bool:
+        """Return whether the server has sent something unasked, such as the end of it all.
+
+        From any thread, while nothing is asked of it.
+        """
+        connection = self._connection
+        return connection is not None and is_readable(connection)
+
+    def _read_news(self, connection: Connection) -> None:
+        try:
+            connection.execute(b"", prepare=False)  # which reads whatever has come
+        except psycopg.Error as error:
+            self._slots.block_claims()
+            if self._throttle.due(type(error).__name__, monotonic()):
+                self._log.warning("endings.disconnected", reason=one_line(error))
+            self.close()
 
     def close(self) -> None:
         """Close the connection."""

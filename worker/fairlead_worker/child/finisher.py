@@ -66,6 +66,7 @@ class Finisher:
         self._ended: list[Attempt] = []
         self._wake_queue: SimpleQueue[None] = SimpleQueue()
         self._wake_at_count = _NEVER
+        self._resting = False
         self._tick_at = monotonic() + _TICK_SECONDS
         self._rate = JobRate(at=monotonic())
         self._log = log.get("worker.finish")
@@ -85,6 +86,16 @@ class Finisher:
         self._ended.extend(attempts)
         self.wake()
 
+    def may_store(self) -> bool:
+        """Return whether endings can be stored, as far as is known.
+
+        A connection that is lost while nothing is stored on it is found here, before a claim.
+        """
+        if self._resting and self._writer.has_news():
+            self._slots.block_claims()
+            self.wake()
+        return not self._slots.claims_blocked
+
     def wake(self) -> None:
         """Wake the thread."""
         self._wake_at_count = _NEVER
@@ -100,6 +111,7 @@ class Finisher:
     def run(self) -> None:
         """Store until stopped."""
         while not self._stop.is_set():
+            self._writer.keep_open()
             self._await_ended()
             self.step()
         self._writer.close()
@@ -123,12 +135,14 @@ class Finisher:
     def _rest(self, until_ended: int, seconds: float) -> None:
         """Wait until so many have ended, the thread is woken, or the time is over."""
         self._wake_at_count = until_ended
+        self._resting = True
         try:
             if len(self._ended) < until_ended:
                 self._wake_queue.get(timeout=seconds)
         except Empty:
             return
         finally:
+            self._resting = False
             self._wake_at_count = _NEVER
 
     def _store_endings(self) -> None:

@@ -32,8 +32,8 @@ class QuarantineRunner:
         open_connection: opens a connection.
         intake: where attempts go.
         slots: what is held.
+        may_store: returns whether the ending of what begins now could be stored.
         send: sends messages to the parent.
-        reached: called when the database was reached.
         stopped: called when it has stopped and will take nothing more.
     """
 
@@ -43,13 +43,13 @@ class QuarantineRunner:
         *,
         intake: Intake,
         slots: Slots,
+        may_store: Callable[[], bool],
         send: Callable[[messages.ToParent], None],
-        reached: Callable[[], None],
         stopped: Callable[[], None],
     ) -> None:
         self._open_connection = open_connection
         self._intake, self._slots, self._say = intake, slots, send
-        self._reached, self._stopped = reached, stopped
+        self._may_store, self._stopped = may_store, stopped
         self._stop = threading.Event()
         self._given: SimpleQueue[Key | None] = SimpleQueue()
         self._next: Key | None = None
@@ -92,13 +92,14 @@ class QuarantineRunner:
 
     def _serve(self, connection: Connection) -> None:
         """Run attempts on one connection until it is lost; the current one is kept."""
-        self._reached()
         try:
             while not self._stop.is_set():
                 self._next = self._next or self._given.get()
-                if self._next is not None:
+                if self._next is not None and self._may_store():
                     self._begin(connection, self._next)
                     self._next = None
+                elif self._next is not None:
+                    self._stop.wait(_RETRY_SECONDS)
         except psycopg.Error as error:
             self._log_waiting(one_line(error), _RETRY_SECONDS)
             self._stop.wait(_RETRY_SECONDS)

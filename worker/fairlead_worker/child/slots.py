@@ -52,8 +52,8 @@ class Slots:
         self.wake_claimer: Callable[[], None] = _before_start
         self.excluded_kinds: tuple[str, ...] = ()  # once one of these has room, this is called
         self.kind_reopened: Callable[[], None] = _before_start
-        self.claims_blocked = False
-        """Whether endings cannot be stored, so that nothing more is claimed."""
+        self.claims_blocked = True
+        """Whether endings cannot be stored, or not yet, so that nothing more is claimed."""
         self.loop_stalled = False
         """Whether the loop could begin nothing, so that nothing more is claimed."""
 

@@ -1,8 +1,11 @@
 """Reconnect: yield one connection after another, and log why there is none."""
 
+import select
 import threading
 from collections.abc import Callable, Iterator
 from time import monotonic
+
+import psycopg
 
 from fairlead.db.connect import Connection, connect_with_backoff
 from fairlead.runtime import log
@@ -31,3 +34,16 @@ def connections(
         if connection is not None:
             with connection:
                 yield connection
+
+
+def is_readable(connection: Connection) -> bool:
+    """Return whether something has come on a connection, such as its end, or it is closed.
+
+    It needs no descriptor, of which there may be none left.
+    """
+    poll = select.poll()
+    try:
+        poll.register(connection.fileno(), select.POLLIN)
+    except psycopg.Error:
+        return True
+    return bool(poll.poll(0))

@@ -133,7 +133,7 @@ class HeldTokensRequest:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The application is loaded and the database was reached once; `StartClaiming` may come."""
+    """The application is loaded, and both connections were opened: `StartClaiming` may come."""
 
     kinds: tuple[str, ...]
     evictable: tuple[str, ...] = ()
