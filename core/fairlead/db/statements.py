@@ -21,6 +21,12 @@ def load(package: str, name: str) -> bytes:
     return f"/* {package}: {name} */\n{chr(10).join(lines).strip()}".encode()
 
 
+def load_all(package: str) -> None:
+    """Load every statement of a package now: later the process may open no file any more."""
+    for each in resources.files(package).joinpath("sql").iterdir():
+        load(package, each.name.removesuffix(".sql"))
+
+
 def integers(values: Iterable[int | None]) -> str:
     """Return an array literal, ten times as fast as psycopg's list dumper.
 

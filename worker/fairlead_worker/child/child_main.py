@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from fairlead import tasks
 from fairlead.db import connect
 from fairlead.db.connect import Connection
+from fairlead.db.statements import load_all
 from fairlead.runtime import log
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
 from fairlead.settings import DatabaseSettings, explain
@@ -368,6 +369,7 @@ def main(argv: Sequence[str]) -> int:
         message = explain(error) if isinstance(error, ValidationError) else str(error)
         sys.stderr.write(f"fairlead: {message}\n")
         return 2
+    load_all("fairlead_worker.attempts")
     gc.freeze()  # what is loaded by now stays
     child.run()
     return 0

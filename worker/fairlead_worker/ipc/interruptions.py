@@ -12,6 +12,7 @@ from typing import Literal
 from fairlead_worker.ipc.attempt_table import CANCELLED, EVICTED, PROCESS, AttemptEntry
 
 EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
+_CUT_OFF = "could open no connection to the database any more, and was killed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +28,18 @@ class Interruption:
 
 @dataclass(frozen=True, slots=True)
 class Died:
-    """The child ended without being asked to: what ran in it crashed."""
+    """The child ended without being asked to: what ran in it crashed.
+
+    So it does when the parent had to kill it because it was cut off from the database.
+    """
 
     exit_code: int
+    cut_off: bool = False
+
+    @property
+    def how(self) -> str:
+        """Return it in words."""
+        return _CUT_OFF if self.cut_off else how_it_died(self.exit_code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +91,7 @@ def endings_of_death(
 
     Those that are no suspects run again at once, beside others, as if they had been released.
     """
-    how = f"the process that ran it {how_it_died(died.exit_code)}"
+    how = f"the process that ran it {died.how}"
     return tuple(
         Interruption(*entry.key, "crashed", how)
         if entry.token in suspects

@@ -241,6 +241,18 @@ class ClaimAnswerLost:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectionRefused:
+    """A connection could not be opened, for this reason; sent at each try."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """After `Ready` and `ConnectionRefused`: both connections have been opened again."""
+
+
+@dataclass(frozen=True, slots=True)
 class ClaimingPaused:
     """Nothing is held and all endings are stored, for the pause of this number."""
 
@@ -271,6 +283,7 @@ ToChild = (
     | SlotReturned
     | HeldTokensRequest
 )
+Connection = ConnectionRefused | Connected | ClaimAnswerLost
 State = Ready | Idle | Busy | WaitingAtGates | LoopBlocked | Draining | Drained
 ToParent = (
     State
@@ -280,7 +293,7 @@ ToParent = (
     | SuspectEnded
     | SuspectDeclined
     | HeldTokens
-    | ClaimAnswerLost
+    | Connection
     | ClaimingPaused
 )
 

@@ -1,11 +1,14 @@
 """All children of one worker: those that claim, and the quarantine processes."""
 
+import signal
+from collections.abc import Iterable
+
 from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, EVICTED, AttemptEntry
-from fairlead_worker.ipc.interruptions import Fenced, Overran, Stopped, overrunners
+from fairlead_worker.ipc.interruptions import Died, Fenced, Overran, Stopped, overrunners
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.claiming_children import ClaimingChildren
 from fairlead_worker.parent.quarantine import Quarantine, QuarantineCapacity
@@ -127,6 +130,12 @@ class Children:
                 self._end_overrun(child, Overran(tokens, grace_seconds), new)
         self.retiring.advance()
         return tuple(found)
+
+    def end_cut_off(self, found: Iterable[tuple[ChildHandle, str]]) -> None:
+        """End children that can open no connection, each for this reason."""
+        for child, reason in found:
+            self._log.error("child.cut_off", pid=child.pid, reason=reason)
+            child.end(Died(-signal.SIGKILL, cut_off=True))
 
     def _end_overrun(
         self, child: ChildHandle, cause: Overran, over: list[AttemptEntry]

@@ -6,6 +6,7 @@ from time import monotonic
 from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.interruptions import Died
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.blocking_kinds import BlockingKinds
 from fairlead_worker.parent.child_handle import ChildHandle
@@ -44,6 +45,7 @@ class ClaimingChildren:
         self._log = log.get("worker.claiming_children")
         self.children: tuple[ChildHandle, ...] = ()
         self.served = False
+        """Whether one has claimed, and they have not been cut off from the database since."""
         self._pauses = 0
         self._quarantined = messages.QuarantineSources(())
         self._blocking = BlockingKinds()
@@ -155,7 +157,10 @@ class ClaimingChildren:
     def remove(self, child: ChildHandle, exit_code: int) -> CannotStartChildren | None:
         """Note a death; return why no child can ever start, if that is so."""
         self.children = tuple(each for each in self.children if each is not child)
-        if child.cause is not None or child.ready:
+        cut_off = isinstance(child.cause, Died)
+        if cut_off:  # until another one claims
+            self.served = any(each.claiming for each in self.children)
+        if child.ready or (child.cause is not None and not cut_off):
             return None
         self._deaths_at_start += 1
         if exit_code == _CANNOT_LOAD:

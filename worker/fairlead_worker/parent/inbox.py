@@ -8,6 +8,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead_worker.ipc import messages
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.children import STOPPED, Children
+from fairlead_worker.parent.connection_check import ConnectionCheck
 from fairlead_worker.parent.crash_review import CrashReview
 from fairlead_worker.parent.metrics_page import MetricsPage
 from fairlead_worker.parent.orphan_claims import OrphanClaims
@@ -20,6 +21,7 @@ class Inbox:
         children: all children, claiming and in quarantine.
         metrics_page: receives the growth of the metrics.
         orphan_claims: receives the tokens that children hold.
+        connection_check: receives that connections were refused.
         crash_review: receives which attempts left their processes alive.
     """
 
@@ -28,10 +30,12 @@ class Inbox:
         children: Children,
         metrics_page: MetricsPage,
         orphan_claims: OrphanClaims,
+        connection_check: ConnectionCheck,
         crash_review: CrashReview,
     ) -> None:
         self._children, self._metrics_page = children, metrics_page
-        self._orphan_claims, self._crash_review = orphan_claims, crash_review
+        self._orphan_claims, self._connection_check = orphan_claims, connection_check
+        self._crash_review = crash_review
         self._log = log.get("worker")
 
     def wait(self, wakeup: Wakeup, seconds: float) -> None:
@@ -67,12 +71,27 @@ class Inbox:
                     self._orphan_claims.answered(message, child)
                 case messages.ClaimingPaused():
                     self._children.claiming.paused(child, message)
-                case messages.ClaimAnswerLost():
-                    self._orphan_claims.plan(monotonic())
+                case (
+                    messages.ConnectionRefused()
+                    | messages.Connected()
+                    | messages.ClaimAnswerLost()
+                ):
+                    self._note_connection(child, message)
                 case _:
                     self._note_state(child, message)
 
+    def _note_connection(self, child: ChildHandle, message: messages.Connection) -> None:
+        match message:
+            case messages.ConnectionRefused(reason):
+                self._connection_check.refused(child, reason, monotonic())
+            case messages.Connected():
+                self._connection_check.forget(child)
+            case messages.ClaimAnswerLost():
+                self._orphan_claims.plan(monotonic())
+
     def _note_state(self, child: ChildHandle, message: messages.State) -> None:
+        if isinstance(message, messages.Ready):
+            self._connection_check.forget(child)
         match message:
             case messages.Ready() if child in self._children.quarantine.children:
                 child.ready = True

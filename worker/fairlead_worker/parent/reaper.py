@@ -5,6 +5,7 @@ from fairlead_worker.ipc.interruptions import Died, Overran, endings, how_it_die
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.children import Children
 from fairlead_worker.parent.claiming_children import CannotStartChildren
+from fairlead_worker.parent.connection_check import ConnectionCheck
 from fairlead_worker.parent.crash_review import CrashReview
 from fairlead_worker.parent.hand_back import HandBacks
 from fairlead_worker.parent.inbox import Inbox
@@ -21,6 +22,7 @@ class Reaper:
         hand_backs: hands back what they ran.
         metrics_page: counts deaths.
         orphan_claims: finds what they had claimed.
+        connection_check: need not compare them with the parent any more.
         crash_review: decides which of the jobs that a dead child ran are suspects.
     """
 
@@ -32,11 +34,13 @@ class Reaper:
         hand_backs: HandBacks,
         metrics_page: MetricsPage,
         orphan_claims: OrphanClaims,
+        connection_check: ConnectionCheck,
         crash_review: CrashReview,
     ) -> None:
         self._children, self._inbox = children, inbox
         self._hand_backs, self._metrics_page = hand_backs, metrics_page
-        self._orphan_claims, self._crash_review = orphan_claims, crash_review
+        self._orphan_claims, self._connection_check = orphan_claims, connection_check
+        self._crash_review = crash_review
         self._log = log.get("worker")
 
     def reap(self, now: float) -> CannotStartChildren | None:
@@ -73,9 +77,10 @@ class Reaper:
             cannot_start = children.claiming.remove(child, code)
         if isinstance(cause, Died | Overran):
             self._metrics_page.child_deaths += 1
-            how = how_it_died(code)
+            how = cause.how if isinstance(cause, Died) else how_it_died(code)
             self._log.error("child.died", pid=child.pid, reason=how, started=len(started))
             self._orphan_claims.plan(now)
         self._orphan_claims.died(child)
+        self._connection_check.forget(child)
         child.close()
         return cannot_start

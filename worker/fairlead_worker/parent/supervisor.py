@@ -11,12 +11,14 @@ import sys
 import threading
 from contextlib import ExitStack
 from datetime import datetime
+from functools import partial
 from os import getpid
 from secrets import token_hex
 from socket import gethostname
 from time import monotonic
 
 from fairlead import service
+from fairlead.db import connect
 from fairlead.runtime import log
 from fairlead.runtime.health import CannotListen
 from fairlead.runtime.wakeup import Wakeup
@@ -24,6 +26,7 @@ from fairlead_worker.config import WorkerConfig
 from fairlead_worker.parent import shutdown_state
 from fairlead_worker.parent.children import Children
 from fairlead_worker.parent.claiming_children import CannotStartChildren
+from fairlead_worker.parent.connection_check import ConnectionCheck
 from fairlead_worker.parent.crash_review import CrashReview
 from fairlead_worker.parent.deadline_extender import DeadlineExtender
 from fairlead_worker.parent.hand_back import HandBacks
@@ -90,8 +93,13 @@ class Supervisor:
             hand_backs=self._hand_backs,
             metrics_page=self._metrics_page,
         )
+        self._connection_check = ConnectionCheck(partial(_open_and_close, config))
         self._inbox = Inbox(
-            self._children, self._metrics_page, self._orphan_claims, self._crash_review
+            self._children,
+            self._metrics_page,
+            self._orphan_claims,
+            self._connection_check,
+            self._crash_review,
         )
         self._reaper = Reaper(
             self._children,
@@ -99,6 +107,7 @@ class Supervisor:
             hand_backs=self._hand_backs,
             metrics_page=self._metrics_page,
             orphan_claims=self._orphan_claims,
+            connection_check=self._connection_check,
             crash_review=self._crash_review,
         )
 
@@ -123,10 +132,11 @@ class Supervisor:
         return self._exit_code
 
     def _cycle(self) -> None:
-        """Fence, end overrunners, reap, advance the shutdown, serve, and read messages."""
+        """Fence, end bad children, reap, advance the shutdown, serve, and read messages."""
         now = monotonic()
         self._check_lease(now)
         self._crash_review.overran(self._children.end_overrunners(now))
+        self._children.end_cut_off(self._connection_check.advance(now))
         self._give_up(self._reaper.reap(now))
         self._hand_backs.advance(now)
         self._advance_shutdown(now)
@@ -280,6 +290,10 @@ def run(config: WorkerConfig) -> int:
     except CannotListen as refused:
         sys.stderr.write(f"fairlead: {refused}\n")
         return 2
+
+
+def _open_and_close(config: WorkerConfig) -> None:
+    connect.connect(config, name="worker connection check").close()
 
 
 def _random_name() -> str:

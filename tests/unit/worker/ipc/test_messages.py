@@ -42,6 +42,8 @@ TO_PARENT: tuple[messages.ToParent, ...] = (
     messages.Idle(),
     messages.Busy(),
     messages.ClaimAnswerLost(),
+    messages.ConnectionRefused("too many open files"),
+    messages.Connected(),
     messages.Draining(),
     messages.Drained(),
 )

@@ -4,8 +4,13 @@ from unittest.mock import Mock
 
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.interruptions import Died
 from fairlead_worker.parent.blocking_kinds import ISOLATED_SECONDS
-from fairlead_worker.parent.claiming_children import ClaimingChildren, rest_seconds
+from fairlead_worker.parent.claiming_children import (
+    DEATHS_AT_START_MAX,
+    ClaimingChildren,
+    rest_seconds,
+)
 from tests.unit.worker.parent.test_quarantine import FakeChild
 
 
@@ -19,6 +24,37 @@ def test_each_death_at_start_doubles_the_rest_up_to_a_limit() -> None:
     rests = [rest_seconds(deaths) for deaths in range(1, 9)]
 
     assert [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0] == rests
+
+
+def test_a_worker_whose_only_child_was_cut_off_does_not_serve() -> None:
+    """Readiness says so, until another child claims."""
+    claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
+    served: list[bool] = []
+    for _ in range(2):
+        child = FakeChild()
+        claiming.children = (child,)
+        claiming.ready(child, messages.Ready((), ()))
+        claiming.start_claiming(7)
+        served.append(claiming.served)
+        child.cause = Died(-9, cut_off=True)
+        assert claiming.remove(child, -9) is None
+        served.append(claiming.served)
+
+    assert [True, False, True, False] == served
+
+
+def test_cut_off_children_that_never_were_ready_count_as_deaths_at_start() -> None:
+    """A worker none of whose children can ever work says so and ends."""
+    claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
+    children = [FakeChild() for _ in range(DEATHS_AT_START_MAX)]
+    for each in children:
+        each.cause = Died(-9, cut_off=True)
+
+    *before, last = [claiming.remove(each, -9) for each in children]
+
+    assert [None] * (DEATHS_AT_START_MAX - 1) == before
+    assert last is not None
+    assert 1 == last.exit_code
 
 
 def test_every_child_is_told_which_kinds_leave_the_loop_and_when_they_return() -> None:

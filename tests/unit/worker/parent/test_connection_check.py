@@ -1,0 +1,98 @@
+"""A child is cut off when its parent can connect and it cannot, again and again."""
+
+from collections.abc import Callable
+from queue import SimpleQueue
+
+import pytest
+
+from fairlead.db.connect import Unreachable
+from fairlead_worker.parent.connection_check import REFUSALS, SECONDS, ConnectionCheck
+from tests.support.waiting import until
+from tests.unit.worker.parent.test_quarantine import FakeChild
+
+WHY = "too many open files"
+
+
+class Scene:
+    """A check whose parent can connect or not, and its children."""
+
+    def __init__(self) -> None:
+        self.check = ConnectionCheck(self._open)
+        self.reachable = True
+        self._opened: SimpleQueue[None] = SimpleQueue()
+
+    def _open(self) -> None:
+        self._opened.put(None)
+        if not self.reachable:
+            raise Unreachable("no")
+
+    def refuse(self, child: FakeChild, now: float) -> list[FakeChild]:
+        """Have a child report a refusal; return who is cut off once the parent has tried."""
+        self.check.refused(child, WHY, now)
+        self._opened.get(timeout=10)
+        answers = self.check._answers
+        until(lambda: not answers.empty(), what="the parent's answer")
+        found = self.check.advance(now)
+        assert [WHY] * len(found) == [reason for _, reason in found]
+        return [each for each, _ in found if isinstance(each, FakeChild)]
+
+
+@pytest.fixture
+def scene() -> Scene:
+    """Return a scene whose parent can connect."""
+    return Scene()
+
+
+def test_a_child_is_cut_off_after_several_refusals_over_some_time(scene: Scene) -> None:
+    """Not by many at once: a server that starts refuses some and accepts others."""
+    child = FakeChild()
+    at_once = [scene.refuse(child, 100.0) for _ in range(2 * REFUSALS)]
+
+    assert [[]] * (2 * REFUSALS) == at_once
+    assert [child] == scene.refuse(child, 100.0 + SECONDS)
+
+
+def test_few_refusals_over_a_long_time_are_not_enough(scene: Scene) -> None:
+    """Each is a comparison, and one alone may be chance."""
+    child = FakeChild()
+    found = [scene.refuse(child, 100.0 * each) for each in range(REFUSALS)]
+
+    assert [[]] * (REFUSALS - 1) + [[child]] == found
+
+
+@pytest.mark.parametrize("what", ["the parent is refused too", "it has connected"])
+def test_what_a_refusal_says_is_forgotten(scene: Scene, what: str) -> None:
+    """Where everybody is refused nobody is to be ended."""
+    child = FakeChild()
+    for each in range(REFUSALS - 1):
+        scene.refuse(child, 100.0 * each)
+    forget: dict[str, Callable[[], object]] = {
+        "the parent is refused too": lambda: refused_with_parent(scene),
+        "it has connected": lambda: scene.check.forget(child),
+    }
+    forget[what]()
+
+    assert [] == scene.refuse(child, 1000.0)
+
+
+def refused_with_parent(scene: Scene) -> None:
+    """Have another child be refused while the parent is."""
+    scene.reachable = False
+    scene.refuse(FakeChild(), 500.0)
+    scene.reachable = True
+
+
+def test_a_child_that_is_reported_while_the_parent_tries_waits_for_its_next_report(
+    scene: Scene,
+) -> None:
+    """One connection at a time is enough: refusals come again and again."""
+    first, second = FakeChild(), FakeChild()
+    scene.check.refused(first, WHY, 0.0)
+    scene.check.refused(second, WHY, 0.0)
+    scene._opened.get(timeout=10)
+    until(lambda: not scene.check._answers.empty(), what="the parent's answer")
+    assert () == scene.check.advance(0.0)
+
+    found = [scene.refuse(first, 100.0) for _ in range(REFUSALS - 1)]
+
+    assert [first] == found[-1]
