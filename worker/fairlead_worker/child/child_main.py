@@ -21,6 +21,7 @@ from fairlead.db import connect
 from fairlead.db.connect import Connection
 from fairlead.db.statements import load_all
 from fairlead.runtime import log
+from fairlead.runtime.forked_copy import end_if_copy
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
 from fairlead.settings import DatabaseSettings, explain
 from fairlead.tasks import Handler
@@ -361,8 +362,10 @@ def main(argv: Sequence[str]) -> int:
     log.configure(arguments.log_format, arguments.log_level)
     log.print_by_line()
     leave_signals_to_parent()
+    pid = os.getpid()
     try:
         app = tasks.load(arguments.app)
+        end_if_copy(pid)
         log.mark_records()
         child = Child(arguments, app, DatabaseSettings())
     except (tasks.AppError, ValidationError) as error:

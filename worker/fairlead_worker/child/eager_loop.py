@@ -1,17 +1,25 @@
-"""An event loop that begins a task at once instead of at its next turn, and times its turns.
+"""The event loop of a child: it begins tasks at once, times its turns, and ends its copies.
 
 A handler that ends without having waited then costs no turn of the loop, which is half of what
 a task costs. Since Python 3.12 asyncio can do this by itself; before, the first step of a task
 is intercepted on its way into the loop, and run.
+
+A coroutine may fork. The copy of the process has this loop, with what else waits in it, and the
+same descriptors: it ends as soon as the coroutine waits, and takes no turn.
 """
 
 import asyncio
+import os
 import selectors
 import sys
 from asyncio import Handle, Task
+from collections import deque
 from collections.abc import Callable, Coroutine
 from contextvars import Context
 from time import monotonic_ns
+from typing import cast
+
+from fairlead.runtime.forked_copy import end_if_copy
 
 _NAME = "job"  # or asyncio makes up a new one for each
 
@@ -21,8 +29,13 @@ class _TurnClock(selectors.DefaultSelector):
 
     turn_ns = 0
 
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+        super().__init__()
+
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Wait, and begin a turn of the loop."""
+        end_if_copy(self._pid)
         self.turn_ns = 0
         found = super().select(timeout)
         self.turn_ns = monotonic_ns()
@@ -38,6 +51,13 @@ class EagerLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._turns = _TurnClock()
         super().__init__(self._turns)
+        self._pid = os.getpid()
+        os.register_at_fork(after_in_child=self._end_copy_next)
+
+    def _end_copy_next(self) -> None:
+        """In a copy: end it before what is to be called next in the turn under way."""
+        ready = cast("deque[Handle]", vars(self)["_ready"])  # asyncio's own name for it
+        ready.appendleft(Handle(end_if_copy, (self._pid,), self))
 
     @property
     def turn_ns(self) -> int:

@@ -12,12 +12,14 @@ from asyncio import CancelledError
 from collections import deque
 from collections.abc import Callable
 from contextvars import Context
+from os import getpid
 from queue import SimpleQueue
 from time import monotonic_ns
 from typing import TYPE_CHECKING, TypeAlias, cast
 
 from fairlead.job import Job
 from fairlead.runtime import log
+from fairlead.runtime.forked_copy import end_if_copy
 from fairlead.tasks import Coroutines
 from fairlead_worker.attempts import outcome
 from fairlead_worker.attempts.attempt import Attempt
@@ -76,6 +78,7 @@ class Executor:
         self._inbox: SimpleQueue[Attempt] = SimpleQueue()
         self._idle_threads: deque[None] = deque()
         self._threads = 0
+        self._pid = getpid()
 
     def fill(self) -> None:
         """Start ready attempts in free slots; a repeat does nothing more."""
@@ -125,6 +128,7 @@ class Executor:
         if where == "loop":
             task = self._loop.begin(self.run_on_loop(attempt))
             if not attempt.ended_us:
+                end_if_copy(self._pid)  # it forked before it waited for the first time
                 attempt.task = task
         elif where == "quarantine":
             self._to_quarantine(attempt)
@@ -239,6 +243,7 @@ class Executor:
 
     def _failed(self, error: BaseException, attempt: Attempt) -> None:
         """Give an attempt the ending that this error means, and report a failure."""
+        end_if_copy(self._pid, error)
         attempt.ending = ending = _of_error(error, attempt)
         seconds = attempt.timeout_seconds if attempt.stop == "timeout" else None
         failure = outcome.failure(error, ending, attempt.row, timed_out_seconds=seconds)
@@ -248,6 +253,8 @@ class Executor:
             self._report_failure(Job(attempt.row, attempt), failure)
 
     def _end(self, attempt: Attempt) -> None:
+        """Record the end; a copy of this process that a handler has forked ends before it."""
+        end_if_copy(self._pid)
         # At least a microsecond: what had no slot has 0.
         attempt.ended_us = max(monotonic_ns() // 1000, attempt.entered_us + 1)
         if attempt.finished_by_handler:

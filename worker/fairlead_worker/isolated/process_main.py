@@ -19,6 +19,7 @@ from fairlead import tasks
 from fairlead.job import Claimed, Job
 from fairlead.jsontext import Json
 from fairlead.runtime import log
+from fairlead.runtime.forked_copy import end_if_copy
 from fairlead.runtime.parent_death import die_with_parent, leave_signals_to_parent
 from fairlead.tasks import Coroutines
 from fairlead_worker.attempts import outcome
@@ -100,6 +101,7 @@ class ProcessServer:
         self._current: RemoteAttempt | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._task: asyncio.Task[object] | None = None
+        self._pid = os.getpid()
 
     def listen(self) -> None:
         """Take lines until the child hangs up; then end this process, whatever runs in it."""
@@ -146,8 +148,10 @@ class ProcessServer:
                 value = self._run_coroutine(cast("Coroutines", handler.run)(job), remote)
             else:
                 value = handler.run(job)
+            end_if_copy(self._pid)
             return _ended(outcome.from_value(value))
         except BaseException as error:  # noqa: BLE001 - a handler may raise whatever it likes
+            end_if_copy(self._pid, error)
             seconds = cast("float", line["timeout_seconds"])
             ending = outcome.from_error(error, remote.stop, seconds)
             late = seconds if remote.stop == "timeout" else None
@@ -199,8 +203,10 @@ def main() -> int:
     log.print_by_line()
     leave_signals_to_parent()
     to_child = socket.socket(fileno=arguments.fd)
+    pid = os.getpid()
     try:
         app = tasks.load(arguments.app)
+        end_if_copy(pid)
     except tasks.AppError as error:
         sys.stderr.write(f"fairlead: {error}\n")
         return 2

@@ -1,0 +1,46 @@
+"""A copy of a worker's process, which a handler has forked, runs and ends no job."""
+
+import pytest
+from psycopg import Connection
+from psycopg.rows import TupleRow
+
+from tests.support.children import RunningChild, ending
+from tests.support.dispatching import insert, insert_many
+from tests.support.waiting import until
+
+pytestmark = pytest.mark.any_server
+
+_ERROR = 1
+"""The exit code of a program that ends with an exception."""
+
+
+@pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("kind", ["forks", "forks_apart", "forks_on_loop"])
+@pytest.mark.parametrize(("payload", "code"), [("return", 0), ("raise", _ERROR), ("exit", 3)])
+def test_a_copy_ends_where_it_leaves_the_handler(
+    db: Connection[TupleRow], kind: str, payload: str, code: int
+) -> None:
+    """With the exit code of a program that ends so; the original ends their job."""
+    assert ("succeeded", code, None) == ending(db, insert(db, kind, payload))
+    assert ("succeeded", 0, None) == ending(db, insert(db, kind, "return"))
+
+
+@pytest.mark.usefixtures("running")
+def test_a_copy_on_the_event_loop_ends_where_it_would_wait(db: Connection[TupleRow]) -> None:
+    """What it would wait for belongs to the original, and so do all other coroutines."""
+    assert ("succeeded", 0, None) == ending(db, insert(db, "forks_on_loop", "wait"))
+
+
+def test_a_copy_goes_on_with_no_other_coroutine(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Not even with those that the event loop was about to call in the same turn."""
+    jobs = insert_many(db, "forks_among", 4, 3)
+    for each in jobs:
+        assert ("succeeded", None, None) == ending(db, each)
+
+    def seen() -> list[str]:
+        return [str(row[0]) for row in db.execute("SELECT what FROM seen").fetchall()]
+
+    until(lambda: len(seen()) >= len(jobs), what="all of them")
+    assert [str(running.process.pid)] * len(jobs) == seen()
