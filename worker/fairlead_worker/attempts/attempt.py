@@ -38,8 +38,9 @@ class Attempt:
     Times are microseconds of CLOCK_MONOTONIC, 0 before they are known. Fields are written by
     one thread at a time: the claimer's, then the one that runs the handler, then the
     finisher's. `stop` is written once, by the event loop. `stalled_us` counts from the loop's
-    sum of stalls, and is the part of it that is not this attempt's own. `origin` and `trace`
-    are for traces only, and stay None where there are none.
+    sum of stalls, and is the part of it that is not this attempt's own. `record` is where the
+    attempt table has its ending until that is stored. `origin` and `trace` are for traces only,
+    and stay None where there are none.
     """
 
     __slots__ = (
@@ -52,6 +53,7 @@ class Attempt:
         "handler",
         "job_id",
         "origin",
+        "record",
         "row",
         "sink",
         "slot",
@@ -78,6 +80,7 @@ class Attempt:
         self.slot = -1
         self.entered_us = self.started_us = self.ended_us = self.deadline_us = 0
         self.stalled_us = 0
+        self.record: int | None = None
         self.ending: Ending | None = None
         self.stop: Stop | None = None
         self.task: Task[None] | None = None

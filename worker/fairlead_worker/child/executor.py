@@ -261,8 +261,8 @@ class Executor:
             attempt.ending = outcome.finished_by_handler(attempt.ending)
         if self._spans is not None:
             self._spans.end(attempt)
-        self._ended(attempt)
         self._slots.record_end(attempt)
+        self._ended(attempt)
 
 
 def _of_error(error: BaseException, attempt: Attempt) -> outcome.Ending:

@@ -24,7 +24,7 @@ from fairlead.tasks import Handler
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.child.concurrency_gate import ConcurrencyGates
 from fairlead_worker.ipc.attempt_key import Key
-from fairlead_worker.ipc.attempt_table import CELLS, AttemptTable
+from fairlead_worker.ipc.attempt_table import CELLS, HAS_CONTENT, AttemptTable
 
 
 class Slots:
@@ -45,6 +45,7 @@ class Slots:
         self._gates = ConcurrencyGates()
         self._admitted: deque[Attempt] = deque()  # inside their gates, and without a slot
         self._lent: dict[Key, int] = {}
+        self._free_records = deque(table.unstored_cells)
         self.moved: Mapping[str, Handler] = {}
         """By kind, what takes the place of coroutines that may not begin on the loop."""
         # A resting claimer sets when to be woken, so that ending a job costs two comparisons.
@@ -72,6 +73,10 @@ class Slots:
         """Hold attempts no longer: their endings are stored, or the parent has them."""
         for attempt in attempts:
             self.held.pop(attempt.token, None)
+            if attempt.record is not None:
+                self.cells[attempt.record] = 0
+                self._free_records.append(attempt.record)
+                attempt.record = None
 
     def block_claims(self) -> None:
         """Stop claims: endings cannot be stored."""
@@ -241,10 +246,12 @@ class Slots:
             self.cells[first + 4] |= flags
 
     def record_end(self, attempt: Attempt) -> None:
-        """Clear the table's record: the handler has ended. Its slot is still taken.
+        """Replace the table's record: the handler has ended. Its slot is still taken.
 
         If another attempt waits at its gate, `next` gives that one the first slot.
         """
+        if attempt.started_us:
+            self._record_ending(attempt)
         self.cells[attempt.slot * CELLS] = 0
         self.running[attempt.slot] = None
         if attempt.handler.concurrency is not None:
@@ -253,6 +260,18 @@ class Slots:
                 self._admitted.append(following)
             if self.excluded_kinds:
                 self._check_reopened()
+
+    def _record_ending(self, attempt: Attempt) -> None:
+        """Record an ending until it is stored, for the case that this process dies before."""
+        try:
+            first = self._free_records.pop()
+        except IndexError:
+            return
+        cells, plain = self.cells, attempt.ending is None
+        cells[first + 1] = attempt.token
+        cells[first + 2] = attempt.ended_us - attempt.entered_us if plain else HAS_CONTENT
+        cells[first] = attempt.job_id
+        attempt.record = first
 
 
 def _before_start() -> None:

@@ -75,10 +75,12 @@ class RemoteAttempt:
         self.send({"type": "completes"})
         return True
 
-    def send(self, line: Line) -> None:
-        """Send a line to the child; to a dead one, nothing: this process ends soon."""
+    def send(self, line: Line) -> bool:
+        """Send a line to the child; return whether that went, or the socket is closed."""
         with self._lock, contextlib.suppress(OSError):
             self._socket.sendall(json.dumps(line).encode() + b"\n")
+            return True
+        return False
 
 
 class ProcessServer:
@@ -131,7 +133,8 @@ class ProcessServer:
             self._current = remote
             ended = Context().run(self._run, line, remote)
             self._current = None
-            remote.send({"type": "ended", **ended})
+            if not remote.send({"type": "ended", **ended}):
+                os._exit(1)  # a handler has closed it, and the child would wait for ever
 
     def _run(self, line: Line, remote: RemoteAttempt) -> Line:
         """Run one handler, in the context that was made for it; return how that ended."""

@@ -19,7 +19,12 @@ from time import monotonic
 from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
-from fairlead_worker.ipc.attempt_table import AttemptEntry, AttemptTable, new_attempt_table
+from fairlead_worker.ipc.attempt_table import (
+    AttemptEntry,
+    AttemptTable,
+    UnstoredSuccess,
+    new_attempt_table,
+)
 from fairlead_worker.ipc.interruptions import Cause, Died
 
 _READ_BYTES = 1 << 18
@@ -87,6 +92,10 @@ class ChildHandle:
     def running(self) -> tuple[AttemptEntry, ...]:
         """Return the attempts that run in it, or ran when it died."""
         return self._table.read()
+
+    def unstored(self) -> tuple[tuple[AttemptEntry, ...], tuple[UnstoredSuccess, ...]]:
+        """Return what it had not stored when it died: what ran, and plain successes."""
+        return self._table.read_dead()
 
     def send(self, message: messages.ToChild) -> None:
         """Send a message, now or as soon as the child reads; to a dead child, nothing."""

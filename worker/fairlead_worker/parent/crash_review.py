@@ -8,13 +8,14 @@ when they are claimed, and those for which there is no turn are put off.
 
 import random
 from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 from fairlead.runtime import log
 from fairlead_worker.db.session import Session
 from fairlead_worker.ipc.attempt_key import Key
-from fairlead_worker.ipc.attempt_table import AttemptEntry
+from fairlead_worker.ipc.attempt_table import AttemptEntry, UnstoredSuccess
 from fairlead_worker.ipc.interruptions import (
     Cause,
     Died,
@@ -37,6 +38,23 @@ from fairlead_worker.parent.worker_store import JobRecord
 _PUT_OFF_SECONDS = (5.0, 30.0)
 """Between which a job is put off beyond the time that its breaker stays open: spread, so that
 a long backlog does not come back at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeathOfChild:
+    """A child died under what had started in it, and what had ended in it was not stored.
+
+    Either may be to blame: a handler may return and leave its process broken.
+    """
+
+    started: tuple[AttemptEntry, ...]
+    ended: tuple[UnstoredSuccess, ...]
+    cause: Died
+
+    @property
+    def present(self) -> tuple[AttemptEntry | UnstoredSuccess, ...]:
+        """All of them."""
+        return (*self.started, *self.ended)
 
 
 class CrashReview:
@@ -67,15 +85,15 @@ class CrashReview:
         """Count attempts that ended and left their process alive."""
         self._history.ended(counts)
 
-    def child_died(self, started: tuple[AttemptEntry, ...], died: Died) -> None:
+    def child_died(self, death: DeathOfChild) -> None:
         """Hand back what had started in a child that died, as soon as the suspects are known.
 
         It counts as pending from now on. When this worker dies before that, all of it is lost
         with the worker's other attempts.
         """
-        if started:
-            self._hand_backs.expect(entry.token for entry in started)
-            self._lease.submit(partial(self._read_sources, started, died))
+        if death.present:
+            self._hand_backs.expect(entry.token for entry in death.started)
+            self._lease.submit(partial(self._read_sources, death))
 
     def overran(self, entries: tuple[AttemptEntry, ...]) -> None:
         """Note handlers that ignored their deadlines, for which a process has to be killed."""
@@ -120,39 +138,39 @@ class CrashReview:
 
     # --- the database says whose jobs they are ----------------------------------------------
 
-    def _read_sources(
-        self, started: tuple[AttemptEntry, ...], died: Died, session: Session
-    ) -> Reply:
-        found = worker_store.sources(session, [entry.key for entry in started])
-        return partial(self._judge, started, died, found)
+    def _read_sources(self, death: DeathOfChild, session: Session) -> Reply:
+        found = worker_store.sources(session, [each.key for each in death.present])
+        return partial(self._judge, death, found)
 
-    def _judge(
-        self, started: tuple[AttemptEntry, ...], died: Died, found: dict[int, JobRecord]
-    ) -> None:
-        known = [entry for entry in started if entry.job_id in found]
+    def _judge(self, death: DeathOfChild, found: dict[int, JobRecord]) -> None:
+        known = [each for each in death.present if each.job_id in found]
         present = [
             Present(
-                entry.token,
-                entry.job_id,
-                found[entry.job_id].source,
-                found[entry.job_id].crashes,
+                each.token, each.job_id, found[each.job_id].source, found[each.job_id].crashes
             )
-            for entry in known
+            for each in known
         ]
         if not present:  # they have been finished by others
-            self._hand_backs.hand_back(endings(started, died))
+            self._hand_backs.hand_back(endings(death.started, death.cause))
             return
         verdict = self._history.judge(present, self._now)
-        suspects = [entry.job_id for entry in known if entry.token in verdict.suspects]
-        released = [entry.key for entry in known if entry.token not in verdict.suspects]
+        suspects = [each.job_id for each in known if each.token in verdict.suspects]
+        released = [
+            each.key
+            for each in death.started
+            if each.job_id in found and each.token not in verdict.suspects
+        ]
         self._log.info("suspects.found", suspects=suspects, released=len(released))
         cause = verdict.cause
-        if cause is not None and len(known) > 1:
+        # What started alone runs alone next, and that will tell; what has ended runs no more.
+        if cause is not None and (len(known) > 1 or not death.started):
             job_id = min(each.job_id for each in known if found[each.job_id].source == cause)
             self._fault(cause, job_id, self._now)
         if released:
             self._lease.submit(partial(self._count_crashes, released))
-        self._hand_backs.hand_back(endings_of_death(started, died, verdict.suspects))
+        self._hand_backs.hand_back(
+            endings_of_death(death.started, death.cause, verdict.suspects)
+        )
 
     def _count_crashes(self, keys: list[Key], session: Session) -> Reply:
         worker_store.count_crashes(session, keys)

@@ -1,6 +1,7 @@
-"""Hand attempts back to the queue, and ask again for those that are locked.
+"""Store what a dead child had not: hand attempts back to the queue, and finish successes.
 
 What is handed back is counted here, by queue and kind, because the child that ran it is dead.
+So is what is finished, of queues and kinds that are not known any more.
 
 An open transaction may have an attempt locked, such as that of the very handler whose process
 was killed: the server ends the transaction when it notices. Until then the answer is `locked`.
@@ -11,8 +12,11 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from functools import partial
 
+import psycopg
+
 from fairlead.runtime import log
 from fairlead_worker.db.session import Session
+from fairlead_worker.ipc.attempt_table import UnstoredSuccess
 from fairlead_worker.ipc.interruptions import Interruption
 from fairlead_worker.ipc.messages import MetricsGrowth
 from fairlead_worker.metrics.counters import Counters
@@ -59,6 +63,16 @@ class HandBacks:
             self.pending |= {each.token for each in wanted}
             self._lease.submit(partial(self._hand_back, wanted))
 
+    def finish(self, ended: Iterable[UnstoredSuccess]) -> None:
+        """Store successes that a dead child had not, as soon as the database answers.
+
+        Where the child had, nothing changes.
+        """
+        wanted = tuple(ended)
+        if wanted:
+            self.expect(each.token for each in wanted)
+            self._lease.submit(partial(self._finish, wanted))
+
     def return_unheld(
         self, worker_id: int, claimed_until: datetime, held: frozenset[int]
     ) -> None:
@@ -102,6 +116,9 @@ class HandBacks:
                 if each.state in _FOR_GOOD:
                     counts.finished[each.state] += 1
         self._uncounted_starts.difference_update(each.ending.token for each in touched)
+        self._report()
+
+    def _report(self) -> None:
         growth = self._counters.take()
         if growth is not None:
             self.report_growth(growth)
@@ -117,6 +134,32 @@ class HandBacks:
         self._locked += [(again, each) for each in endings if each.token in locked]
         self.pending -= {each.token for each in endings} - locked
         self.record(results)
+
+    def _finish(self, ended: tuple[UnstoredSuccess, ...], session: Session) -> Reply:
+        try:
+            stored = worker_store.finish(session, ended)
+        except psycopg.errors.LockNotAvailable:
+            if len(ended) == 1:
+                raise  # so that it is tried again
+            middle = len(ended) // 2
+            return partial(self._finish_apart, ended[:middle], ended[middle:])
+        return partial(self._finished, ended, stored)
+
+    def _finish_apart(self, *parts: tuple[UnstoredSuccess, ...]) -> None:
+        """Go on with parts of a batch, so that a locked job delays itself only."""
+        for part in parts:
+            self._lease.submit(partial(self._finish, part))
+
+    def _finished(self, ended: tuple[UnstoredSuccess, ...], stored: int) -> None:
+        self.pending -= {each.token for each in ended}
+        if not stored:  # the child had
+            return
+        self._log.info("endings.stored_for_child", count=stored)
+        with self._counters.lock:
+            counts = self._counters.kind(OTHER, OTHER)  # their rows are gone
+            counts.ended["succeeded"] += stored
+            counts.finished["succeeded"] += stored
+        self._report()
 
     def _return_unheld(
         self,

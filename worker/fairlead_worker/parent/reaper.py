@@ -1,12 +1,13 @@
 """Reap dead children: release their attempts and look for what else they had claimed."""
 
 from fairlead.runtime import log
-from fairlead_worker.ipc.interruptions import Died, Overran, endings, how_it_died
+from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.interruptions import Died, Fenced, Overran, endings, how_it_died
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.children import Children
 from fairlead_worker.parent.claiming_children import CannotStartChildren
 from fairlead_worker.parent.connection_check import ConnectionCheck
-from fairlead_worker.parent.crash_review import CrashReview
+from fairlead_worker.parent.crash_review import CrashReview, DeathOfChild
 from fairlead_worker.parent.hand_back import HandBacks
 from fairlead_worker.parent.inbox import Inbox
 from fairlead_worker.parent.metrics_page import MetricsPage
@@ -59,22 +60,26 @@ class Reaper:
         self, child: ChildHandle, code: int, now: float
     ) -> CannotStartChildren | None:
         children, cannot_start = self._children, None
-        cause, started = child.cause_of_end(), child.running()
+        cause, (started, ended) = child.cause_of_end(), child.unstored()
         uncounted = self._metrics_page.child_died(child.pid, started)
         self._hand_backs.note_uncounted_starts(uncounted)
         if child in children.quarantine.children:
-            if started:
+            if started or ended:
                 job = children.quarantine.job_in(child)
                 self._crash_review.died_in_quarantine(job, cause, now)
+            for each in ended:
+                children.quarantine.ended(messages.SuspectEnded(each.job_id, each.token), now)
             self._hand_backs.hand_back(children.quarantine.process_died(child, started, cause))
         else:
             children.quarantine.sender_died(child)
             if isinstance(cause, Died):
-                self._crash_review.child_died(started, cause)
+                self._crash_review.child_died(DeathOfChild(started, ended, cause))
             else:
                 self._hand_backs.hand_back(endings(started, cause))
             children.retiring.remove(child)
             cannot_start = children.claiming.remove(child, code)
+        if not isinstance(cause, Fenced):
+            self._hand_backs.finish(ended)
         if isinstance(cause, Died | Overran):
             self._metrics_page.child_deaths += 1
             how = cause.how if isinstance(cause, Died) else how_it_died(code)

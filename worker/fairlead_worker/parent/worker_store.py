@@ -17,6 +17,7 @@ from fairlead.db.statements import integers, load
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.db.session import Session
 from fairlead_worker.ipc.attempt_key import Key, key_parameters
+from fairlead_worker.ipc.attempt_table import UnstoredSuccess
 from fairlead_worker.ipc.interruptions import Interruption
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.pod_drain_state import DrainMark
@@ -194,6 +195,24 @@ def hand_back(session: Session, endings: Iterable[Interruption]) -> tuple[HandBa
             for _, token, became, queue, kind in rows
         ]
     return tuple(results)
+
+
+def finish(session: Session, ended: Iterable[UnstoredSuccess]) -> int:
+    """Finish jobs whose attempts succeeded without a result; return how many that changed.
+
+    Raises:
+        psycopg.Error: an open transaction has locked one of them, for example.
+    """
+    ordered = sorted(ended, key=lambda each: each.job_id)
+    values = {
+        "ids": integers(each.job_id for each in ordered),
+        "tokens": integers(each.token for each in ordered),
+        "run_us": integers(each.run_us for each in ordered),
+        "outcomes": None,
+        "results": None,
+        "errors": None,
+    }
+    return len(session.rows(load(_ATTEMPTS, "finish"), values))
 
 
 @dataclass(frozen=True, slots=True)
