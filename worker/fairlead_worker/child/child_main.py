@@ -195,6 +195,8 @@ class Child:
                     self._sorter.quarantine(sources)
                 case messages.IsolateKinds(kinds):
                     self._slots.moved = self._sorter.in_processes(kinds)
+                case messages.LimitClaims(jobs_max) if isinstance(self._claimer, Claimer):
+                    self._claimer.limit(jobs_max)
                 case messages.HeldTokensRequest(number):
                     self._claimer.report_held(number)
                 case messages.LeaseLost():

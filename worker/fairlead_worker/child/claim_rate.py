@@ -4,6 +4,10 @@ Short jobs are prefetched, so that handlers never wait for a round trip: as many
 ends in about 20 ms at its present rate. For long jobs that is less than one, so they are
 claimed one by one as slots become free, and no job waits behind a long one that it was claimed
 with.
+
+A bound, which the parent sets after a claim that a process did not survive, holds for what has
+not started. With a bound of one a child holds one attempt at a time, started or not, so that
+whatever ends the process is that one.
 """
 
 from dataclasses import dataclass, replace
@@ -50,6 +54,29 @@ class JobRate:
     def should_batch(self) -> bool:
         """Whether an ending should wait a moment for others, to be stored with them."""
         return self.per_second >= _BATCHING_PER_SECOND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """What a child holds, and what it has room for."""
+
+    free: int
+    """Slots."""
+    ready: int
+    """Attempts that wait for nothing but a slot."""
+    held: int
+    """Attempts in all, from their claims until their endings are stored."""
+
+
+def bounded_limit(room: Room, prefetch: int, jobs_max: int | None) -> int:
+    """Return how many to claim now under a bound; None: there is none."""
+    free, ready = room.free, room.ready
+    if jobs_max is None:
+        return claim_limit(free=free, ready=ready, prefetch=prefetch)
+    if jobs_max == 1 and room.held:
+        return 0
+    limit = claim_limit(free=free, ready=ready, prefetch=min(prefetch, jobs_max))
+    return max(0, min(limit, jobs_max - ready))
 
 
 def claim_limit(*, free: int, ready: int, prefetch: int) -> int:

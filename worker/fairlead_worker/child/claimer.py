@@ -26,7 +26,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead_worker.attempts import attempt_store
 from fairlead_worker.attempts.attempt_store import ClaimRequest
 from fairlead_worker.child import claim_rate
-from fairlead_worker.child.claim_rate import JobRate
+from fairlead_worker.child.claim_rate import PREFETCH_MAX, JobRate, Room
 from fairlead_worker.child.floor_scan_turn import FloorScanTurn
 from fairlead_worker.child.intake import Intake
 from fairlead_worker.child.slots import Slots
@@ -94,6 +94,7 @@ class Claimer:
         self._log, self._throttle = log.get("worker.claim"), LogThrottle()
         self._log_waiting = log_waiting(self._log, self._throttle)
         self._kind_reopened = False
+        self._jobs_max: int | None = None
         self._pass_over_due = 0.0
         slots.wake_claimer = self._wake_by_slots
         slots.kind_reopened = self._reopen_kind
@@ -134,6 +135,11 @@ class Claimer:
             except IndexError:
                 return
             requested()
+
+    def limit(self, jobs_max: int | None) -> None:
+        """Hold at most so many unstarted attempts from the next claim on; None: no limit."""
+        self._jobs_max = jobs_max
+        self._wakeup.wake()
 
     def wake(self) -> None:
         """Check again how much there is room for, and whether nothing is held."""
@@ -199,9 +205,8 @@ class Claimer:
         if blocked or not self._may_claim.is_set() or len(slots.held) > _HELD_MAX:
             return 0
         self._rate = self._rate.after(self._ended(), monotonic())
-        return claim_rate.claim_limit(
-            free=self._slots.free, ready=len(self._slots.ready), prefetch=self._rate.prefetch
-        )
+        room = Room(free=slots.free, ready=len(slots.ready), held=len(slots.held))
+        return claim_rate.bounded_limit(room, self._rate.prefetch, self._jobs_max)
 
     def _claim(self, connection: Connection, count: int, *, woken: bool) -> int:
         began, below_floor = monotonic(), False
@@ -265,7 +270,7 @@ class Claimer:
         anyway: it may be hours away, and a server that cannot deliver them keeps its snapshot
         open until it can.
         """
-        prefetch = self._rate.prefetch
+        prefetch = min(self._rate.prefetch, self._jobs_max or PREFETCH_MAX)
         self._slots.wake_claimer_at = max(0, prefetch - max(1, prefetch // 2))
         if self._claim_limit() == 0:
             select([self._wakeup], [], [], _FULL_REST_SECONDS)

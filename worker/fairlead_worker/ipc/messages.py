@@ -111,6 +111,13 @@ class IsolateKinds:
 
 
 @dataclass(frozen=True, slots=True)
+class LimitClaims:
+    """Hold at most so many unstarted attempts from now on; 1: one in all. None: no limit."""
+
+    jobs_max: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class SlotReturned:
     """The slot is free again that the child lent for this attempt with `NeedsQuarantine`.
 
@@ -280,6 +287,7 @@ ToChild = (
     | RunSuspect
     | QuarantineSources
     | IsolateKinds
+    | LimitClaims
     | SlotReturned
     | HeldTokensRequest
 )

@@ -50,6 +50,7 @@ class ClaimingChildren:
         self._quarantined = messages.QuarantineSources(())
         self._blocking = BlockingKinds()
         self._isolated = messages.IsolateKinds(())
+        self._limit = messages.LimitClaims(None)
         self.evictable: frozenset[str] = frozenset()
         """The kinds that may be asked to make room, by the last child that was ready."""
 
@@ -74,6 +75,8 @@ class ClaimingChildren:
             child.send(self._quarantined)
         if self._isolated.kinds:
             child.send(self._isolated)
+        if self._limit.jobs_max is not None:
+            child.send(self._limit)
         self._log.debug("child.loaded", pid=child.pid, kinds=list(message.kinds))
 
     def quarantine(self, sources: frozenset[Source]) -> None:
@@ -81,9 +84,7 @@ class ClaimingChildren:
         message = messages.QuarantineSources(tuple(sorted(sources)))
         if message != self._quarantined:
             self._quarantined = message
-            for child in self.children:
-                if child.ready:
-                    child.send(message)
+            self._send_to_ready(message)
 
     def isolate(self, kind: str, now: float) -> None:
         """Have this kind's coroutines run in processes of their own for a while.
@@ -104,9 +105,21 @@ class ClaimingChildren:
         message = messages.IsolateKinds(self._blocking.isolated(now))
         if message != self._isolated:
             self._isolated = message
-            for child in self.children:
-                if child.ready:
-                    child.send(message)
+            self._send_to_ready(message)
+
+    def limit_claims(self, jobs_max: int | None) -> None:
+        """Have children hold at most so many unstarted attempts. A repeat does nothing."""
+        message = messages.LimitClaims(jobs_max)
+        if message != self._limit:
+            self._limit = message
+            self._log.warning("claims.limited", jobs_max=jobs_max)
+            self._send_to_ready(message)
+
+    def _send_to_ready(self, message: messages.ToChild) -> None:
+        """Send a message to those that read; the others get it when they are ready."""
+        for child in self.children:
+            if child.ready:
+                child.send(message)
 
     def start_claiming(self, worker_id: int) -> None:
         """Let the children that are ready claim, under this id. A repeat does nothing."""

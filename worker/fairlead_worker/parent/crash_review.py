@@ -4,6 +4,9 @@ Jobs that ran in a child that died are handed back once the database has said wh
 suspects by `crash_history` as crashed, which makes them run alone next, the others as released.
 Sources that keep ending processes are found by `crash_breaker`; their jobs go to quarantine
 when they are claimed, and those for which there is no turn are put off.
+
+A child that dies with nothing started may have claimed more than its memory holds. Then fewer
+are claimed from there on (`claim_bound`), and what a child had claimed alone has crashed.
 """
 
 import random
@@ -23,10 +26,12 @@ from fairlead_worker.ipc.interruptions import (
     Overran,
     endings,
     endings_of_death,
+    how_it_died,
 )
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent import worker_store
 from fairlead_worker.parent.children import Children
+from fairlead_worker.parent.claim_bound import ClaimBound
 from fairlead_worker.parent.crash_breaker import FAULTS_MAX, WINDOW_SECONDS, CrashBreakers
 from fairlead_worker.parent.crash_history import CrashHistory, Present
 from fairlead_worker.parent.hand_back import HandBacks
@@ -38,6 +43,8 @@ from fairlead_worker.parent.worker_store import JobRecord
 _PUT_OFF_SECONDS = (5.0, 30.0)
 """Between which a job is put off beyond the time that its breaker stays open: spread, so that
 a long backlog does not come back at once."""
+_UNHELD_SECONDS = 10.0
+"""For how long after a death the orphan-claim checks find what the child had claimed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,22 +85,45 @@ class CrashReview:
         self._lease, self._children = lease, children
         self._hand_backs, self._metrics_page = hand_backs, metrics_page
         self._history, self._breakers = CrashHistory(), CrashBreakers()
-        self._now = 0.0
+        self._claim_bound = ClaimBound()
+        self._died_unstarted: Died | None = None
+        self._died_at = self._now = 0.0
         self._log = log.get("worker.crashes")
 
     def ended(self, counts: Iterable[tuple[Source, int]]) -> None:
         """Count attempts that ended and left their process alive."""
         self._history.ended(counts)
 
-    def child_died(self, death: DeathOfChild) -> None:
+    def child_died(self, death: DeathOfChild, *, idle: bool) -> None:
         """Hand back what had started in a child that died, as soon as the suspects are known.
 
         It counts as pending from now on. When this worker dies before that, all of it is lost
-        with the worker's other attempts.
+        with the worker's other attempts. Where nothing had started the next claims are smaller,
+        unless the child was idle.
         """
+        self._died_unstarted, self._died_at = None, self._now
         if death.present:
             self._hand_backs.expect(entry.token for entry in death.started)
             self._lease.submit(partial(self._read_sources, death))
+            return
+        self._died_unstarted = death.cause
+        if not idle:
+            self._claim_bound.died(self._now)
+
+    def unheld(self, keys: tuple[Key, ...]) -> tuple[Interruption, ...]:
+        """Return how attempts end that are leased to this worker and that no child holds.
+
+        They have not started. A single one that a child held which died is to blame for that.
+        """
+        died, lasted_seconds = self._died_unstarted, self._now - self._died_at
+        if keys and died is not None and lasted_seconds < _UNHELD_SECONDS:
+            self._died_unstarted = None
+            self._claim_bound.claimed(len(keys), self._now)
+            if len(keys) == 1:
+                how = f"the process that had claimed it alone {how_it_died(died.exit_code)}"
+                self._log.warning("claim.crashed", job=keys[0][0])
+                return (Interruption(*keys[0], "crashed", how),)
+        return tuple(Interruption(*key, "returned") for key in keys)
 
     def overran(self, entries: tuple[AttemptEntry, ...]) -> None:
         """Note handlers that ignored their deadlines, for which a process has to be killed."""
@@ -123,6 +153,7 @@ class CrashReview:
         self._metrics_page.breakers_open = len(sources)
         self._lease.set_crash_breakers(sources)
         self._children.claiming.quarantine(sources)
+        self._children.claiming.limit_claims(self._claim_bound.at(now))
         surplus = self._children.quarantine.take_surplus(sources)
         self._hand_backs.hand_back(self._put_off(job, now) for job in surplus)
 

@@ -16,6 +16,7 @@ import psycopg
 
 from fairlead.runtime import log
 from fairlead_worker.db.session import Session
+from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import UnstoredSuccess
 from fairlead_worker.ipc.interruptions import Interruption
 from fairlead_worker.ipc.messages import MetricsGrowth
@@ -73,12 +74,25 @@ class HandBacks:
             self.expect(each.token for each in wanted)
             self._lease.submit(partial(self._finish, wanted))
 
-    def return_unheld(
-        self, worker_id: int, claimed_until: datetime, held: frozenset[int]
+    def hand_back_unheld(
+        self,
+        worker_id: int,
+        claimed_until: datetime,
+        held: frozenset[int],
+        endings: Callable[[tuple[Key, ...]], Iterable[Interruption]],
     ) -> None:
-        """Return what a worker has claimed and neither holds nor is handing back."""
+        """Hand back what a worker has claimed and neither holds nor is handing back.
+
+        Args:
+            worker_id: the worker.
+            claimed_until: until when claims count, by the database's clock.
+            held: the tokens that it holds.
+            endings: returns how these attempts end; called in the parent's loop.
+        """
         held_tokens = held | self.pending
-        self._lease.submit(partial(self._return_unheld, worker_id, claimed_until, held_tokens))
+        self._lease.submit(
+            partial(self._read_unheld, worker_id, claimed_until, held_tokens, endings)
+        )
 
     def advance(self, now: float) -> None:
         """Ask again for what was locked a while ago."""
@@ -161,15 +175,17 @@ class HandBacks:
             counts.finished["succeeded"] += stored
         self._report()
 
-    def _return_unheld(
+    def _read_unheld(
         self,
         worker_id: int,
         claimed_until: datetime,
         held_tokens: frozenset[int],
+        endings: Callable[[tuple[Key, ...]], Iterable[Interruption]],
         session: Session,
     ) -> Reply:
-        results = worker_store.return_unheld(session, worker_id, claimed_until, held_tokens)
-        return partial(self.record, results)
+        keys = worker_store.leased(session, (worker_id,), claimed_until)
+        unheld = tuple(key for key in keys if key[1] not in held_tokens)
+        return lambda: self.hand_back(endings(unheld))
 
 
 def _discard_growth(_growth: MetricsGrowth) -> None:

@@ -13,7 +13,14 @@ from fairlead.runtime import log
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import AttemptEntry
-from fairlead_worker.ipc.interruptions import Cause, Died, Interruption, Stopped, endings
+from fairlead_worker.ipc.interruptions import (
+    Cause,
+    Died,
+    Interruption,
+    Stopped,
+    endings,
+    how_it_died,
+)
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.child_handle import ChildHandle
 
@@ -24,7 +31,7 @@ IDLE_SECONDS = 10.0
 BEGIN_SECONDS = 30.0
 """How long a job that was sent may take to begin: what earlier ones left may be in its way."""
 SNOOZE = timedelta(seconds=5)
-"""How long a job is put off whose process died before the job began or after it ended."""
+"""How long a job is put off whose process died before it was ready to run one."""
 _RETIRE_SECONDS = 5.0
 _RETIRED = Stopped("its quarantine process was replaced")
 
@@ -105,13 +112,22 @@ class QuarantineProcess:
         self.job, self._since = None, now
 
     def died(self, started: Iterable[AttemptEntry], cause: Cause) -> tuple[Interruption, ...]:
-        """Return how the job ended that it had when it died."""
+        """Return how the job ended that it had when it died.
+
+        A job that was sent is to blame for a death before it has begun as well, or one whose
+        payload no process can hold would be sent again without end.
+        """
         ended = endings(started, cause)
-        return ended if ended or self.job is None else never_ran(self.job, cause)
+        if ended or self.job is None:
+            return ended
+        if isinstance(cause, Died):
+            how = f"the process that was to run it alone {how_it_died(cause.exit_code)}"
+            return (Interruption(*self.job.key, "crashed", how),)
+        return never_ran(self.job, cause)
 
 
 def never_ran(job: SuspectJob, cause: Cause) -> tuple[Interruption, ...]:
-    """Return how an attempt ended whose process died before it had begun, or after its end.
+    """Return how an attempt ended that no process was ready for, or whose process was replaced.
 
     It is not to blame, but it is put off a little after a death, or a machine that cannot start
     processes would try it without end.

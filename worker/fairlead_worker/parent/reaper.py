@@ -64,16 +64,16 @@ class Reaper:
         uncounted = self._metrics_page.child_died(child.pid, started)
         self._hand_backs.note_uncounted_starts(uncounted)
         if child in children.quarantine.children:
-            if started or ended:
-                job = children.quarantine.job_in(child)
-                self._crash_review.died_in_quarantine(job, cause, now)
+            job = children.quarantine.job_in(child)
+            self._crash_review.died_in_quarantine(job, cause, now)
             for each in ended:
                 children.quarantine.ended(messages.SuspectEnded(each.job_id, each.token), now)
             self._hand_backs.hand_back(children.quarantine.process_died(child, started, cause))
         else:
             children.quarantine.sender_died(child)
             if isinstance(cause, Died):
-                self._crash_review.child_died(DeathOfChild(started, ended, cause))
+                death = DeathOfChild(started, ended, cause)
+                self._crash_review.child_died(death, idle=child.idle)
             else:
                 self._hand_backs.hand_back(endings(started, cause))
             children.retiring.remove(child)

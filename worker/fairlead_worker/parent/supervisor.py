@@ -186,11 +186,14 @@ class Supervisor:
         self._stop_now.set()
 
     def _orphaned(self, claimed_until: datetime, held: frozenset[int]) -> None:
-        """Return the claims that the orphan-claim check found to be held by no child."""
+        """Hand back the claims that the orphan-claim check found to be held by no child."""
         worker_id = self._registration.worker_id
         if worker_id is not None:
-            self._hand_backs.return_unheld(
-                worker_id, claimed_until, held | self._quarantine.tokens
+            self._hand_backs.hand_back_unheld(
+                worker_id,
+                claimed_until,
+                held | self._quarantine.tokens,
+                self._crash_review.unheld,
             )
 
     # --- children ---------------------------------------------------------------------------

@@ -241,15 +241,6 @@ def count_crashes(session: Session, keys: Iterable[Key]) -> None:
     session.rows(load(_PACKAGE, "count_crashes"), key_parameters(keys))
 
 
-def return_unheld(
-    session: Session, worker_id: int, claimed_until: datetime, held: frozenset[int]
-) -> tuple[HandBackResult, ...]:
-    """Hand back, as returned, what this worker has claimed and none of its children holds."""
-    rows = leased(session, (worker_id,), claimed_until)
-    unheld = [(job_id, token) for job_id, token in rows if token not in held]
-    return hand_back(session, [Interruption(*key, "returned") for key in unheld])
-
-
 def unfinished(session: Session) -> bool:
     """Return whether anything is pending, queued, running, or due again after an attempt."""
     return bool(session.rows(load(_PACKAGE, "unfinished"), {})[0][0])

@@ -314,14 +314,14 @@ def test_a_job_that_has_begun_may_take_its_time(scenario: Scenario) -> None:
     ("started", "cause", "expected"),
     [
         ((STARTED,), Died(-11), ["crashed"]),
-        ((), Died(-11), ["snoozed"]),
+        ((), Died(-11), ["crashed"]),
         ((STARTED,), STOPPED, ["released"]),
         ((), STOPPED, ["returned"]),
         ((STARTED,), Fenced(), []),
         ((), Fenced(), []),
     ],
 )
-def test_a_death_is_counted_only_for_a_job_that_had_started(
+def test_a_death_is_counted_for_the_job_that_was_sent(
     scenario: Scenario, started: tuple[AttemptEntry, ...], cause: Cause, expected: list[str]
 ) -> None:
     """What waits behind it is not to blame, and is run by the next process."""
