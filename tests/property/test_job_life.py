@@ -39,8 +39,9 @@ from tests.support.race import (
 from tests.support.race_model import DEATHS, OUTCOMES, Job, Model
 
 EMPTY = """
-    TRUNCATE fairlead.jobs, fairlead.work_queue, fairlead.receipts, fairlead.attempt_errors,
+    TRUNCATE fairlead.work_queue, fairlead.receipts, fairlead.attempt_errors,
              fairlead.worker_leases;
+    DELETE FROM fairlead.jobs;
     DELETE FROM fairlead.job_history;
     UPDATE fairlead.claim_floors SET vtag = 0
 """

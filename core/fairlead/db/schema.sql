@@ -1672,6 +1672,16 @@ begin
     end if;
 end $$;
 
+CREATE FUNCTION fairlead._refuse_truncation() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    raise exception 'fairlead: jobs is never truncated: its attempts would run on under ids that are given out again'
+        using errcode = 'insufficient_privilege',
+              hint = 'Cancel jobs with fairlead.cancel(id); DELETE FROM fairlead.jobs clears a database of tests.';
+end $$;
+
 CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] DEFAULT NULL::bigint[]) RETURNS SETOF bigint
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2608,18 +2618,19 @@ begin
           and (w.login = session_user or fairlead._acts_for(w.login))
         returning w.id, w.pod_uid, w.draining, set_config('synchronous_commit', 'off', true)
     ), running as materialized (
-        select a.job_id, a.token
+        select a.job_id, a.token, q.completed
         from unnest(renew_worker.ids, renew_worker.tokens) as a (job_id, token)
         cross join lateral (
-            select from fairlead.work_queue q
+            select q.completed from fairlead.work_queue q
             where q.job_id = a.job_id and q.token = a.token and q.worker = (select m.id from me m)
             offset 0) q
     )
     select array(
                select a.token from running a
-               cross join lateral (
-                   select from fairlead.jobs j
-                   where j.id = a.job_id and j.cancel_requested_at is not null offset 0) c),
+               left join lateral (
+                   select j.id, j.cancel_requested_at is not null as requested
+                   from fairlead.jobs j where j.id = a.job_id offset 0) j on true
+               where case when j.id is null then not a.completed else j.requested end),
            array(
                select a.token from running a
                cross join lateral (
@@ -2630,7 +2641,7 @@ begin
     from me m left join fairlead.pod_drains d on d.pod_uid = m.pod_uid;
 end $$;
 
-COMMENT ON FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision, slots integer, ids bigint[], tokens bigint[], beside integer, crash_breakers jsonb, evictable_kinds text[]) IS 'Renews a worker''s lease by lease_seconds, an hour at most. Of the attempts that it names it answers the tokens that are to be cancelled, and evicted. No row: the worker is dead.';
+COMMENT ON FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision, slots integer, ids bigint[], tokens bigint[], beside integer, crash_breakers jsonb, evictable_kinds text[]) IS 'Renews a worker''s lease by lease_seconds, an hour at most. Of the attempts that it names it answers the tokens that are to be cancelled, on request or because the job''s row is gone, and evicted. No row: the worker is dead.';
 
 CREATE FUNCTION fairlead.reset_leadership() RETURNS SETOF text
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3890,6 +3901,8 @@ CREATE TRIGGER audit_stays_for_30_days BEFORE DELETE ON fairlead.audit FOR EACH 
 
 CREATE TRIGGER jobs_admit BEFORE INSERT ON fairlead.jobs FOR EACH ROW EXECUTE FUNCTION fairlead._admit_job();
 
+CREATE TRIGGER jobs_is_not_truncated BEFORE TRUNCATE ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._refuse_truncation();
+
 CREATE TRIGGER jobs_wake_scheduler BEFORE INSERT ON fairlead.jobs FOR EACH STATEMENT EXECUTE FUNCTION fairlead._wake_scheduler();
 
 CREATE TRIGGER pod_drains_mark_anew BEFORE UPDATE OF drain_until ON fairlead.pod_drains FOR EACH ROW WHEN (((old.drain_until <= now()) AND (new.drain_until > now()))) EXECUTE FUNCTION fairlead._mark_anew();
@@ -4190,6 +4203,8 @@ REVOKE ALL ON FUNCTION fairlead._record_audit(verb text, job_id bigint, queue te
 
 REVOKE ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._refuse_truncation() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]) FROM PUBLIC;
 

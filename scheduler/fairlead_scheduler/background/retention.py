@@ -105,7 +105,7 @@ class Retention:
         return self._progress_page > 0
 
     def forget_orphans(self) -> bool:
-        """Delete queued rows whose job is gone, in the next stretch of the table."""
+        """End what is left of deleted jobs, in the next stretch of the table."""
         statement = statements.load(_PACKAGE, "forget_orphans")
         self._orphan_page = self._walk(statement, self._orphan_page)
         return self._orphan_page > 0

@@ -46,7 +46,7 @@ comment on function fairlead.register_worker(text, text, integer, double precisi
     'most slots that it will have (null: slots); releases_slots: it calls release for jobs that complete has finished.';
 comment on function fairlead.renew_worker(bigint, double precision, integer, bigint[], bigint[], integer, jsonb, text[]) is
     'Renews a worker''s lease by lease_seconds, an hour at most. Of the attempts that it names it answers the tokens '
-    'that are to be cancelled, and evicted. No row: the worker is dead.';
+    'that are to be cancelled, on request or because the job''s row is gone, and evicted. No row: the worker is dead.';
 comment on function fairlead.undrain_worker(bigint) is
     'Lets a worker claim again whose pod is no longer marked; answers its id if it may.';
 comment on function fairlead.say_drained(bigint) is
