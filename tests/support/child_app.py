@@ -8,6 +8,7 @@ import asyncio
 import contextvars
 import ctypes
 import os
+import re
 import sys
 import threading
 import time
@@ -156,6 +157,12 @@ async def computes(job: Job[float]) -> None:
     until = time.monotonic() + job.payload
     while time.monotonic() < until:
         sum(range(10_000_000))
+
+
+@tasks.handler("hogs")
+async def hogs(_job: Job) -> None:
+    """Keep the interpreter's lock for ever, in one call."""
+    re.fullmatch("(a+)+", "a" * 64 + "b")
 
 
 @tasks.handler("short", timeout=0.2)

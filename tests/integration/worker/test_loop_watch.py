@@ -9,9 +9,10 @@ from psycopg.rows import TupleRow
 
 from fairlead_worker.child.stall_budget import BUDGET_SECONDS
 from fairlead_worker.ipc import messages
+from fairlead_worker.ipc.attempt_table import BLOCKS, AttemptEntry
 from fairlead_worker.metrics import series
 from tests.support.children import RunningChild, ending
-from tests.support.dispatching import insert
+from tests.support.dispatching import dispatch_all, insert
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.any_server
@@ -57,6 +58,56 @@ def test_the_blocker_is_named_and_charged_and_its_neighbours_are_not(
     until(lambda: running.counted(series.LOOP_STALLS.name, "default", kind), what="a count")
 
 
+def test_a_neighbour_does_not_time_out_while_it_could_not_go_on(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Its deadline moves meanwhile, where the parent reads it and where the leader does."""
+    db.execute(
+        "INSERT INTO fairlead.jobs (kind, payload, timeout) VALUES ('naps', '0.5', '0.9 s')"
+    )
+    (neighbour,) = dispatch_all(db)
+    (before,) = running.runs()
+
+    insert(db, "blocks", 3.0)
+    (blocker,) = until(lambda: marked(running), what="the blocker's mark")
+    until(
+        lambda: db.execute(
+            "SELECT 1 FROM fairlead.work_queue"
+            " WHERE job_id = %s AND deadline > claimed_at + interval '2 seconds'",
+            [neighbour],
+        ).fetchone(),
+        what="a later deadline in the database",
+    )
+    (during,) = (entry for entry in running.running() if entry.token == before.token)
+
+    assert "succeeded" == ending(db, neighbour)[0]
+    assert "succeeded" == ending(db, blocker.job_id)[0]
+    assert [] == db.execute("SELECT * FROM fairlead.attempt_errors").fetchall()
+    assert during.deadline_us > before.deadline_us + 1_000_000
+    assert [] == marked(running)
+
+
+def marked(running: RunningChild) -> list[AttemptEntry]:
+    """Return what blocks the loop, as the parent reads it."""
+    return [entry for entry in running.running() if entry.flags & BLOCKS]
+
+
+def test_a_stall_is_counted_and_named_before_it_is_over(
+    running: RunningChild, db: Connection[TupleRow]
+) -> None:
+    """Its process may not live until then."""
+    job = insert(db, "blocks", 600.0)
+
+    until(lambda: running.counted(series.LOOP_STALLS.name, "default", "blocks"), what="a count")
+    line = until(
+        lambda: next((each for each in running.log if '"loop.blocked"' in each), None),
+        what="a line in the log",
+    )
+
+    assert ("blocks", job) == (json.loads(line)["kind"], json.loads(line)["job"])
+    assert [job] == [entry.job_id for entry in running.running()]
+
+
 def test_short_blocks_of_one_kind_in_one_turn_are_one_stall(
     running: RunningChild, db: Connection[TupleRow]
 ) -> None:
@@ -90,7 +141,7 @@ def test_a_kind_that_blocks_is_reported_while_it_does_and_none_of_it_follows(
         insert(db, "blocks", BLOCKED_SECONDS)
     (entry,) = running.runs()
     assert messages.LoopBlocked("blocks") == running.receives(messages.LoopBlocked)
-    assert (entry,) == running.running()
+    assert [entry.key] == [each.key for each in running.running()]
 
     running.send(messages.IsolateKinds(("blocks",)))
     jobs = [row[0] for row in db.execute("SELECT id FROM fairlead.jobs ORDER BY id")]

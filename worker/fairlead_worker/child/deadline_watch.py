@@ -13,7 +13,7 @@ from time import monotonic_ns
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Stop
 from fairlead_worker.child.slots import Slots
-from fairlead_worker.ipc.attempt_table import CANCELLED, EVICTED
+from fairlead_worker.ipc.attempt_table import ASKED, CANCELLED, EVICTED
 
 CHECK_SECONDS = 0.05
 READY_SECONDS_MAX = 0.5
@@ -107,7 +107,7 @@ class DeadlineWatch:
         attempt.stop = why
         if why in _FLAGS:  # the parent ends it if it does not stop
             attempt.deadline_us = min(attempt.deadline_us, monotonic_ns() // 1000)
-            self._slots.record_change(attempt, _FLAGS[why])
+        self._slots.record_change(attempt, ASKED | _FLAGS.get(why, 0))
         if attempt.task is not None and attempt.started_us:
             attempt.task.cancel()
 

@@ -3,8 +3,9 @@
 The loop notes when each of its turns begins (`eager_loop`). A thread looks every 25 ms while
 something is held, and when a turn is older than that it reads the main thread's stack, which
 names the handler and its line. The time between two such samples is the handler's. It is taken
-off the run times of the other coroutines, which waited (`Attempt.stalled_us`), and a kind whose
-handlers kept the loop for `STALL_SECONDS` in one turn has stalled it. A kind that has spent its
+off the run times of the other coroutines, which waited (`Attempt.stalled_us`), and all other
+deadlines move by it, for the loop can stop nobody meanwhile. A kind whose handlers kept the
+loop for `STALL_SECONDS` in one turn has stalled it. A kind that has spent its
 `StallBudget` is reported while it still stalls, so that no other job of it begins on the loop.
 During a stall nothing is claimed, since nothing would begin, and what has been ready for too
 long is returned to the queue.
@@ -26,14 +27,20 @@ from typing import cast
 
 from fairlead.job import Claimed
 from fairlead.runtime import log
+from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.child.eager_loop import EagerLoop
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.child.stall_budget import STALL_SECONDS, StallBudget
+from fairlead_worker.ipc.attempt_table import BLOCKS
 from fairlead_worker.ipc.messages import LoopBlocked
 from fairlead_worker.metrics.counters import Counters
 
 SAMPLE_SECONDS = 0.025
+BLOCKED_SECONDS = 1.0
+"""A stall of this length is logged while it lasts: its process may not survive it."""
+_EXTEND_SECONDS = 1.0
+"""How often the deadlines of the others are moved in the database as well."""
 _LATE_NS = 50_000_000
 _COMPUTED_SHARE = 16
 """A main thread that computed for less than this part of the time was kept from it."""
@@ -49,7 +56,10 @@ class _Stall:
     attempt: Attempt
     line: str
     ns: int = 0
+    counted: bool = False
     reported: bool = False
+    marked: Attempt | None = None
+    """The one of them that the parent is told of in the attempt table."""
 
 
 class LoopWatch:
@@ -76,7 +86,8 @@ class LoopWatch:
     ) -> None:
         self._loop, self._slots, self._runner = loop, slots, runner
         self._counters, self._blocked, self._return_late = counters, blocked, return_late
-        self._budget = StallBudget()
+        self._budget, self._throttle = StallBudget(), LogThrottle()
+        self._extend_at_ns = 0
         self._armed = threading.Event()
         self._stall: _Stall | None = None
         self._sampled_ns = self._slept_ns = time.monotonic_ns()
@@ -122,9 +133,14 @@ class LoopWatch:
         self._add(*found, turn_ns=turn_ns, ns=now_ns - began_ns)
 
     def _add(self, attempt: Attempt, line: str, *, turn_ns: int, ns: int) -> None:
-        """Count time as an attempt's own, and take it off the run times of all others."""
+        """Count time as an attempt's own, and spare all others."""
         attempt.stalled_us -= ns // 1000
         self._loop.stalled_us += ns // 1000
+        for each in self._slots.running:
+            if each is not None and each is not attempt:
+                later_us = each.deadline_us + ns // 1000
+                each.deadline_us = max(each.deadline_us, later_us)
+                self._slots.record_change(each)
         stall = self._stall
         if stall is not None and stall.attempt.handler.kind != attempt.handler.kind:
             self._conclude(stall)
@@ -133,36 +149,53 @@ class LoopWatch:
             stall = self._stall = _Stall(turn_ns, attempt, line)
         stall.ns += ns
         if stall.ns >= STALL_SECONDS * 1e9:
-            self._act(stall)
+            self._act(stall, attempt)
 
-    def _act(self, stall: _Stall) -> None:
+    def _act(self, stall: _Stall, attempt: Attempt) -> None:
         """Keep a stall that goes on from doing more harm than it has done."""
+        now_ns = time.monotonic_ns()
         self._slots.loop_stalled = True
-        self._return_late(time.monotonic_ns() // 1000)
+        self._return_late(now_ns // 1000)
+        self._mark(stall, attempt)
+        if now_ns >= self._extend_at_ns:
+            self._extend_at_ns = now_ns + int(_EXTEND_SECONDS * 1e9)
+            self._extend_others(attempt, now_ns // 1000)
         kind, seconds = stall.attempt.handler.kind, stall.ns / 1e9
+        if seconds >= BLOCKED_SECONDS and self._throttle.due(kind, time.monotonic()):
+            self._log.warning("loop.blocked", **_named(stall))
         if not stall.reported and self._budget.is_spent(kind, seconds, time.monotonic()):
             stall.reported = True
             self._blocked(LoopBlocked(kind))
 
+    def _mark(self, stall: _Stall, attempt: Attempt) -> None:
+        """Count a stall, once, and have the parent read who it is that blocks the loop now."""
+        if not stall.counted:
+            stall.counted = True
+            with self._counters.lock:
+                self._counters.kind(attempt.row.queue, attempt.handler.kind).stalls += 1
+        if stall.marked is not attempt:
+            self._unmark(stall)
+            stall.marked = attempt
+            self._slots.record_change(attempt, BLOCKS)
+
+    def _unmark(self, stall: _Stall) -> None:
+        if stall.marked is not None:
+            self._slots.clear_flag(stall.marked, BLOCKS)
+
+    def _extend_others(self, blocker: Attempt, now_us: int) -> None:
+        """Move the others' deadlines in the database too, or the leader would take them."""
+        for each in self._slots.running:
+            if each is not None and each is not blocker and each.deadline_us > now_us:
+                each.sink.extend(each, (each.deadline_us - now_us) / 1e6)
+
     def _conclude(self, stall: _Stall) -> None:
-        """Log and count a stall that is over, or that another kind continues."""
+        """Log a stall that is over, or that another kind continues."""
         self._stall = None
+        self._unmark(stall)
         self._slots.resume_loop()
-        seconds = stall.ns / 1e9
-        if seconds < STALL_SECONDS:
-            return
-        row, kind = stall.attempt.row, stall.attempt.handler.kind
-        with self._counters.lock:
-            self._counters.kind(row.queue, kind).stalls += 1
-        if self._budget.stalled(kind, seconds, time.monotonic()):
-            self._log.warning(
-                "loop.stalled",
-                kind=kind,
-                tenant=row.tenant,
-                job=stall.attempt.job_id,
-                seconds=round(seconds, 3),
-                line=stall.line,
-            )
+        kind, seconds = stall.attempt.handler.kind, stall.ns / 1e9
+        if stall.counted and self._budget.stalled(kind, seconds, time.monotonic()):
+            self._log.warning("loop.stalled", **_named(stall))
 
     def _find(self, frame: FrameType | None) -> tuple[Attempt, str] | None:
         """Return the attempt whose code the main thread runs, and the line; None: no one's."""
@@ -179,6 +212,17 @@ class LoopWatch:
         else:
             return None
         return (attempt, _line(inner)) if attempt is not None and inner else None
+
+
+def _named(stall: _Stall) -> dict[str, object]:
+    """Return who stalls the loop, for how long by now and where, for the log."""
+    return {
+        "kind": stall.attempt.handler.kind,
+        "tenant": stall.attempt.row.tenant,
+        "job": stall.attempt.job_id,
+        "seconds": round(stall.ns / 1e9, 3),
+        "line": stall.line,
+    }
 
 
 _CALLBACK = asyncio.Handle._run.__code__  # noqa: SLF001 - how a stack shows whose turn it is

@@ -245,6 +245,11 @@ class Slots:
             self.cells[first + 3] = attempt.deadline_us
             self.cells[first + 4] |= flags
 
+    def clear_flag(self, attempt: Attempt, flag: int) -> None:
+        """Take a flag out of a running attempt's record."""
+        if self.running[attempt.slot] is attempt:
+            self.cells[attempt.slot * CELLS + 4] &= ~flag
+
     def record_end(self, attempt: Attempt) -> None:
         """Replace the table's record: the handler has ended. Its slot is still taken.
 

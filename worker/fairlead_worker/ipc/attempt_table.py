@@ -26,6 +26,8 @@ THREAD = 2  # runs in a thread, which cannot be stopped
 PROCESS = 4  # runs in a process that the child itself can end
 CANCELLED = 8  # was stopped because its job was cancelled
 EVICTED = 16  # was stopped so that another tenant can run
+ASKED = 64  # was asked to stop, whatever for
+BLOCKS = 128  # keeps the event loop from everything else now
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

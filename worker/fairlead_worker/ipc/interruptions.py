@@ -4,12 +4,19 @@ Pure: table entries and times go in, interruptions come out.
 """
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from fairlead_worker.ipc.attempt_table import CANCELLED, EVICTED, PROCESS, AttemptEntry
+from fairlead_worker.ipc.attempt_table import (
+    ASKED,
+    BLOCKS,
+    CANCELLED,
+    EVICTED,
+    PROCESS,
+    AttemptEntry,
+)
 
 EndedAs = Literal["failed", "snoozed", "returned", "released", "crashed", "lost"]
 _CUT_OFF = "could open no connection to the database any more, and was killed"
@@ -38,8 +45,24 @@ class Died:
 
     @property
     def how(self) -> str:
-        """Return it in words."""
+        """What happened, in words."""
         return _CUT_OFF if self.cut_off else how_it_died(self.exit_code)
+
+
+@dataclass(frozen=True, slots=True)
+class Stuck:
+    """The parent killed the child because one of its attempts let nothing be stopped."""
+
+    over_seconds: float
+
+    @property
+    def how(self) -> str:
+        """What happened, in words."""
+        return f"stopped nothing for {self.over_seconds:g} s and was killed"
+
+
+Death = Died | Stuck
+"""A child's end for which one of its attempts is to blame, and it is not known which."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +85,7 @@ class Fenced:
     """The lease was lost: what ran belongs to another worker, and nothing of it is stored."""
 
 
-Cause = Died | Overran | Stopped | Fenced
+Cause = Died | Stuck | Overran | Stopped | Fenced
 
 
 def overrunners(
@@ -79,19 +102,32 @@ def overrunners(
     )
 
 
+def to_blame(
+    over: Sequence[AttemptEntry], running: Sequence[AttemptEntry]
+) -> tuple[AttemptEntry, ...]:
+    """Return which of a child's overdue attempts did not stop; none: it is not known which.
+
+    Those that were asked to stop, and the one that keeps the event loop from asking the others.
+    Where nobody was asked the child is stuck: whichever of its attempts keeps the interpreter
+    from everything, its watchdog of the event loop included, may not even be overdue.
+    """
+    found = tuple(entry for entry in over if entry.flags & (ASKED | BLOCKS))
+    return found or (tuple(over) if len(running) == 1 else ())
+
+
 def endings(entries: Iterable[AttemptEntry], cause: Cause) -> tuple[Interruption, ...]:
     """Return how the attempts end that had started in a child which is dead now."""
     return tuple(ending for entry in entries if (ending := _ending(entry, cause)) is not None)
 
 
 def endings_of_death(
-    entries: Iterable[AttemptEntry], died: Died, suspects: frozenset[int]
+    entries: Iterable[AttemptEntry], death: Death, suspects: frozenset[int]
 ) -> tuple[Interruption, ...]:
     """Return how the attempts end that had started in a child that died.
 
     Those that are no suspects run again at once, beside others, as if they had been released.
     """
-    how = f"the process that ran it {died.how}"
+    how = f"the process that ran it {death.how}"
     return tuple(
         Interruption(*entry.key, "crashed", how)
         if entry.token in suspects
@@ -104,7 +140,7 @@ def _ending(entry: AttemptEntry, cause: Cause) -> Interruption | None:
     match cause:
         case Fenced():
             return None
-        case Died():
+        case Died() | Stuck():
             return endings_of_death((entry,), cause, frozenset({entry.token}))[0]
         case Overran(tokens, over_seconds) if entry.token in tokens and entry.flags & EVICTED:
             error = f"it did not make room within {over_seconds:g} s, so its process was killed"
@@ -127,6 +163,8 @@ def _overrun(entry: AttemptEntry, over_seconds: float) -> str:
         ("cancelled", "its cancellation") if cancelled else ("timeout", "its deadline")
     )
     stayed = f"it did not stop within {over_seconds:g} s of {since}"
+    if entry.flags & BLOCKS:
+        stayed = f"it kept the event loop for {over_seconds:g} s after {since}"
     return f"{what}: {stayed}, so its process was killed"
 
 

@@ -1,14 +1,22 @@
 """All children of one worker: those that claim, and the quarantine processes."""
 
 import signal
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from fairlead.runtime import log
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, EVICTED, AttemptEntry
-from fairlead_worker.ipc.interruptions import Died, Fenced, Overran, Stopped, overrunners
+from fairlead_worker.ipc.interruptions import (
+    Died,
+    Fenced,
+    Overran,
+    Stopped,
+    Stuck,
+    overrunners,
+    to_blame,
+)
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.claiming_children import ClaimingChildren
 from fairlead_worker.parent.quarantine import Quarantine, QuarantineCapacity
@@ -112,7 +120,8 @@ class Children:
         """End the children in which a handler ignored its deadline, and return those handlers.
 
         Where it runs in a thread, what else runs in its child may end first; where it runs on
-        the event loop it may block that, and nothing else there could end.
+        the event loop it may block that, and nothing else there could end. A child that cannot
+        stop anything, and does not say why, ends as one that has died.
         """
         found = list[AttemptEntry]()
         now_us, grace_seconds = int(now * 1e6), self._config.overrun_grace_seconds
@@ -123,11 +132,7 @@ class Children:
             )
             new = [entry for entry in over if entry.token not in known]
             if new and (known or child.cause is None):
-                found += new
-                jobs = [entry.job_id for entry in new]
-                self._log.warning("child.overran", pid=child.pid, jobs=jobs)
-                tokens = known.union(entry.token for entry in new)
-                self._end_overrun(child, Overran(tokens, grace_seconds), new)
+                found += self._overrun(child, new, known, grace_seconds)
         self.retiring.advance()
         return tuple(found)
 
@@ -137,8 +142,28 @@ class Children:
             self._log.error("child.cut_off", pid=child.pid, reason=reason)
             child.end(Died(-signal.SIGKILL, cut_off=True))
 
+    def _overrun(
+        self,
+        child: ChildHandle,
+        over: list[AttemptEntry],
+        known: frozenset[int],
+        grace_seconds: float,
+    ) -> tuple[AttemptEntry, ...]:
+        """End a child because of overdue attempts; return those that are to blame."""
+        blamed = to_blame(over, child.running())
+        if blamed:
+            jobs = [entry.job_id for entry in blamed]
+            self._log.warning("child.overran", pid=child.pid, jobs=jobs)
+            tokens = known.union(entry.token for entry in blamed)
+            self._end_overrun(child, Overran(tokens, grace_seconds), blamed)
+        elif not known:
+            jobs = [entry.job_id for entry in over]
+            self._log.warning("child.stuck", pid=child.pid, overdue=jobs)
+            child.end(Stuck(grace_seconds))
+        return blamed
+
     def _end_overrun(
-        self, child: ChildHandle, cause: Overran, over: list[AttemptEntry]
+        self, child: ChildHandle, cause: Overran, over: Sequence[AttemptEntry]
     ) -> None:
         blocks = any(entry.flags & ASYNC for entry in over)
         if child in self.retiring.children:

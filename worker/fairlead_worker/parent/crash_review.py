@@ -21,12 +21,12 @@ from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import AttemptEntry, UnstoredSuccess
 from fairlead_worker.ipc.interruptions import (
     Cause,
+    Death,
     Died,
     Interruption,
     Overran,
     endings,
     endings_of_death,
-    how_it_died,
 )
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent import worker_store
@@ -56,7 +56,7 @@ class DeathOfChild:
 
     started: tuple[AttemptEntry, ...]
     ended: tuple[UnstoredSuccess, ...]
-    cause: Died
+    cause: Death
 
     @property
     def present(self) -> tuple[AttemptEntry | UnstoredSuccess, ...]:
@@ -86,7 +86,7 @@ class CrashReview:
         self._hand_backs, self._metrics_page = hand_backs, metrics_page
         self._history, self._breakers = CrashHistory(), CrashBreakers()
         self._claim_bound = ClaimBound()
-        self._died_unstarted: Died | None = None
+        self._died_unstarted: Death | None = None
         self._died_at = self._now = 0.0
         self._log = log.get("worker.crashes")
 
@@ -120,7 +120,7 @@ class CrashReview:
             self._died_unstarted = None
             self._claim_bound.claimed(len(keys), self._now)
             if len(keys) == 1:
-                how = f"the process that had claimed it alone {how_it_died(died.exit_code)}"
+                how = f"the process that had claimed it alone {died.how}"
                 self._log.warning("claim.crashed", job=keys[0][0])
                 return (Interruption(*keys[0], "crashed", how),)
         return tuple(Interruption(*key, "returned") for key in keys)

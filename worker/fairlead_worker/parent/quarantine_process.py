@@ -13,14 +13,7 @@ from fairlead.runtime import log
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import AttemptEntry
-from fairlead_worker.ipc.interruptions import (
-    Cause,
-    Died,
-    Interruption,
-    Stopped,
-    endings,
-    how_it_died,
-)
+from fairlead_worker.ipc.interruptions import Cause, Died, Interruption, Stopped, endings
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.child_handle import ChildHandle
 
@@ -121,7 +114,7 @@ class QuarantineProcess:
         if ended or self.job is None:
             return ended
         if isinstance(cause, Died):
-            how = f"the process that was to run it alone {how_it_died(cause.exit_code)}"
+            how = f"the process that was to run it alone {cause.how}"
             return (Interruption(*self.job.key, "crashed", how),)
         return never_ran(self.job, cause)
 

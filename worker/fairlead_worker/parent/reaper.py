@@ -2,7 +2,7 @@
 
 from fairlead.runtime import log
 from fairlead_worker.ipc import messages
-from fairlead_worker.ipc.interruptions import Died, Fenced, Overran, endings, how_it_died
+from fairlead_worker.ipc.interruptions import Death, Fenced, Overran, endings, how_it_died
 from fairlead_worker.parent.child_handle import ChildHandle
 from fairlead_worker.parent.children import Children
 from fairlead_worker.parent.claiming_children import CannotStartChildren
@@ -71,7 +71,7 @@ class Reaper:
             self._hand_backs.hand_back(children.quarantine.process_died(child, started, cause))
         else:
             children.quarantine.sender_died(child)
-            if isinstance(cause, Died):
+            if isinstance(cause, Death):
                 death = DeathOfChild(started, ended, cause)
                 self._crash_review.child_died(death, idle=child.idle)
             else:
@@ -80,9 +80,9 @@ class Reaper:
             cannot_start = children.claiming.remove(child, code)
         if not isinstance(cause, Fenced):
             self._hand_backs.finish(ended)
-        if isinstance(cause, Died | Overran):
+        if isinstance(cause, Death | Overran):
             self._metrics_page.child_deaths += 1
-            how = cause.how if isinstance(cause, Died) else how_it_died(code)
+            how = cause.how if isinstance(cause, Death) else how_it_died(code)
             self._log.error("child.died", pid=child.pid, reason=how, started=len(started))
             self._orphan_claims.plan(now)
         self._orphan_claims.died(child)

@@ -4,7 +4,15 @@ import signal
 
 import pytest
 
-from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, PROCESS, THREAD, AttemptEntry
+from fairlead_worker.ipc.attempt_table import (
+    ASKED,
+    ASYNC,
+    BLOCKS,
+    CANCELLED,
+    PROCESS,
+    THREAD,
+    AttemptEntry,
+)
 from fairlead_worker.ipc.interruptions import (
     Cause,
     Died,
@@ -12,9 +20,11 @@ from fairlead_worker.ipc.interruptions import (
     Interruption,
     Overran,
     Stopped,
+    Stuck,
     endings,
     how_it_died,
     overrunners,
+    to_blame,
 )
 
 
@@ -46,11 +56,29 @@ def test_a_handler_in_a_process_of_its_own_is_the_childs_to_end() -> None:
     assert (entries[1],) == overrunners(entries, now_us=10, grace_us=0)
 
 
+def test_who_was_asked_to_stop_and_who_blocks_the_loop_are_to_blame() -> None:
+    """Nobody could ask the others, which would have stopped."""
+    deaf = entry(1, flags=THREAD | ASKED)
+    blocker = entry(2, flags=ASYNC | BLOCKS)
+    innocent = entry(3, flags=ASYNC)
+
+    assert (deaf, blocker) == to_blame((deaf, blocker, innocent), (deaf, blocker, innocent))
+
+
+def test_where_nobody_was_asked_it_is_not_known_who_is_to_blame() -> None:
+    """It may be one that is not overdue yet; alone, it is."""
+    overdue, other = entry(1, flags=ASYNC), entry(2, flags=ASYNC)
+
+    assert () == to_blame((overdue,), (overdue, other))
+    assert (overdue,) == to_blame((overdue,), (overdue,))
+
+
 @pytest.mark.parametrize(
     ("cause", "expected"),
     [
         (Died(-9), ("crashed", "crashed")),
         (Died(0), ("crashed", "crashed")),
+        (Stuck(5.0), ("crashed", "crashed")),
         (Overran(frozenset({1}), 5.0), ("failed", "released")),
         (Stopped("its worker was stopped"), ("released", "released")),
         (Fenced(), ()),
@@ -79,6 +107,7 @@ def test_an_ending_names_its_attempt_and_says_what_happened() -> None:
     [
         (THREAD, "timeout: it did not stop within 5 s of its deadline"),
         (THREAD | CANCELLED, "cancelled: it did not stop within 5 s of its cancellation"),
+        (ASYNC | BLOCKS, "timeout: it kept the event loop for 5 s after its deadline"),
     ],
 )
 def test_the_error_of_a_killed_attempt_says_what_it_ignored(flags: int, expected: str) -> None:
