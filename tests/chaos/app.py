@@ -127,6 +127,13 @@ async def stall(job: fairlead.Job) -> None:
         sleep(seconds_of(job))  # noqa: ASYNC251 - it is what the handler is for
 
 
+@tasks.handler("turn", concurrency=1)
+def turn(job: fairlead.Job) -> None:
+    """Work in a thread, one at a time in a process."""
+    with noted(job):
+        sleep(seconds_of(job))
+
+
 def _book(job: fairlead.Job) -> None:
     url = os.environ["FAIRLEAD_DATABASE_URL"]
     with noted(job), psycopg.connect(url, application_name=SESSIONS) as connection:

@@ -181,3 +181,27 @@ def test_a_suspect_job_that_waits_when_its_worker_is_lost_has_not_died_in_quaran
     assert [(runs, 1, 1), (waits, 1, 0)] == deaths.fetchall()
     again = db.execute("SELECT alone FROM fairlead.work_queue WHERE job_id = %s", [waits])
     assert (True,) == again.fetchone()
+
+
+def most_at_once(fleet: Fleet) -> int:
+    """Return how many jobs have run at the same time at most."""
+    steps = {"started": 1, "finished": -1}
+    events = sorted(fleet.events(), key=lambda each: (each.at, steps[each.event]))
+    running = [sum(steps[each.event] for each in events[:n]) for n in range(len(events) + 1)]
+    return max(running)
+
+
+def test_suspect_jobs_take_their_turn_at_their_kinds_bound(
+    fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """Beside each other, and beside those that are not suspect."""
+    fleet.worker(concurrency=8)
+
+    insert_crashed(fleet, db, "turn", 800, 4)
+    fleet.insert("turn", 800, 3)
+    dispatch_all(db)
+    fleet.wait_until_done(40)
+
+    assert {"succeeded"} == {each.outcome for each in fleet.ended()}
+    assert 7 == len(processes_of(fleet))
+    assert 1 == most_at_once(fleet)

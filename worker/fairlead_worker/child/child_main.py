@@ -221,6 +221,9 @@ class Child:
                 if self._slots.return_slot((job_id, token)):
                     self._executor.fill()
                     self._claimer.wake()
+            case messages.SuspectEnded(job_id, token):
+                self._slots.end_elsewhere((job_id, token))
+                self._executor.fill()
             case _:
                 self._log.error("message.unexpected", message=type(message).__name__)
 
@@ -313,9 +316,9 @@ class Child:
     def _send_to_quarantine(self, attempt: Attempt) -> None:
         """Send a suspect job to the parent, which quarantines it; its slot stays taken."""
         self._slots.lend_slot(attempt)
-        row = attempt.row
+        row, gated = attempt.row, attempt.handler.concurrency is not None
         self._parent.send(
-            messages.NeedsQuarantine(*attempt.key, (row.kind, row.tenant), row.alone)
+            messages.NeedsQuarantine(*attempt.key, (row.kind, row.tenant), row.alone, gated)
         )
         self._slots.drop([attempt])  # not before, or an orphan-claim check would miss it
         self._end_if_empty()

@@ -14,7 +14,8 @@ that:
 
 So an attempt keeps its slot while it runs, and while the slot is lent to the parent, which runs
 the attempt in quarantine. One that has to wait at its kind's gate waits without a slot, and
-gets the first one that is free after its turn has come.
+gets the first one that is free after its turn has come. What the parent runs stays inside its
+gate until it has ended, also when its slot is returned before.
 """
 
 from collections import deque
@@ -46,6 +47,7 @@ class Slots:
         self._admitted: deque[Attempt] = deque()  # inside their gates, and without a slot
         self._lent: dict[Key, int] = {}
         self._free_records = deque(table.unstored_cells)
+        self._inside_elsewhere: dict[Key, Attempt] = {}
         self.moved: Mapping[str, Handler] = {}
         """By kind, what takes the place of coroutines that may not begin on the loop."""
         # A resting claimer sets when to be woken, so that ending a job costs two comparisons.
@@ -137,8 +139,7 @@ class Slots:
                 return None
             if self.moved:
                 self._move(attempt)
-            # Suspect jobs run in another child, and the gates are each child's own.
-            bounded = attempt.handler.concurrency is not None and attempt.where != "quarantine"
+            bounded = attempt.handler.concurrency is not None
             if admitted or not bounded or self._gates.enter(attempt):
                 attempt.slot = slot
                 return attempt
@@ -214,8 +215,10 @@ class Slots:
         return taken
 
     def lend_slot(self, attempt: Attempt) -> None:
-        """Keep an attempt's slot taken while the parent runs it in quarantine."""
+        """Keep an attempt's slot and its place inside its gate: the parent runs it."""
         self._lent[attempt.key] = attempt.slot
+        if attempt.handler.concurrency is not None:
+            self._inside_elsewhere[attempt.key] = attempt
 
     def return_slot(self, key: Key) -> bool:
         """Free the slot that was lent for this attempt; return whether one was."""
@@ -224,6 +227,12 @@ class Slots:
             return False
         self._free.append(slot)
         return True
+
+    def end_elsewhere(self, key: Key) -> None:
+        """Let an attempt leave its gate that the parent has run; a repeat does nothing."""
+        attempt = self._inside_elsewhere.pop(key, None)
+        if attempt is not None:
+            self._leave_gate(attempt)
 
     # --- what the parent sees ---------------------------------------------------------------
 
@@ -260,11 +269,14 @@ class Slots:
         self.cells[attempt.slot * CELLS] = 0
         self.running[attempt.slot] = None
         if attempt.handler.concurrency is not None:
-            following = self._gates.leave(attempt)
-            if following is not None:
-                self._admitted.append(following)
-            if self.excluded_kinds:
-                self._check_reopened()
+            self._leave_gate(attempt)
+
+    def _leave_gate(self, attempt: Attempt) -> None:
+        following = self._gates.leave(attempt)
+        if following is not None:
+            self._admitted.append(following)
+        if self.excluded_kinds:
+            self._check_reopened()
 
     def _record_ending(self, attempt: Attempt) -> None:
         """Record an ending until it is stored, for the case that this process dies before."""

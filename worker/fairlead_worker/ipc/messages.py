@@ -199,11 +199,16 @@ class NeedsQuarantine:
     token: int
     source: Source
     suspect: bool
+    gated: bool = False
+    """Whether it is inside its kind's gate, and the child waits for its `SuspectEnded`."""
 
 
 @dataclass(frozen=True, slots=True)
 class SuspectEnded:
-    """The attempt in quarantine has ended and that is stored, or it had lost its job."""
+    """The attempt in quarantine has ended and that is stored, or it had lost its job.
+
+    The parent sends it on to the child that had claimed a gated one, whatever became of that.
+    """
 
     job_id: int
     token: int
@@ -289,6 +294,7 @@ ToChild = (
     | IsolateKinds
     | LimitClaims
     | SlotReturned
+    | SuspectEnded
     | HeldTokensRequest
 )
 Connection = ConnectionRefused | Connected | ClaimAnswerLost

@@ -7,6 +7,9 @@ run there. Only beyond as many waiting jobs as the worker has slots do further o
 slots and so slow claims down: where processes die faster than that, more jobs would only meet
 the same end.
 
+A job of a kind with `concurrency=` enters the gate of the child that claimed it before it comes
+here, and leaves it when it is here no longer.
+
 The time of a waiting job has not begun, so its deadline is extended while it waits
 (`deadline_extender`).
 """
@@ -59,6 +62,8 @@ class Quarantine:
         self._processes: tuple[QuarantineProcess, ...] = ()
         self._waiting: tuple[SuspectJob, ...] = ()
         self._lent_slots: deque[LentSlot] = deque()
+        self._senders: dict[Key, ChildHandle] = {}
+        """The children in which a gate is kept for an attempt that is here."""
         self._start_at = 0.0
         self._one_at_a_time: frozenset[Source] = frozenset()
         self._log = log.get("worker.quarantine")
@@ -87,6 +92,8 @@ class Quarantine:
         job = SuspectJob(message.job_id, message.token, message.source, message.suspect)
         self._waiting = (*self._waiting, job)
         self._lent_slots.append(LentSlot(sender, job.key))
+        if message.gated:
+            self._senders[job.key] = sender
 
     def advance(self, now: float, *, excluded: frozenset[Key] = frozenset()) -> None:
         """Run waiting jobs where a process is free; start and retire processes as needed.
@@ -189,6 +196,7 @@ class Quarantine:
     def sender_died(self, sender: ChildHandle) -> None:
         """Note that a child is dead, and the slots that it has lent with it."""
         self._lent_slots = deque(slot for slot in self._lent_slots if slot.sender is not sender)
+        self._senders = {key: each for key, each in self._senders.items() if each is not sender}
 
     def withdraw(self, tokens: frozenset[int]) -> tuple[Interruption, ...]:
         """Return those of these attempts that wait, to be handed back."""
@@ -202,8 +210,15 @@ class Quarantine:
         return self.withdraw(frozenset(job.token for job in self._waiting))
 
     def _return_slots(self) -> None:
-        """Return the lent slots beyond what runs, or will run as soon as it can."""
-        capacity, here = self._capacity, len(self._running()) + len(self._waiting)
+        """Return the lent slots beyond what runs, or will run as soon as it can.
+
+        And open the gates that were kept for what is here no longer.
+        """
+        keys = {job.key for job in (*self._running(), *self._waiting)}
+        for key in tuple(self._senders):
+            if key not in keys:
+                self._senders.pop(key).send(messages.SuspectEnded(*key))
+        capacity, here = self._capacity, len(keys)
         run = min(here, capacity.processes)
         needed = run + max(0, here - run - capacity.waiting_without_slots)
         while len(self._lent_slots) > needed:

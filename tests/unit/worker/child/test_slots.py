@@ -205,6 +205,36 @@ def test_an_attempt_waits_at_its_gate_without_a_slot(slots: Slots) -> None:
     assert 1 == slots.free
 
 
+def test_what_the_parent_runs_stays_inside_its_gate_until_it_has_ended(slots: Slots) -> None:
+    """Its slot may be returned before that; a repeat changes nothing."""
+    suspect, other = attempts(2, handler(concurrency=1))
+    suspect.where = "quarantine"
+    slots.ready.extend([suspect, other])
+    assert suspect is slots.next(entered(slots))
+    slots.lend_slot(suspect)
+
+    assert slots.return_slot(suspect.key)
+    assert slots.next(entered(slots)) is None
+    assert (other,) == slots.waiting()
+
+    slots.end_elsewhere(suspect.key)
+    slots.end_elsewhere(suspect.key)
+    assert other is slots.next(entered(slots))
+    assert () == slots.waiting()
+
+
+def test_a_suspect_job_waits_at_its_gate_like_any_other(slots: Slots) -> None:
+    """Its neighbours in the slots are of other kinds."""
+    running, suspect = attempts(2, handler(concurrency=1))
+    suspect.where = "quarantine"
+    slots.ready.extend([running, suspect])
+
+    assert running is slots.next(entered(slots))
+    assert slots.next(entered(slots)) is None
+    slots.record_end(running)
+    assert suspect is slots.next(running.slot)
+
+
 def test_a_kind_is_left_out_of_claims_while_as_many_wait_as_may_run(slots: Slots) -> None:
     """Once it has room the claimer is told, once."""
     reopened: list[bool] = []
