@@ -61,6 +61,16 @@ class Receipt(NamedTuple):
     """Those of `ended` that made room and are pending again."""
 
 
+class EndedElsewhere(NamedTuple):
+    """How an attempt ended of a worker that does not count that itself."""
+
+    queue: str
+    kind: str
+    ended_as: str
+    is_finished: bool
+    """Whether its job finished with it."""
+
+
 class HeadFill(NamedTuple):
     """The heads read for the request at this place, counted from 1."""
 
@@ -141,6 +151,8 @@ class Worker(NamedTuple):
     pool: str = "default"
     beside: int = 0
     """How many jobs it holds that occupy no slot."""
+    counts: bool = True
+    """Whether it counts how its attempts end, as Fairlead's own do; others speak only SQL."""
 
 
 class QueuedRows(NamedTuple):

@@ -17,6 +17,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead_scheduler.admission.publisher import BacklogPublisher
 from fairlead_scheduler.background.database_health import DatabaseHealth
 from fairlead_scheduler.background.demand_store import DemandStore
+from fairlead_scheduler.background.ending_counts import EndingCounts
 from fairlead_scheduler.background.evictions import Evictions
 from fairlead_scheduler.background.long_reads import LongReads
 from fairlead_scheduler.background.periodic import PeriodicThreads
@@ -217,7 +218,8 @@ class Term:
             metrics.database,
             pools=lambda: policy_watch.pools() or (settings.pool,),
         )
-        return (*long_reads.tasks(), *database_health.tasks())
+        ending_counts = EndingCounts(read_session, self._requests, metrics.endings)
+        return (*ending_counts.tasks(), *long_reads.tasks(), *database_health.tasks())
 
     def _apply_backlog_limits(self, publisher: BacklogPublisher, limits: BacklogLimits) -> None:
         """Apply new backlog limits, and count the lanes that have one at once."""

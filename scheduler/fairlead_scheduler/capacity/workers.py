@@ -1,4 +1,4 @@
-"""Which workers have free slots, by their claims and endings."""
+"""Which workers have free slots, by their claims and endings, and who counts the endings."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
@@ -21,6 +21,7 @@ class Capacity:
         """How many jobs they hold without a slot, where they do."""
         self._job_counts: Counter[int] = Counter()
         self._holders: dict[int, int] = {}
+        self._counting: frozenset[int] = frozenset()
 
     def slots(self, pool: str) -> int:
         """Return all slots of a pool's live workers."""
@@ -34,16 +35,24 @@ class Capacity:
         """Return the pool of a live worker; None when it is not known."""
         return self._pool_of.get(worker)
 
-    def set_workers(self, workers: Iterable[tuple[int, int, str, int]]) -> None:
-        """Take the live workers: slots, pools, and how many jobs they hold without a slot."""
+    def set_workers(self, workers: Iterable[tuple[int, int, str, int, bool]]) -> None:
+        """Take the live workers.
+
+        Their slots and pools, how many jobs they hold without a slot, and whether they count
+        how their attempts end.
+        """
         self._pools = {}
         self._pool_of = {}
         self._extra = {}
-        for worker, slots, pool, extra in workers:
+        counting: list[int] = []
+        for worker, slots, pool, extra, counts in workers:
             self._pools.setdefault(pool, {})[worker] = slots
             self._pool_of[worker] = pool
             if extra:
                 self._extra[worker] = extra
+            if counts:
+                counting.append(worker)
+        self._counting = frozenset(counting)
 
     def claimed(self, worker: int, ids: Iterable[int]) -> None:
         """Note that this worker claimed these jobs."""
@@ -52,6 +61,18 @@ class Capacity:
             self.ended(claims)
         self._holders.update(claims)
         self._job_counts[worker] += len(claims)
+
+    def uncounted(self, ids: Iterable[int]) -> list[tuple[int, int]]:
+        """Return which of the jobs no worker has that is known to count, and who has them.
+
+        Call it before `ended`.
+        """
+        holders, counting = self._holders.get, self._counting
+        return [
+            (job_id, worker)
+            for job_id in ids
+            if (worker := holders(job_id)) is not None and worker not in counting
+        ]
 
     def ended(self, ids: Iterable[int]) -> None:
         """Note that no worker holds these jobs any more."""

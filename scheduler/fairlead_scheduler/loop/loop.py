@@ -342,6 +342,9 @@ class Loop:
         if view.observed.unchecked:
             self._say_unchecked(view.observed.unchecked)
         self._metrics.endings.count_unstarted(view.receipts)
+        if self._state.uncounted:
+            self._requests.count_endings(self._state.uncounted)
+            self._state.uncounted = []
         self._metrics.lag.observe(monotonic() - min(began, self._step_due))
         share = tick_share(jobs=planned, free=self._state.free_slots)
         seconds = self._settings.tick_seconds * share

@@ -39,6 +39,8 @@ class Requests:
         """Lanes to be counted for the demand, each up to a number of jobs."""
         self.demand_inputs: SimpleQueue[DemandInputs] = SimpleQueue()
         """What was read for the demand."""
+        self.uncounted: SimpleQueue[list[tuple[int, int]]] = SimpleQueue()
+        """Jobs of which an attempt has ended that nobody has counted, and their workers."""
         self.idle = False
         """Whether nothing has happened for a while."""
         self._call = call
@@ -68,6 +70,11 @@ class Requests:
     def steal(self) -> None:
         """Steal the attempts of dead workers: one has just been marked dead."""
         self._call("steal")
+
+    def count_endings(self, uncounted: list[tuple[int, int]]) -> None:
+        """Count how attempts of these jobs and workers have ended."""
+        self.uncounted.put(uncounted)
+        self._call("count_endings")
 
     def audit(self) -> None:
         """Read all of `work_queue`."""

@@ -115,6 +115,9 @@ class LeaderState:
         it."""
         self.runnable: Sequence[str] = ()
         """The queues of the new runnable jobs of the last tick, one entry per job."""
+        self.uncounted: list[tuple[int, int]] = []
+        """Jobs of which an attempt has ended that its worker does not count, with the workers;
+        the loop takes them."""
         self.capacity.reconcile(_holders(queued), self.order.in_flight)
 
     @property
@@ -339,6 +342,7 @@ class LeaderState:
                     runs = EndedRuns(*part)
                     endings.append(runs)
                     order.ended(runs.ids, own.charges_us(runs.run_us, capacity))
+                self.uncounted += capacity.uncounted(receipt.ended)
                 capacity.ended(receipt.ended)
             if receipt.evicted:
                 self.tail.doubt(receipt.evicted, now_us)
@@ -347,6 +351,7 @@ class LeaderState:
                 pool_state.passed_over.add(receipt.passed_over, pool_state.pool.ledgers)
             if receipt.returned:
                 order.returned(receipt.returned, receipt.at_us)
+                self.uncounted += capacity.uncounted(receipt.returned)
                 capacity.ended(receipt.returned)
         self._receipts.record_taken([receipt.id for receipt in receipts], now_us)
         for pool_state, mine in zip(pool_states.values(), ended, strict=True):

@@ -24,7 +24,7 @@ from fairlead_scheduler.metrics.database import DatabaseMetrics
 from fairlead_scheduler.metrics.fairness import FairnessMetrics
 from fairlead_scheduler.metrics.rules import RuleMetrics
 from fairlead_scheduler.metrics.shadow import ShadowMetrics
-from fairlead_scheduler.rows import Receipt
+from fairlead_scheduler.rows import EndedElsewhere, Receipt
 
 STATES = ("pending", "queued", "running", "scheduled")
 """The states of an unfinished job."""
@@ -138,7 +138,7 @@ class LabelNames:
 
 
 class EndingMetrics:
-    """Counts endings that no worker can count: in SQL, or after a worker was lost.
+    """Counts endings that no worker counts: in SQL, or after a worker was lost.
 
     The series have the workers' names, so that the sum over all processes is complete.
     """
@@ -156,6 +156,14 @@ class EndingMetrics:
                 columns = receipt.queues, receipt.kinds or (), receipt.outcomes or ()
                 for queue, kind, outcome in zip(*columns, strict=True):
                     self._finished.labels(*self._labels(queue, kind), outcome).inc()
+
+    def count_elsewhere(self, ended: Iterable[EndedElsewhere]) -> None:
+        """Count attempts of workers that speak only SQL, and the jobs that ended with them."""
+        for queue, kind, ended_as, is_finished in ended:
+            labels = self._labels(queue, kind)
+            self._attempts.labels(*labels, ended_as).inc()
+            if is_finished:
+                self._finished.labels(*labels, ended_as).inc()
 
     def count_stolen(
         self, queues: Iterable[str], kinds: Iterable[str], became: Iterable[str]

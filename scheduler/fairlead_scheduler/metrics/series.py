@@ -25,14 +25,14 @@ _GROUP = ("pool", "group")
 
 JOBS_FINISHED = counter(
     "jobs_finished_total",
-    "Jobs that finished without a worker: cancelled or expired before they started, or "
-    "failed when their worker was lost.",
+    "Jobs that finished without a worker, cancelled or expired before they started or failed "
+    "when it was lost, and those of workers that speak only SQL.",
     *_JOB,
     "outcome",
 )
 ATTEMPTS_ENDED = counter(
     "attempts_ended_total",
-    "Attempts that the leader took back, as `lost`.",
+    "Attempts that the leader took back, as `lost`, and those of workers that speak only SQL.",
     *_JOB,
     "ended_as",
 )

@@ -12,6 +12,6 @@ def test_a_job_is_charged_its_part_of_the_dispatch_at_least() -> None:
     state = PoolState(router.served[0], ceiling=2000)
     assert [3, 0] == list(state.charges_us([3, 0], capacity))
 
-    capacity.set_workers([(1, 60, "default", 0)])
+    capacity.set_workers([(1, 60, "default", 0, True)])
 
     assert [2000, 0, 2001] == list(state.charges_us([3, 0, 2001], capacity))

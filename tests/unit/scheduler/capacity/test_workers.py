@@ -105,3 +105,16 @@ def test_each_pool_has_the_slots_of_its_own_workers() -> None:
     assert (2, 5, 0) == tuple(map(capacity.slots, ("default", "gpu", "other")))
     assert (2,) == capacity.workers_for(9, "gpu")
     assert ("gpu", None) == (capacity.pool_of(2), capacity.pool_of(3))
+
+
+def test_what_a_worker_does_not_count_is_known_until_it_ends() -> None:
+    """One that is not known may be one that has just left; who holds nothing ends nothing."""
+    capacity = Capacity()
+    capacity.set_workers([Worker(1, 2), Worker(2, 2, counts=False)])
+    for worker, job in ((1, 11), (2, 12), (3, 13)):
+        capacity.claimed(worker, [job])
+
+    assert [(12, 2), (13, 3)] == capacity.uncounted([11, 12, 13, 14])
+
+    capacity.ended([12, 13])
+    assert [] == capacity.uncounted([11, 12, 13, 14])

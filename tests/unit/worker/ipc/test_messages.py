@@ -24,7 +24,10 @@ TO_CHILD: tuple[messages.ToChild, ...] = (
     messages.RunSuspect(1, 2),
     messages.QuarantineSources((("mail", "ann"),)),
     messages.IsolateKinds(("mail",)),
+    messages.LimitClaims(8),
+    messages.LimitClaims(None),
     messages.SlotReturned(1, 2),
+    messages.SuspectEnded(1, 2),
     messages.HeldTokensRequest(3),
 )
 TO_PARENT: tuple[messages.ToParent, ...] = (
