@@ -104,6 +104,10 @@ class LaneRows(NamedTuple):
     since_us: list[int]
     last_ids: list[int]
     last_seqs: list[int]
+    xmin: int = 0
+    """Transactions below it had ended when this was read."""
+    xmax: int = 0
+    """Transactions from it on had not begun."""
 
     def parts(self) -> "Iterator[LaneRows]":
         """Yield them in parts, each as large as a tick has time for."""
@@ -119,6 +123,8 @@ class LaneRows(NamedTuple):
                 self.since_us[part],
                 self.last_ids[part],
                 self.last_seqs[part],
+                self.xmin,
+                self.xmax,
             )
 
     def first(self) -> list[PendingJob]:

@@ -105,7 +105,7 @@ class LeaderState:
         self._receipts = ReceiptWatermark()
         self._receipts_us = 0
         self._wants: tuple[HeadRequest, ...] = ()
-        self._scans = LaneScans(self.heads)
+        self._scans = LaneScans(self.heads, self.tail)
         self._probe: Probe | None = None
         self._now_us = queued.now_us
         self.lagging = False
@@ -193,7 +193,7 @@ class LeaderState:
         self._take_receipts(view.receipts, now_us)
         self._take_tail(observed)
         if observed.newest_id is not None and observed.newest_id - self.tail.last_id > _FLOOD:
-            self.tail.skip(observed.newest_id, now_us)
+            self.tail.skip(observed.newest_id, observed.xmax, now_us)
             self.flooded = True
         self._take_found(view, now_us)
         self._take_fills(view.fills, now_us)
@@ -203,8 +203,12 @@ class LeaderState:
         self._scans.take()
 
     def take_scan(self, lanes: LaneRows) -> None:
-        """Take in a whole scan of all lanes at once: the one made at the take-over."""
+        """Take in a whole scan of all lanes at once: the one made at the take-over.
+
+        Transactions that were open then may commit jobs with ids below the tail's begin.
+        """
         self._scans.add(lanes)
+        self.tail.leave_to_scans(lanes.xmax)
         while self._scans.is_behind:
             self._scans.take()
 

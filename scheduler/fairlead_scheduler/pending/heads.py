@@ -222,21 +222,22 @@ class Heads:
         for stream, heads in late.items():
             self._insert(stream, heads)
 
-    def scanned_first(self, rows: Iterable[PendingJob]) -> None:
+    def scanned_first(self, rows: Iterable[PendingJob], *, again: bool = False) -> None:
         """Take the first pending row of each stream, as a scan over all lanes finds it.
 
         A row that nothing else has announced shows that the stream has to be read again from
-        there, once: others may have been committed late with it.
+        there, once: others may have been committed late with it. `again` means that it has to
+        be whatever the row shows: behind a blocked head there may be jobs that nothing watched
+        for.
         """
         for job_id, seq, queue, tenant, rank, _, _ in rows:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
             if stream is None:
                 continue
+            known = (stream.ready and stream.ready[0][1] <= seq) or job_id in self._in_flight
             if seq > stream.cursor:
                 self._note_beyond(stream, seq)
-            elif not (stream.ready and stream.ready[0][1] <= seq) and (
-                job_id not in self._in_flight
-            ):
+            elif not known or (again and seq < stream.cursor):
                 stream.open_gap(seq - 1)
                 self._offer_refill(stream)
                 self._note_changed(stream.lane)

@@ -3,7 +3,7 @@
 Ids are drawn before a transaction commits, so they become visible out of order. A hole is
 probed again until every transaction that was open when it was noticed has ended; a row found
 there was committed late. Duplicates and rollbacks burn ids, so the number of holes is bounded,
-and those beyond it are left to the scans of all lanes.
+and those beyond it are left to the scans of all lanes, which then read every lane again.
 
 Times are in microseconds of the database's clock.
 """
@@ -45,7 +45,8 @@ class Tail:
     """The leader's view of the sequence of ids.
 
     Start it with an id read *before* the first scan of the lanes. An id somewhat below the
-    largest (by a few thousand) makes it find rows that were uncommitted at the take-over.
+    largest (by a few thousand) makes it find rows that were uncommitted at the take-over; those
+    below it are left to the scans.
     """
 
     def __init__(self, last_id: int, now_us: int, settings: TailSettings | None = None) -> None:
@@ -59,6 +60,8 @@ class Tail:
         self._marks = [last_id]
         self._marked_us = [now_us]
         self._dropped = 0
+        self._unwatched_xmax: int | None = None
+        """Transactions below it may have filled what was dropped; None: nothing was."""
 
     @property
     def last_id(self) -> int:
@@ -80,6 +83,18 @@ class Tail:
         """How many ranges and ids were dropped because there were too many."""
         return self._dropped
 
+    def take_unwatched(self, xmin: int) -> bool:
+        """Return whether jobs may be pending that nothing watches for.
+
+        Call it for each scan of the lanes, with its `pg_snapshot_xmin`: if so, whatever has
+        been read of them is to be read again. It is so until a scan has seen the end of every
+        transaction that may have committed such jobs.
+        """
+        xmax = self._unwatched_xmax
+        if xmax is not None and xmax <= xmin:
+            self._unwatched_xmax = None
+        return xmax is not None
+
     def read(self, ids: Sequence[int], xmax: int, now_us: int) -> None:
         """Record the ids of a read above `last_id`, ascending, and its `pg_snapshot_xmax`."""
         if not ids:
@@ -100,14 +115,25 @@ class Tail:
         if len(self._marks) > self._settings.marks_max:
             self._thin()
 
-    def skip(self, last_id: int, now_us: int) -> None:
+    def skip(self, last_id: int, xmax: int, now_us: int) -> None:
         """Continue above this id: a scan of the lanes finds the flood before it sooner.
 
-        Rows committed late in between are left to the scans too.
+        Rows committed late in between are left to the scans too: by transactions below `xmax`.
         """
         if last_id > self.last_id:
             self._marks.append(last_id)
             self._marked_us.append(now_us)
+            self.leave_to_scans(xmax)
+
+    def leave_to_scans(self, xmax: int, *, dropped: int = 0) -> None:
+        """Have lanes read again for what transactions below `xmax` may commit unwatched.
+
+        Args:
+            xmax: They began before a snapshot with this `pg_snapshot_xmax`.
+            dropped: How many ranges or ids are watched no longer.
+        """
+        self._dropped += dropped
+        self._unwatched_xmax = max(self._unwatched_xmax or 0, xmax)
 
     def doubt(self, ids: Iterable[int], now_us: int) -> None:
         """Watch single ids: dispatch refused them, or the plan left them out as in flight.
@@ -123,7 +149,7 @@ class Tail:
             if before is not None and before.due_us > now_us:
                 interval_us = min(2 * before.interval_us, settings.doubt_interval_max_us)
             if len(self._doubts) >= settings.doubtful_max:
-                self._dropped += 1
+                self.leave_to_scans(0, dropped=1)
                 continue
             self._watch(job_id, _Doubt(now_us + interval_us, interval_us))
 
@@ -181,8 +207,9 @@ class Tail:
     def _bound_holes(self) -> None:
         excess = len(self._holes) - self._settings.ranges_max
         if excess > 0:
+            xmax = max([hole.xmax for hole in self._holes[:excess]])
+            self.leave_to_scans(xmax, dropped=excess)
             del self._holes[:excess]
-            self._dropped += excess
 
     def _thin(self) -> None:
         """Drop every second mark of the older half; their ids then seem to be seen later."""

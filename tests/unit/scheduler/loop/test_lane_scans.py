@@ -6,7 +6,8 @@ from fairlead.policy import parse
 from fairlead_scheduler.loop.lane_scans import LaneScans
 from fairlead_scheduler.loop.state import LeaderState
 from fairlead_scheduler.pending.heads import Heads
-from fairlead_scheduler.pending.values import PendingJob
+from fairlead_scheduler.pending.tail import Tail
+from fairlead_scheduler.pending.values import Head, PendingJob
 from fairlead_scheduler.policy.compiled import CompiledPolicy, compile_policy
 from fairlead_scheduler.rows import (
     Event,
@@ -116,7 +117,7 @@ def test_a_job_that_ended_before_its_lane_was_taken_in_is_no_head() -> None:
     heads.record_scan()
     heads.discovered([PendingJob(n, n, "q", f"t{n}", 0, None, None) for n in range(1, 601)])
     *_, lane = heads.take_changed()
-    scans = LaneScans(heads)
+    scans = LaneScans(heads, Tail(0, 0))
     scans.add(scan(600))
     scans.take()
 
@@ -127,6 +128,25 @@ def test_a_job_that_ended_before_its_lane_was_taken_in_is_no_head() -> None:
 
     assert ("t600", 599, 0) == (lane.tenant, heads.total, len(lane.ready))
     assert [("q", "t600", 0)] == [want.stream for want in heads.next_requests(1000)]
+
+
+def test_a_scan_reads_lanes_again_that_a_commit_may_have_joined_unseen() -> None:
+    """The first after a take-over: what was open then had drawn ids that no tail follows."""
+    knowledge = knowing()
+    knowledge.take_scan(scan(2)._replace(xmin=90, xmax=100))
+    look(knowledge)
+    asked: list[int] = []
+    for xmin in (90, 100, 100):
+        for want in knowledge.heads.next_requests(10):
+            first = int(want.stream[1][1:])
+            rows = [Head(number, number, None, None) for number in (first, first + 10)]
+            heads = [row for row in rows if row.seq > want.after_seq]
+            knowledge.heads.filled(want.stream, heads, want.limit)
+        look(knowledge, LanesScanned(scan(2)._replace(xmin=xmin, xmax=101)))
+        look(knowledge)
+        asked.append(len(knowledge.heads.next_requests(10)))
+
+    assert [2, 2, 0] == asked
 
 
 def test_a_plan_looks_at_some_of_the_lanes_that_have_changed() -> None:

@@ -92,6 +92,31 @@ def test_too_many_holes_drop_the_oldest_and_are_counted() -> None:
     assert 41 == tail.next_probe(10**6).lows[0]
 
 
+def test_what_is_dropped_is_left_to_scans_until_one_has_seen_all_that_may_fill_it() -> None:
+    """Each scan until then may have come before the commit."""
+    tail = Tail(0, 0, TailSettings(ranges_max=10))
+    assert not tail.take_unwatched(99)
+    tail.read(list(range(2, 62, 2)), 100, 0)
+
+    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (99, 100, 100)]
+
+
+def test_a_flood_that_is_skipped_is_left_to_scans_in_the_same_way() -> None:
+    """It has holes too, which nobody has seen."""
+    tail = Tail(0, 0)
+    tail.skip(10_000, 100, 0)
+
+    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (99, 100, 100)]
+
+
+def test_a_doubtful_id_too_many_is_left_to_the_next_scan() -> None:
+    """It is committed: that scan sees it."""
+    tail = Tail(0, 0, TailSettings(doubtful_max=1))
+    tail.doubt([7, 8], 0)
+
+    assert [1, True, False] == [tail.dropped, *(tail.take_unwatched(1) for _ in range(2))]
+
+
 def test_a_doubtful_id_is_probed_until_it_is_known() -> None:
     """Refused by dispatch because locked: asked about again."""
     tail = Tail(10, 0)

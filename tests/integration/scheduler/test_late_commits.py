@@ -1,0 +1,71 @@
+"""Jobs that are committed late are found, whatever stands before them in their lane."""
+
+from fairlead import policy_storage
+from tests.conftest import Connect
+from tests.support.children import register
+from tests.support.race import Database, claim, finish, places
+from tests.support.schedulers import led, scheduling
+from tests.support.waiting import until
+
+_KEYED = """
+version: keyed
+queues:
+  - match: {queue: default}
+    concurrency: [{key: payload.account, limit: 1, scope: queue}]
+"""
+_JOBS = 1500
+"""Half as many again as the holes that the leader watches."""
+_ACCOUNT = """
+    INSERT INTO fairlead.jobs (kind, payload) VALUES ('noop', '{"account": 1}') RETURNING id
+"""
+_INSERT = "INSERT INTO fairlead.jobs (kind) SELECT 'noop' FROM generate_series(1, %s)"
+_STEP = "ALTER SEQUENCE fairlead.jobs_id_seq INCREMENT BY 2"
+_RESTART = "SELECT setval('fairlead.jobs_id_seq', %s, false)"
+
+
+def insert_of_account(db: Database) -> int:
+    """Insert a job of the account that may run one at a time."""
+    row = db.execute(_ACCOUNT).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def test_late_jobs_behind_a_blocked_head_run_though_they_leave_many_holes(
+    database_url: str, db: Database, connect: Connect
+) -> None:
+    """More holes than are watched: a scan finds what was committed into the others."""
+    policy_storage.store(db, _KEYED, author="test")
+    worker = register(db, slots=100)
+    late = connect(autocommit=False)
+    with scheduling(database_url):
+        led(db)
+        running = insert_of_account(db)
+        until(lambda: places(db, running) == ("queued",), what="the dispatch")
+        (lease,) = claim(db, worker)
+        blocked = insert_of_account(db)
+        # Every other id goes to a transaction that is still open when the rest is visible.
+        db.execute(_STEP)
+        db.execute(_RESTART, [blocked + 1])
+        late.execute(_INSERT, [_JOBS])
+        db.execute(_RESTART, [blocked + 2])
+        db.execute(_INSERT, [_JOBS])
+
+        assert drained(db, worker, _JOBS)
+        late.commit()
+        assert drained(db, worker, _JOBS)
+
+        assert ("pending",) == places(db, blocked)
+        finish(db, [lease])
+        until(lambda: places(db, blocked) == ("queued",), what="the account's next job")
+
+
+def drained(db: Database, worker: int, jobs: int) -> bool:
+    """Claim and finish until so many jobs have ended."""
+    ended: list[int] = []
+
+    def work() -> bool:
+        while leases := claim(db, worker, limit=100):
+            ended.extend(finish(db, leases))
+        return len(ended) == jobs
+
+    return until(work, what=f"{jobs} jobs being dispatched", seconds=20)
