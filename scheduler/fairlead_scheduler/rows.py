@@ -90,6 +90,8 @@ class ProbedJob(NamedTuple):
     rank: int
     hint_us: int | None
     run_at_us: int | None
+    locked: bool = False
+    """Whether somebody has locked it; known of those that were asked about by their ids."""
 
 
 class LaneRows(NamedTuple):
@@ -239,6 +241,7 @@ class TickView:
     fills: list[HeadFill]
     found: list[ProbedJob]
     probed_all: bool
+    """Whether `found` is all that is in the ranges of the probe."""
     workers: list[Worker] | None
     texts: Sequence[str | None] = ()
     """The requested job attributes, as text; the last of them may be missing."""

@@ -1,5 +1,6 @@
 """No pending job is lost or offered twice, in whatever order transactions commit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hypothesis import given
@@ -14,7 +15,10 @@ TICK_US = 20_000
 steps = st.lists(
     st.tuples(
         st.sampled_from(
-            ("insert", "insert", "commit", "roll back", "look", "sweep", "repend", "block")
+            (
+                *("insert", "insert", "commit", "roll back", "look", "sweep", "repend"),
+                *("block", "lock", "unlock"),
+            )
         ),
         st.integers(0, 5),
     ),
@@ -27,7 +31,7 @@ class Jobs:
     """The jobs table as snapshots see it: ids and places are drawn before the commit."""
 
     heads: Heads
-    tail: Tail = field(default_factory=lambda: Tail(0, 0, TailSettings(ranges_max=3)))
+    tail: Tail
     now_us: int = 0
     next_id: int = 1
     next_seq: int = 1
@@ -39,8 +43,25 @@ class Jobs:
     in_flight: set[int] = field(default_factory=set[int])
     blocked: set[int] = field(default_factory=set[int])
     """Heads that no plan takes, and others behind them go."""
+    locked: set[int] = field(default_factory=set[int])
+    """Jobs that no dispatch moves, though plans take them."""
     offered: list[int] = field(default_factory=list[int])
     lanes: dict[int, LaneHeads] = field(default_factory=dict[int, LaneHeads])
+
+    def happen(self, what: str, number: int) -> None:
+        """Let one of the `steps` happen."""
+        methods: dict[str, Callable[[int], None]] = {
+            "insert": self.insert,
+            "commit": self.commit,
+            "roll back": self.roll_back,
+            "look": self.look,
+            "sweep": lambda _: self.sweep(),
+            "repend": self.repend,
+            "block": self.block,
+            "lock": self.lock,
+            "unlock": lambda _: self.locked.clear(),
+        }
+        methods[what](number)
 
     @property
     def xmin(self) -> int:
@@ -77,15 +98,24 @@ class Jobs:
         new = sorted(row for row in self.rows.values() if row.id > self.tail.last_id)[:4]
         self.tail.read([row.id for row in new], self.next_xid, self.now_us)
         self.heads.discovered(new)
-        found = [row for row in self.rows.values() if _is_in(row.id, probe)]
-        self.tail.probed(probe, [row.id for row in found], self.xmin, self.now_us)
-        self.heads.missed(row for row in found if row.id not in self.in_flight)
+        self.take_found(probe)
         for want in wants:
             lane = (row for row in self.rows.values() if row.tenant == want.stream[1])
             behind = sorted((row.seq, row.id) for row in lane if row.seq > want.after_seq)
             heads = [Head(job_id, seq, None, None) for seq, job_id in behind[: want.limit]]
             self.heads.filled(want.stream, heads, want.limit)
         self.dispatch(take)
+
+    def take_found(self, probe: Probe) -> None:
+        """Let the leader take in what a probe finds, and which single ids are locked."""
+        found = [row for row in self.rows.values() if _is_in(row.id, probe)]
+        streams = {row.id: row[2:5] for row in found if row.id in self.locked & {*probe.ids}}
+        free = [row for row in found if row.id not in streams]
+        ids = [row.id for row in free]
+        locked = self.tail.probed(probe, ids, self.xmin, self.now_us, locked=streams)
+        self.heads.missed(row for row in free if row.id not in self.in_flight)
+        for job_id in locked:
+            self.tail.doubt(self.heads.withhold(streams[job_id], 2), self.now_us)
 
     def dispatch(self, take: int) -> None:
         """Take up to so many heads of each lane."""
@@ -102,7 +132,9 @@ class Jobs:
                 self.heads.taken(1)
                 if len(lane.ready) <= lane.refill_at:
                     self.heads.ran_low(lane)
-                if job_id not in self.in_flight:
+                if job_id in self.locked:
+                    self.tail.doubt([job_id], self.now_us)
+                elif job_id not in self.in_flight:
                     self.in_flight.add(job_id)
                     self.offered.append(job_id)
 
@@ -120,6 +152,12 @@ class Jobs:
         pending = sorted(self.rows.keys() - self.in_flight)
         if pending:
             self.blocked.add(pending[which % len(pending)])
+
+    def lock(self, which: int) -> None:
+        """Let a transaction lock some pending jobs, each with those that follow it."""
+        pending = sorted(self.rows.keys() - self.in_flight)
+        if pending:
+            self.locked.update(pending[which % len(pending) :])
 
     def repend(self, which: int) -> None:
         """End a dispatched job's attempt, and promote it with a place of its own."""
@@ -143,34 +181,23 @@ def test_every_committed_job_is_offered_once(
 ) -> None:
     """Tail, probes, refills and sweeps find each job once, whichever comes first.
 
-    A blocked head hides nothing that was committed late behind it.
+    A blocked head hides nothing that was committed late behind it, and neither do locked ones,
+    which go once their locks are gone.
     """
     in_flight: set[int] = set()
-    heads = Heads(
-        HeadsSettings(first=first, lowest=1, per_stream_max=most), in_flight=in_flight
-    )
-    jobs = Jobs(heads, in_flight=in_flight)
+    settings = HeadsSettings(first=first, lowest=1, per_stream_max=most)
+    tail = Tail(0, 0, TailSettings(ranges_max=3, doubtful_max=3))
+    heads = Heads(settings, in_flight=in_flight, doubtful=tail.doubtful)
+    jobs = Jobs(heads, tail, in_flight=in_flight)
     heads.record_scan()
     for what, number in happens:
-        match what:
-            case "insert":
-                jobs.insert(number)
-            case "commit":
-                jobs.commit(number)
-            case "roll back":
-                jobs.roll_back(number)
-            case "sweep":
-                jobs.sweep()
-            case "repend":
-                jobs.repend(number)
-            case "block":
-                jobs.block(number)
-            case _:
-                jobs.look(number)
+        jobs.happen(what, number)
     while jobs.open:
         jobs.commit(0)
-    for _ in range(200):
-        jobs.look(5)
-        jobs.sweep()
+    for held in (jobs.blocked | jobs.locked, jobs.blocked):
+        for _ in range(200):
+            jobs.look(5)
+            jobs.sweep()
 
-    assert sorted(jobs.rows.keys() - jobs.blocked) == sorted(jobs.offered)
+        assert sorted(jobs.rows.keys() - held) == sorted(jobs.offered)
+        jobs.locked.clear()

@@ -3,6 +3,7 @@
 It reads no clock and no database: a view comes in, a plan goes out.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import repeat
 from typing import cast
@@ -55,6 +56,9 @@ _FLOOD = 5000
 """More rows ahead of the tail than this are skipped: reading them all first would delay other
 tenants' rows behind them for too long."""
 _RECEIPTS_IDLE_US = 1_000_000
+_DOUBTED_BEHIND = 16
+"""So many heads behind each that is found locked are asked about before they are planned: one
+transaction has often locked a whole run of a lane, and a plan is refused what it has locked."""
 _TAIL_OVERLAP = 2000
 """How many ids below the newest a new leader's tail begins: some may still be uncommitted."""
 
@@ -90,8 +94,13 @@ class LeaderState:
         begin = max(0, newest_id - _TAIL_OVERLAP)
         self.order = Router(pool, table)
         self.order.adopt(queued.rows(), queued.now_us, queued.by_band(), used)
-        self.heads = Heads(heads, last_id=begin, in_flight=self.order.in_flight)
         self.tail = Tail(begin, queued.now_us)
+        self.heads = Heads(
+            heads,
+            last_id=begin,
+            in_flight=self.order.in_flight,
+            doubtful=self.tail.doubtful,
+        )
         self._pool_states: dict[str, PoolState] = {}
         """The states of the pools, by name."""
         self._queued_max = queued_max
@@ -385,17 +394,20 @@ class LeaderState:
         probe = self._probe
         if probe is None:
             return
+        free = [row for row in view.found if not row.locked]
         pending = [
             PendingJob(*row[:6], self.tail.seen_us(row.id, now_us))
-            for row in view.found
+            for row in free
             if row.run_at_us is None
         ]
-        ids = [row.id for row in view.found]
-        if view.probed_all:
-            self.tail.probed(probe, ids, view.observed.xmin, now_us)
-        else:
-            self.tail.probed(Probe(probe.lows, probe.highs, ()), ids, 0, now_us)
+        streams = {row.id: row[2:5] for row in view.found if row.locked}
+        xmin = view.observed.xmin if view.probed_all else 0
+        ids = [row.id for row in free]
+        locked = self.tail.probed(probe, ids, xmin, now_us, locked=streams)
         self.heads.missed(pending)
+        for stream, jobs in Counter(streams[job_id] for job_id in locked).items():
+            count = min(_DOUBTED_BEHIND * jobs, self.tail.room)
+            self.tail.doubt(self.heads.withhold(stream, count), now_us)
 
     def _take_fills(self, fills: Sequence[HeadFill], now_us: int) -> None:
         for fill in fills:

@@ -45,6 +45,7 @@ class Heads:
         last_id: Where the tail starts.
         in_flight: `FairOrder.in_flight`: what is dispatched is not offered again. What a former
             leader dispatched is to be in it from the start.
+        doubtful: `Tail.doubtful`: what is asked about before it is offered again.
     """
 
     def __init__(
@@ -53,9 +54,11 @@ class Heads:
         *,
         last_id: int = 0,
         in_flight: Collection[int] = frozenset(),
+        doubtful: Collection[int] = frozenset(),
     ) -> None:
         self._settings = settings or HeadsSettings()
         self._in_flight = in_flight
+        self._doubtful = doubtful
         self._adopted = set(in_flight)
         """Jobs in flight that reads may still find as pending, because a former leader
         dispatched them. It shrinks with each scan of the lanes."""
@@ -149,7 +152,7 @@ class Heads:
         passed = self._still_adopted(heads)
         late = known.take(heads, asked, passed)
         if late:
-            known.merge(self._not_in_flight(late))
+            known.merge(self._not_known(late))
         added = len(known.ready) - before
         # Jobs passed over count as taken at once: with many of them the next read is larger.
         known.filled_to += added + len(passed)
@@ -234,7 +237,7 @@ class Heads:
             stream = self._streams.get((queue, tenant, rank)) or self._add(queue, tenant, rank)
             if stream is None:
                 continue
-            known = (stream.ready and stream.ready[0][1] <= seq) or job_id in self._in_flight
+            known = (stream.ready and stream.ready[0][1] <= seq) or self._is_known(job_id)
             if seq > stream.cursor:
                 self._note_beyond(stream, seq)
             elif not known or (again and seq < stream.cursor):
@@ -291,6 +294,22 @@ class Heads:
             short.short = True
             self._offer_refill(short)
 
+    def withhold(self, stream: Stream, count: int) -> list[int]:
+        """Take up to so many heads out again, all but one; returns their ids, to be doubted.
+
+        Those before them in the stream are locked, so these may be as well. `missed` takes back
+        those that are not. Where each head's attributes are read none is taken: they would be
+        read twice, and those of a job that is gone kept for ever.
+        """
+        known = self._streams.get(stream)
+        if known is None or known.lane.wants_changes:
+            return []
+        ready = known.ready
+        taken = [ready.popleft()[0] for _ in range(min(count, len(ready) - 1))]
+        self._total -= len(taken)
+        self._offer_refill(known)
+        return taken
+
     def ran_low(self, lane: LaneHeads) -> None:
         """Request a refill: a lane's `ready` is down to its `refill_at`."""
         if lane.stream is not None:
@@ -340,7 +359,7 @@ class Heads:
         return lane
 
     def _insert(self, stream: StreamHeads, late: Sequence[AnyHead]) -> None:
-        late = self._not_in_flight(late)
+        late = self._not_known(late)
         if not late:
             return
         if len(stream.ready) + len(late) > self._settings.per_stream_max:
@@ -352,8 +371,12 @@ class Heads:
         self._offer_refill(stream)
         self._note_changed(stream.lane)
 
-    def _not_in_flight(self, heads: Iterable[AnyHead]) -> list[AnyHead]:
-        return [head for head in heads if head[0] not in self._in_flight]
+    def _not_known(self, heads: Iterable[AnyHead]) -> list[AnyHead]:
+        return [head for head in heads if not self._is_known(head[0])]
+
+    def _is_known(self, job_id: int) -> bool:
+        """Whether a job is in flight, or asked about: then it comes back by itself."""
+        return job_id in self._in_flight or job_id in self._doubtful
 
     def _still_adopted(self, rows: Iterable[AnyHead | PendingJob]) -> set[int]:
         """Return which of these a former leader dispatched and are still in flight.

@@ -9,7 +9,7 @@ Times are in microseconds of the database's clock.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class Probe(NamedTuple):
     ids: tuple[int, ...]
 
 
-_NOTHING = Probe((), (), ())
+NO_PROBE = Probe((), (), ())
 
 
 class _Hole(NamedTuple):
@@ -39,6 +39,12 @@ class _Hole(NamedTuple):
 class _Doubt(NamedTuple):
     due_us: int
     interval_us: int
+    locked: bool = False
+
+
+_DOUBT_US = 100
+"""How much longer it takes for each doubtful id until a locked one is asked about again, from
+ten thousand of them on."""
 
 
 class Tail:
@@ -82,6 +88,16 @@ class Tail:
     def dropped(self) -> int:
         """How many ranges and ids were dropped because there were too many."""
         return self._dropped
+
+    @property
+    def doubtful(self) -> Collection[int]:
+        """The single ids that are watched: a live view."""
+        return self._doubts.keys()
+
+    @property
+    def room(self) -> int:
+        """How many more single ids can be watched."""
+        return max(0, self._settings.doubtful_max - len(self._doubts))
 
     def take_unwatched(self, xmin: int) -> bool:
         """Return whether jobs may be pending that nothing watches for.
@@ -138,7 +154,7 @@ class Tail:
     def doubt(self, ids: Iterable[int], now_us: int) -> None:
         """Watch single ids: dispatch refused them, or the plan left them out as in flight.
 
-        One that is doubted again soon after it was found waits twice as long as before.
+        One that is doubted again soon after it was found free waits twice as long as before.
         """
         settings = self._settings
         for job_id in ids:
@@ -148,7 +164,7 @@ class Tail:
             interval_us = settings.interval_first_us
             if before is not None and before.due_us > now_us:
                 interval_us = min(2 * before.interval_us, settings.doubt_interval_max_us)
-            if len(self._doubts) >= settings.doubtful_max:
+            if not self.room:
                 self.leave_to_scans(0, dropped=1)
                 continue
             self._watch(job_id, _Doubt(now_us + interval_us, interval_us))
@@ -156,7 +172,7 @@ class Tail:
     def next_probe(self, now_us: int, *, ranges_max: int = 100, ids_max: int = 1000) -> Probe:
         """Return what to probe now, longest overdue first; intervals back off exponentially."""
         if self.is_settled:
-            return _NOTHING
+            return NO_PROBE
         due = [(hole.due_us, place) for place, hole in enumerate(self._holes)]
         due = sorted(pair for pair in due if pair[0] <= now_us)[:ranges_max]
         holes = [self._holes[place] for _, place in due]
@@ -168,19 +184,33 @@ class Tail:
         ids = self._due_doubts(now_us, ids_max)
         return Probe(tuple(hole.low for hole in holes), tuple(hole.high for hole in holes), ids)
 
-    def probed(self, probe: Probe, found: Iterable[int], xmin: int, now_us: int) -> None:
+    def probed(
+        self,
+        probe: Probe,
+        found: Iterable[int],
+        xmin: int,
+        now_us: int,
+        *,
+        locked: Collection[int] = (),
+    ) -> list[int]:
         """Record the ids that a probe found, with its `pg_snapshot_xmin`.
 
         Found ids are watched no longer, nor are ranges whose transactions have all ended, nor
-        single ids that were not found: other reads announce their return. An `xmin` of 0 means
-        that the probe was cut short: no range is dropped, and all are due again at once.
+        single ids that were not found: other reads announce their return. Locked ones are found
+        once their locks are gone. An `xmin` of 0 means that the probe of the ranges was cut
+        short: none is dropped, and all are due again at once.
 
         Call `seen_us` for found ids first: afterwards they are in no hole any more.
+
+        Returns the ids that are locked and were not known to be.
         """
         ids = sorted(set(found))
-        self._settle_doubts(probe.ids, frozenset(ids), now_us)
-        if not probe.lows:
-            return
+        begun = self._settle_doubts(probe.ids, frozenset(ids), locked, now_us)
+        if probe.lows:
+            self._settle_holes(probe, ids, xmin, now_us)
+        return begun
+
+    def _settle_holes(self, probe: Probe, ids: Sequence[int], xmin: int, now_us: int) -> None:
         ranges = set(zip(probe.lows, probe.highs, strict=True))
         holes: list[_Hole] = []
         for hole in self._holes:
@@ -228,23 +258,34 @@ class Tail:
             doubt = self._doubts.get(job_id)
             if doubt is not None and doubt.due_us == due_us:
                 ids.append(job_id)
-        for job_id in ids:
-            interval_us = self._doubts[job_id].interval_us
-            self._watch(job_id, _Doubt(now_us + interval_us, interval_us))
+                # At once: what was asked about before may have two entries for this instant.
+                self._watch(job_id, doubt._replace(due_us=now_us + doubt.interval_us))
         return tuple(ids)
 
-    def _settle_doubts(self, ids: Iterable[int], found: frozenset[int], now_us: int) -> None:
+    def _settle_doubts(
+        self, ids: Iterable[int], found: Collection[int], locked: Collection[int], now_us: int
+    ) -> list[int]:
+        """Drop what was not found, release what was; returns what is locked by now."""
         if self._released:
             self._released = {
                 job_id: doubt
                 for job_id, doubt in self._released.items()
                 if doubt.due_us > now_us
             }
+        most_us = max(self._settings.doubt_interval_max_us, _DOUBT_US * len(self._doubts))
+        begun: list[int] = []
         for job_id in ids:
             doubt = self._doubts.pop(job_id, None)
-            if doubt is not None and job_id in found:
+            if doubt is None:
+                continue
+            if job_id in locked:
+                begun += () if doubt.locked else (job_id,)
+                interval_us = min(2 * doubt.interval_us, most_us)
+                self._watch(job_id, _Doubt(now_us + interval_us, interval_us, locked=True))
+            elif job_id in found and not doubt.locked:
                 until_us = now_us + 10 * doubt.interval_us
                 self._released[job_id] = _Doubt(until_us, doubt.interval_us)
+        return begun
 
 
 def _without(hole: _Hole, ids: Sequence[int]) -> Iterable[_Hole]:

@@ -74,7 +74,8 @@ class TailSettings:
     """How holes in the sequence of ids are probed."""
 
     ranges_max: int = 1000
-    doubtful_max: int = 10_000
+    doubtful_max: int = 200_000
+    """Ids that are asked about one by one; about 350 bytes each."""
     marks_max: int = 1024
     interval_first_us: int = 10_000
     interval_max_us: int = 100_000

@@ -1,5 +1,5 @@
--- probe: which ids of these ranges, both ends included, and of these single ids exist now and are not in
---        work_queue; with their queue, tenant and rank. At most %(limit)s: there may be more.
+-- probe: which ids of these ranges, both ends included, exist now and are not in work_queue; with their
+--        queue, tenant and rank. At most %(limit)s: there may be more.
 -- locks: none.
 -- index: jobs_pkey, work_queue_pkey
 select j.id, j.seq, j.queue, j.tenant, j.rank,

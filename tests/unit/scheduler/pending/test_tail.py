@@ -136,8 +136,52 @@ def test_a_doubtful_id_that_is_gone_is_forgotten() -> None:
     assert NOTHING == tail.next_probe(10**9)
 
 
+def test_a_locked_id_stays_doubtful_and_is_asked_about_less_and_less() -> None:
+    """It is no head while a session locks it: a plan would take it and be refused."""
+    tail = Tail(10, 0)
+    tail.doubt([7], 0)
+    asked: list[int] = []
+    begun: list[int] = []
+    for now_us in range(0, 4000 * MS, MS):
+        due = tail.next_probe(now_us)
+        if due.ids:
+            asked.append(now_us // MS)
+            begun += tail.probed(due, [], 1, now_us, locked=[7])
+        assert 7 in tail.doubtful
+
+    assert [10, 30, 70, 150, 310, 630, 1270, 2270, 3270] == asked
+    assert [7] == begun
+
+
+def test_an_id_that_is_locked_no_longer_is_found() -> None:
+    """Found or gone: it is doubtful no longer, and a new doubt begins anew."""
+    tail = Tail(10, 0)
+    tail.doubt([7, 8], 0)
+    tail.probed(tail.next_probe(10 * MS), [], 1, 10 * MS, locked=[7, 8])
+    tail.probed(tail.next_probe(30 * MS), [7], 1, 30 * MS)
+    assert not tail.doubtful
+
+    tail.doubt([7], 30 * MS)
+
+    assert (7,) == tail.next_probe(40 * MS).ids
+
+
+def test_many_locked_ids_are_asked_about_at_a_bounded_rate() -> None:
+    """A transaction may lock a hundred thousand, for hours."""
+    tail = Tail(0, 0)
+    tail.doubt(range(1, 20_001), 0)
+    asked = 0
+    for now_us in range(0, 20_000 * MS, 20 * MS):
+        due = tail.next_probe(now_us)
+        tail.probed(due, [], 1, now_us, locked=due.ids)
+        asked += len(due.ids) if now_us >= 10_000 * MS else 0
+
+    assert 20_000 == len(tail.doubtful)
+    assert asked / 10 <= 12_000
+
+
 def test_an_id_that_is_doubted_again_and_again_is_asked_for_less_and_less() -> None:
-    """A row that a session locks for long must not cost a dispatch per tick."""
+    """Whatever it is that refuses it must not cost a dispatch per tick."""
     tail = Tail(10, 0)
     now_us, gaps = 0, list[int]()
     for _ in range(9):
