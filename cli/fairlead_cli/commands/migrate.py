@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from fairlead.db.connect import Connection
     from fairlead.db.migrate import SchemaState
 
+
+_WAITING_SECONDS = 10.0
+"""How often a change that waits for its locks is reported."""
 
 Release = Annotated[
     str,
@@ -55,7 +59,11 @@ def run_migrations(
     wait: wait_for.WaitForDatabase = None,
     as_json: tables.AsJson = False,
 ) -> None:
-    """Install or upgrade the schema. Safe to repeat, and to run from several places at once."""
+    """Install or upgrade the schema. Safe to repeat, and to run from several places at once.
+
+    Services and applications may go on: a change that gets no lock within 200 ms lets them go
+    first and is tried again, for a minute.
+    """
     from fairlead.db.migrate import plan, schema_state
 
     if take_over and not release:
@@ -162,9 +170,16 @@ def _migrated(connection: "Connection", *, rls: bool) -> tuple[str, ...]:
     from psycopg.errors import InsufficientPrivilege
 
     from fairlead.db.migrate import migrate
+    from fairlead.runtime.log_throttle import LogThrottle
+
+    throttle = LogThrottle(_WAITING_SECONDS)
+
+    def say(sentence: str) -> None:
+        if throttle.due("waiting", monotonic()):
+            typer.echo(f"fairlead: {sentence}", err=True)
 
     try:
-        return migrate(connection, rls=rls)
+        return migrate(connection, rls=rls, waiting=say)
     except InsufficientPrivilege as error:
         said = error.diag.message_primary or ""
         of = "database" if "for database" in said else "schema"

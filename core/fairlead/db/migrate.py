@@ -6,23 +6,29 @@ the middle leaves whole migrations and no half ones; the next run goes on from t
 
 Only the schema's owner can lock that table so. An advisory lock can be held by any login of the
 database, for ever.
+
+Services and applications go on meanwhile: no transaction waits longer than 200 ms for a lock
+before it rolls back and is tried again, and what is as wanted already is not altered.
 """
 
 import re
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import resources
+from typing import NamedTuple
 
 import psycopg
 
 from fairlead.db.connect import SERVER_LOWEST, Connection
+from fairlead.db.lock_retry import LIMIT_SECONDS, LOCK_TIMEOUT, LockRetry
 from fairlead.db.migrations import NAME
 
 _COMPATIBLE = re.compile(r"^-- compatible-from: (\d+)$", re.MULTILINE)
+_VIEW = re.compile(r"^create or replace view fairlead\.(\w+) .*?;$", re.MULTILINE | re.DOTALL)
+_VIEW_COMMENT = re.compile(r"^comment on view .*?;$", re.MULTILINE | re.DOTALL)
 _LOCK = "lock table fairlead.schema_versions in share row exclusive mode"
-_LOCK_TIMEOUT = "set local lock_timeout = '10s'"
 # PostgreSQL lets PUBLIC call every new function; it is revoked before the grants are set.
 _REVOKE_FROM_PUBLIC = "revoke all on all functions in schema fairlead from public;"
 
@@ -38,6 +44,13 @@ class Migration:
     version: int
     name: str
     compatible_from: int
+    sql: str
+
+
+class Arrangement(NamedTuple):
+    """What every run arranges again, in one transaction."""
+
+    name: str
     sql: str
 
 
@@ -132,17 +145,23 @@ def plan(connection: Connection, *, rls: bool = False) -> str:
     state = schema_state(connection)
     if state.version > state.needed:
         return f"-- {state.newer()}\n"
-    parts = [f"begin;\n{_resource('bootstrap.sql').strip()}\ncommit;"]
+    parts = [f"begin;\n{LOCK_TIMEOUT};\n{_resource('bootstrap.sql').strip()}\ncommit;"]
     parts += [
         f"-- {step.name}\n" + _transaction(step.sql, f"{_record(step)};", _REVOKE_FROM_PUBLIC)
         for step in migrations()
         if step.version > state.version
     ]
-    parts.append(_transaction(*_repeatable(rls=rls)))
+    parts += [f"-- {each.name}\n{_transaction(each.sql)}" for each in _arrangements(rls=rls)]
     return "\n\n".join(parts) + "\n"
 
 
-def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
+def migrate(
+    connection: Connection,
+    *,
+    rls: bool = False,
+    limit_seconds: float = LIMIT_SECONDS,
+    waiting: Callable[[str], None] = lambda _sentence: None,
+) -> tuple[str, ...]:
     """Upgrade the schema to this code's version and return the names of the steps that ran.
 
     The connection must autocommit. Every run sets views, grants and row-level security again,
@@ -152,27 +171,53 @@ def migrate(connection: Connection, *, rls: bool = False) -> tuple[str, ...]:
     columns that this code lacks. If the installer's login lacks a right, the server warns about
     what it could not do.
 
+    Args:
+        connection: Of the schema's owner.
+        rls: Whether to install row-level security by tenant.
+        limit_seconds: How long one step is tried while others hold what it has to lock.
+        waiting: Called with one sentence after each try that got no lock.
+
     Raises:
         ServerTooOld: nothing was run.
-        psycopg.errors.LockNotAvailable: another session held a table for 10 s; run it again.
+        TablesLocked: a step got no locks; whole steps before it stay. Run it again.
         psycopg.Error: the login may not do this, or a step failed; whole steps before it stay.
     """
     _refuse_old(connection.info.server_version)
     if schema_state(connection).version > migrations()[-1].version:
         return ()
-    ran: list[str] = []
+    retry = LockRetry(connection, limit_seconds=limit_seconds, waiting=waiting)
+    retry.run("the table of versions", partial(_make_versions, connection))
+    ran = tuple(
+        step.name
+        for step in migrations()
+        if retry.run(step.name, partial(_run_step, connection, step))
+    )
+    for each in _arrangements(rls=rls):
+        retry.run(each.name, partial(_arrange, connection, each.sql))
+    return ran
+
+
+def _make_versions(connection: Connection) -> None:
+    """Make what every migration stands on."""
     with connection.transaction():
+        connection.execute(LOCK_TIMEOUT.encode())
         connection.execute(_resource("bootstrap.sql").encode())
-    for step in migrations():
-        with _exclusive_transaction(connection):
-            if schema_state(connection).version < step.version:
-                connection.execute(f"{step.sql};{_record(step)};{_REVOKE_FROM_PUBLIC}".encode())
-                ran.append(step.name)
+
+
+def _run_step(connection: Connection, step: Migration) -> bool:
+    """Run a migration if it is still needed; return whether it was."""
+    with _exclusive_transaction(connection):
+        needed = schema_state(connection).version < step.version
+        if needed:
+            connection.execute(f"{step.sql};{_record(step)};{_REVOKE_FROM_PUBLIC}".encode())
+        return needed
+
+
+def _arrange(connection: Connection, text: str) -> None:
+    """Run what every run arranges again, unless a newer program has upgraded meanwhile."""
     with _exclusive_transaction(connection):
         if schema_state(connection).version == migrations()[-1].version:
-            for text in _repeatable(rls=rls):
-                connection.execute(text.encode())
-    return tuple(ran)
+            connection.execute(text.encode())
 
 
 def _refuse_old(server_version: int) -> None:
@@ -186,46 +231,43 @@ def _refuse_old(server_version: int) -> None:
 
 @contextmanager
 def _exclusive_transaction(connection: Connection) -> Generator[None]:
-    """Hold the installers' lock for one transaction, which waits at most 10 s for a table."""
+    """Hold the installers' lock for one transaction, which waits for no lock for long."""
     with connection.transaction():
+        connection.execute(LOCK_TIMEOUT.encode())
         connection.execute(_LOCK.encode())
-        connection.execute(_LOCK_TIMEOUT.encode())
         yield
 
 
 def _transaction(*parts: str) -> str:
     body = "\n\n".join(part.strip() for part in parts)
-    return f"begin;\n{_LOCK};\n{_LOCK_TIMEOUT};\n{body}\ncommit;"
+    return f"begin;\n{LOCK_TIMEOUT};\n{_LOCK};\n{body}\ncommit;"
 
 
-def _repeatable(*, rls: bool) -> tuple[str, ...]:
-    """Return the SQL that every run executes again; views first, since grants name them.
+def _arrangements(*, rls: bool) -> tuple[Arrangement, ...]:
+    """Return what every run arranges again; views first, since grants name them.
 
+    Each is a transaction of its own, so that no lock is held while another one is waited for.
     That row-level security is by tenant is an option of the install, not of the run.
     """
-    by_tenant = "update fairlead.install_options set rls = true where not rls;"
-    names = ("comments.sql", "roles.sql", "rls.sql")
+    by_tenant = "update fairlead.install_options set rls = true where not rls;\n" if rls else ""
     return (
-        *([by_tenant] if rls else []),
-        _views(),
-        *(_resource(name) for name in names),
-        "select fairlead.make_history_partitions();",
+        Arrangement("views", _views()),
+        Arrangement("comments", _resource("comments.sql")),
+        Arrangement("roles", _resource("roles.sql")),
+        Arrangement("row-level security", by_tenant + _resource("rls.sql")),
+        Arrangement("history partitions", "select fairlead.make_history_partitions();"),
     )
 
 
 def _views() -> str:
-    """Return the views; a view is left alone if it has columns that this code lacks.
-
-    A newer program of the same schema version may have appended columns. Removing them would
-    break that program and applications that use them; after a rollback this code runs on them.
-    """
+    """Return what replaces the views that are not as `views.sql` wants them."""
     views = _resource("views.sql")
-    return (
-        f"do $run$ begin execute $views$\n{views}$views$;\n"
-        "exception when invalid_table_definition then\n"
-        "    raise warning 'the views are newer than this program''s, fit it, and were left as"
-        " they are';\nend $run$;"
+    values = ",\n".join(
+        f"('{found[1]}', $view$\n{found[0]}\n$view$)" for found in _VIEW.finditer(views)
     )
+    comments = "\n".join(found[0] for found in _VIEW_COMMENT.finditer(views))
+    text = _resource("replace_views.sql")
+    return text.replace("{views}", values).replace("{comments}", comments)
 
 
 def _record(step: Migration) -> str:

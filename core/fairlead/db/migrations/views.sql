@@ -1,7 +1,7 @@
 -- What people read. No view counts a whole backlog: rows are counted up to a bound, and a column
--- says when the bound was met. Set anew on every migrate by CREATE OR REPLACE, so that views which
--- people built on them stay: columns of a public view are only ever added, at its end. An older
--- program of the same schema version leaves what it would have to take away.
+-- says when the bound was met. Each migrate replaces those that differ (replace_views.sql), by CREATE
+-- OR REPLACE, so that views which people built on them stay: columns of a public view are only ever
+-- added, at its end. An older program of the same schema version leaves what it would have to take away.
 
 create or replace view fairlead.job_status with (security_barrier) as
 select j.id, j.queue, j.tenant, j.kind, j.priority, j.payload, j.dedup_key, j.headers, j.retry_of,
