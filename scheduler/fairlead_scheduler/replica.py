@@ -6,11 +6,13 @@ import secrets
 import socket
 import threading
 from contextlib import closing
+from functools import partial
+from itertools import cycle
 
 import psycopg
 
 from fairlead import ownership
-from fairlead.db.connect import Connection, Unreachable, connect_with_backoff
+from fairlead.db.connect import Unreachable, connect_with_backoff
 from fairlead.db.error_text import one_line
 from fairlead.db.notifications import Notifications
 from fairlead.db.server_identifier import server_identifier
@@ -20,6 +22,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead.service import WaitLog, await_ownership, await_schema
 from fairlead_scheduler.leadership.election import LeaderLease, NoLeaderPossible, acquire
 from fairlead_scheduler.leadership.sessions import connect_leader
+from fairlead_scheduler.leadership.term_sessions import TermSessions, open_sessions
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
 from fairlead_scheduler.term import Term
@@ -62,12 +65,9 @@ class Scheduler:
             SchemaTooNew: the schema needs newer code.
         """
         while not self._stop.is_set():
-            connection = connect_with_backoff(self._connect, self._stop, self._waiting)
-            if connection is None:
-                break
             try:
-                with closing(connection):
-                    self._serve_over(connection)
+                if self._await_database():
+                    self._stand_by()
             except (psycopg.Error, Unreachable) as error:
                 reason = one_line(error)
                 _log.warning("scheduler.disconnected", reason=reason)
@@ -75,26 +75,44 @@ class Scheduler:
             self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
         self.ready.clear()
 
-    def _connect(self) -> Connection:
-        return connect_leader(self._settings, name="lead")
+    def _await_database(self) -> bool:
+        """Wait for a database that this release may serve, over a session of its own.
 
-    def _serve_over(self, connection: Connection) -> None:
-        if not await_schema(connection, self._stop, self._waiting):
+        False: asked to stop.
+        """
+        connection = connect_with_backoff(
+            partial(connect_leader, self._settings, name="lead"), self._stop, self._waiting
+        )
+        if connection is None:
+            return False
+        with closing(connection):
+            fits = await_schema(connection, self._stop, self._waiting)
+            return fits and await_ownership(
+                connection, self._settings.release, self._stop, self._waiting
+            )
+
+    def _stand_by(self) -> None:
+        """Open all sessions that a leader needs, and lead when nobody else does."""
+        sessions = connect_with_backoff(
+            partial(open_sessions, self._settings), self._stop, self._waiting
+        )
+        if sessions is None:
             return
-        release = self._settings.release
-        if not await_ownership(connection, release, self._stop, self._waiting):
-            return
-        if self._settings.metrics_tenants == "hashes":
-            key = tenant_labels.key_of(server_identifier(connection))
-            self._metrics.fairness.hash_tenants(key)
-        self.ready.set()
-        lease = self._await_lease(connection)
-        if lease is None:
-            return
+        with closing(sessions):
+            if self._settings.metrics_tenants == "hashes":
+                key = tenant_labels.key_of(server_identifier(sessions.lead))
+                self._metrics.fairness.hash_tenants(key)
+            self.ready.set()
+            lease = self._await_lease(sessions)
+            if lease is not None:
+                self._lead(lease, sessions)
+
+    def _lead(self, lease: LeaderLease, sessions: TermSessions) -> None:
         self._metrics.begin()
         try:
             Term(
                 lease,
+                sessions,
                 self._settings,
                 stop=self._stop,
                 wakeup=self._wakeup,
@@ -103,8 +121,14 @@ class Scheduler:
         finally:
             self._metrics.end()
 
-    def _await_lease(self, connection: Connection) -> LeaderLease | None:
-        """Stand by until the lease is acquired; None: asked to stop, or no longer the owner."""
+    def _await_lease(self, sessions: TermSessions) -> LeaderLease | None:
+        """Stand by until the lease is acquired; None: asked to stop, or no longer the owner.
+
+        Meanwhile the other sessions are used in turn: one that was cut is to be noticed before
+        it is needed.
+        """
+        connection, *others = sessions
+        others_in_turn = cycle(others)
         if self._settings.database_direct:
             connection.execute(b"listen fairlead_leader")
         notices = Notifications(connection, per_second=1 / _STANDBY_SECONDS)
@@ -119,4 +143,5 @@ class Scheduler:
             if ownership.own(connection, self._settings.release) != self._settings.release:
                 break
             notices.wait(self._wakeup, _STANDBY_SECONDS)
+            next(others_in_turn).execute(b"select", prepare=False)
         return None

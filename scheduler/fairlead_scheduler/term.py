@@ -1,4 +1,4 @@
-"""One term of a leader: from its take-over to its release, with its sessions and threads.
+"""One term of a leader: from its take-over to its release, with its threads.
 
 A term ends when the process is asked to stop, when another scheduler leads, or when any of its
 sessions is lost: the in-memory state may then be wrong, and reading everything anew costs less
@@ -6,7 +6,7 @@ than finding out.
 """
 
 import threading
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from functools import partial
 from queue import SimpleQueue
 
@@ -28,13 +28,7 @@ from fairlead_scheduler.background.sweeps import Sweeps
 from fairlead_scheduler.cron.runner import ScheduleRunner
 from fairlead_scheduler.leadership.election import LeaderLease
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
-from fairlead_scheduler.leadership.sessions import (
-    connect_counter,
-    connect_leader,
-    connect_loop,
-    connect_reader,
-    connect_retention,
-)
+from fairlead_scheduler.leadership.term_sessions import TermSessions
 from fairlead_scheduler.loop.loop import Loop
 from fairlead_scheduler.loop.requests import Requests
 from fairlead_scheduler.loop.state import LeaderState
@@ -59,16 +53,16 @@ _ROUND_TRIP_US = 1000
 
 
 class Term:
-    """One term: opens the sessions, reads the state that the leader needs, runs the loop.
+    """One term: reads the state that the leader needs, starts the threads, runs the loop.
 
     Raises:
-        Unreachable: a session could not be opened.
         psycopg.Error: a session was lost.
     """
 
     def __init__(
         self,
         lease: LeaderLease,
+        sessions: TermSessions,
         settings: SchedulerSettings,
         *,
         stop: threading.Event,
@@ -76,6 +70,7 @@ class Term:
         metrics: Metrics,
     ) -> None:
         self._lease = lease
+        self._sessions = sessions
         self._settings = settings
         self._stop = stop
         self._wakeup = wakeup
@@ -90,28 +85,23 @@ class Term:
     def serve(self) -> None:
         """Lead until asked to stop or the lease is lost.
 
-        The lease is released first and the sessions are closed after that: whatever is still
-        under way is fenced by the epoch.
+        The lease is released first; the caller closes the sessions after that: whatever is
+        still under way is fenced by the epoch.
         """
-        settings = self._settings
+        sessions = self._sessions
         with ExitStack() as leaving:
             leaving.callback(self._lease.release)
             self._lease.keep_renewing(self._wakeup.wake)
-            read_session = leaving.enter_context(
-                closing(connect_reader(settings, name="scans"))
-            )
-            loop_session = leaving.enter_context(closing(connect_loop(settings, name="loop")))
-            for renumbered in renumber(loop_session, epoch=self._lease.epoch):
+            for renumbered in renumber(sessions.loop, epoch=self._lease.epoch):
                 _log.info("order_tags.renumbered", **renumbered._asdict())
-            initial = read_newer(read_session)
-            loop = self._loop(
-                loop_session, read_initial_state(read_session, settings, initial.table)
-            )
-            self._start_threads(leaving, read_session, initial)
+            initial = read_newer(sessions.scans)
+            state = read_initial_state(sessions.scans, self._settings, initial.table)
+            loop = self._loop(sessions.loop, state)
+            self._start_threads(leaving, initial)
             leaving.callback(self._threads.join)
             leaving.callback(self._lease.release)
             _log.info("leadership.acquired", epoch=self._lease.epoch)
-            self._run(loop, loop_session)
+            self._run(loop, sessions.loop)
         _log.info("leadership.ended", epoch=self._lease.epoch, reason=self._lease.reason)
 
     def _run(self, loop: Loop, connection: Connection) -> None:
@@ -135,37 +125,26 @@ class Term:
             metrics=self._metrics,
         )
 
-    def _start_threads(
-        self, leaving: ExitStack, read_session: Connection, initial: WatchResult
-    ) -> None:
+    def _start_threads(self, leaving: ExitStack, initial: WatchResult) -> None:
         """Start the background threads, each with a session of its own."""
         settings, epoch, metrics = self._settings, self._lease.epoch, self._metrics
-        sweep_session = leaving.enter_context(closing(connect_leader(settings, name="sweeps")))
-        retention_session = leaving.enter_context(
-            closing(connect_retention(settings, name="retention"))
-        )
-        count_session = leaving.enter_context(
-            closing(connect_counter(settings, name="backlog"))
-        )
-        cron_session = leaving.enter_context(closing(connect_leader(settings, name="cron")))
+        kept = self._sessions
         limits = initial.limits or BacklogLimits()
-        publisher = BacklogPublisher(count_session, epoch=epoch, limits=limits, metrics=metrics)
-        policy_watch = self._policy_watch(sweep_session, initial, publisher)
-        schedules = ScheduleRunner(cron_session, settings, epoch=epoch, metrics=metrics)
-        retention = Retention(retention_session, settings, epoch=epoch)
+        publisher = BacklogPublisher(kept.backlog, epoch=epoch, limits=limits, metrics=metrics)
+        policy_watch = self._policy_watch(kept.sweeps, initial, publisher)
+        schedules = ScheduleRunner(kept.cron, settings, epoch=epoch, metrics=metrics)
+        retention = Retention(kept.retention, settings, epoch=epoch)
         shadow_runner = ShadowRunner(
-            retention_session, settings, epoch=epoch, policies=policy_watch, metrics=metrics
+            kept.retention, settings, epoch=epoch, policies=policy_watch, metrics=metrics
         )
-        demand_store = DemandStore(count_session, epoch=epoch, requests=self._requests)
+        demand_store = DemandStore(kept.backlog, epoch=epoch, requests=self._requests)
         start = self._threads.start
-        start(
-            "sweeps", sweep_session, (*policy_watch.tasks(), *self._sweep_tasks(sweep_session))
-        )
+        start("sweeps", kept.sweeps, (*policy_watch.tasks(), *self._sweep_tasks(kept.sweeps)))
         leaving.callback(shadow_runner.stop)
-        start("cron", cron_session, schedules.tasks())
-        start("scans", read_session, self._read_tasks(read_session, policy_watch))
-        start("retention", retention_session, (*retention.tasks(), *shadow_runner.tasks()))
-        start("backlog", count_session, (*demand_store.tasks(), *publisher.tasks()))
+        start("cron", kept.cron, schedules.tasks())
+        start("scans", kept.scans, self._read_tasks(kept.scans, policy_watch))
+        start("retention", kept.retention, (*retention.tasks(), *shadow_runner.tasks()))
+        start("backlog", kept.backlog, (*demand_store.tasks(), *publisher.tasks()))
 
     def _policy_watch(
         self, connection: Connection, initial: WatchResult, publisher: BacklogPublisher

@@ -35,7 +35,7 @@ class Snapshot:
     workers: tuple[PoolWorker, ...]
     loads: tuple[PodLoad, ...]
     connections: int
-    """What the server offers to everyone but superusers."""
+    """What the server offers to logins without special rights."""
     policy: PolicyVersion | None
     """None: no policy was ever stored."""
     queues: tuple[str, ...]

@@ -12,7 +12,7 @@ from fairlead_cli.doctor.server import clock_skew
 
 CLOCK_SKEW_MAX = timedelta(seconds=5)
 CONNECTIONS_OF_A_WORKER = 3  # the parent's, and two of one child
-CONNECTIONS_OF_THE_REST = 10  # two schedulers, and a person or two
+CONNECTIONS_OF_THE_REST = 16  # two schedulers with seven each, and a person or two
 
 _VERIFYING = frozenset({"verify-ca", "verify-full"})
 """Values of sslmode that check who answers; the others take any certificate."""

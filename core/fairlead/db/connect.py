@@ -14,7 +14,7 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import psycopg
 
@@ -22,6 +22,7 @@ from fairlead.db import tls
 from fairlead.db.conninfo import find_error
 
 Connection = psycopg.Connection[tuple[object, ...]]
+Opened = TypeVar("Opened")
 
 SERVER_LOWEST = 15
 """The oldest major version of PostgreSQL on which the schema can be installed."""
@@ -157,11 +158,11 @@ def connect_service(settings: Address, *, name: str) -> Connection:
 
 
 def connect_with_backoff(
-    open_one: Callable[[], Connection],
+    open_one: Callable[[], Opened],
     stop: threading.Event,
     waiting: Callable[[str, float], None],
-) -> Connection | None:
-    """Retry until a session opens; None: asked to stop first.
+) -> Opened | None:
+    """Retry until a session opens, or all of several; None: asked to stop first.
 
     Between attempts it rests with exponential backoff and jitter, at most 0.2 s at first and 5
     s in the end, and calls `waiting` with the error's sentence and the rest in seconds.

@@ -50,7 +50,8 @@ select clock_timestamp() as now,
         where w.dead_at is null and w.lease_until > now() and w.pod_uid is not null) as workers,
        (select coalesce(json_agg(l), '[]')::text from loads l) as loads,
        current_setting('max_connections')::integer
-           - current_setting('superuser_reserved_connections')::integer as connections,
+           - current_setting('superuser_reserved_connections')::integer
+           - coalesce(current_setting('reserved_connections', true)::integer, 0) as connections,
        (select json_build_object(
                    'version', v.version, 'digest', v.digest,
                    'document', case when v.version is distinct from %(known)s::bigint

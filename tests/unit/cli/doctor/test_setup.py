@@ -32,7 +32,7 @@ FLEET_FAULTS = [
         "warning",
         "raise max_connections",
     ),
-    (replace(HEALTHY, workers=(WORKER,) * 40), "warning", "the fleet needs 130"),
+    (replace(HEALTHY, workers=(WORKER,) * 40), "warning", "the fleet needs 136"),
     (
         replace(HEALTHY, clocks=Clocks(NOW, NOW + timedelta(seconds=30), NOW)),
         "warning",
