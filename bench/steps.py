@@ -18,7 +18,7 @@ from time import thread_time_ns
 from typing import NamedTuple, ParamSpec, TypeVar
 
 from bench.probe import FOLDER_VARIABLE
-from fairlead_scheduler import main as scheduler
+from fairlead_scheduler import program as scheduler
 from fairlead_scheduler.loop.loop import Loop
 from fairlead_scheduler.loop.state import LeaderState
 from fairlead_scheduler.loop.store import LoopStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from fairlead_scheduler import main as scheduler
+from fairlead_scheduler import program as scheduler
 from fairlead_scheduler.background.database_health import DatabaseHealth
 from fairlead_scheduler.background.long_reads import LongReads
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask

@@ -16,7 +16,7 @@ MIB_MAX = 128
 WATCH = """
 import re, sys
 from pathlib import Path
-import fairlead_autoscaler.main
+import fairlead_autoscaler.program
 from fairlead_autoscaler.kube import client, config
 from tests.support.kubernetes import scenes
 

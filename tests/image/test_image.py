@@ -26,7 +26,7 @@ COMMANDS = (
 # What a program loads must have its byte code beside it, or each start makes it anew.
 UNCOMPILED = """
 import json, os, sys
-import fairlead_cli.main, fairlead_scheduler.main, fairlead_worker.parent.supervisor
+import fairlead_cli.main, fairlead_scheduler.program, fairlead_worker.parent.supervisor
 import fairlead_worker.child.child_main, fairlead_scheduler.loop.loop
 found = [getattr(each, "__spec__", None) for each in list(sys.modules.values())]
 print(json.dumps([

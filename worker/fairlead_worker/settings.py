@@ -9,6 +9,7 @@ import re
 import sys
 from argparse import SUPPRESS
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import timedelta
 
 from pydantic import AliasChoices, Field, ValidationError, field_validator, model_validator
@@ -250,8 +251,8 @@ def main(arguments: Sequence[str]) -> int:
     except ValidationError as error:
         sys.stderr.write(f"fairlead: {explain(error)}\n")
         return 2
-    with os.fdopen(int(arguments[0]), "wb") as pipe:
-        pipe.write(config.line())
+    with suppress(BrokenPipeError), os.fdopen(int(arguments[0]), "wb") as pipe:
+        pipe.write(config.line())  # nobody reads it if the worker was asked to stop meanwhile
     return 0
 
 

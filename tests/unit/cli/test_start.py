@@ -36,7 +36,7 @@ def test_what_is_slow_to_import_is_imported_when_it_is_needed(words: list[str]) 
 def test_services_load_neither_rich_nor_without_rules_what_reads_conditions() -> None:
     """They take megabytes, which workers and most schedulers have no use for."""
     program = (
-        "import sys, fairlead_autoscaler.main, fairlead_scheduler.main\n"
+        "import sys, fairlead_autoscaler.program, fairlead_scheduler.program\n"
         "import fairlead_worker.child.child_main, fairlead_worker.parent.supervisor\n"
         "print('rich' in sys.modules)\n"
         "from fairlead.policy import parse\n"

@@ -4,7 +4,7 @@ import pytest
 from pydantic import ValidationError
 
 from fairlead.settings import explain
-from fairlead_scheduler.main import main, read_settings
+from fairlead_scheduler.program import main, read_settings
 from fairlead_scheduler.settings import SchedulerSettings
 
 
