@@ -36,7 +36,7 @@ class DatabaseSettings(BaseSettings):
     database_direct: bool = Field(
         default=True,
         description="Set it to false behind PgBouncer's transaction mode: no LISTEN, no "
-        "prepared statements, no session settings; programs poll instead.",
+        "prepared statements; programs poll, and set up each transaction anew.",
     )
     connect_timeout_seconds: int = Field(
         default=5, ge=1, le=60, description="Seconds until one connection attempt is given up."

@@ -3,11 +3,12 @@
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from fairlead_cli.dev.account import account
@@ -73,3 +74,15 @@ def answers(url: str, process: subprocess.Popen[bytes]) -> bool:
     except psycopg.OperationalError:
         return False
     return True
+
+
+def leak(url: str, settings: Mapping[str, str]) -> None:
+    """Leave settings in both sessions of the pool, as an application's SET does."""
+    with (
+        psycopg.connect(url, prepare_threshold=None) as one,
+        psycopg.connect(url, prepare_threshold=None) as other,
+    ):
+        for client in (one, other):  # each has a session to itself until both have committed
+            for name, value in settings.items():
+                pair = sql.Identifier(name), sql.Literal(value)
+                client.execute(sql.SQL("SET {} = {}").format(*pair))

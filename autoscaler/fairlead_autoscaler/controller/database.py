@@ -102,7 +102,8 @@ class Database:
         """
         if self._connection is None or self._connection.closed:
             self.close()
-            self._connection = connect_service(self._address, name="autoscaler")
+            limit = {"statement_timeout": f"'{_STATEMENT_SECONDS}s'"}
+            self._connection = connect_service(self._address, name="autoscaler", more=limit)
             if self._address.database_direct:
                 self._prepare(self._connection)
         return self._connection
@@ -110,7 +111,6 @@ class Database:
     def _prepare(self, connection: Connection) -> None:
         try:
             with self._timed():
-                connection.execute(f"set statement_timeout = '{_STATEMENT_SECONDS}s'".encode())
                 connection.execute(b"listen fairlead_autoscaler")
         except psycopg.Error as error:
             self.close()

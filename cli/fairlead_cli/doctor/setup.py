@@ -72,9 +72,9 @@ def _server(server: ServerFacts) -> Iterable[SetupCheck]:
     )
     yield _one(
         "isolation",
-        "error",
-        f"default_transaction_isolation is '{server.isolation}', and functions need "
-        "'read committed': set it back for this database and its logins",
+        "warning",
+        f"default_transaction_isolation is '{server.isolation}', and applications can call "
+        "cancel, retry and fail only in transactions that are begun as READ COMMITTED",
         wrong=server.isolation != "read committed",
         fine="transactions are read committed",
     )
@@ -144,7 +144,7 @@ def _durability(server: ServerFacts) -> Iterable[SetupCheck]:
         "durability",
         "warning",
         "synchronous_commit is off: a crash of the server can lose jobs whose INSERT was "
-        "answered and run finished ones again; turn it on",
+        "answered; turn it on",
         wrong=server.synchronous_commit == "off",
         fine=f"synchronous_commit is {server.synchronous_commit}",
     )

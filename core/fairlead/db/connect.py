@@ -1,9 +1,10 @@
 """Connections to PostgreSQL, and errors in opening them.
 
-A direct session turns off sequential scans, sorts of whole tables and merge joins for itself
-and prepares its statements: a plan that was cached while a table was empty must not be a scan
-when the table holds a million rows. Behind PgBouncer's transaction mode
-(`database_direct = false`) programs must not change sessions; there nothing is prepared, so
+Every session sets what its statements depend on (`session_settings`), whatever its role, its
+database or the environment say. A service's direct session does so once, when it is opened, and
+prepares its statements: a plan that was cached while a table was empty must not be a scan when
+the table holds a million rows. Every other session may be shared, by PgBouncer's transaction
+mode: it is set up for each transaction (`shared_session`), and nothing is prepared in it, so
 every statement is planned for the table as it is.
 """
 
@@ -14,15 +15,18 @@ import socket
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import psycopg
 
-from fairlead.db import tls
+from fairlead.db import session_settings, tls
 from fairlead.db.conninfo import find_error
+from fairlead.db.session_settings import Settings
+from fairlead.db.shared_session import SharedConnection
 
 Connection = psycopg.Connection[tuple[object, ...]]
 Opened = TypeVar("Opened")
+_C = TypeVar("_C", bound=psycopg.Connection[Any])
 
 SERVER_LOWEST = 15
 """The oldest major version of PostgreSQL on which the schema can be installed."""
@@ -30,18 +34,8 @@ SERVER_LOWEST = 15
 _OPENINGS = ("connection failed: ", "connection is bad: ")
 _ASKED_BACK = "Is the server running "
 
-SESSION = (
-    "set enable_seqscan = off",
-    "set enable_bitmapscan = off",
-    "set enable_mergejoin = off",
-    "set enable_sort = off",
-    "set plan_cache_mode = force_generic_plan",
-    # Before PostgreSQL 18 a plan that has to use what is off is priced beyond every threshold
-    # and was compiled on each call: 436 ms for a steal of nothing, 1.4 ms without.
-    "set jit = off",
-    "set timezone = 'UTC'",
-)
-"""Settings of a service's direct sessions."""
+SESSION = session_settings.commands(session_settings.PLANS)
+"""The commands by which no plan depends on statistics."""
 
 
 class Address(Protocol):
@@ -110,18 +104,57 @@ def conninfo(settings: Address) -> str:
     return text
 
 
-def connect(settings: Address, *, name: str) -> Connection:
-    """Open one autocommitting session called `name`, which prepares nothing.
+def connect(settings: Address, *, name: str, more: Settings | None = None) -> Connection:
+    """Open one autocommitting session called `name`, which may be shared.
+
+    Args:
+        settings: where the database is.
+        name: for `pg_stat_activity`.
+        more: settings of its transactions in addition to those of every session.
 
     Raises:
         Unreachable: with one sentence that says why.
     """
+    connection = _open(SharedConnection, settings, name)
+    connection.set_up_transactions(more)
+    return connection
+
+
+def connect_service(
+    settings: Address, *, name: str, more: Settings | None = None
+) -> Connection:
+    """Open a session for a service's hot statements; see the module's docstring.
+
+    Args:
+        settings: where the database is.
+        name: for `pg_stat_activity`.
+        more: settings in addition to those of a service's sessions, or in place of them.
+
+    Raises:
+        Unreachable: with one sentence that says why.
+    """
+    wanted = {**session_settings.SERVICE, **(more or {})}
+    if not settings.database_direct:
+        return connect(settings, name=name, more=wanted)
+    connection: Connection = _open(psycopg.Connection, settings, name)
+    connection.prepare_threshold = 2
+    try:
+        connection.execute(session_settings.of_session(connection.info.server_version, wanted))
+    except psycopg.Error as error:
+        connection.close()
+        raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
+    return connection
+
+
+def _open(kind: type[_C], settings: Address, name: str) -> _C:
     silence_seconds = settings.network_timeout_seconds
     try:
-        connection = psycopg.connect(
+        return kind.connect(
             conninfo(settings),
             autocommit=True,
             application_name=f"fairlead {name}",
+            # PgBouncer must know it, and what the environment says may be no encoding.
+            client_encoding="UTF8",
             connect_timeout=settings.connect_timeout_seconds,
             prepare_threshold=None,  # statements would stay prepared in a shared session
             # The kernel probes a silent peer after half of the time and gives it up at its end;
@@ -136,25 +169,6 @@ def connect(settings: Address, *, name: str) -> Connection:
         if unverified is not None:
             raise Unverified(unverified) from None
         raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
-    return connection
-
-
-def connect_service(settings: Address, *, name: str) -> Connection:
-    """Open a session for a service's hot statements; see the module's docstring.
-
-    Raises:
-        Unreachable: with one sentence that says why.
-    """
-    connection = connect(settings, name=name)
-    if settings.database_direct:
-        connection.prepare_threshold = 2
-        try:
-            for setting in SESSION:
-                connection.execute(setting.encode())
-        except psycopg.Error as error:
-            connection.close()
-            raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
-    return connection
 
 
 def connect_with_backoff(

@@ -6,6 +6,7 @@ from datetime import datetime
 
 import psycopg
 
+from fairlead.db import session_settings
 from fairlead.tasks import Tasks
 from fairlead.testing.caller import Caller
 from fairlead.testing.drain_result import Drained
@@ -74,7 +75,8 @@ def _opened(
     """Yield the given connection, or a new one that is closed at the end."""
     given: object = connection  # callers without a type checker may pass anything
     if isinstance(connection, str):
-        with psycopg.connect(connection, autocommit=True) as own:
+        with psycopg.connect(connection, autocommit=True, client_encoding="UTF8") as own:
+            own.execute(session_settings.of_session(own.info.server_version))
             yield own
     elif isinstance(given, psycopg.Connection):
         yield connection

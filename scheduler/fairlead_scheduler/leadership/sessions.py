@@ -1,13 +1,11 @@
 """The leader's sessions, limited so that none of their statements can block the next leader.
 
 A statement that outlives the lease would lock the leader's row against the take-over, and so
-would a transaction that a frozen process leaves open. Behind PgBouncer a client cannot set up
-its session: there the scheduler's role must carry these settings.
+would a transaction that a frozen process leaves open.
 """
 
-import psycopg
-
-from fairlead.db.connect import Connection, Unreachable, connect_service
+from fairlead.db.connect import Connection, connect_service
+from fairlead.db.session_settings import Settings
 from fairlead_scheduler.settings import SchedulerSettings
 
 _STATEMENT_SHARE_OF_LEASE = 0.8
@@ -34,7 +32,7 @@ def connect_loop(settings: SchedulerSettings, *, name: str) -> Connection:
     """
     seconds = _statement_seconds(settings)
     return _connect(
-        settings, name, statement_seconds=seconds, more=(b"synchronous_commit = off",)
+        settings, name, statement_seconds=seconds, more={"synchronous_commit": "off"}
     )
 
 
@@ -54,9 +52,7 @@ def connect_retention(settings: SchedulerSettings, *, name: str) -> Connection:
         Unreachable: with one sentence that says why.
     """
     seconds = _statement_seconds(settings)
-    return _connect(
-        settings, name, statement_seconds=seconds, more=(b"lock_timeout = '200ms'",)
-    )
+    return _connect(settings, name, statement_seconds=seconds, more={"lock_timeout": "'200ms'"})
 
 
 def connect_counter(settings: SchedulerSettings, *, name: str) -> Connection:
@@ -71,7 +67,7 @@ def connect_counter(settings: SchedulerSettings, *, name: str) -> Connection:
         settings,
         name,
         statement_seconds=_READ_SECONDS_MAX,
-        more=(b"lock_timeout = '1s'",),
+        more={"lock_timeout": "'1s'"},
     )
 
 
@@ -80,18 +76,13 @@ def _connect(
     name: str,
     *,
     statement_seconds: float,
-    more: tuple[bytes, ...] = (),
+    more: Settings | None = None,
 ) -> Connection:
-    connection = connect_service(settings, name=f"scheduler {name}")
-    if settings.database_direct:
-        timeout = f"statement_timeout = {int(statement_seconds * 1000)}".encode()
-        try:
-            for setting in (timeout, b"idle_in_transaction_session_timeout = '2s'", *more):
-                connection.execute(b"set " + setting)
-        except psycopg.Error as error:
-            connection.close()
-            raise Unreachable(f"the session was lost: {type(error).__name__}") from None
-    return connection
+    limits = {
+        "statement_timeout": str(int(statement_seconds * 1000)),
+        "idle_in_transaction_session_timeout": "'2s'",
+    }
+    return connect_service(settings, name=f"scheduler {name}", more={**limits, **(more or {})})
 
 
 def _statement_seconds(settings: SchedulerSettings) -> float:

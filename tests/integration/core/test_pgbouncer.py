@@ -1,6 +1,7 @@
 """The contract through PgBouncer in transaction mode, where sessions are shared."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -9,7 +10,10 @@ from psycopg.rows import TupleRow
 
 import fairlead
 from fairlead_cli.main import run
+from tests.chaos.fleet import fleet
 from tests.support import pgbouncer
+from tests.support.waiting import until
+from tests.support.worst_settings import worst
 
 pytestmark = pytest.mark.skipif(
     pgbouncer.program() is None, reason="PgBouncer is not installed (Debian: pgbouncer)"
@@ -126,3 +130,43 @@ def test_the_command_line_works(
 
     assert [0, 0, 0, 0, 1, 1] == codes
     assert "pending" in capsys.readouterr().out
+
+
+@pytest.mark.xdist_group("chaos")
+def test_a_fleet_works_in_sessions_that_an_application_has_set(
+    pooled_url: str,
+    db: Connection[TupleRow],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Jobs end, a worker that stops gives back what runs, and commands do what they say."""
+    ending = {"exit_on_error", "idle_session_timeout"}  # they would end the sessions themselves
+    left = {
+        name: value
+        for name, value in worst(db.info.server_version).items()
+        if name not in ending
+    }
+    pgbouncer.leak(pooled_url, left)
+    with psycopg.connect(pooled_url, prepare_threshold=None) as client:
+        isolation = client.execute("SHOW default_transaction_isolation").fetchone()
+    with fleet(pooled_url, tmp_path, {"FAIRLEAD_DATABASE_DIRECT": "false"}) as made:
+        scheduler, worker = made.scheduler(), made.worker(more="--grace-seconds 0.2")
+        insert = (
+            "INSERT INTO fairlead.jobs (kind, payload) VALUES ('nap', jsonb_build_object('ms',"
+            " %s::int)) RETURNING id"
+        )
+        _, long = (db.execute(insert, [each]).fetchone() for each in (1, 60_000))
+        until(lambda: db.execute(COUNT).fetchone() == (1,), what="an ending", seconds=20)
+        assert long is not None
+        made.await_starts([long[0]], 1)
+        stopped = worker.stop()
+        held = db.execute("SELECT job_id FROM fairlead.work_queue WHERE worker IS NOT NULL")
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", pooled_url)
+        cancelled = run(["jobs", "cancel", str(long[0])])
+        stopped += scheduler.stop()
+
+    assert ("serializable",) == isolation
+    assert (0, [], 0) == (stopped, held.fetchall(), cancelled)
+    assert [("cancelled",), ("succeeded",)] == db.execute(
+        "SELECT outcome FROM fairlead.job_history ORDER BY outcome"
+    ).fetchall()

@@ -15,8 +15,6 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.any_server
 
-_ENDINGS = "fairlead worker endings"
-
 
 def said(running: RunningChild, event: str) -> list[str]:
     """Return the lines of the child's log with an event."""
@@ -56,17 +54,17 @@ def ended(db: Connection[TupleRow], job_id: int) -> tuple[object, ...]:
 
 @contextmanager
 def read_only_to_the_finisher(db: Connection[TupleRow]) -> Generator[None]:
-    """Have new sessions be read-only, and the child's endings go through a new session."""
-    name = Identifier(db.info.dbname)
-    db.execute("SET default_transaction_read_only = off")
-    db.execute(SQL("ALTER DATABASE {} SET default_transaction_read_only = on").format(name))
+    """Refuse endings as a server does that writes nothing."""
     db.execute(
-        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
-        " WHERE application_name = %s AND datname = current_database()",
-        [_ENDINGS],
+        "CREATE FUNCTION refuses() RETURNS trigger LANGUAGE plpgsql AS $$"
+        " BEGIN RAISE EXCEPTION 'read-only transaction' USING ERRCODE = '25006'; END $$"
+    )
+    db.execute(
+        "CREATE TRIGGER refuses BEFORE DELETE ON fairlead.jobs"
+        " FOR EACH STATEMENT EXECUTE FUNCTION refuses()"
     )
     yield
-    db.execute(SQL("ALTER DATABASE {} RESET default_transaction_read_only").format(name))
+    db.execute("DROP TRIGGER refuses ON fairlead.jobs")
 
 
 @contextmanager

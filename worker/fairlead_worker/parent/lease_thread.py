@@ -264,9 +264,6 @@ class LeaseThread:
             return None
         session = Session(connection, call_seconds=self._config.worker_call_seconds)
         if self._config.database_direct:
-            # The server times out a little before we do, so that its answer says why.
-            milliseconds = int(self._config.worker_call_seconds * 900)
-            session.run(f"set statement_timeout = {milliseconds}".encode())
             session.run(b"listen fairlead_cancel")
         self._log.info("database.connected", name=self._name)
         self._renew_at = 0.0
@@ -274,7 +271,13 @@ class LeaseThread:
         return session
 
     def _open(self) -> connect.Connection:
-        connection = connect.connect_service(self._config, name=f"worker {self._name}")
+        # The server times out a little before we do, so that its answer says why.
+        milliseconds = int(self._config.worker_call_seconds * 900)
+        connection = connect.connect_service(
+            self._config,
+            name=f"worker {self._name}",
+            more={"statement_timeout": str(milliseconds)},
+        )
         try:
             schema = schema_state(connection)
         except psycopg.Error as error:

@@ -20,7 +20,7 @@ SERVER_FAULTS = [
     (server(version=140_000, version_name="14.1"), "error", "15 or newer"),
     (server(read_only=True), "error", "read only: connect to the primary"),
     (server(encoding="SQL_ASCII"), "error", "SQL_ASCII"),
-    (server(isolation="serializable"), "error", "'serializable'"),
+    (server(isolation="serializable"), "warning", "'serializable'"),
     (server(fsync=False), "error", "fsync is off"),
     (server(synchronous_commit="off"), "warning", "synchronous_commit is off"),
     (server(autovacuum=False), "error", "dead rows pile up"),
