@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from fairlead.db.connect import Unreachable, Unverified
 from fairlead.db.lock_retry import TablesLocked
-from fairlead.db.migrate import ServerTooOld
+from fairlead.db.migrate import UnfitDatabase
 from fairlead.settings import explain
 from fairlead_cli.errors import CommandError
 
@@ -37,7 +37,7 @@ _VALUE_SHOWN_MAX = 40
 
 def sentence(error: Exception) -> str | None:
     """Return the sentence for an error that people can do something about; None for a bug."""
-    if isinstance(error, CommandError | ServerTooOld | TablesLocked | Unverified):
+    if isinstance(error, CommandError | UnfitDatabase | TablesLocked | Unverified):
         return str(error)
     if isinstance(error, Unreachable):
         where = "" if "FAIRLEAD_" in str(error) else "; FAIRLEAD_DATABASE_URL says where it is"

@@ -33,8 +33,12 @@ _LOCK = "lock table fairlead.schema_versions in share row exclusive mode"
 _REVOKE_FROM_PUBLIC = "revoke all on all functions in schema fairlead from public;"
 
 
-class ServerTooOld(Exception):
-    """The server cannot hold the schema; the message is one sentence for people."""
+class UnfitDatabase(Exception):
+    """The database cannot hold the schema; the message is one sentence for people."""
+
+
+class ServerTooOld(UnfitDatabase):
+    """The server's version is not supported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,9 +143,9 @@ def plan(connection: Connection, *, rls: bool = False) -> str:
     """Return the SQL that `migrate` would run now, for `psql`; a comment if there is nothing.
 
     Raises:
-        ServerTooOld: the server cannot hold the schema.
+        UnfitDatabase: the database cannot hold the schema.
     """
-    _refuse_old(connection.info.server_version)
+    _refuse_unfit(connection)
     state = schema_state(connection)
     if state.version > state.needed:
         return f"-- {state.newer()}\n"
@@ -178,11 +182,11 @@ def migrate(
         waiting: Called with one sentence after each try that got no lock.
 
     Raises:
-        ServerTooOld: nothing was run.
+        UnfitDatabase: nothing was run.
         TablesLocked: a step got no locks; whole steps before it stay. Run it again.
         psycopg.Error: the login may not do this, or a step failed; whole steps before it stay.
     """
-    _refuse_old(connection.info.server_version)
+    _refuse_unfit(connection)
     if schema_state(connection).version > migrations()[-1].version:
         return ()
     retry = LockRetry(connection, limit_seconds=limit_seconds, waiting=waiting)
@@ -220,8 +224,20 @@ def _arrange(connection: Connection, text: str) -> None:
             connection.execute(text.encode())
 
 
+def _refuse_unfit(connection: Connection) -> None:
+    """Refuse before the first step, instead of failing in a later one or in a program."""
+    _refuse_old(connection.info.server_version)
+    encoding = connection.info.parameter_status("server_encoding")
+    if encoding not in (None, "UTF8"):  # None: a pooler does not say
+        raise UnfitDatabase(
+            f"the database's encoding is {encoding}, which cannot hold every text: create it "
+            "anew with ENCODING 'UTF8' and TEMPLATE template0"
+        )
+    if connection.info.parameter_status("in_hot_standby") == "on":
+        raise UnfitDatabase("the server is a standby: connect to the primary")
+
+
 def _refuse_old(server_version: int) -> None:
-    """Refuse an old server before the first step, instead of failing in a later one."""
     major = server_version // 10_000
     if major < SERVER_LOWEST:
         raise ServerTooOld(

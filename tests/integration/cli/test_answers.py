@@ -5,6 +5,7 @@ import subprocess
 import sys
 from io import StringIO
 
+import psycopg
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
@@ -12,6 +13,7 @@ from rich.console import Console
 
 from fairlead import policy, policy_storage
 from fairlead_cli.commands import top
+from fairlead_cli.dev.postgres import Server
 from fairlead_cli.main import run
 from tests.integration.conftest import Fairlead
 from tests.support.logins import as_login, login
@@ -299,3 +301,43 @@ def test_a_server_that_is_too_old_is_refused_before_the_first_step(
         assert said.startswith("fairlead: PostgreSQL ")
 
     assert (None,) == db.execute("SELECT to_regnamespace('fairlead')").fetchone()
+
+
+@pytest.mark.parametrize("encoding", ["SQL_ASCII", "LATIN1"])
+def test_a_database_that_cannot_hold_every_text_is_refused(
+    fairlead: Fairlead, server: Server, monkeypatch: pytest.MonkeyPatch, encoding: str
+) -> None:
+    """Before the first step: errors of handlers could not be stored, nor half of all names."""
+    name = f"in_{encoding.lower()}"
+    with psycopg.connect(server.url, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0"
+            " LOCALE_PROVIDER libc LOCALE 'C'"
+        )
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", server.url_of(name))
+        said = [fairlead("migrate", *given, code=2) for given in ((), ("--plan",))]
+        with psycopg.connect(server.url_of(name)) as there:
+            schema = there.execute("SELECT to_regnamespace('fairlead')").fetchone()
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+    assert (
+        f"fairlead: the database's encoding is {encoding}, which cannot hold every text: "
+        "create it anew with ENCODING 'UTF8' and TEMPLATE template0\n"
+    ) == said[0]
+    assert (said[0], (None,)) == (said[1], schema)
+
+
+@pytest.mark.any_server
+def test_a_standby_is_not_migrated_and_can_be_read(
+    fairlead: Fairlead, own_server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session there may not say that it writes."""
+    own_server.stop()
+    (own_server.data_dir / "standby.signal").touch()
+    own_server.start()
+    monkeypatch.setenv("FAIRLEAD_DATABASE_URL", own_server.url)
+
+    said = fairlead("migrate", code=2)
+
+    assert "fairlead: the server is a standby: connect to the primary\n" == said
+    assert "[]\n" == fairlead("queues", "--json")
