@@ -30,6 +30,7 @@ from fairlead_scheduler.term import Term
 _log = log.get("scheduler")
 _STANDBY_SECONDS = 0.5
 _RECONNECT_SECONDS_MAX = 0.5
+_REFUSED_SECONDS_MAX = 5.0
 
 
 class Scheduler:
@@ -61,18 +62,29 @@ class Scheduler:
     def serve(self) -> None:
         """Lead or stand by until asked to stop.
 
+        After an error that the database answers with, such as a row that cannot be read, it
+        rests longer each time: a standby may have more luck, and the log stays readable.
+
         Raises:
             SchemaTooNew: the schema needs newer code.
         """
+        longest_seconds = _RECONNECT_SECONDS_MAX
         while not self._stop.is_set():
+            refused = False
             try:
                 if self._await_database():
                     self._stand_by()
             except (psycopg.Error, Unreachable) as error:
-                reason = one_line(error)
-                _log.warning("scheduler.disconnected", reason=reason)
+                # What is no fault of the connection will fail again.
+                refused = not isinstance(error, psycopg.OperationalError | Unreachable)
+                _log.warning("scheduler.disconnected", reason=one_line(error))
             self.ready.clear()
-            self._stop.wait(random.uniform(0, _RECONNECT_SECONDS_MAX))
+            if refused:
+                longest_seconds = min(longest_seconds * 2, _REFUSED_SECONDS_MAX)
+                self._stop.wait(random.uniform(longest_seconds / 2, longest_seconds))
+            else:
+                longest_seconds = _RECONNECT_SECONDS_MAX
+                self._stop.wait(random.uniform(0, longest_seconds))
         self.ready.clear()
 
     def _await_database(self) -> bool:

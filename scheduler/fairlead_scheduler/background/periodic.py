@@ -29,7 +29,9 @@ _RETRY_SECONDS_MAX = 5.0
 class PeriodicThread:
     """A thread that does tasks over one session until the lease is over.
 
-    A task that fails is done again later; a session that is lost ends the term.
+    A task that fails is done again later, whatever the error: a term that one task ended would
+    be followed by one that it ends again. A session that is lost, or that the error has left
+    inside a transaction, ends the term.
 
     Args:
         failed: is called with the name of each task that failed.
@@ -105,11 +107,13 @@ class PeriodicThread:
         began = monotonic()
         try:
             more = task.do()
-        except psycopg.Error as error:
-            if self._connection.broken or self._connection.closed:
+        except Exception as error:
+            if self._connection.info.transaction_status is not TransactionStatus.IDLE:
                 raise
-            reason = one_line(error)
-            _log.warning("task.failed", task=task.name, reason=reason)
+            unexpected = None if isinstance(error, psycopg.Error) else error
+            _log.warning(
+                "task.failed", task=task.name, reason=one_line(error), exc_info=unexpected
+            )
             self._failed(task.name)
             rest = min(max(task.every_seconds, _RETRY_SECONDS_LOWEST), _RETRY_SECONDS_MAX)
             self._due[task.name] = monotonic() + rest

@@ -49,9 +49,12 @@ class LeaderLease:
         """Renew on a daemon thread until the term is over, then call `ended` on that thread."""
 
         def renewing() -> None:
-            while not self.over.wait(self._settings.renew_seconds):
-                self.renew()
-            ended()
+            try:
+                while not self.over.wait(self._settings.renew_seconds):
+                    self.renew()
+            finally:
+                self.end("the lease is no longer renewed")
+                ended()
 
         self._thread = threading.Thread(target=renewing, name="lead", daemon=True)
         self._thread.start()
