@@ -233,7 +233,7 @@ class Controller:
             if version is None
             else {"version": version.version, "digest": version.digest},
             source="configmap" if self._options.syncs_policy else "database",
-            refused=synced.refused,
+            refused=synced.refused or self._observer.unreadable,
         )
 
 

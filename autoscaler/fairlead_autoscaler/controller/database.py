@@ -28,7 +28,12 @@ from fairlead.db.notifications import Notifications
 from fairlead.policy import PolicyRefused
 from fairlead.policy_storage import Stored
 from fairlead.runtime.wakeup import Wakeup
-from fairlead_autoscaler.controller.database_snapshot import Snapshot, SnapshotRow, read
+from fairlead_autoscaler.controller.database_snapshot import (
+    PolicyVersion,
+    Snapshot,
+    SnapshotRow,
+    read,
+)
 
 _PACKAGE = __package__ or ""
 _STATEMENT_SECONDS = 2
@@ -137,6 +142,14 @@ class Database:
             raise Unreachable(one_line(error)) from None
         assert row is not None
         return read(row)
+
+    def older_policies(self, *, after: int, before: int) -> tuple[PolicyVersion, ...]:
+        """Return policies between two versions, the newest first; none: there are no more."""
+        rows = self._run("older_policies", {"after": after, "before": before})
+        return tuple(
+            PolicyVersion(version=int(str(version)), digest=str(digest), document=str(document))
+            for version, digest, document in rows
+        )
 
     def begin_epoch(self, holder: str, *, release: str = "") -> int:
         """Begin a new epoch and return it: later writes of earlier epochs are refused.

@@ -4,7 +4,7 @@ Where the policy comes from ConfigMaps, it also stores their document in the dat
 scaled by the stored policy, which the scheduler follows too.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -52,7 +52,11 @@ class Observer:
     ) -> None:
         self.policy = Policy()
         self.version: PolicyVersion | None = None
-        """The policy that pools are scaled by; None: none is stored."""
+        """The policy that pools are scaled by; None: none is stored that can be read."""
+        self.unreadable: str | None = None
+        """Why a newer one is not in force; None: there is none."""
+        self._newest: int | None = None
+        """The newest version that was read, whether it could be or not."""
         self.synced = SyncedDocument()
         self._port = port
         self._database = database
@@ -90,6 +94,7 @@ class Observer:
         kind = "configmap" if self._options.syncs_policy else "database"
         self._database.record_policy_source(kind, self._options.policy_location)
         self.synced = SyncedDocument()
+        self._newest = None
         if self._options.syncs_policy:
             # A watch may lag: its document must not overwrite a newer one that is stored.
             try:
@@ -111,8 +116,7 @@ class Observer:
         if self._options.syncs_policy:
             self._sync_watched()
         try:
-            known = self.version.version if self.version is not None else None
-            snapshot = self._database.snapshot(known=known, asks_queues=at_zero)
+            snapshot = self._database.snapshot(known=self._newest, asks_queues=at_zero)
             self._snapshot = snapshot
             self._time = DatabaseClock(database=snapshot.now, own=self._clock())
             self._read_policy(snapshot)
@@ -156,16 +160,37 @@ class Observer:
             self._metrics.errors.labels("policy").inc()
 
     def _read_policy(self, snapshot: Snapshot) -> None:
-        """Adopt the newest policy; one that this program cannot read changes nothing."""
-        found = snapshot.policy
-        if found is None or found.document is None:
+        """Adopt the newest policy that this program can read, as the scheduler does.
+
+        Raises:
+            Unreachable: an older one had to be read, and the database did not answer.
+        """
+        newest = snapshot.policy
+        if newest is None or newest.document is None:
             return
-        try:
-            self.policy = parse(found.document)
-        except PolicyRefused as error:
-            _log.warning("policy.unreadable", version=found.version, reason=str(error))
-            self._metrics.errors.labels("policy").inc()
-        self.version = replace(found, document=None)
+        was_unreadable, unreadable = self.unreadable, None
+        for found in self._candidates(newest):
+            try:
+                self.policy = parse(found.document or "")
+            except PolicyRefused as error:
+                _log.warning("policy.unreadable", version=found.version, reason=str(error))
+                self._metrics.errors.labels("policy").inc()
+                unreadable = unreadable or f"version {found.version}: {error}"
+            else:
+                self.version = replace(found, document=None)
+                break
+        self._newest, self.unreadable = newest.version, unreadable
+        if unreadable is not None or was_unreadable is not None:
+            self._metrics.policy.show_synced(good=unreadable is None)
+
+    def _candidates(self, newest: PolicyVersion) -> Iterator[PolicyVersion]:
+        """Yield the newest policy, then those before it down to the one in force."""
+        yield newest
+        in_force = 0 if self.version is None else self.version.version
+        before = newest.version
+        while older := self._database.older_policies(after=in_force, before=before):
+            yield from older
+            before = older[-1].version
 
     def _read_optional(self, cluster: ClusterSnapshot) -> None:
         """Read what changes seldom; without an answer the former value stays."""

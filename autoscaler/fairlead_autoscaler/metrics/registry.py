@@ -70,7 +70,7 @@ class PolicyMetrics:
         self._read = OptionalGauges(registry, RELOAD_SUCCESSFUL, RELOADED_AT, GENERATION)
 
     def show_synced(self, *, good: bool) -> None:
-        """Show whether the newest document could be stored, just now."""
+        """Show whether the newest document could be stored, or read, just now."""
         self._read.show(RELOAD_SUCCESSFUL, float(good))
         if good:
             self._read.show(RELOADED_AT, time())

@@ -8,6 +8,7 @@ from pathlib import Path
 from time import monotonic
 
 import pytest
+import yaml
 
 from fairlead import policy_storage
 from fairlead.db.connect import Unreachable
@@ -222,6 +223,46 @@ def test_documents_that_are_not_known_yet_keep_no_pool_waiting(
     scene.step()
 
     assert scene.replicas > 0
+
+
+def store_unreadable(scene: Scene) -> int:
+    """Store a policy as a newer program may; return its version."""
+    row = scene.db.execute(
+        "INSERT INTO fairlead.policy_versions (document, digest, author)"
+        " VALUES ('later: {field: 7}', '0123456789ab', 'newer') RETURNING version"
+    ).fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_policy_that_this_program_cannot_read_is_not_in_force(
+    scene: Scene, *, restarted: bool
+) -> None:
+    """The newest readable one is, after a restart too; the status says why the other is not."""
+    shown = scene.metrics.registry.get_sample_value
+    if not restarted:
+        scene.step()
+    readable = policy_storage.store(scene.db, POLICY.replace("max: 20", "max: 3"))
+    unreadable = [store_unreadable(scene) for _ in range(12)][-1]
+    scene.need(slots=40, work=400.0)
+    scene.step()
+
+    said = yaml.safe_load(scene.kube.status_data["status"])["policy"]
+    assert 3 == scene.replicas
+    assert (readable.version, readable.digest) == (said["version"], said["digest"])
+    assert not said["accepted"]
+    assert f"version {unreadable}: later" in said["refused"]
+    assert readable.version == shown("fairlead_config_generation")
+    assert 0 == shown("fairlead_config_last_reload_successful")
+
+    policy_storage.store(scene.db, POLICY.replace("max: 20", "max: 4"))
+    scene.need(slots=40, work=400.0)
+    scene.step()
+
+    assert {"min": 0, "max": 4, "objectiveSeconds": 10.0} == scene.status()["limits"]
+    assert yaml.safe_load(scene.kube.status_data["status"])["policy"]["accepted"]
+    assert 1 == shown("fairlead_config_last_reload_successful")
 
 
 def test_nothing_is_shown_of_a_pool_that_is_not_in_the_policy_any_more(scene: Scene) -> None:
