@@ -3,13 +3,15 @@
 Half of the names are the tenants that had most. The other half are those that wait longest and
 those that are farthest behind, since a tenant that gets nothing is not among the former. A
 tenant that is shown counts a quarter more than one that is not, so that two of about the same
-size do not take turns.
+size do not take turns. One that several pools report, as when its queue has moved from one to
+the other, has the sum of what they say.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from heapq import nlargest
 from math import nan
+from typing import NamedTuple
 
 from prometheus_client import CollectorRegistry
 
@@ -31,6 +33,18 @@ TENANT_SERIES = (
     series.TENANT_RUNNING,
     series.TENANT_WAIT,
 )
+_LAG = TENANT_SERIES.index(series.TENANT_LAG)
+
+
+class _Row(NamedTuple):
+    """What all pools report of one tenant of a queue."""
+
+    labels: tuple[str, str]
+    slot_seconds: float
+    oldest_wait_seconds: float
+    """Below zero if nothing waits."""
+    values: tuple[float, ...]
+    """One for each series."""
 
 
 class FairnessMetrics:
@@ -97,52 +111,53 @@ class FairnessMetrics:
     def _tenant_rows(self) -> dict[tuple[str, ...], Sequence[float]]:
         """Return the named tenants of all pools, and the sum of the others."""
         reports = self._reports.values()
-        left = sorted((each for report in reports for each in report.tenants), key=_key)
-        named: list[TenantShare] = []
+        shares: dict[tuple[str, str], list[TenantShare]] = {}
+        for each in (share for report in reports for share in report.tenants):
+            shares.setdefault((each.queue, self._tenant_label(each.tenant)), []).append(each)
+        left = sorted(_row(labels, of_one) for labels, of_one in shares.items())
+        named: list[_Row] = []
         for places, size in ((_MOST, _had), (_LONGEST, _waits), (_FARTHEST, _behind)):
             named += self._take(left, places, size)
         named += self._take(left, TENANTS_MAX - len(named), _had)
-        rows: dict[tuple[str, ...], Sequence[float]] = {
-            self._labels(each): _values(each) for each in named
-        }
-        rows[OTHER, OTHER] = _together((*left, *(report.other for report in reports)))
+        rows: dict[tuple[str, ...], Sequence[float]] = {row.labels: row.values for row in named}
+        others = (_values(report.other) for report in reports)
+        rows[OTHER, OTHER] = _together((*(row.values for row in left), *others))
         return rows
 
-    def _take(
-        self, left: list[TenantShare], places: int, size: Callable[[TenantShare], float]
-    ) -> list[TenantShare]:
+    def _take(self, left: list[_Row], places: int, size: Callable[[_Row], float]) -> list[_Row]:
         """Take out the largest, up to the number of places; ties in the order of names."""
         taken = nlargest(
             places,
             (each for each in left if size(each) >= 0),
-            key=lambda each: (
-                size(each) * (_STAYS if self._labels(each) in self._tenants else 1.0)
-            ),
+            key=lambda each: size(each) * (_STAYS if each.labels in self._tenants else 1.0),
         )
         for each in taken:
             left.remove(each)
         return taken
 
-    def _labels(self, row: TenantShare) -> tuple[str, str]:
-        return (row.queue, self._tenant_label(row.tenant))
+
+def _row(labels: tuple[str, str], shares: Sequence[TenantShare]) -> _Row:
+    waits = (each.oldest_wait_seconds for each in shares)
+    return _Row(
+        labels,
+        slot_seconds=sum(each.received.slot_seconds for each in shares),
+        oldest_wait_seconds=max(-1.0 if each is None else each for each in waits),
+        values=_together(map(_values, shares)),
+    )
 
 
-def _key(row: TenantShare) -> tuple[str, str]:
-    return (row.queue, row.tenant)
+def _had(row: _Row) -> float:
+    return row.slot_seconds
 
 
-def _had(row: TenantShare) -> float:
-    return row.received.slot_seconds
-
-
-def _waits(row: TenantShare) -> float:
+def _waits(row: _Row) -> float:
     """Return how long it has waited; below zero if nothing waits."""
-    return -1.0 if row.oldest_wait_seconds is None else row.oldest_wait_seconds
+    return row.oldest_wait_seconds
 
 
-def _behind(row: TenantShare) -> float:
+def _behind(row: _Row) -> float:
     """Return how far it is behind; below zero if it is not."""
-    behind = -row.received.lag_slot_seconds
+    behind = -row.values[_LAG]
     return behind if behind > 0 else -1.0
 
 
@@ -153,7 +168,7 @@ def _values(row: TenantShare | Others) -> tuple[float, ...]:
     return (had.share, had.entitled_share, had.lag_slot_seconds, row.running, waits)
 
 
-def _together(rows: Sequence[TenantShare | Others]) -> tuple[float, ...]:
-    """Return the sums of several rows, and the longest wait."""
-    *summed, waits = zip(*map(_values, rows), strict=True)
+def _together(values: Iterable[tuple[float, ...]]) -> tuple[float, ...]:
+    """Return the sums of several rows' values, and the longest wait."""
+    *summed, waits = zip(*values, strict=True)
     return (*map(sum, summed), max(waits))

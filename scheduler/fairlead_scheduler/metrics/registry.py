@@ -321,11 +321,12 @@ class QueueMetrics:
             oldest[label] = max(oldest.get(label, 0.0), queue.oldest_seconds)
             for state in STATES:
                 jobs[label, state] += queue.jobs[state]
-            means = (known.get(queue.queue) for known in self._means.values())
-            mean_seconds = next((each for each in means if each is not None), None)
-            if mean_seconds is not None:
+            known = (each.get(queue.queue) for each in self._means.values())
+            means = [each for each in known if each is not None]
+            if means:
+                # Several pools report a queue that has moved from one to the other.
                 waiting = queue.jobs["pending"] + queue.jobs["queued"]
-                work[label] = work.get(label, 0.0) + waiting * mean_seconds
+                work[label] = work.get(label, 0.0) + waiting * sum(means) / len(means)
         for (label, state), count in jobs.items():
             self._depth.labels(label, state).set(count)
         for label, seconds in oldest.items():

@@ -177,3 +177,17 @@ def test_series_of_several_pools_stand_beside_each_other() -> None:
         for pool in ("default", "gpu", "other")
     )
     assert [True, True, False] == [each is not None for each in jains]
+
+
+def test_a_tenant_that_two_pools_report_has_the_sum_of_both() -> None:
+    """Its queue has moved, and what it had in the first pool is still in the window."""
+    registry = CollectorRegistry()
+    metrics = FairnessMetrics(registry, str)
+    others = [share(f"t{n}", 300.0 - n) for n in range(19)]
+
+    metrics.show("default", report(share("moved", 100.0, waits=9.0), *others))
+    metrics.show("gpu", report(share("moved", 50.0, waits=5.0)))
+
+    assert pytest.approx(0.15) == shown(registry, "share", "moved")
+    assert 9.0 == shown(registry, "oldest_wait_seconds", "moved")
+    assert {"moved", *(f"t{n}" for n in range(19))} == named(registry)
