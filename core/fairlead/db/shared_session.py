@@ -6,7 +6,7 @@ round trips in addition, and right over a session of one's own too. So the comma
 is not told whether there is a pooler, works this way always.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any, Self
 
@@ -52,7 +52,7 @@ class SharedConnection(psycopg.Connection[tuple[object, ...]]):
         self,
         savepoint_name: str | None = None,
         force_rollback: bool = False,  # noqa: FBT001, FBT002 - psycopg's signature
-    ) -> Iterator[Transaction]:
+    ) -> Generator[Transaction]:
         """Begin a transaction, or a savepoint inside of one."""
         begins = self.info.transaction_status is TransactionStatus.IDLE
         with super().transaction(savepoint_name, force_rollback) as transaction:
@@ -61,7 +61,7 @@ class SharedConnection(psycopg.Connection[tuple[object, ...]]):
             yield transaction
 
     @contextmanager
-    def pipeline(self) -> Iterator[Pipeline]:
+    def pipeline(self) -> Generator[Pipeline]:
         """Send statements together: in one transaction, each with a snapshot of its own."""
         with self.transaction(), super().pipeline() as pipeline:
             yield pipeline

@@ -310,15 +310,13 @@ def test_a_database_that_cannot_hold_every_text_is_refused(
     """Before the first step: errors of handlers could not be stored, nor half of all names."""
     name = f"in_{encoding.lower()}"
     with psycopg.connect(server.url, autocommit=True) as connection:
-        connection.execute(
-            f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0"
-            " LOCALE_PROVIDER libc LOCALE 'C'"
-        )
+        create = f"CREATE DATABASE {name} ENCODING '{encoding}' TEMPLATE template0"
+        connection.execute(f"{create} LOCALE_PROVIDER libc LOCALE 'C'".encode())
         monkeypatch.setenv("FAIRLEAD_DATABASE_URL", server.url_of(name))
         said = [fairlead("migrate", *given, code=2) for given in ((), ("--plan",))]
         with psycopg.connect(server.url_of(name)) as there:
             schema = there.execute("SELECT to_regnamespace('fairlead')").fetchone()
-        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)".encode())
 
     assert (
         f"fairlead: the database's encoding is {encoding}, which cannot hold every text: "
