@@ -520,7 +520,8 @@ begin
     where j.id = any (array(
         select l.id from fairlead.jobs l
         where l.id = any (ids)
-          and (select q.token from fairlead.work_queue q where q.job_id = l.id) = any (own)
+          and ((l.id, (select q.token from fairlead.work_queue q where q.job_id = l.id)) in (
+              select a.job_id, a.held from unnest(ids, own) as a (job_id, held))) is true
         order by l.id for update skip locked))
     returning j.id;
 end $$;
@@ -539,7 +540,7 @@ declare
     decided_ids bigint[];
     decided_tokens bigint[];
     decided_became text[];
-    released_tokens bigint[];
+    released_ids bigint[];
     over_ids bigint[];
     over_became text[];
     over_errors text[];
@@ -559,8 +560,9 @@ begin
     ), held as materialized (
         select q.job_id, q.token, q.pool, q.band, q.alone, q.claimed_at
         from fairlead.work_queue q
-        where q.job_id = any (mine) and q.token = any (tokens) order by q.job_id
-        for update skip locked
+        where q.job_id = any (mine)
+          and ((q.job_id, q.token) in (select a.job_id, a.token from asked a)) is true
+        order by q.job_id for update skip locked
     ), decided as materialized (
         select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.attempts,
                case when a.ended_as = 'crashed' then fairlead._one_more(j.crashes) else j.crashes end as crashes,
@@ -659,10 +661,10 @@ begin
     end if;
     -- What looks locked may be a row whose job is gone.
     if 'locked' = any (decided_became) then
-        select array_agg(r.token) into released_tokens from fairlead._release(ids, tokens) as r (token);
+        select array_agg(r.job_id) into released_ids from fairlead._release(ids, tokens) r;
     end if;
     return query
-    select d.job_id, d.token, case when d.token = any (released_tokens) then 'stale' else d.became end
+    select d.job_id, d.token, case when d.job_id = any (released_ids) then 'stale' else d.became end
     from unnest(decided_ids, decided_tokens, decided_became) as d (job_id, token, became);
 end $$;
 
@@ -921,10 +923,14 @@ CREATE FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) RETURNS SETOF big
 begin
     return query
     select h.token from fairlead.job_history h
-    where h.id = any (ids) and h.token = any (tokens) and h.finished_at > now() - interval '1 day'
+    where h.id = any (ids) and h.finished_at > now() - interval '1 day'
+      and ((h.id, h.token) in (
+          select a.job_id, a.token from unnest(ids, tokens) as a (job_id, token))) is true
     union all
     select e.token from fairlead.attempt_errors e
-    where e.job_id = any (ids) and e.token = any (tokens) and e.ended_as <> 'lost';
+    where e.job_id = any (ids) and e.ended_as <> 'lost'
+      and ((e.job_id, e.token) in (
+          select a.job_id, a.token from unnest(ids, tokens) as a (job_id, token))) is true;
 end $$;
 
 CREATE FUNCTION fairlead._erase_history(tenant text, after_id bigint, jobs_max integer, OUT erased integer, OUT reached_id bigint) RETURNS record
@@ -1168,9 +1174,12 @@ declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
     delete from fairlead.job_progress p
-    where p.job_id = any (ids) and p.token = any (tokens)
-      and (p.token = any (own) or not exists (
-          select from fairlead.work_queue q where q.job_id = p.job_id and q.token = p.token offset 0));
+    where p.job_id = any (ids)
+      and ((p.job_id, p.token) in (
+          select a.job_id, a.token from unnest(ids, tokens, own) as a (job_id, token, held)
+          where a.held is not null or not exists (
+              select from fairlead.work_queue q
+              where q.job_id = a.job_id and q.token = a.token offset 0))) is true;
 end $$;
 
 CREATE FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) RETURNS boolean
@@ -1249,7 +1258,9 @@ begin
         q.deadline, fairlead._deadline(greatest(q.timeout, interval '1 second' * least(lease_seconds, 3600))))
     where q.ctid = any (array(
         select w.ctid from fairlead.work_queue w
-        where w.job_id = any (ids) and w.token = any (own)
+        where w.job_id = any (ids)
+          and ((w.job_id, w.token) in (
+              select a.job_id, a.held from unnest(ids, own) as a (job_id, held))) is true
         order by w.job_id for update skip locked))
     returning q.token;
 end $$;
@@ -1314,20 +1325,24 @@ declare
 begin
     return query
     with held as materialized (
-        select q.job_id, q.token from fairlead.work_queue q
-        where q.job_id = any (ids) and q.token = any (own)
+        select q.job_id from fairlead.work_queue q
+        where q.job_id = any (ids)
+          and ((q.job_id, q.token) in (
+              select a.job_id, a.held from unnest(ids, own) as a (job_id, held))) is true
         for update skip locked
     ), mine as materialized (
         select j.id from fairlead.jobs j
         where j.id = any (array(select h.job_id from held h))
         for update skip locked
     )
-    select q.token, q.token = any (array(
-        select h.token from held h
+    select q.token, q.job_id = any (array(
+        select h.job_id from held h
         where h.job_id = any (array(select m.id from mine m))
            or not exists (select from fairlead.jobs j where j.id = h.job_id offset 0)))
     from fairlead.work_queue q
-    where q.job_id = any (ids) and q.token = any (own);
+    where q.job_id = any (ids)
+      and ((q.job_id, q.token) in (
+          select a.job_id, a.held from unnest(ids, own) as a (job_id, held))) is true;
 end $$;
 
 CREATE FUNCTION fairlead._mark_anew() RETURNS trigger
@@ -1369,14 +1384,14 @@ begin
     return query
     select a.id, fairlead._epoch_us(j.created_at), e.last[1], e.last[2]::integer,
            (array['failed', 'crashed', 'lost', 'released'])[e.last[3]]
-    from unnest(ids, tokens) as a (id, token)
+    from unnest(ids, own) as a (id, held)
     cross join lateral (select j.created_at from fairlead.jobs j where j.id = a.id offset 0) j
     cross join lateral (
         select max(array[e.token, e.attempt,
                          case e.ended_as when 'failed' then 1 when 'crashed' then 2 when 'lost' then 3
                                          else 4 end]) as last
         from fairlead.attempt_errors e where e.job_id = a.id and e.token is not null) e
-    where a.token = any (own);
+    where a.held is not null;
 end $$;
 
 CREATE FUNCTION fairlead._own(ids bigint[], tokens bigint[]) RETURNS bigint[]
@@ -1391,10 +1406,12 @@ CREATE FUNCTION fairlead._own(ids bigint[], tokens bigint[]) RETURNS bigint[]
     AS $$
 begin
     return array(
-        select q.token from fairlead.work_queue q
-        where q.job_id = any (ids) and q.token = any (tokens)
-          and fairlead._acts_for((
-              select w.login from fairlead.worker_leases w where w.id = q.worker)));
+        select (
+            select q.token from fairlead.work_queue q
+            where q.job_id = a.job_id and q.token = a.token
+              and fairlead._acts_for((
+                  select w.login from fairlead.worker_leases w where w.id = q.worker)))
+        from unnest(ids, tokens) as a (job_id, token));
 end $$;
 
 CREATE FUNCTION fairlead._own_database(release text) RETURNS text
@@ -1682,16 +1699,23 @@ begin
               hint = 'Cancel jobs with fairlead.cancel(id); DELETE FROM fairlead.jobs clears a database of tests.';
 end $$;
 
-CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] DEFAULT NULL::bigint[]) RETURNS SETOF bigint
+CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] DEFAULT NULL::bigint[]) RETURNS TABLE(job_id bigint, token bigint)
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     BEGIN ATOMIC
- WITH released AS (
+ WITH asked AS MATERIALIZED (
+          SELECT a.job_id,
+             a.token,
+             a.run_us
+            FROM UNNEST(_release.ids, _release.tokens, _release.run_us) a(job_id, token, run_us)
+         ), released AS (
           DELETE FROM fairlead.work_queue q
            WHERE (q.ctid = ANY (ARRAY( SELECT w.ctid
                     FROM fairlead.work_queue w
-                   WHERE ((w.job_id = ANY (_release.ids)) AND (w.token = ANY (_release.tokens)) AND (NOT (EXISTS ( SELECT
+                   WHERE ((w.job_id = ANY (_release.ids)) AND (((w.job_id, w.token) IN ( SELECT a.job_id,
+                             a.token
+                            FROM asked a)) IS TRUE) AND (NOT (EXISTS ( SELECT
                             FROM fairlead.jobs j
                            WHERE (j.id = w.job_id)
                           OFFSET 0))))
@@ -1704,10 +1728,11 @@ CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]
           INSERT INTO fairlead.receipts (ended, run_us)  SELECT array_agg(r_1.job_id) AS array_agg,
                      array_agg(fairlead._charged_us(a.run_us, r_1.claimed_at)) AS array_agg
                     FROM (released r_1
-                      JOIN UNNEST(_release.tokens, _release.run_us) a(token, run_us) ON ((a.token = r_1.token)))
+                      JOIN asked a ON (((a.job_id = r_1.job_id) AND (a.token = r_1.token))))
                   HAVING (count(*) > 0)
          )
-  SELECT r.token
+  SELECT r.job_id,
+     r.token
     FROM released r;
 END;
 
@@ -1785,10 +1810,10 @@ declare
 begin
     return query
     select j.id, j.kind, j.tenant, j.crashes
-    from unnest(ids, tokens) as a (id, token)
+    from unnest(ids, own) as a (id, held)
     cross join lateral (
         select j.id, j.kind, j.tenant, j.crashes from fairlead.jobs j where j.id = a.id offset 0) j
-    where a.token = any (own);
+    where a.held is not null;
 end $$;
 
 CREATE FUNCTION fairlead._span_us(span interval) RETURNS bigint
@@ -2229,22 +2254,24 @@ declare
 begin
     return query
     with asked as materialized (
-        select a.job_id, a.token, a.seconds
-        from unnest(ids, tokens, extend_deadlines.seconds) as a (job_id, token, seconds)
+        select a.job_id, a.token, a.held, a.seconds
+        from unnest(ids, tokens, own, extend_deadlines.seconds) as a (job_id, token, held, seconds)
     ), extended as (
         update fairlead.work_queue q
         set deadline = greatest(q.deadline, now() + make_interval(secs => (
-            select max(a.seconds) from asked a where a.token = q.token)))
+            select max(a.seconds) from asked a where a.job_id = q.job_id and a.held = q.token)))
         where q.ctid = any (array(
             select w.ctid from fairlead.work_queue w
-            where w.job_id = any (ids) and w.token = any (own)
+            where w.job_id = any (ids)
+              and ((w.job_id, w.token) in (
+                  select a.job_id, a.held from unnest(ids, own) as a (job_id, held))) is true
             order by w.job_id for update skip locked))
     )
-    select a.token, case when h.held is null then 'lost' else c.stop end
+    select a.token, case when h.holds is null then 'lost' else c.stop end
     from asked a
     left join lateral (
-        select true as held from fairlead.work_queue q
-        where q.job_id = a.job_id and q.token = a.token and q.token = any (own) offset 0) h on true
+        select true as holds from fairlead.work_queue q
+        where q.job_id = a.job_id and q.token = a.held offset 0) h on true
     left join lateral (
         select case when j.cancel_requested_at is not null then 'cancelled'
                     when j.expires_at <= now() then 'expired' end as stop
@@ -2301,15 +2328,17 @@ begin
     ), me as materialized (
         select w.id from fairlead.worker_leases w
         where w.id = (select q.worker from fairlead.work_queue q
-                      where q.job_id = any (ids) and q.token = any (tokens) limit 1)
+                      where q.job_id = any (ids) and q.worker is not null limit 1)
           and (w.login = session_user or fairlead._acts_for(w.login))
     ), ended as materialized (
-        select e.token, e.outcome, e.result, e.error, e.run_us
-        from unnest(tokens, outcomes, results, errors, finish.run_us)
-            as e (token, outcome, result, error, run_us)
+        select e.job_id, e.token, e.outcome, e.result, e.error, e.run_us
+        from unnest(ids, tokens, outcomes, results, errors, finish.run_us)
+            as e (job_id, token, outcome, result, error, run_us)
     ), released as (
         delete from fairlead.work_queue q
-        where q.job_id = any (ids) and q.token = any (tokens)
+        where q.job_id = any (ids)
+          and ((q.job_id, q.token) in (
+              select a.job_id, a.token from unnest(ids, tokens) as a (job_id, token))) is true
           and exists (select from lock_wait)
           and (q.worker = (select m.id from me m) or fairlead._acts_for((
               select w.login from fairlead.worker_leases w where w.id = q.worker)))
@@ -2329,11 +2358,12 @@ begin
                case when coalesce(e.outcome, 'succeeded') = 'succeeded' then e.error
                     when e.outcome = 'expired' then concat_ws('; before that: ', e.error, j.last_error)
                     else coalesce(e.error, j.last_error) end, j.enqueued_by
-        from removed j join released r on r.job_id = j.id join ended e on e.token = r.token
+        from removed j join released r on r.job_id = j.id
+        join ended e on e.job_id = r.job_id and e.token = r.token
     ), receipt as (
         insert into fairlead.receipts (ended, run_us)
         select array_agg(r.job_id), array_agg(fairlead._charged_us(e.run_us, r.claimed_at))
-        from released r join ended e on e.token = r.token having count(*) > 0
+        from released r join ended e on e.job_id = r.job_id and e.token = r.token having count(*) > 0
     )
     select r.token from released r;
 end $$;
@@ -2356,24 +2386,25 @@ declare
 begin
     return query
     with asked as materialized (
-        select a.* from unnest(ids, tokens, hand_back.ended_as, errors, delays)
-            as a (job_id, token, ended_as, error, delay)
-        where a.token = any (own)
+        select a.* from unnest(ids, own, hand_back.ended_as, errors, delays)
+            as a (job_id, held, ended_as, error, delay)
+        where a.held is not null
     ), given as materialized (
-        select array_agg(a.job_id) as jobs, array_agg(a.token) as held, array_agg(a.ended_as) as how,
+        select array_agg(a.job_id) as jobs, array_agg(a.held) as held, array_agg(a.ended_as) as how,
                array_agg(a.error) as why, array_agg(a.delay) as rests
         from asked a
     ), done as materialized (
-        select e.token, e.became from given g cross join lateral fairlead._end_attempts(
+        select e.job_id, e.token, e.became from given g cross join lateral fairlead._end_attempts(
             g.jobs, g.held, g.how, g.why, g.rests, true) e
         where g.jobs is not null
     )
-    select a.job_id, a.token, coalesce((select d.became from done d where d.token = a.token), 'stale'),
+    select a.job_id, a.token,
+           coalesce((select d.became from done d where d.job_id = a.job_id and d.token = a.held), 'stale'),
            j.queue, j.kind
-    from unnest(ids, tokens) as a (job_id, token)
+    from unnest(ids, tokens, own) as a (job_id, token, held)
     left join lateral (
         select j.queue, j.kind from fairlead.jobs j
-        where j.id = a.job_id and a.token = any (own) offset 0) j on true;
+        where j.id = a.job_id and a.held is not null offset 0) j on true;
 end $$;
 
 COMMENT ON FUNCTION fairlead.hand_back(ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[]) IS 'Ends attempts without finishing their jobs. ended_as: failed or snoozed (again after the delay), returned (not begun), released (cut short), crashed or lost. became: scheduled, queued, pending, failed, cancelled, stale, or locked: ask again.';
@@ -2583,11 +2614,7 @@ declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
     return query
-    select r.token from (
-        select array_agg(a.token) as held, array_agg(a.run_us) as held_us
-        from unnest(tokens, release.run_us) as a (token, run_us) where a.token = any (own)) g
-    cross join lateral fairlead._release(ids, g.held, g.held_us) as r (token)
-    where g.held is not null;
+    select r.token from fairlead._release(ids, own, release.run_us) r;
 end $$;
 
 COMMENT ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[]) IS 'Frees the slots of attempts whose jobs are gone; answers the tokens that held them.';
@@ -2811,9 +2838,9 @@ declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
     insert into fairlead.job_progress (job_id, token, fraction, note, at)
-    select a.job_id, a.token, a.fraction, a.note, now()
-    from unnest(ids, tokens, fractions, notes) as a (job_id, token, fraction, note)
-    where a.token = any (own)
+    select a.job_id, a.held, a.fraction, a.note, now()
+    from unnest(ids, own, fractions, notes) as a (job_id, held, fraction, note)
+    where a.held is not null
     on conflict (job_id) do update
     set token = excluded.token, fraction = excluded.fraction, note = excluded.note, at = excluded.at;
 end $$;
