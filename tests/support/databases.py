@@ -49,6 +49,7 @@ def running_server(
     within: Path | None = None,
     data: Path | None = None,
     bin_dir: Path | None = None,
+    primary: Server | None = None,
 ) -> Generator[Server]:
     """Start a server of the chosen version in a folder of its own, and remove both at the end.
 
@@ -59,6 +60,7 @@ def running_server(
         within: where the folder is made.
         data: the data folder of a stopped server, to begin with a copy of its databases.
         bin_dir: the programs, where it must be these.
+        primary: it is a standby of this one, which began with the same data.
     """
     version = os.environ.get("FAIRLEAD_TEST_POSTGRES")
     folder = Path(tempfile.mkdtemp(prefix="fairlead-test-", dir=within))
@@ -69,6 +71,10 @@ def running_server(
         if data is not None:
             subprocess.run(["/bin/cp", "-a", str(data), str(folder / "pg")], check=True)
             (folder / "pg/postmaster.opts").unlink()  # it has the other server's port
+        if primary is not None:
+            (folder / "pg/standby.signal").touch()
+            with (folder / "pg/postgresql.auto.conf").open("a") as settings_file:
+                settings_file.write(f"primary_conninfo = '{primary.url_of('postgres')}'\n")
         with Server(folder / "pg", bin_dir=programs, settings=wanted) as server:
             yield server
     finally:

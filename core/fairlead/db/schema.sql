@@ -7,16 +7,25 @@ CREATE FUNCTION fairlead._acquire_leadership(my_name text, lease_seconds double 
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+    former integer;
 begin
     perform fairlead._check_leader(my_name, lease_seconds);
     fault := fairlead._leader_fault('scheduler');
-    if fault is null then
-        update fairlead.leaders l
-        set holder = my_name, epoch = l.epoch + 1, taken_at = now(),
-            lease_until = now() + make_interval(secs => lease_seconds)
-        where l.role = 'scheduler' and (l.lease_until < now() or l.holder = my_name)
-          and l.release in ('', my_release)
-        returning l.epoch into _acquire_leadership.epoch;
+    if fault is not null then
+        return;
+    end if;
+    select l.timeline into former from fairlead.leaders l where l.role = 'scheduler';
+    update fairlead.leaders l
+    set holder = my_name, epoch = fairlead._next_epoch(l.epoch, l.timeline), timeline = fairlead._timeline(),
+        taken_at = now(), lease_until = now() + make_interval(secs => lease_seconds)
+    where l.role = 'scheduler' and (l.lease_until < now() or l.holder = my_name)
+      and l.release in ('', my_release)
+    returning l.epoch into _acquire_leadership.epoch;
+    -- pg_upgrade and a restored dump begin at the first timeline again. Tokens go on growing from where they were.
+    if found and former > fairlead._timeline() then
+        perform setval('fairlead.tokens', nextval('fairlead.tokens')
+                                          + (former - fairlead._timeline()) * 1000000000000);
     end if;
 end $$;
 
@@ -287,7 +296,7 @@ CREATE FUNCTION fairlead._autoscaler_leads(my_epoch bigint) RETURNS boolean
     AS $$
 begin
     perform from fairlead.leaders l
-    where l.role = 'autoscaler' and l.epoch = my_epoch for share;
+    where l.role = 'autoscaler' and l.epoch = my_epoch and l.timeline = fairlead._timeline() for share;
     return found;
 end $$;
 
@@ -341,7 +350,8 @@ begin
             using errcode = 'FL006';
     end if;
     update fairlead.leaders l
-    set holder = my_name, epoch = l.epoch + 1, taken_at = now(), lease_until = 'infinity'
+    set holder = my_name, epoch = fairlead._next_epoch(l.epoch, l.timeline), timeline = fairlead._timeline(),
+        taken_at = now(), lease_until = 'infinity'
     where l.role = 'autoscaler' and l.release in ('', my_release) returning l.epoch into begun;
     return begun;
 end $$;
@@ -1284,7 +1294,7 @@ CREATE FUNCTION fairlead._leads(my_epoch bigint) RETURNS boolean
     AS $$
 begin
     perform from fairlead.leaders l
-    where l.role = 'scheduler' and l.epoch = my_epoch for share;
+    where l.role = 'scheduler' and l.epoch = my_epoch and l.timeline = fairlead._timeline() for share;
     return found;
 end $$;
 
@@ -1366,6 +1376,14 @@ begin
         select bool_or(l.pool = _may_serve.pool) from fairlead.pool_logins l
         where pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')), true);
 end $$;
+
+CREATE FUNCTION fairlead._timeline() RETURNS integer
+    LANGUAGE sql
+    RETURN ((('x'::text || "left"(pg_walfile_name(pg_current_wal_lsn()), 8)))::bit(32))::integer;
+
+CREATE FUNCTION fairlead._next_epoch(epoch bigint, timeline integer) RETURNS bigint
+    LANGUAGE sql
+    RETURN ((epoch + 1) + (GREATEST((fairlead._timeline() - timeline), 0) * '1000000000000'::bigint));
 
 CREATE FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) RETURNS TABLE(id bigint, created_us bigint, token bigint, attempt integer, ended_as text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -1756,7 +1774,8 @@ begin
     perform fairlead._check_leader('-', lease_seconds);
     update fairlead.leaders l
     set lease_until = now() + make_interval(secs => lease_seconds)
-    where l.role = 'scheduler' and l.epoch = my_epoch and l.lease_until > '-infinity';
+    where l.role = 'scheduler' and l.epoch = my_epoch and l.timeline = fairlead._timeline()
+      and l.lease_until > '-infinity';
     return case when found then my_epoch end;
 end $$;
 
@@ -1857,6 +1876,10 @@ begin
     perform pg_notify('fairlead_leader', '');
     return former;
 end $$;
+
+CREATE FUNCTION fairlead._timeline_base() RETURNS bigint
+    LANGUAGE sql
+    RETURN ((fairlead._timeline() - 1) * '1000000000000'::bigint);
 
 CREATE FUNCTION fairlead._unfinished() RETURNS boolean
     LANGUAGE plpgsql STABLE SECURITY DEFINER
@@ -2010,6 +2033,8 @@ begin
           and (w.login = session_user or fairlead._acts_for(w.login))
           and (not exists (select from fairlead.pool_logins) or fairlead._may_serve(w.pool))
         for share
+    ), timeline as materialized (
+        select fairlead._timeline_base() as base
     ), picked as materialized (
         select q.place
         from fairlead.claim_floors f cross join lateral (
@@ -2025,8 +2050,8 @@ begin
         order by f.band limit claim.jobs_max
     ), leased as (
         update fairlead.work_queue q
-        set worker = claim.worker, token = nextval('fairlead.tokens'), claimed_at = now(),
-            deadline = fairlead._deadline(q.timeout)
+        set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
+            claimed_at = now(), deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(select p.place from picked p))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
@@ -2584,9 +2609,10 @@ begin
         returning d.drain_until > now() as holds, d.drained_at is not null as drained
     ), me as (
         insert into fairlead.worker_leases (
-            lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
+            id, lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
             draining)
-        values (
+        overriding system value values (
+            nextval('fairlead.worker_leases_id_seq') + fairlead._timeline_base(),
             now() + interval '1 second' * least(register_worker.lease_seconds, 3600), register_worker.slots,
             coalesce(register_worker.slots_full, register_worker.slots), register_worker.name,
             register_worker.pool, register_worker.host, register_worker.pod_uid, register_worker.pod_name,
@@ -3244,6 +3270,7 @@ CREATE TABLE fairlead.leaders (
     lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     taken_at timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
     release text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    timeline integer DEFAULT fairlead._timeline() NOT NULL,
     CONSTRAINT leaders_release_is_at_most_128_bytes CHECK ((octet_length(release) <= 128))
 )
 WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='200');
@@ -3251,6 +3278,8 @@ WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_thr
 COMMENT ON TABLE fairlead.leaders IS 'Who leads, under which epoch, and until when.';
 
 COMMENT ON COLUMN fairlead.leaders.release IS 'The release that owns this database, the same in every row: only its processes may lead. Empty: the first one with a name becomes its owner.';
+
+COMMENT ON COLUMN fairlead.leaders.timeline IS 'The server''s timeline when the epoch began: under another one the epoch is over.';
 
 CREATE TABLE fairlead.over_backlog (
     id bigint NOT NULL,
@@ -3706,7 +3735,7 @@ CREATE SEQUENCE fairlead.tokens
     NO MAXVALUE
     CACHE 1;
 
-COMMENT ON SEQUENCE fairlead.tokens IS 'Fencing tokens: every claim draws a new one.';
+COMMENT ON SEQUENCE fairlead.tokens IS 'Fencing tokens: every claim draws a new one, and adds 10^12 for each timeline of the server after the first.';
 
 CREATE TABLE fairlead.worker_leases (
     id bigint NOT NULL,
@@ -4172,6 +4201,10 @@ REVOKE ALL ON FUNCTION fairlead._mark_anew() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._may_serve(pool text) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._timeline() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._next_epoch(epoch bigint, timeline integer) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
@@ -4276,6 +4309,8 @@ GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigi
 
 REVOKE ALL ON FUNCTION fairlead._take_over(release text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._take_over(release text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._timeline_base() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._unfinished() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._unfinished() TO fairlead_worker;

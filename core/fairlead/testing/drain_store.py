@@ -25,6 +25,7 @@ NAME = "fairlead.testing"
 _TIMEOUT_DEFAULT = "600 s"  # the scheduler's defaults
 _TIMEOUT_MAX = "3600 s"
 _LEASE_SECONDS = 3600
+_EPOCH_LEASE_SECONDS = 0.1  # the shortest; it is released at once
 _SWEEP_MAX = 1000
 
 Leftover: TypeAlias = tuple[int, int | None]
@@ -83,7 +84,7 @@ class Store:
                 "the database has no schema fairlead: run fairlead migrate"
             ) from error
         assert row is not None
-        epoch, floor, holder, led, worker, isolation, lock_timeout = row
+        epoch, floor, holder, led, worker, isolation, lock_timeout, release, in_force = row
         if led:
             raise RuntimeError(
                 f"drain acts as the scheduler, and scheduler {holder!r} leads in this "
@@ -99,8 +100,18 @@ class Store:
                 f"drain needs a READ COMMITTED transaction, and this one is "
                 f"{str(isolation).upper()}: set the connection's isolation_level"
             )
-        self._epoch, self._floor = cast("int", epoch), cast("int", floor)
+        self._epoch = cast("int", epoch if in_force else self._begin_epoch(release))
+        self._floor = cast("int", floor)
         self._lock_timeout = str(lock_timeout)
+
+    def _begin_epoch(self, release: object) -> object:
+        """Begin an epoch, where nobody has led since the server was promoted."""
+        values = {"holder": NAME, "lease_seconds": _EPOCH_LEASE_SECONDS, "release": release}
+        acquire = statements.load("fairlead_scheduler.leadership", "acquire")
+        (row,) = self._rows.execute(acquire, values).fetchall()
+        give_up = statements.load("fairlead_scheduler.leadership", "release")
+        self._rows.execute(give_up, {"epoch": row[0]})
+        return row[0]
 
     def register(self) -> None:
         """Register as a worker."""

@@ -44,6 +44,22 @@ def test_a_retry_that_is_due_runs_in_the_same_drain(
     assert "third time" == drained.endings[-1].result
 
 
+def test_a_drain_runs_on_a_server_that_was_promoted_since_anybody_led(
+    tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
+) -> None:
+    """The epoch of before is over, and it begins one; the next drain uses that."""
+    ran = noting(tasks)
+    db.execute("UPDATE fairlead.leaders SET timeline = 0")
+
+    for number in (1, 2):
+        fairlead.enqueue(db, "note", number)
+        testing.drain(tasks, database_url)
+
+    assert [1, 2] == ran
+    epoch = "SELECT epoch FROM fairlead.leaders WHERE role = 'scheduler'"
+    assert [(1_000_000_000_001,)] == db.execute(epoch).fetchall()
+
+
 def test_what_fell_due_runs_in_the_order_of_time(
     tasks: fairlead.Tasks, database_url: str, db: Connection[TupleRow]
 ) -> None:

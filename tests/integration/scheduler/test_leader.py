@@ -151,6 +151,19 @@ def test_a_graceful_hand_over_is_at_once(database_url: str, db: Database) -> Non
             assert monotonic() - began < 2  # far less than the lease of 3 s
 
 
+def test_a_leader_takes_over_anew_when_its_server_was_promoted(
+    database_url: str, db: Database
+) -> None:
+    """Where it loses no session, as behind a pooler: its memory may be ahead of the server."""
+    with scheduling(database_url):
+        epoch = led(db)
+        db.execute("UPDATE fairlead.leaders SET timeline = 0")
+
+        assert epoch + 1_000_000_000_000 < led(db, after=epoch)
+        job = insert_one(db)
+        until(lambda: places(db, job) == ("queued",), what="a dispatch")
+
+
 def test_a_killed_leader_is_followed_within_its_lease(database_url: str, db: Database) -> None:
     """A crash stops dispatch for the lease and about a second."""
     with scheduler_process(database_url) as first:
