@@ -1877,6 +1877,10 @@ begin
     return former;
 end $$;
 
+CREATE FUNCTION fairlead._text_bytes_max(stored integer, method text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (stored IS NULL) THEN 0 ELSE (LEAST(((stored)::bigint * CASE method WHEN 'pglz'::text THEN 90 WHEN 'lz4'::text THEN 255 ELSE 1 END), (GREATEST(stored, 1048576))::bigint))::integer END;
+
 CREATE FUNCTION fairlead._timeline_base() RETURNS bigint
     LANGUAGE sql
     RETURN ((fairlead._timeline() - 1) * '1000000000000'::bigint);
@@ -2036,9 +2040,9 @@ begin
     ), timeline as materialized (
         select fairlead._timeline_base() as base
     ), picked as materialized (
-        select q.place
+        select q.place, q.job_id
         from fairlead.claim_floors f cross join lateral (
-            select w.ctid as place from fairlead.work_queue w
+            select w.ctid as place, w.job_id from fairlead.work_queue w
             where w.pool = (select m.pool from me m) and w.band = f.band and w.band >= 0
               and w.worker is null and w.vtag >= case when claim.below_floor then -1 else f.vtag end
               and (claim.full_kinds is null
@@ -2048,11 +2052,19 @@ begin
             for update skip locked) q
         where f.pool = (select m.pool from me m)
         order by f.band limit claim.jobs_max
+    ), sized as materialized (
+        select p.place, sum((
+            select fairlead._text_bytes_max(pg_column_size(j.payload), pg_column_compression(j.payload))
+                   + fairlead._text_bytes_max(pg_column_size(j.headers), pg_column_compression(j.headers))
+            from fairlead.jobs j where j.id = p.job_id
+        )) over (rows between unbounded preceding and 1 preceding) as bytes_before
+        from picked p
     ), leased as (
         update fairlead.work_queue q
         set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
             claimed_at = now(), deadline = fairlead._deadline(q.timeout)
-        where q.ctid = any (array(select p.place from picked p))
+        where q.ctid = any (array(
+            select s.place from sized s where coalesce(s.bytes_before, 0) <= 15 * 1048576 - 8192))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
@@ -2072,7 +2084,7 @@ begin
         from fairlead.jobs j where j.id = l.job_id offset 0) j on true;
 end $$;
 
-COMMENT ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) IS 'Leases up to jobs_max queued jobs of the worker''s pool to it, none of full_kinds, each with a fencing token.';
+COMMENT ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) IS 'Leases up to jobs_max queued jobs of the worker''s pool to it, none of full_kinds, each with a fencing token: of 16 MiB of payloads and headers in all, or one job. There may be more after any claim that found some.';
 
 CREATE FUNCTION fairlead.complete(job_id bigint, token bigint, result jsonb DEFAULT NULL::jsonb) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -4309,6 +4321,8 @@ GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigi
 
 REVOKE ALL ON FUNCTION fairlead._take_over(release text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._take_over(release text) TO fairlead_admin;
+
+REVOKE ALL ON FUNCTION fairlead._text_bytes_max(stored integer, method text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._timeline_base() FROM PUBLIC;
 

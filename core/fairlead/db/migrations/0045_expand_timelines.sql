@@ -152,8 +152,17 @@ end $$;
 
 -- --- claims ------------------------------------------------------------------------------------------
 
--- Leases up to jobs_max queued jobs of the worker's pool to it, in claim order. Jobs of full_kinds are passed
--- over, for which the worker has no room (null, as nearly always: of none).
+-- How many bytes a JSON value may have as text that takes so many in its table; none, without a value.
+-- PostgreSQL's methods compress to a 90th and to a 255th at best, and nothing is admitted with more than 1 MiB.
+create function fairlead._text_bytes_max(stored integer, method text) returns integer
+language sql immutable parallel safe
+return case when stored is null then 0
+            else least(stored::bigint * case method when 'pglz' then 90 when 'lz4' then 255 else 1 end,
+                       greatest(stored, 1048576))::integer end;
+
+-- Leases up to jobs_max queued jobs of the worker's pool to it, in claim order: of 16 MiB of payloads and headers
+-- in all, or one job. Their sizes are those in the table, so that no payload is read that is not answered. Jobs of
+-- full_kinds are passed over, for which the worker has no room (null, as nearly always: of none).
 -- Locks the worker's live row (for share, so that a death or draining cannot be missed), then work_queue
 -- rows in claim order (skip locked).
 create or replace function fairlead.claim(
@@ -176,9 +185,9 @@ begin
     ), timeline as materialized (
         select fairlead._timeline_base() as base
     ), picked as materialized (
-        select q.place
+        select q.place, q.job_id
         from fairlead.claim_floors f cross join lateral (
-            select w.ctid as place from fairlead.work_queue w
+            select w.ctid as place, w.job_id from fairlead.work_queue w
             where w.pool = (select m.pool from me m) and w.band = f.band and w.band >= 0
               and w.worker is null and w.vtag >= case when claim.below_floor then -1 else f.vtag end
               and (claim.full_kinds is null
@@ -188,11 +197,19 @@ begin
             for update skip locked) q
         where f.pool = (select m.pool from me m)
         order by f.band limit claim.jobs_max
+    ), sized as materialized (
+        select p.place, sum((
+            select fairlead._text_bytes_max(pg_column_size(j.payload), pg_column_compression(j.payload))
+                   + fairlead._text_bytes_max(pg_column_size(j.headers), pg_column_compression(j.headers))
+            from fairlead.jobs j where j.id = p.job_id
+        )) over (rows between unbounded preceding and 1 preceding) as bytes_before
+        from picked p
     ), leased as (
         update fairlead.work_queue q
         set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
             claimed_at = now(), deadline = fairlead._deadline(q.timeout)
-        where q.ctid = any (array(select p.place from picked p))
+        where q.ctid = any (array(
+            select s.place from sized s where coalesce(s.bytes_before, 0) <= 15 * 1048576 - 8192))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)

@@ -54,7 +54,8 @@ comment on function fairlead.say_drained(bigint) is
 comment on function fairlead.deregister_workers(bigint[]) is
     'Gives up the leases of workers: they claim and renew no more. Answers those that had one.';
 comment on function fairlead.claim(bigint, integer, boolean, text[]) is
-    'Leases up to jobs_max queued jobs of the worker''s pool to it, none of full_kinds, each with a fencing token.';
+    'Leases up to jobs_max queued jobs of the worker''s pool to it, none of full_kinds, each with a fencing token: of '
+    '16 MiB of payloads and headers in all, or one job. There may be more after any claim that found some.';
 comment on function fairlead.take_floor_scan_turn(text) is
     'Whether the caller may claim once with below_floor now: one worker of a pool may, once a second.';
 comment on function fairlead.extend_deadlines(bigint[], bigint[], double precision[]) is
