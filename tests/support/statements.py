@@ -191,7 +191,7 @@ def whole_table(node: Plan) -> tuple[str, str]:
     if not table.startswith("job_history_"):
         return table, index
     # A partition's index is called after its columns: …_20261121_id_idx.
-    columns = re.sub(r"^.*_\d{8}_|_idx$", "", index)
+    columns = re.sub(r"^.*_(?:\d{8}|default)_|_idx$", "", index)
     name = "redrive" if columns == "queue_finished_at_id" else columns
     return "job_history", f"job_history_{name}" if index else ""
 

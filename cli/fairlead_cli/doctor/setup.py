@@ -154,9 +154,9 @@ def _history(days_ahead: int | None, setup: SetupFacts) -> Iterable[SetupCheck]:
     days = -1 if days_ahead is None else days_ahead
     yield _one(
         "history",
-        "error" if days < 1 else "warning",
-        f"history partitions reach {max(days, 0)} days ahead, and without one no job can end: "
-        "run `fairlead migrate`, and see that the scheduler may make them",
+        "warning",
+        f"history partitions reach {max(days, 0)} days ahead, and endings of a day without one "
+        "go to a default one: run `fairlead migrate`, and see that the scheduler may make them",
         wrong=days < 7,
         fine=f"history partitions reach {days} days ahead",
     )

@@ -16,7 +16,6 @@ INDEX_BYTES = 8 * 1024 * 1024
 INDEX_BYTES_A_ROW = 1024
 DAYS_AHEAD = 7
 _DAYS_MADE = 14
-_DAYS_STOPPING = 2
 _LEFT_OVER = re.compile(r"_cc(?:new|old)\d*$")
 """What REINDEX CONCURRENTLY leaves when it is cut short."""
 _MIB = 1024 * 1024
@@ -136,11 +135,12 @@ def partitions(days_ahead: int | None) -> Iterator[Finding]:
     count = "1 day" if days_ahead == 1 else f"{days_ahead} days"
     said = "none for today" if days_ahead < 0 else f"them for {count} after today"
     yield Finding(
-        harm="stops" if days_ahead < _DAYS_STOPPING else "slows",
+        harm="slows",
         subject="partitions",
         what=f"The history's partitions are running out: there are {said}.",
-        means="Without the day's partition no job can end. The leader makes them two weeks "
-        "ahead, so it has not been able to for days: its log says why.",
+        means="Endings of a day without a partition go to a default one, and have to be moved "
+        "later. The leader makes partitions two weeks ahead, so it has not been able to for "
+        "days: its log says why.",
         fix=(sql(f"select fairlead.make_history_partitions({_DAYS_MADE})"),),
     )
 

@@ -1192,6 +1192,16 @@ begin
               where q.job_id = a.job_id and q.token = a.token offset 0))) is true;
 end $$;
 
+CREATE FUNCTION fairlead._has_history_partition(class text, day date) RETURNS boolean
+    LANGUAGE sql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+    select exists (
+        select from pg_inherits i
+        where i.inhrelid = to_regclass(format('fairlead.%I', fairlead._history_partition(class, day)))
+          and i.inhparent = to_regclass(format('fairlead.job_history_%s', class)))
+$$;
+
 CREATE FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) RETURNS boolean
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1233,7 +1243,7 @@ CREATE FUNCTION fairlead._history_partition(class text, day date) RETURNS text
     LANGUAGE sql IMMUTABLE
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
-    select format('job_history_%s_%s', class, to_char(day, 'YYYYMMDD'))
+    select format('job_history_%s_%s', class, coalesce(to_char(day, 'YYYYMMDD'), 'default'))
 $$;
 
 CREATE SEQUENCE fairlead.backlog_gate
@@ -1355,6 +1365,69 @@ begin
           select a.job_id, a.held from unnest(ids, own) as a (job_id, held))) is true;
 end $$;
 
+CREATE FUNCTION fairlead._make_history_partitions(class text, days date[]) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    parent constant text := 'job_history_' || class;
+    spare constant text := fairlead._history_partition(class, null);
+    dated constant date[] := array_remove(days, null);
+    day date;
+    passed bigint;
+    moved bigint := 0;
+    is_empty boolean;
+begin
+    execute format('lock table only fairlead.%I in share update exclusive mode', parent);
+    foreach day in array days loop
+        perform fairlead._make_history_table(class, day);
+        if day is null then
+            execute format('alter table fairlead.%I attach partition fairlead.%I default', parent, spare);
+            continue;
+        end if;
+        loop
+            passed := fairlead._move_late_endings(class, day);
+            moved := moved + passed;
+            exit when passed < 1000;
+        end loop;
+    end loop;
+    if dated <> '{}' then
+        execute format('lock table only fairlead.%I in access exclusive mode', spare);
+    end if;
+    foreach day in array dated loop
+        moved := moved + fairlead._move_late_endings(class, day);
+    end loop;
+    if moved > 0 then
+        execute format('select not exists (select from only fairlead.%I)', spare) into is_empty;
+        if is_empty then
+            execute format('truncate only fairlead.%I', spare);
+        end if;
+    end if;
+    foreach day in array dated loop
+        execute format(
+            'alter table fairlead.%I attach partition fairlead.%I for values from (%L) to (%L)',
+            parent, fairlead._history_partition(class, day),
+            to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00', to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
+    end loop;
+end $$;
+
+CREATE FUNCTION fairlead._make_history_table(class text, day date) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    part constant text := fairlead._history_partition(class, day);
+    history_owner constant name := (
+        select pg_get_userbyid(c.relowner) from pg_class c where c.oid = 'fairlead.job_history'::regclass);
+begin
+    if to_regclass(format('fairlead.%I', part)) is null then
+        execute format('create table fairlead.%I (like fairlead.job_history including all)', part);
+    end if;
+    if history_owner <> current_user then
+        execute format('alter table fairlead.%I owner to %I', part, history_owner);
+    end if;
+end $$;
+
 CREATE FUNCTION fairlead._mark_anew() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1376,6 +1449,41 @@ begin
         select bool_or(l.pool = _may_serve.pool) from fairlead.pool_logins l
         where pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')), true);
 end $$;
+
+CREATE FUNCTION fairlead._missing_history_partitions(class text, days_ahead integer) RETURNS date[]
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    today constant date := (now() at time zone 'UTC')::date;
+    late date[];
+begin
+    if fairlead._has_history_partition(class, null) then
+        execute format('select array_agg(distinct (h.finished_at at time zone ''UTC'')::date) from fairlead.%I h',
+                       fairlead._history_partition(class, null)) into late;
+    end if;
+    return array(
+        select m.day from (
+            select null::date union select today + n from generate_series(-1, days_ahead) n
+            union select unnest(late)) as m (day)
+        where not fairlead._has_history_partition(class, m.day) order by m.day nulls first);
+end $$;
+
+CREATE FUNCTION fairlead._move_late_endings(class text, day date) RETURNS bigint
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $_$
+declare
+    moved bigint;
+begin
+    execute format(
+        'with moved as (delete from only fairlead.%I h'
+        ' where (h.finished_at at time zone ''UTC'')::date = $1 returning h.*)'
+        ' insert into fairlead.%I select m.* from moved m',
+        fairlead._history_partition(class, null), fairlead._history_partition(class, day)) using day;
+    get diagnostics moved = row_count;
+    return moved;
+end $_$;
 
 CREATE FUNCTION fairlead._timeline() RETURNS integer
     LANGUAGE sql
@@ -2449,56 +2557,34 @@ COMMENT ON FUNCTION fairlead.hand_back(ids bigint[], tokens bigint[], ended_as t
 CREATE FUNCTION fairlead.make_history_partitions(days_ahead integer DEFAULT 14) RETURNS integer
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '50ms'
     AS $$
 declare
     made integer := 0;
     class text;
-    day date;
-    part text;
-    history_owner name;
+    missing date[];
 begin
     if not coalesce(days_ahead between 0 and 90, false) then
         raise invalid_parameter_value using message =
             'fairlead: partitions are made for 0 to 90 days ahead';
     end if;
-    -- One at a time, and never while a migration runs.
-    lock table fairlead.schema_versions in share row exclusive mode;
     foreach class in array array['succeeded', 'unsuccessful'] loop
-        for day in select d::date from generate_series(
-            (now() at time zone 'UTC')::date - 1,
-            (now() at time zone 'UTC')::date + days_ahead, interval '1 day') d
-        loop
-            part := fairlead._history_partition(class, day);
-            if exists (
-                select from pg_inherits
-                where inhrelid = to_regclass(format('fairlead.%I', part))
-                  and inhparent = to_regclass(format('fairlead.job_history_%s', class))
-            ) then
-                continue;
-            end if;
-            if to_regclass(format('fairlead.%I', part)) is null then
-                execute format(
-                    'create table fairlead.%I (like fairlead.job_history including all)', part);
-            end if;
-            -- Every partition belongs to the owner of the history, whichever login migrated last.
-            select pg_get_userbyid(c.relowner) into history_owner from pg_class c
-            where c.oid = 'fairlead.job_history'::regclass;
-            if history_owner <> current_user then
-                execute format('alter table fairlead.%I owner to %I', part, history_owner);
-            end if;
-            execute format(
-                'alter table fairlead.job_history_%s attach partition fairlead.%I '
-                'for values from (%L) to (%L)',
-                class, part,
-                to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00',
-                to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
-            made := made + 1;
-        end loop;
+        begin
+            continue when fairlead._missing_history_partitions(class, days_ahead) = '{}';
+            -- One at a time, and never while a migration runs.
+            lock table fairlead.schema_versions in share row exclusive mode;
+            missing := fairlead._missing_history_partitions(class, days_ahead);
+            perform fairlead._make_history_partitions(class, missing);
+            made := made + cardinality(missing);
+        exception when lock_not_available then
+            raise warning 'fairlead: partitions of job_history_% are left for later: another session holds a lock',
+                class;
+        end;
     end loop;
     return made;
 end $$;
 
-COMMENT ON FUNCTION fairlead.make_history_partitions(days_ahead integer) IS 'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
+COMMENT ON FUNCTION fairlead.make_history_partitions(days_ahead integer) IS 'Makes the partitions of yesterday, today and the next days_ahead days, and of days whose endings are in a default partition, which move; answers how many were new. Warns of those that another session''s locks keep from being made now.';
 
 CREATE FUNCTION fairlead.note_refused_policy(hash text, said text, author text DEFAULT NULL::text) RETURNS void
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3116,6 +3202,43 @@ CREATE TABLE fairlead.job_history_succeeded (
 )
 PARTITION BY RANGE (finished_at);
 
+CREATE TABLE fairlead.job_history_succeeded_default (
+    id bigint CONSTRAINT job_history_id_not_null NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone CONSTRAINT job_history_created_at_not_null NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
+    retry_of bigint,
+    retried_as bigint,
+    policy_version bigint,
+    attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
+    max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
+    crashes integer CONSTRAINT job_history_crashes_not_null NOT NULL,
+    losses integer CONSTRAINT job_history_losses_not_null NOT NULL,
+    priority smallint CONSTRAINT job_history_priority_not_null NOT NULL,
+    outcome text CONSTRAINT job_history_outcome_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT job_history_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    tenant text CONSTRAINT job_history_tenant_not_null NOT NULL COLLATE pg_catalog."C",
+    kind text CONSTRAINT job_history_kind_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text,
+    enqueued_by text COLLATE pg_catalog."C"
+);
+
+COMMENT ON COLUMN fairlead.job_history_succeeded_default.token IS 'Null when the job ended without being claimed.';
+
+COMMENT ON COLUMN fairlead.job_history_succeeded_default.retried_as IS 'The newest job that repeats it. It stands here and not with that job, whose own ending may be forgotten sooner than this one.';
+
+COMMENT ON COLUMN fairlead.job_history_succeeded_default.enqueued_by IS 'As in jobs.';
+
 CREATE TABLE fairlead.job_history_unsuccessful (
     id bigint CONSTRAINT job_history_id_not_null NOT NULL,
     token bigint,
@@ -3147,6 +3270,43 @@ CREATE TABLE fairlead.job_history_unsuccessful (
     enqueued_by text COLLATE pg_catalog."C"
 )
 PARTITION BY RANGE (finished_at);
+
+CREATE TABLE fairlead.job_history_unsuccessful_default (
+    id bigint CONSTRAINT job_history_id_not_null NOT NULL,
+    token bigint,
+    worker bigint,
+    created_at timestamp with time zone CONSTRAINT job_history_created_at_not_null NOT NULL,
+    due_at timestamp with time zone,
+    runnable_at timestamp with time zone,
+    claimed_at timestamp with time zone,
+    finished_at timestamp with time zone CONSTRAINT job_history_finished_at_not_null NOT NULL,
+    retry_of bigint,
+    retried_as bigint,
+    policy_version bigint,
+    attempt integer CONSTRAINT job_history_attempt_not_null NOT NULL,
+    max_attempts integer CONSTRAINT job_history_max_attempts_not_null NOT NULL,
+    crashes integer CONSTRAINT job_history_crashes_not_null NOT NULL,
+    losses integer CONSTRAINT job_history_losses_not_null NOT NULL,
+    priority smallint CONSTRAINT job_history_priority_not_null NOT NULL,
+    outcome text CONSTRAINT job_history_outcome_not_null NOT NULL COLLATE pg_catalog."C",
+    queue text CONSTRAINT job_history_queue_not_null NOT NULL COLLATE pg_catalog."C",
+    tenant text CONSTRAINT job_history_tenant_not_null NOT NULL COLLATE pg_catalog."C",
+    kind text CONSTRAINT job_history_kind_not_null NOT NULL COLLATE pg_catalog."C",
+    payload jsonb,
+    timeout interval,
+    cost_hint interval,
+    dedup_key text COLLATE pg_catalog."C",
+    headers jsonb,
+    result jsonb,
+    error text,
+    enqueued_by text COLLATE pg_catalog."C"
+);
+
+COMMENT ON COLUMN fairlead.job_history_unsuccessful_default.token IS 'Null when the job ended without being claimed.';
+
+COMMENT ON COLUMN fairlead.job_history_unsuccessful_default.retried_as IS 'The newest job that repeats it. It stands here and not with that job, whose own ending may be forgotten sooner than this one.';
+
+COMMENT ON COLUMN fairlead.job_history_unsuccessful_default.enqueued_by IS 'As in jobs.';
 
 CREATE TABLE fairlead.job_progress (
     job_id bigint NOT NULL,
@@ -3832,7 +3992,11 @@ COMMENT ON VIEW fairlead.workers IS 'Worker processes, their leases and what the
 
 ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_succeeded FOR VALUES IN ('succeeded');
 
+ALTER TABLE ONLY fairlead.job_history_succeeded ATTACH PARTITION fairlead.job_history_succeeded_default DEFAULT;
+
 ALTER TABLE ONLY fairlead.job_history ATTACH PARTITION fairlead.job_history_unsuccessful FOR VALUES IN ('failed', 'cancelled', 'expired');
+
+ALTER TABLE ONLY fairlead.job_history_unsuccessful ATTACH PARTITION fairlead.job_history_unsuccessful_default DEFAULT;
 
 ALTER TABLE ONLY fairlead.audit
     ADD CONSTRAINT audit_pkey PRIMARY KEY (at, id);
@@ -3939,7 +4103,13 @@ CREATE INDEX job_history_redrive ON ONLY fairlead.job_history_unsuccessful USING
 
 CREATE INDEX job_history_succeeded_id_idx ON ONLY fairlead.job_history_succeeded USING btree (id);
 
+CREATE INDEX job_history_succeeded_default_id_idx ON fairlead.job_history_succeeded_default USING btree (id);
+
 CREATE INDEX job_history_unsuccessful_id_idx ON ONLY fairlead.job_history_unsuccessful USING btree (id);
+
+CREATE INDEX job_history_unsuccessful_default_id_idx ON fairlead.job_history_unsuccessful_default USING btree (id);
+
+CREATE INDEX job_history_unsuccessful_default_queue_finished_at_id_idx ON fairlead.job_history_unsuccessful_default USING btree (queue, finished_at, id) WHERE ((outcome = 'failed'::text) AND (retried_as IS NULL));
 
 CREATE UNIQUE INDEX jobs_dedup ON fairlead.jobs USING btree (queue, tenant, dedup_key) WHERE (dedup_key IS NOT NULL);
 
@@ -3959,7 +4129,13 @@ CREATE INDEX work_queue_claim_order ON fairlead.work_queue USING btree (pool, ba
 
 CREATE INDEX worker_leases_live ON fairlead.worker_leases USING btree (name) WHERE (dead_at IS NULL);
 
+ALTER INDEX fairlead.job_history_succeeded_id_idx ATTACH PARTITION fairlead.job_history_succeeded_default_id_idx;
+
 ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_succeeded_id_idx;
+
+ALTER INDEX fairlead.job_history_unsuccessful_id_idx ATTACH PARTITION fairlead.job_history_unsuccessful_default_id_idx;
+
+ALTER INDEX fairlead.job_history_redrive ATTACH PARTITION fairlead.job_history_unsuccessful_default_queue_finished_at_id_idx;
 
 ALTER INDEX fairlead.job_history_id ATTACH PARTITION fairlead.job_history_unsuccessful_id_idx;
 
@@ -4182,6 +4358,8 @@ GRANT ALL ON FUNCTION fairlead._forget_audit(my_epoch bigint, days integer, rows
 REVOKE ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._forget_progress(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
+REVOKE ALL ON FUNCTION fairlead._has_history_partition(class text, day date) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._history_partition(class text, day date) FROM PUBLIC;
@@ -4209,9 +4387,17 @@ GRANT ALL ON FUNCTION fairlead._leased(workers bigint[], claimed_until timestamp
 REVOKE ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._lock_free(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
+REVOKE ALL ON FUNCTION fairlead._make_history_partitions(class text, days date[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._make_history_table(class text, day date) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._mark_anew() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._may_serve(pool text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._missing_history_partitions(class text, days_ahead integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._move_late_endings(class text, day date) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._timeline() FROM PUBLIC;
 
@@ -4458,8 +4644,12 @@ GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 
+GRANT SELECT ON TABLE fairlead.job_history_succeeded_default TO fairlead_admin;
+
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_history_unsuccessful TO fairlead_admin;
+
+GRANT SELECT ON TABLE fairlead.job_history_unsuccessful_default TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.job_progress TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.job_progress TO fairlead_admin;

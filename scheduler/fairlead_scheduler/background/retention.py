@@ -2,12 +2,18 @@
 
 Partitions are not fenced by the epoch, because doing it twice is the same as once. Their locks
 have a short timeout, since every statement queued behind a waiting lock waits too; a partition
-that cannot be locked is left to the next run.
+that cannot be locked is left to the next run. Endings of a day without a partition are in a
+default one until then.
 """
+
+from time import monotonic
+
+from psycopg.errors import Diagnostic
 
 from fairlead.db import statements
 from fairlead.db.connect import Connection
 from fairlead.runtime import log
+from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
 from fairlead_scheduler.settings import SchedulerSettings
 
@@ -17,6 +23,11 @@ _HOUR_SECONDS = 3600.0
 _MINUTE_SECONDS = 60.0
 _DROP_SECONDS = 300.0
 """How often a drop is tried that a reader holds up: a try delays completions by up to 50 ms."""
+_TODAY_SECONDS = 5.0
+"""How soon a missing partition of today is made: its endings are in a default one till then."""
+_TODAY_SHARE = 0.1
+_MAKE_SECONDS_MAX = 600.0
+"""For endings that move out of a default partition: no leader waits for it meanwhile."""
 _LOCKED = "locked"
 _DAYS_AT_ONCE = 3
 _PAGES_AT_ONCE = 256
@@ -32,10 +43,15 @@ class Retention:
         self._settings = settings
         self._epoch = epoch
         self._progress_page = self._orphan_page = 0
+        self._throttle = LogThrottle()
+        connection.add_notice_handler(self._warn)
 
     def tasks(self) -> tuple[PeriodicTask, ...]:
         """Return what to do and how often."""
         return (
+            PeriodicTask(
+                "make_partition_of_today", _TODAY_SECONDS, self.make_today, duty=_TODAY_SHARE
+            ),
             PeriodicTask("make_partitions", _HOUR_SECONDS, self.make_partitions),
             PeriodicTask("drop_partitions", _DROP_SECONDS, self.drop_partitions),
             PeriodicTask("forget", _MINUTE_SECONDS, self.forget),
@@ -44,13 +60,30 @@ class Retention:
             PeriodicTask("forget_orphans", _MINUTE_SECONDS, self.forget_orphans),
         )
 
+    def make_today(self) -> bool:
+        """Make today's partition if it is missing, and those of endings in a default one."""
+        self._make(days_ahead=0)
+        return False
+
     def make_partitions(self) -> bool:
         """Make partitions of the history ahead of time, a few in each transaction."""
-        statement = statements.load(_PACKAGE, "make_partitions")
         days = self._settings.history_days_ahead
         for ahead in (*range(1, days, _DAYS_AT_ONCE), days):
-            self._connection.execute(statement, {"days_ahead": ahead})
+            self._make(days_ahead=ahead)
         return False
+
+    def _make(self, *, days_ahead: int) -> None:
+        limit = {"milliseconds": int(_MAKE_SECONDS_MAX * 1000)}
+        with self._connection.transaction():
+            self._connection.execute(statements.load(_PACKAGE, "limit_statement_time"), limit)
+            self._connection.execute(
+                statements.load(_PACKAGE, "make_partitions"), {"days_ahead": days_ahead}
+            )
+
+    def _warn(self, said: Diagnostic) -> None:
+        """Log that partitions were left for later."""
+        if said.severity_nonlocalized == "WARNING" and self._throttle.due("", monotonic()):
+            _log.warning("history.partitions_left", reason=said.message_primary)
 
     def drop_partitions(self) -> bool:
         """Empty, then drop, partitions past their retention, one step at a time.

@@ -28,7 +28,7 @@ _PLAIN_INDEXES = """
 _LATE_PARTITIONS = """
     SELECT c.oid::regclass::text FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
     WHERE i.inhparent = 'fairlead.job_history_succeeded'::regclass
-      AND to_date(right(c.relname, 8), 'YYYYMMDD') > current_date + 3
+      AND to_date(substring(c.relname from '[0-9]{8}$'), 'YYYYMMDD') > current_date + 3
 """
 
 

@@ -73,7 +73,9 @@ comment on function fairlead.hand_back(bigint[], bigint[], text[], text[], inter
 comment on function fairlead.release(bigint[], bigint[], bigint[]) is
     'Frees the slots of attempts whose jobs are gone; answers the tokens that held them.';
 comment on function fairlead.make_history_partitions(integer) is
-    'Makes the partitions of yesterday, today and the next days_ahead days; answers how many were new.';
+    'Makes the partitions of yesterday, today and the next days_ahead days, and of days whose endings are in a '
+    'default partition, which move; answers how many were new. Warns of those that another session''s locks keep '
+    'from being made now.';
 comment on function fairlead.drop_history_partitions(integer, integer) is
     'Empties, or drops when it is empty, one partition of the history that is past its retention; answers which, '
     'and those that another session has locked. The leader calls it until nothing is left.';

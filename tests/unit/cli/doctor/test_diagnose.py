@@ -87,7 +87,7 @@ FAULTS: list[tuple[dict[str, object], str, str, str, str]] = [
     (
         {"history_days_ahead": 1},
         *(
-            "stops",
+            "slows",
             "partitions",
             "them for 1 day after today",
             "select fairlead.make_history_partitions",
@@ -95,7 +95,7 @@ FAULTS: list[tuple[dict[str, object], str, str, str, str]] = [
     ),
     (
         {"history_days_ahead": -1},
-        *("stops", "partitions", "none for today", "select fairlead.make_history_partitions"),
+        *("slows", "partitions", "none for today", "select fairlead.make_history_partitions"),
     ),
     (
         {"indexes": ()},

@@ -39,9 +39,9 @@ FLEET_FAULTS = [
         "30 s off",
     ),
     (replace(HEALTHY, history_days_ahead=3), "warning", "3 days ahead"),
-    (replace(HEALTHY, history_days_ahead=0), "error", "0 days ahead"),
-    (replace(HEALTHY, history_days_ahead=-1), "error", "0 days ahead"),
-    (replace(HEALTHY, history_days_ahead=None), "error", "0 days ahead"),
+    (replace(HEALTHY, history_days_ahead=0), "warning", "0 days ahead"),
+    (replace(HEALTHY, history_days_ahead=-1), "warning", "0 days ahead"),
+    (replace(HEALTHY, history_days_ahead=None), "warning", "0 days ahead"),
     (
         replace(HEALTHY, lead=replace(HEALTHY.lead, held=False) if HEALTHY.lead else None),
         "warning",
