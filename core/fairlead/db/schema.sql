@@ -3754,6 +3754,7 @@ COMMENT ON COLUMN fairlead.rate_usage.tat_us IS 'Microseconds since 1970, by the
 
 ALTER TABLE fairlead.receipts ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME fairlead.receipts_id_seq
+    LOGGED
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE

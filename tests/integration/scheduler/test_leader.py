@@ -12,12 +12,23 @@ import pytest
 
 from fairlead.db.connect import Connection
 from fairlead.db.connect import connect as open_session
+from fairlead_cli.dev.postgres import Server
 from fairlead_scheduler.leadership.election import LeaderLease, acquire
+from fairlead_scheduler.leadership.sessions import connect_loop
 from fairlead_scheduler.loop.store import LoopStore
 from fairlead_scheduler.rows import ReadRequest
 from fairlead_scheduler.settings import SchedulerSettings
 from tests.conftest import Connect
-from tests.support.race import Database, claim, finish, insert, insert_one, places, register
+from tests.support.race import (
+    Database,
+    claim,
+    finish,
+    insert,
+    insert_one,
+    leading,
+    places,
+    register,
+)
 from tests.support.schedulers import depose, leader, led, scheduler_process, scheduling
 from tests.support.waiting import until
 
@@ -136,6 +147,30 @@ def test_a_zombies_plan_changes_nothing(candidates: Candidates, db: Database) ->
     assert ("pending",) == places(db, job)
     assert (0,) == db.execute("SELECT vtag FROM fairlead.claim_floors").fetchone()
     assert (1,) == db.execute("SELECT count(*) FROM fairlead.receipts").fetchone()
+
+
+def test_a_leader_that_outlives_a_crash_of_the_server_reads_on(own_server: Server) -> None:
+    """A pooler may have kept its sessions: receipts come above the last one it took."""
+    settings = SchedulerSettings(database_url=own_server.url)
+    with psycopg.connect(own_server.url, autocommit=True) as before:
+        row = before.execute(
+            "WITH said AS (INSERT INTO fairlead.receipts (worker, claimed)"
+            " SELECT 1, '{1}' FROM generate_series(1, 100) RETURNING id)"
+            " SELECT max(id) FROM said"
+        ).fetchone()
+        assert row is not None
+    own_server.kill()
+    own_server.start()
+
+    with (
+        psycopg.connect(own_server.url, autocommit=True) as after,
+        closing(connect_loop(settings, name="loop")) as session,
+    ):
+        after.execute("INSERT INTO fairlead.receipts (worker, claimed) VALUES (1, '{2}')")
+        store = LoopStore(session, settings, epoch=leading(after))
+        view = store.observe(ReadRequest(last_id=0, after_receipt=row[0]))
+
+    assert [[2]] == [each.claimed for each in view.receipts]
 
 
 def test_a_graceful_hand_over_is_at_once(database_url: str, db: Database) -> None:
