@@ -1,7 +1,9 @@
 """An application whose processes die of answers that are too large, as for lack of memory.
 
-HUNGRY_APP_BYTES says how much text one answer of the database may have. The kernel would decide
-by what else the machine runs; this decides by the answer alone, and at the same point.
+HUNGRY_APP_BYTES says how much text one answer of the database may have, and HUNGRY_APP_HOW what
+happens to more: `killed`, as by the kernel, or `refused`, as by libpq where there is a limit on
+the process. The kernel would decide by what else the machine runs; this decides by the answer
+alone, and at the same point.
 """
 
 import os
@@ -14,6 +16,7 @@ from psycopg.types.string import TextLoader
 import fairlead
 
 _BYTES_MAX = int(os.environ["HUNGRY_APP_BYTES"])
+_IS_KILLED = os.environ["HUNGRY_APP_HOW"] == "killed"
 
 tasks = fairlead.Tasks()
 
@@ -30,7 +33,9 @@ class _BoundedLoader(TextLoader):
         """Read one text."""
         self._bytes += len(memoryview(data))
         if self._bytes > _BYTES_MAX:
-            os.kill(os.getpid(), signal.SIGKILL)
+            if _IS_KILLED:
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise psycopg.DatabaseError("out of memory for query result")
         return super().load(data)
 
 

@@ -14,9 +14,9 @@ FITS_BYTES = 100_000
 """How much text a process survives in one answer."""
 
 
-def hungry_worker(fleet: Fleet) -> Program:
-    """Start a worker that may claim."""
-    fleet.environment = {"HUNGRY_APP_BYTES": str(FITS_BYTES)}
+def hungry_worker(fleet: Fleet, how: str = "killed") -> Program:
+    """Start a worker that may claim; larger answers than fit are refused, or it is killed."""
+    fleet.environment = {"HUNGRY_APP_BYTES": str(FITS_BYTES), "HUNGRY_APP_HOW": how}
     worker = fleet.start(
         "worker",
         "fairlead_worker.main",
@@ -37,11 +37,12 @@ def insert(db: Connection[TupleRow], tenant: str, count: int, payload_bytes: int
     return [int(row[0]) for row in rows]
 
 
+@pytest.mark.parametrize("how", ["killed", "refused"])
 def test_jobs_that_fit_one_by_one_are_claimed_so_that_they_fit(
-    fleet: Fleet, db: Connection[TupleRow]
+    fleet: Fleet, db: Connection[TupleRow], how: str
 ) -> None:
     """None of them is to blame, and other tenants' jobs run as well."""
-    worker = hungry_worker(fleet)
+    worker = hungry_worker(fleet, how)
 
     insert(db, "large", 30, FITS_BYTES // 5)
     insert(db, "small", 20, 10)

@@ -57,17 +57,23 @@ def test_a_suspect_job_goes_to_the_parent_and_keeps_its_slot(
         assert "succeeded" == ending(db, later)[0]
 
 
-def test_a_suspect_job_does_not_pass_its_kinds_gate(
+def test_a_suspect_job_is_inside_its_kinds_gate_until_it_has_ended(
     database_url: str, db: Connection[TupleRow]
 ) -> None:
-    """It runs in another child, with gates of its own; here it blocks no other job."""
+    """It runs in another child, and counts in the one that claimed it; others run meanwhile."""
     worker_id = register(db)
     with child(database_url, worker_id) as running:
         db.execute("INSERT INTO fairlead.jobs (kind, suspect) VALUES ('gated', true)")
         dispatch_all(db)
-        running.receives(messages.NeedsQuarantine)
+        alone = running.receives(messages.NeedsQuarantine)
+        running.send(messages.SlotReturned(alone.job_id, alone.token))
         fresh = insert(db, "gated")
+        assert messages.WaitingAtGates(1) == running.receives(messages.WaitingAtGates)
+        assert "succeeded" == ending(db, insert(db, "echo"))[0]
+        assert alone.gated
+        assert not endings(db, fresh)
 
+        running.send(messages.SuspectEnded(alone.job_id, alone.token))
         assert "succeeded" == ending(db, fresh)[0]
 
 

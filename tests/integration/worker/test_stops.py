@@ -5,7 +5,7 @@ from psycopg import Connection
 from psycopg.rows import TupleRow
 
 from fairlead_worker.ipc import messages
-from fairlead_worker.ipc.attempt_table import ASYNC, CANCELLED, EVICTED, THREAD
+from fairlead_worker.ipc.attempt_table import ASKED, ASYNC, CANCELLED, EVICTED, THREAD
 from tests.support.children import RunningChild, ending
 from tests.support.dispatching import dispatch_all, insert, insert_many
 from tests.support.waiting import until
@@ -81,7 +81,10 @@ def test_a_cancelled_function_that_does_not_look_is_overdue_for_the_parent(
 
     def overdue() -> bool:
         (stopped,) = running.running()
-        return stopped.flags == THREAD | CANCELLED and stopped.deadline_us < entry.deadline_us
+        return (
+            stopped.flags == THREAD | CANCELLED | ASKED
+            and stopped.deadline_us < entry.deadline_us
+        )
 
     until(overdue, what="a deadline that has passed")
 
@@ -116,7 +119,10 @@ def test_a_run_that_does_not_make_room_is_overdue_for_the_parent(
 
     def overdue() -> bool:
         (stopped,) = running.running()
-        return stopped.flags == THREAD | EVICTED and stopped.deadline_us < entry.deadline_us
+        return (
+            stopped.flags == THREAD | EVICTED | ASKED
+            and stopped.deadline_us < entry.deadline_us
+        )
 
     until(overdue, what="a deadline that has passed")
 

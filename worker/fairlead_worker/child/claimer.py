@@ -166,7 +166,11 @@ class Claimer:
         self._stopped()
 
     def _serve(self, connection: Connection) -> None:
-        """Claim on one connection until it is lost."""
+        """Claim on one connection until it is lost.
+
+        Raises:
+            psycopg.Error: the connection stands, and its answer did not fit into memory.
+        """
         try:
             notifications = Notifications(connection)
             if self._link.listens:
@@ -174,6 +178,8 @@ class Claimer:
             while not self._stop.is_set():
                 self._step(connection, notifications)
         except psycopg.Error as error:
+            if error.sqlstate is None and not connection.closed:
+                raise  # which ends the process: the parent makes the next claims smaller
             if self._throttle.due(type(error).__name__, monotonic()):
                 self._log.warning("claims.interrupted", reason=one_line(error))
             # The answer to a claim may be lost: then its jobs are leased to us and not held.

@@ -1,7 +1,7 @@
 -- ended_elsewhere: how attempts of jobs ended under workers that do not count that themselves: the queue and kind,
 --                  how, and whether the job finished with it. What was stolen is left out: the steal counts it.
---                  Of an attempt that ended without finishing its job the newest error says how, or else where
---                  the job went.
+--                  Of an attempt that ended without finishing its job the newest error of the last minute says
+--                  how, or else where the job went.
 -- locks: none.
 -- index: worker_leases_pkey, job_history_id, jobs_pkey, attempt_errors_job
 select coalesce(h.queue, j.queue) as queue, coalesce(h.kind, j.kind) as kind,
@@ -15,8 +15,14 @@ left join lateral (
     where h.id = a.job_id and h.worker = a.worker and h.finished_at > now() - interval '1 day' offset 0) h on true
 left join lateral (
     select j.queue, j.kind, j.run_at from fairlead.jobs j where j.id = a.job_id offset 0) j on true
-left join lateral (
-    select e.ended_as from fairlead.attempt_errors e
-    where e.job_id = a.job_id and e.at > now() - interval '1 minute' and (h.token is null or e.token = h.token)
-    order by e.at desc limit 1) e on true
+cross join lateral (
+    -- Ordering by time would let the planner read all errors there are, from the latest on.
+    select max(array[fairlead._epoch_us(e.at),
+                     case e.ended_as when 'failed' then 1 when 'crashed' then 2 when 'lost' then 3
+                                     else 4 end]) as last
+    from fairlead.attempt_errors e
+    where e.job_id = a.job_id and (h.token is null or e.token = h.token)) newest
+cross join lateral (
+    select case when newest.last[1] > fairlead._epoch_us(now()) - 60000000
+                then (array['failed', 'crashed', 'lost', 'released'])[newest.last[2]] end as ended_as) e
 where coalesce(h.kind, j.kind) is not null and e.ended_as is distinct from 'lost'
