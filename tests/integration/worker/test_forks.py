@@ -1,10 +1,12 @@
 """A copy of a worker's process, which a handler has forked, runs and ends no job."""
 
+from collections.abc import Iterator
+
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.support.children import RunningChild, ending
+from tests.support.children import RunningChild, child, ending, register
 from tests.support.dispatching import insert, insert_many
 from tests.support.waiting import until
 
@@ -12,6 +14,15 @@ pytestmark = pytest.mark.any_server
 
 _ERROR = 1
 """The exit code of a program that ends with an exception."""
+
+
+@pytest.fixture
+def running(database_url: str, db: Connection[TupleRow]) -> Iterator[RunningChild]:
+    """Yield a child whose handlers fork, with four slots."""
+    db.execute("CREATE TABLE seen (at serial, what text)")
+    app = "tests.support.forking_app:tasks"
+    with child(database_url, register(db, releases_slots=True), app=app) as started:
+        yield started
 
 
 @pytest.mark.usefixtures("running")

@@ -101,7 +101,10 @@ class Supervisor:
             self._connection_check,
             self._crash_review,
         )
-        self._reaper = Reaper(
+        self._reaper = self._make_reaper()
+
+    def _make_reaper(self) -> Reaper:
+        return Reaper(
             self._children,
             self._inbox,
             hand_backs=self._hand_backs,

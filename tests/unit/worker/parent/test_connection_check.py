@@ -1,7 +1,7 @@
 """A child is cut off when its parent can connect and it cannot, again and again."""
 
+import threading
 from collections.abc import Callable
-from queue import SimpleQueue
 
 import pytest
 
@@ -11,6 +11,8 @@ from tests.support.waiting import until
 from tests.unit.worker.parent.test_quarantine import FakeChild
 
 WHY = "too many open files"
+CHECK = "connection check"
+"""The name of the thread in which the parent tries."""
 
 
 class Scene:
@@ -19,22 +21,25 @@ class Scene:
     def __init__(self) -> None:
         self.check = ConnectionCheck(self._open)
         self.reachable = True
-        self._opened: SimpleQueue[None] = SimpleQueue()
 
     def _open(self) -> None:
-        self._opened.put(None)
         if not self.reachable:
             raise Unreachable("no")
 
     def refuse(self, child: FakeChild, now: float) -> list[FakeChild]:
         """Have a child report a refusal; return who is cut off once the parent has tried."""
         self.check.refused(child, WHY, now)
-        self._opened.get(timeout=10)
-        answers = self.check._answers
-        until(lambda: not answers.empty(), what="the parent's answer")
+        self.wait()
         found = self.check.advance(now)
         assert [WHY] * len(found) == [reason for _, reason in found]
         return [each for each, _ in found if isinstance(each, FakeChild)]
+
+    def wait(self) -> None:
+        """Wait until the parent has tried."""
+        until(
+            lambda: all(each.name != CHECK for each in threading.enumerate()),
+            what="the end of the parent's try",
+        )
 
 
 @pytest.fixture
@@ -89,8 +94,7 @@ def test_a_child_that_is_reported_while_the_parent_tries_waits_for_its_next_repo
     first, second = FakeChild(), FakeChild()
     scene.check.refused(first, WHY, 0.0)
     scene.check.refused(second, WHY, 0.0)
-    scene._opened.get(timeout=10)
-    until(lambda: not scene.check._answers.empty(), what="the parent's answer")
+    scene.wait()
     assert () == scene.check.advance(0.0)
 
     found = [scene.refuse(first, 100.0) for _ in range(REFUSALS - 1)]
