@@ -36,6 +36,9 @@ ON CONFLICT DO NOTHING RETURNING id;
 * An INSERT for a tenant or a queue at its backlog limit is refused with FL005. If a live job
   has the same dedup key, the INSERT makes no new job and is not refused.
 * A `run_at` in the past makes the job pending at once, at the end of its lane.
+* A transaction that you prepare (`PREPARE TRANSACTION`) must not notify: `SET LOCAL
+  fairlead.notify = off` before the INSERT, or set it for the role. The scheduler then finds the
+  job by polling, a tenth of a second after `COMMIT PREPARED`.
 """
 _ROLES = """## Roles
 
@@ -90,7 +93,7 @@ INSERT INTO fairlead.pool_logins (login, pool) VALUES ('reports_worker', 'report
 | SQLSTATE | means |
 | --- | --- |
 | `FL001` | Stale fencing token: another worker has the job, or it is finished. Roll back. |
-| `FL003` | The function needs READ COMMITTED. Call it in a transaction of its own. |
+| `FL003` | The function needs READ COMMITTED. Call it in a transaction that begins so. |
 | `FL004` | The finished job cannot be retried, because its payload was not kept. |
 | `FL005` | The tenant or queue is at its backlog limit. Insert again when jobs have finished. |
 | `FL006` | The autoscaler's row of `leaders` is impossible: run `reset_leadership()`. |

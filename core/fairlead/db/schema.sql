@@ -1895,7 +1895,8 @@ begin
     if current_setting('transaction_isolation') <> 'read committed' then
         raise exception 'fairlead: this function needs READ COMMITTED, the transaction is %',
             upper(current_setting('transaction_isolation'))
-            using errcode = 'FL003', hint = 'Call it in a transaction of its own.';
+            using errcode = 'FL003',
+                  hint = 'Call it in a transaction of its own that is begun as READ COMMITTED.';
     end if;
 end $$;
 
@@ -2017,7 +2018,8 @@ CREATE FUNCTION fairlead._wake_scheduler() RETURNS trigger
     AS $$
 begin
     if not (case when pg_try_advisory_lock_shared(7165163640219131510)
-                 then pg_advisory_unlock_shared(7165163640219131510) else false end) then
+                 then pg_advisory_unlock_shared(7165163640219131510) else false end)
+       and coalesce(current_setting('fairlead.notify', true), '') not in ('off', 'false', 'no', '0') then
         perform pg_notify('fairlead_scheduler', '');
     end if;
     return null;
@@ -2029,7 +2031,8 @@ CREATE FUNCTION fairlead._wake_scheduler_at_ending() RETURNS trigger
     AS $$
 begin
     if not (case when pg_try_advisory_lock_shared(7165163640219131512)
-                 then pg_advisory_unlock_shared(7165163640219131512) else false end) then
+                 then pg_advisory_unlock_shared(7165163640219131512) else false end)
+       and coalesce(current_setting('fairlead.notify', true), '') not in ('off', 'false', 'no', '0') then
         perform pg_notify('fairlead_scheduler', 'ended');
     end if;
     return new;

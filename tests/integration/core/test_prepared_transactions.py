@@ -1,0 +1,124 @@
+"""Jobs in transactions that are prepared, for a two-phase commit."""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+
+import psycopg
+import pytest
+from psycopg import Connection, errors, sql
+from psycopg.rows import TupleRow
+
+from fairlead.db.migrate import migrate
+from fairlead_cli.dev.postgres import Server
+from tests.support.databases import FAST, fast_folder, running_server
+from tests.support.logins import as_login, login
+from tests.support.race import claim, places, queue_one, register
+from tests.support.schedulers import led, scheduling
+from tests.support.waiting import until
+
+_INSERT = "INSERT INTO fairlead.jobs (kind) VALUES ('k') RETURNING id"
+_RESTING = 7165163640219131510
+_AWAITS_ENDINGS = 7165163640219131512
+"""The advisory locks of a leader that is to be notified of INSERTs, and of endings."""
+
+
+@pytest.fixture(scope="module")
+def preparing() -> Iterator[Server]:
+    """Yield a migrated server that prepares transactions."""
+    with running_server(
+        FAST | {"max_prepared_transactions": "10"}, within=fast_folder()
+    ) as running:
+        with psycopg.connect(running.url, autocommit=True) as connection:
+            migrate(connection)
+        yield running
+
+
+@pytest.fixture
+def db(preparing: Server) -> Iterator[Connection[TupleRow]]:
+    """Yield a connection as the superuser."""
+    with psycopg.connect(preparing.url, autocommit=True) as connection:
+        yield connection
+
+
+@contextmanager
+def notified(db: Connection[TupleRow]) -> Generator[None]:
+    """Hold the locks of a leader that wants to be notified of everything."""
+    with psycopg.connect(db.info.dsn, autocommit=True) as leader:
+        for number in (_RESTING, _AWAITS_ENDINGS):
+            leader.execute("SELECT pg_advisory_lock(%s)", [number])
+        yield
+
+
+def prepared(session: Connection[TupleRow], *, first: str = "") -> int:
+    """Insert a job in a transaction that is prepared and then committed; return its id."""
+    session.execute("BEGIN")
+    session.execute(first.encode())
+    row = session.execute(_INSERT).fetchone()
+    session.execute("PREPARE TRANSACTION 'test'")
+    session.execute("COMMIT PREPARED 'test'")
+    assert row is not None
+    return int(row[0])
+
+
+def test_a_transaction_that_has_notified_cannot_be_prepared(db: Connection[TupleRow]) -> None:
+    """That is PostgreSQL's rule."""
+    with notified(db), pytest.raises(errors.FeatureNotSupported, match="NOTIFY"):
+        prepared(db)
+
+
+@pytest.mark.parametrize("off", ["off", "false", "no", "0"])
+def test_an_insert_notifies_nobody_in_a_transaction_that_says_so(
+    db: Connection[TupleRow], off: str
+) -> None:
+    """In this transaction alone."""
+    with notified(db):
+        job = prepared(db, first=f"SET LOCAL fairlead.notify = '{off}'")
+        with pytest.raises(errors.FeatureNotSupported):
+            prepared(db)
+
+    assert ("pending",) == places(db, job)
+
+
+@pytest.mark.parametrize("by", ["role", "database"])
+def test_a_role_or_a_database_may_say_so(db: Connection[TupleRow], by: str) -> None:
+    """For all sessions that begin later."""
+    with login(db.info.dsn, "fairlead_enqueue") as name:
+        called = name if by == "role" else db.info.dbname
+        altered = sql.SQL("ALTER ROLE {} " if by == "role" else "ALTER DATABASE {} ")
+        begin = altered.format(sql.Identifier(called))
+        db.execute(begin + sql.SQL("SET fairlead.notify = off"))
+        url = as_login(db.info.dsn, name)
+        with notified(db), psycopg.connect(url, autocommit=True) as session:
+            job = prepared(session)
+        db.execute(begin + sql.SQL("RESET fairlead.notify"))
+
+    assert ("pending",) == places(db, job)
+
+
+@pytest.mark.parametrize(("by", "place"), [("complete", "succeeded"), ("fail", "scheduled")])
+def test_a_handler_may_end_its_attempt_in_a_prepared_transaction(
+    db: Connection[TupleRow], by: str, place: str
+) -> None:
+    """Endings notify nobody either."""
+    worker, job = register(db), queue_one(db)
+    (lease,) = claim(db, worker)
+    with notified(db):
+        db.execute("BEGIN")
+        db.execute("SET LOCAL fairlead.notify = off")
+        values = [lease.job, lease.token]
+        db.execute(f"SELECT fairlead.{by}(%s, %s)".encode(), values)
+        db.execute("PREPARE TRANSACTION 'test'")
+        db.execute("COMMIT PREPARED 'test'")
+
+    assert (place,) == places(db, job)
+
+
+def test_a_resting_leader_finds_the_job_by_polling(db: Connection[TupleRow]) -> None:
+    """It is dispatched soon after the transaction was committed."""
+    held = "SELECT true FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = %s"
+    resting = [_RESTING & 0xFFFFFFFF]
+    with scheduling(db.info.dsn):
+        led(db)
+        until(lambda: db.execute(held, resting).fetchone(), what="a leader that rests")
+        job = prepared(db, first="SET LOCAL fairlead.notify = off")
+        until(lambda: places(db, job) == ("queued",), what="a dispatch", seconds=5)
