@@ -406,6 +406,7 @@ CREATE FUNCTION fairlead._cancel_jobs(queue text, tenant text, kind text, after_
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     looked_max constant integer := 10000;
@@ -544,6 +545,7 @@ CREATE FUNCTION fairlead._end_attempts(ids bigint[], tokens bigint[], ended_as t
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     mine bigint[];
@@ -947,6 +949,7 @@ CREATE FUNCTION fairlead._erase_history(tenant text, after_id bigint, jobs_max i
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     looked_max constant integer := 10000;
@@ -1058,6 +1061,7 @@ CREATE FUNCTION fairlead._explain(job_id bigint) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     job record;
@@ -1153,6 +1157,7 @@ CREATE FUNCTION fairlead._forget_audit(my_epoch bigint, days integer, rows_max i
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     deleted integer;
@@ -1206,6 +1211,7 @@ CREATE FUNCTION fairlead._has_room(queue text, tenant text, dedup_key text, retr
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     full_one fairlead.over_backlog;
@@ -1744,6 +1750,7 @@ CREATE FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at t
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
     SET enable_sort TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     looked_max constant integer := 10000;
@@ -1829,6 +1836,7 @@ CREATE FUNCTION fairlead._release(ids bigint[], tokens bigint[], run_us bigint[]
     LANGUAGE sql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     BEGIN ATOMIC
  WITH asked AS MATERIALIZED (
           SELECT a.job_id,
@@ -2076,6 +2084,7 @@ CREATE FUNCTION fairlead.cancel(job_id bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     queued boolean;
@@ -2307,6 +2316,7 @@ CREATE FUNCTION fairlead.explain(job_id bigint) RETURNS jsonb
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     answer jsonb := fairlead._explain(explain.job_id);
@@ -2593,6 +2603,7 @@ CREATE FUNCTION fairlead.note_refused_policy(hash text, said text, author text D
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 begin
     insert into fairlead.policy_events as e (event, hash, author, said)
@@ -2612,6 +2623,7 @@ CREATE FUNCTION fairlead.pause(queue text, tenant text DEFAULT NULL::text) RETUR
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 begin
     if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
@@ -2636,6 +2648,7 @@ CREATE FUNCTION fairlead.redact(job_id bigint) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     found_queue text;
@@ -2666,6 +2679,7 @@ CREATE FUNCTION fairlead.redrive(queue text, tenant text DEFAULT NULL::text, kin
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     made bigint := 0;
@@ -2831,6 +2845,7 @@ CREATE FUNCTION fairlead.resume(queue text, tenant text DEFAULT NULL::text) RETU
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     was_paused boolean;
@@ -2855,6 +2870,7 @@ CREATE FUNCTION fairlead.retry(job_id bigint) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     SET enable_seqscan TO 'off'
+    SET jit TO 'off'
     AS $$
 declare
     live bigint;

@@ -227,3 +227,14 @@ def answers(session: Connection[TupleRow], db: Connection[TupleRow]) -> list[obj
     session.execute("SELECT fairlead.pause('default', 't')")
     found += session.execute("SELECT fairlead.resume('default', 't')").fetchall()
     return found
+
+
+def test_no_function_is_compiled_for_what_it_has_switched_off(db: Connection[TupleRow]) -> None:
+    """Such a plan seems to cost more than any compilation, in an application's session too."""
+    compiled = db.execute(
+        "SELECT p.oid::regprocedure::text FROM pg_proc p"
+        " WHERE p.pronamespace = 'fairlead'::regnamespace"
+        " AND 'enable_seqscan=off' = ANY (p.proconfig) AND 'jit=off' <> ALL (p.proconfig)"
+    ).fetchall()
+
+    assert [] == compiled
