@@ -31,23 +31,35 @@ class Fires:
 
 
 def decide(
-    cron: Cron, missed: Missed, considered_until: datetime, now: datetime, fires_max: int
+    cron: Cron,
+    missed: Missed,
+    considered_until: datetime,
+    now: datetime,
+    fires_max: int,
+    *,
+    on_time: timedelta = ON_TIME,
 ) -> Fires:
     """Decide which fires to insert, of those after `considered_until` and not after `now`.
 
-    On-time ones fire always. Of the missed ones `skip` fires none, `coalesce` the latest, and
-    `catch_up` each, at most `fires_max` at a time: call again until nothing comes.
+    Those at most `on_time` late fire always. Of the missed ones `skip` fires none, `coalesce`
+    the latest, and `catch_up` each. It is at most `fires_max` at a time, and one more for
+    `coalesce`: call again until nothing comes.
     """
-    on_time = now - ON_TIME
-    if considered_until >= on_time or missed == "catch_up":
+    since = now - on_time
+    if considered_until >= since or missed == "catch_up":
         times = tuple(islice(cron.between(considered_until, now), fires_max))
-        late = sum(fire <= on_time for fire in times)
-        return Fires(times, times[-1] if len(times) == fires_max else now, late)
-    late = sum(1 for _ in islice(cron.between(considered_until, on_time), fires_max))
-    recent = tuple(islice(cron.between(on_time, now), fires_max))
+        late = sum(fire <= since for fire in times)
+        return Fires(times, _considered(times, now, fires_max), late)
+    late = sum(1 for _ in islice(cron.between(considered_until, since), fires_max))
+    times = tuple(islice(cron.between(since, now), fires_max))
+    until = _considered(times, now, fires_max)
     if missed == "coalesce" and late:
-        recent = (_latest(cron, considered_until, on_time), *recent)
-    return Fires(recent, now, late)
+        times = (_latest(cron, considered_until, since), *times)
+    return Fires(times, until, late)
+
+
+def _considered(times: tuple[datetime, ...], now: datetime, fires_max: int) -> datetime:
+    return times[-1] if len(times) == fires_max else now
 
 
 def keep_apart(fires: Fires, cron: Cron, least: timedelta) -> Fires:

@@ -1,45 +1,47 @@
 """Fire cron schedules: read them, compute what is due, insert the fires and their jobs.
 
-A schedule that cannot be parsed or inserted gets a `problem` and delays no other. All schedules
-are read every few seconds, up to a number of each tenant; only changed or fired ones are
-planned.
+What is due is inserted in batches. A schedule that cannot be parsed or inserted gets a
+`problem` and delays no other. All schedules are read every few seconds, up to a number of each
+tenant; only changed or fired ones are planned.
 """
 
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from math import inf
 from time import monotonic
-from typing import NamedTuple
 
 import psycopg
-from psycopg import Cursor
-from psycopg.rows import args_row
 
-from fairlead.db import statements
 from fairlead.db.connect import Connection
-from fairlead.db.statements import integers
 from fairlead.errors import OVER_BACKLOG_SQLSTATE
 from fairlead.runtime import log
 from fairlead_scheduler.cron.expression import BadSchedule, Cron, parse
 from fairlead_scheduler.cron.fire_rates import FireRates
 from fairlead_scheduler.cron.full_lanes import FullLanes
 from fairlead_scheduler.cron.late_fires import LateFires
-from fairlead_scheduler.cron.missed_fires import Fires, decide, keep_apart
+from fairlead_scheduler.cron.missed_fires import ON_TIME, Fires, decide, keep_apart
+from fairlead_scheduler.cron.store import (
+    DueSchedule,
+    ScheduleStore,
+    instant,
+    microseconds,
+)
 from fairlead_scheduler.cron.timetable import Key, Schedule, Timetable
 from fairlead_scheduler.leadership.periodic_task import PeriodicTask
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
 
 _log = log.get("scheduler")
-_PACKAGE = __package__ or ""
 _READ_SECONDS = 2.0
 _READ_SHARE = 0.01
 """Reading's share of the time: ten thousand schedules are read about every four seconds."""
-_AT_ONCE = 200
+_PLANNED_AT_ONCE = 200
+_FIRES_AT_ONCE = 500
+_BEHIND_SECONDS_MAX = 300.0
+"""Fires that are late for longer count as missed, whatever the scheduler did meanwhile."""
 _LATE_SECONDS = 30.0
 """How often late fires are logged, at most."""
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+_REFUSALS = (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError)
 
 
 class ScheduleRunner:
@@ -53,11 +55,9 @@ class ScheduleRunner:
         epoch: int,
         metrics: Metrics,
     ) -> None:
-        self._connection = connection
+        self._store = ScheduleStore(connection, epoch=epoch)
         self._settings = settings
-        self._epoch = epoch
         self._metrics = metrics
-        self._read: Cursor[_Read] = connection.cursor(binary=True, row_factory=args_row(_read))
         self._timetable = Timetable()
         self._refused: set[Key] = set()
         """Schedules whose last attempt to fire was refused for the backlog limit."""
@@ -73,29 +73,39 @@ class ScheduleRunner:
         self._read_due = 0.0
         self._clock_offset_us = 0
         """The database's clock minus this process's."""
+        self._behind_since: float | None = monotonic()
+        """Since when there has been something due; None: nothing is."""
 
     def tasks(self) -> tuple[PeriodicTask, ...]:
         """Return the task and its period."""
         return (PeriodicTask("fire", _READ_SECONDS, self.fire, rest=self._rest),)
 
     def fire(self) -> bool:
-        """Plan changed and fire due schedules, 200 each at most; return whether more is due."""
+        """Plan changed and fire due schedules, a batch each; return whether more is due."""
+        if self._behind_since is None:
+            self._behind_since = monotonic()
+        if monotonic() >= self._read_due:
+            self._reread()
+        for changed in self._timetable.take_unplanned(_PLANNED_AT_ONCE):
+            self._plan(changed)
         more = self._fire_due()
+        if not more:
+            self._behind_since = None
         self._log_late()
         return more
 
     def _fire_due(self) -> bool:
-        if monotonic() >= self._read_due:
-            self._reread()
-        for changed in self._timetable.take_unplanned(_AT_ONCE):
-            self._plan(changed)
-        for _ in range(_AT_ONCE):
-            now_us = self._clock_offset_us + _process_us()
-            row = self._timetable.pop_due(now_us)
-            if row is None:
-                return self._timetable.next_us == 0
-            self._fire(row, now_us)
-        return True
+        """Fire a batch of what is due; if it fails, those schedules are read again."""
+        now_us = self._clock_offset_us + _process_us()
+        due: list[DueSchedule] = []
+        try:
+            due.extend(self._take_due(now_us))
+            self._insert(due, now_us)
+        except psycopg.Error:
+            for each in due:
+                self._timetable.forget(each.row.key)
+            raise
+        return self._timetable.next_us == 0
 
     def _log_late(self) -> None:
         """Log late fires, some tenants by name; not more often than every half minute."""
@@ -119,9 +129,7 @@ class ScheduleRunner:
     def _reread(self) -> None:
         """Read the schedules, and find those that changed."""
         began, most = monotonic(), self._settings.schedules_max
-        rows = self._read.execute(
-            statements.load(_PACKAGE, "schedules"), {"most": most}
-        ).fetchall()
+        rows = self._store.read(most)
         if rows:
             self._clock_offset_us = rows[0].now_us - _process_us()
         if self._timetable.update(row.schedule for row in rows if row.place <= most):
@@ -143,7 +151,7 @@ class ScheduleRunner:
         for row in rows:
             if row.key not in self._beyond:
                 _log.warning("schedules.too_many", tenant=row.tenant, schedule=row.name)
-                self._record_problem(
+                self._store.record_problem(
                     row,
                     f"its tenant has more than {most} schedules: those from this one on, by "
                     "name, do not fire. Remove some, or raise FAIRLEAD_SCHEDULES_MAX",
@@ -154,10 +162,10 @@ class ScheduleRunner:
         """Enter the schedule's next fire in the timetable."""
         cron = self._cron(row)
         if isinstance(cron, str):
-            self._record_problem(row, cron)
+            self._store.record_problem(row, cron)
             return
-        fire = next(cron.after(_instant(row.considered_us)), None)
-        self._timetable.enter(row, None if fire is None else _microseconds(fire))
+        fire = next(cron.after(instant(row.considered_us)), None)
+        self._timetable.enter(row, None if fire is None else microseconds(fire))
 
     def _cron(self, row: Schedule) -> Cron | str:
         """Return the parsed expression, or a sentence that says what is wrong with it."""
@@ -166,47 +174,45 @@ class ScheduleRunner:
             self._crons[times] = _parsed(row)
         return self._crons[times]
 
-    def _fire(self, row: Schedule, now_us: int) -> None:
-        """Fire the schedule by its missed-fire policy, and plan its next fire.
+    def _take_due(self, now_us: int) -> Iterator[DueSchedule]:
+        """Yield due schedules whose fires may be inserted now, up to a number of fires.
 
-        One that has changed, or cannot be inserted, is read again and retried. One whose lane
-        is over its backlog limit is retried later, behind those of the lane that came before
-        it: by then its fires may count as missed.
+        One whose lane is over its backlog limit is retried later, behind those of the lane that
+        came before it: by then its fires may count as missed.
         """
-        fires = self._decide(row, now_us)
-        if self._full_lanes.holds(row.lane, now_us):
-            self._postpone(row, fires)
-            return
-        if fires.times and not self._has_turn(row, fires, now_us):
-            return
-        try:
-            inserted = self._insert(row, fires)
-        except psycopg.DatabaseError as error:
-            if error.sqlstate != OVER_BACKLOG_SQLSTATE:
-                raise
-            self._full_lanes.refused(row.lane, now_us)
-            self._postpone(row, fires)
-            return
-        self._refused.discard(row.key)
-        if inserted:
-            self._rates.charge(
-                row.tenant, len(fires.times) - (row.key in self._delayed), now_us
-            )
-            self._delayed.discard(row.key)
-            self._plan(row._replace(considered_us=_microseconds(fires.considered_until)))
-        else:
-            self._timetable.forget(row.key)
+        fires_left = _FIRES_AT_ONCE
+        while fires_left > 0 and (row := self._timetable.pop_due(now_us)) is not None:
+            fires = self._decide(row, now_us)
+            fires_left -= max(1, len(fires.times))
+            if self._full_lanes.holds(row.lane, now_us):
+                self._postpone(row, fires)
+            elif not fires.times or self._has_turn(row, fires, now_us):
+                charged = len(fires.times) - (row.key in self._delayed)
+                self._rates.charge(row.tenant, charged, now_us)
+                yield DueSchedule(row, fires, self._problem(row, fires), charged)
 
     def _decide(self, row: Schedule, now_us: int) -> Fires:
         cron = self._cron(row)
         assert isinstance(cron, Cron)
-        considered, now = _instant(row.considered_us), _instant(now_us)
-        fires = decide(cron, row.missed, considered, now, self._settings.catch_up_max)
+        fires = decide(
+            cron,
+            row.missed,
+            instant(row.considered_us),
+            instant(now_us),
+            self._settings.catch_up_max,
+            on_time=self._on_time(),
+        )
         if row.by_admin:
             return fires
         return keep_apart(
             fires, cron, timedelta(seconds=self._settings.schedule_interval_seconds)
         )
+
+    def _on_time(self) -> timedelta:
+        """Return how late a fire may be: time that others took is not its own delay."""
+        since = self._behind_since
+        behind = 0.0 if since is None else min(monotonic() - since, _BEHIND_SECONDS_MAX)
+        return ON_TIME + timedelta(seconds=behind)
 
     def _has_turn(self, row: Schedule, fires: Fires, now_us: int) -> bool:
         """Whether the tenant's rate covers a fire; if not, promise it a turn and wait."""
@@ -235,22 +241,60 @@ class ScheduleRunner:
             )
         return None
 
-    def _insert(self, row: Schedule, fires: Fires) -> bool:
+    def _insert(self, due: Sequence[DueSchedule], now_us: int) -> None:
+        """Insert the fires of schedules, all at once unless one of them is refused."""
         try:
-            found = self._write(row, fires)
-        except psycopg.errors.QueryCanceled:
-            raise
-        except (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError) as error:
-            self._record_problem(
-                row, f"its job cannot be inserted: {error.diag.message_primary}"
-            )
-            return False
-        if found and fires.passed_over:
+            found = self._store.fire(due) if due else ()
+        except psycopg.DatabaseError as error:
+            if error.sqlstate != OVER_BACKLOG_SQLSTATE and not isinstance(error, _REFUSALS):
+                raise
+            self._divide(due, error, now_us)
+            return
+        for place, each in enumerate(due):
+            self._settle(each, now_us, found=place in found)
+
+    def _divide(
+        self, due: Sequence[DueSchedule], refusal: psycopg.DatabaseError, now_us: int
+    ) -> None:
+        """Insert what was refused in halves, down to the lane or the schedule at fault."""
+        full = refusal.sqlstate == OVER_BACKLOG_SQLSTATE
+        if full and len({each.row.lane for each in due}) == 1:
+            self._full_lanes.refused(due[0].row.lane, now_us)
+            for each in due:
+                self._refund(each, now_us)
+                self._postpone(each.row, each.fires)
+        elif len(due) == 1:
+            self._refund(due[0], now_us)
+            self._give_up(due[0].row, str(refusal.diag.message_primary))
+        else:
+            for half in _halves(due):
+                self._insert(half, now_us)
+
+    def _settle(self, due: DueSchedule, now_us: int, *, found: bool) -> None:
+        """Plan the next fire; a schedule that has changed or is locked is read again."""
+        row, fires = due.row, due.fires
+        self._refused.discard(row.key)
+        if not found:
+            self._refund(due, now_us)
+            self._timetable.forget(row.key)
+            return
+        if fires.passed_over:
             self._metrics.cron_passed_over.inc()
-        if found and fires.missed:
+        if fires.missed:
             self._metrics.cron_missed.inc(fires.missed)
             self._missed_fires.record(*row.key, fires.missed)
-        return found
+        self._delayed.discard(row.key)
+        self._plan(row._replace(considered_us=microseconds(fires.considered_until)))
+
+    def _refund(self, due: DueSchedule, now_us: int) -> None:
+        """Take back what the rate was charged for fires that were not inserted."""
+        self._rates.charge(due.row.tenant, -due.charged, now_us)
+
+    def _give_up(self, row: Schedule, why: str) -> None:
+        """Record that a schedule's job cannot be inserted; it is read again."""
+        self._refused.discard(row.key)
+        self._timetable.forget(row.key)
+        self._store.record_problem(row, f"its job cannot be inserted: {why}")
 
     def _postpone(self, row: Schedule, fires: Fires) -> None:
         """Retry later a schedule whose lane is over its backlog limit."""
@@ -259,46 +303,22 @@ class ScheduleRunner:
             self._refused.add(row.key)
             self._metrics.cron_refused.inc(len(fires.times))
             self._refused_fires.record(*row.key, len(fires.times))
-            self._record_problem(row, "its lane is over its backlog limit: it is tried again")
-
-    def _write(self, row: Schedule, fires: Fires) -> bool:
-        """Insert the fires; False when the schedule has changed, or another scheduler leads."""
-        parameters = {
-            "epoch": self._epoch,
-            "tenant": row.tenant,
-            "name": row.name,
-            "cron": row.cron,
-            "timezone": row.timezone,
-            "fires_us": integers(_microseconds(fire) for fire in fires.times),
-            "considered_us": _microseconds(fires.considered_until),
-            "problem": self._problem(row, fires),
-        }
-        answer = self._connection.execute(
-            statements.load(_PACKAGE, "fire"), parameters
-        ).fetchone()
-        return answer is not None and answer[0] is True
-
-    def _record_problem(self, row: Schedule, problem: str) -> None:
-        parameters = {
-            "epoch": self._epoch,
-            "tenant": row.tenant,
-            "name": row.name,
-            "problem": problem,
-        }
-        self._connection.execute(statements.load(_PACKAGE, "record_problem"), parameters)
+            self._store.record_problem(
+                row, "its lane is over its backlog limit: it is tried again"
+            )
 
 
-class _Read(NamedTuple):
-    """A row that `schedules` returns; the schedule's columns come last."""
-
-    now_us: int
-    place: int
-    """The schedule's among those of its tenant, by name, from 1 on."""
-    schedule: Schedule
-
-
-def _read(now_us: int, place: int, *schedule: object) -> _Read:
-    return _Read(now_us, place, Schedule._make(schedule))
+def _halves(due: Sequence[DueSchedule]) -> tuple[Sequence[DueSchedule], ...]:
+    """Return two halves of a batch; a lane is kept whole while there is another."""
+    lanes = sorted({each.row.lane for each in due})
+    if len(lanes) == 1:
+        middle = len(due) // 2
+        return due[:middle], due[middle:]
+    first = set(lanes[: len(lanes) // 2])
+    return (
+        [each for each in due if each.row.lane in first],
+        [each for each in due if each.row.lane not in first],
+    )
 
 
 def _parsed(row: Schedule) -> Cron | str:
@@ -310,11 +330,3 @@ def _parsed(row: Schedule) -> Cron | str:
 
 def _process_us() -> int:
     return int(monotonic() * 1e6)
-
-
-def _instant(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
-def _microseconds(instant: datetime) -> int:
-    return (instant - _EPOCH) // _MICROSECOND

@@ -300,7 +300,9 @@ UNCHECKED = counter(
     "them: what the services read of them is clamped.",
 )
 CRON_MISSED = counter(
-    "cron_missed_total", "Fires of schedules that were missed: they came over 10 s late."
+    "cron_missed_total",
+    "Fires of schedules that were missed: they came over 10 s late, and the scheduler was not "
+    "behind with others for as long.",
 )
 CRON_REFUSED = counter(
     "cron_refused_total",

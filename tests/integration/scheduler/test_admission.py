@@ -14,10 +14,10 @@ from fairlead_scheduler.leadership.sessions import connect_leader
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
 from tests.conftest import Connect
-from tests.integration.scheduler.test_cron import fires, problem, schedule
 from tests.support.children import register
 from tests.support.race import Database, claim, finish, lead
 from tests.support.schedulers import led, scheduler_process, scheduling
+from tests.support.schedules import fires, problem, schedule
 from tests.support.waiting import until
 
 FULL = "FL005"

@@ -1,23 +1,26 @@
--- fire: insert the jobs of one schedule's fires, each fire once whichever leader fires it, as jobs of the login
---       that made the schedule, and record how far the schedule has been considered. Does nothing when the
---       schedule has changed since it was read; returns whether it was found unchanged, and how many jobs were
---       inserted.
--- locks: the leader's row (for share), the schedule, its fires.
+-- fire: insert the jobs of a batch of schedules' fires, each fire once whichever leader fires it, as jobs of the
+--       logins that made the schedules, and record how far each has been considered. Passes over a schedule that
+--       has changed since it was read, or that another session has locked; returns the places of the others.
+-- locks: the leader's row (for share), the schedules (skip locked), their fires.
 -- index: leaders_pkey, schedules_pkey, schedule_fires_pkey
 with lead as materialized (
     select %(epoch)s::bigint as epoch where fairlead._leads(%(epoch)s)
+), asked as materialized (
+    select a.* from unnest(%(tenants)s::text[], %(names)s::text[], %(crons)s::text[], %(timezones)s::text[],
+                           %(considered_us)s::bigint[], %(problems)s::text[])
+        with ordinality as a (tenant, name, cron, timezone, considered_us, fault, place)
 ), schedule as materialized (
-    select s.* from fairlead.schedules s
-    where s.tenant = %(tenant)s and s.name = %(name)s and s.cron = %(cron)s and s.timezone = %(timezone)s
-      and s.enabled and exists (select from lead)
-    for update
+    select s.*, a.place, a.considered_us, a.fault
+    from asked a join fairlead.schedules s on s.tenant = a.tenant and s.name = a.name
+    where s.cron = a.cron and s.timezone = a.timezone and s.enabled and exists (select from lead)
+    for update of s skip locked
 ), fires as (
     insert into fairlead.schedule_fires (tenant, schedule, fire_time)
-    select s.tenant, s.name, f.fire_time
-    from schedule s cross join unnest(%(fires_us)s::bigint[]) as u (fire_us)
-    cross join lateral (select to_timestamp(u.fire_us / 1e6) as fire_time) f
+    select s.tenant, s.name, to_timestamp(f.fire_us / 1e6)
+    from schedule s
+    join unnest(%(places)s::bigint[], %(fires_us)s::bigint[]) as f (place, fire_us) on f.place = s.place
     on conflict (tenant, schedule, fire_time) do nothing
-    returning fire_time
+    returning tenant, schedule, fire_time
 ), jobs as (
     insert into fairlead.jobs (
         queue, tenant, kind, payload, priority, max_attempts, timeout, expires_at, headers,
@@ -29,12 +32,11 @@ with lead as materialized (
                'fairlead.fire_time', to_char(f.fire_time at time zone 'UTC',
                                              'YYYY-MM-DD"T"HH24:MI:SS"Z"')),
            s.created_by
-    from fires f cross join schedule s
-    returning 1
+    from fires f join schedule s on s.tenant = f.tenant and s.name = f.schedule
 ), considered as (
     update fairlead.schedules s
-    set considered_until = greatest(s.considered_until, to_timestamp(%(considered_us)s / 1e6)),
-        problem = %(problem)s
-    where s.tenant = %(tenant)s and s.name = any (array(select c.name from schedule c))
+    set considered_until = greatest(s.considered_until, to_timestamp(c.considered_us / 1e6)),
+        problem = c.fault
+    from schedule c where s.tenant = c.tenant and s.name = c.name
 )
-select exists (select from schedule) as found, (select count(*) from jobs) as inserted
+select c.place from schedule c

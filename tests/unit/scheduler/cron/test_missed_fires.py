@@ -67,6 +67,28 @@ def test_a_year_of_missed_seconds_is_coalesced_at_once() -> None:
     assert (11, 1000) == (len(decided.times), decided.missed)
 
 
+def test_a_fire_that_is_late_for_anothers_sake_is_on_time() -> None:
+    """The caller says by how much; then it fires with every policy."""
+    cron = parse("0 * * * *", "UTC")
+    policies: tuple[Missed, ...] = ("skip", "coalesce", "catch_up")
+    before, now = utc("2026-01-10T11:30:00"), utc("2026-01-10T12:00:30")
+    patient = timedelta(seconds=40)
+    decided = {decide(cron, each, before, now, 9, on_time=patient) for each in policies}
+
+    assert {Fires((utc("2026-01-10T12:00"),), now, 0)} == decided
+    assert Fires((), now, 1) == decide(cron, "skip", before, now, 9)
+
+
+def test_what_is_on_time_is_bounded_too_and_goes_on_where_it_stopped() -> None:
+    """Otherwise what is beyond the bound would be lost."""
+    cron, now = parse("* * * * * *", "UTC"), utc("2026-01-10T12:00:00")
+
+    decided = decide(cron, "skip", now - timedelta(hours=1), now, 4)
+
+    assert 4 == len(decided.times)
+    assert decided.times[-1] == decided.considered_until < now
+
+
 def apart(expression: str, *, considered: str, seconds: int, fires_max: int = 1000) -> Fires:
     """Decide on what an expression owes by `NOW`, each of its fires so far from the last."""
     cron = parse(expression, "UTC")
