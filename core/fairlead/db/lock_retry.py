@@ -62,11 +62,12 @@ class LockRetry:
         """
         until, longest_seconds = monotonic() + self._limit_seconds, _REST_SECONDS
         while True:
+            began = monotonic()
             try:
                 return change()
             except (errors.LockNotAvailable, errors.DeadlockDetected):
                 late = monotonic() >= until
-            holders = self._holders()
+            holders = self._holders(seconds=monotonic() - began)
             if late:
                 raise TablesLocked(
                     f"{name}: no locks within {self._limit_seconds:g} s, and nothing of it was "
@@ -77,8 +78,13 @@ class LockRetry:
             sleep(random.uniform(longest_seconds / 2, longest_seconds))
             longest_seconds = min(longest_seconds * 2, _REST_SECONDS_MAX)
 
-    def _holders(self) -> str:
-        """Return who has had a transaction with locks on Fairlead's tables open for a while."""
-        rows = self._connection.execute(statements.load("fairlead", "lock_holders")).fetchall()
+    def _holders(self, *, seconds: float) -> str:
+        """Return whose transactions have held locks on Fairlead's tables for longer than that.
+
+        Later ones have waited behind the change themselves.
+        """
+        rows = self._connection.execute(
+            statements.load("fairlead", "lock_holders"), {"seconds": seconds}
+        ).fetchall()
         named = ", ".join(f"{pid} ({program})" for pid, program in rows)
         return f"the transaction of {named}" if named else "a transaction that has ended since"
