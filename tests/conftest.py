@@ -18,6 +18,7 @@ from psycopg.rows import TupleRow
 
 from fairlead.db.migrate import migrate
 from fairlead_cli.dev.postgres import Server
+from tests.support import leftovers
 from tests.support.databases import (
     FAST,
     cloned_database,
@@ -57,6 +58,12 @@ hypothesis.settings.load_profile("sample")
 
 
 _GIVING_WAY = 5  # niceness: a third of the weight
+
+
+def pytest_configure() -> None:
+    """Have no server or program outlive a run that is killed, with all its processes."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        leftovers.end_with_this_run()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

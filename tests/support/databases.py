@@ -21,6 +21,7 @@ from psycopg.rows import TupleRow
 from fairlead.db.migrate import migrate
 from fairlead_cli.dev.binaries import binaries
 from fairlead_cli.dev.postgres import Server
+from tests.support.leftovers import FOLDER
 
 # Nothing survives a test run, so nothing needs to reach the disk. Autovacuum is off so that
 # statistics change when a test says so. A deadlock shows after 100 ms.
@@ -63,7 +64,7 @@ def running_server(
         primary: it is a standby of this one, which began with the same data.
     """
     version = os.environ.get("FAIRLEAD_TEST_POSTGRES")
-    folder = Path(tempfile.mkdtemp(prefix="fairlead-test-", dir=within))
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER, dir=within))
     folder.chmod(0o755)  # as root, the server runs as the user `nobody`, which must get in
     programs = bin_dir or binaries(int(version) if version else None)
     wanted = {**_EVERY_SERVER, **settings}
