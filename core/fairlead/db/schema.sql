@@ -512,6 +512,14 @@ begin
     where f.pool = _claimable.pool;
 end $$;
 
+CREATE FUNCTION fairlead._text_bytes_max(stored integer, method text) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (stored IS NULL) THEN 0 ELSE (LEAST(((stored)::bigint * CASE method WHEN 'pglz'::text THEN 90 WHEN 'lz4'::text THEN 255 ELSE 1 END), (GREATEST(stored, 1048576))::bigint))::integer END;
+
+CREATE FUNCTION fairlead._claimed_bytes_max(payload jsonb, headers jsonb) RETURNS integer
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN (fairlead._text_bytes_max(pg_column_size(payload), pg_column_compression(payload)) + fairlead._text_bytes_max(pg_column_size(headers), pg_column_compression(headers)));
+
 CREATE FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1994,10 +2002,6 @@ begin
     return former;
 end $$;
 
-CREATE FUNCTION fairlead._text_bytes_max(stored integer, method text) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN (stored IS NULL) THEN 0 ELSE (LEAST(((stored)::bigint * CASE method WHEN 'pglz'::text THEN 90 WHEN 'lz4'::text THEN 255 ELSE 1 END), (GREATEST(stored, 1048576))::bigint))::integer END;
-
 CREATE FUNCTION fairlead._timeline_base() RETURNS bigint
     LANGUAGE sql
     RETURN ((fairlead._timeline() - 1) * '1000000000000'::bigint);
@@ -2172,11 +2176,12 @@ begin
             for update skip locked) q
         where f.pool = (select m.pool from me m)
         order by f.band limit claim.jobs_max
-    ), sized as materialized (
+    ), total as materialized (
+        select sum(fairlead._claimed_bytes_max(j.payload, j.headers)) <= 16777216 as fits
+        from fairlead.jobs j where j.id = any (array(select p.job_id from picked p))
+    ), sized as (
         select p.place, sum((
-            select fairlead._text_bytes_max(pg_column_size(j.payload), pg_column_compression(j.payload))
-                   + fairlead._text_bytes_max(pg_column_size(j.headers), pg_column_compression(j.headers))
-            from fairlead.jobs j where j.id = p.job_id
+            select fairlead._claimed_bytes_max(j.payload, j.headers) from fairlead.jobs j where j.id = p.job_id
         )) over (rows between unbounded preceding and 1 preceding) as bytes_before
         from picked p
     ), leased as (
@@ -2184,7 +2189,10 @@ begin
         set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
             claimed_at = now(), deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(
-            select s.place from sized s where coalesce(s.bytes_before, 0) <= 15 * 1048576 - 8192))
+            select p.place from picked p where coalesce((select t.fits from total t), true)
+            union all
+            select s.place from sized s
+            where not (select t.fits from total t) and coalesce(s.bytes_before, 0) <= 15 * 1048576 - 8192))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
@@ -4324,6 +4332,10 @@ REVOKE ALL ON FUNCTION fairlead._check_leader(my_name text, lease_seconds double
 REVOKE ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) TO fairlead_worker;
 
+REVOKE ALL ON FUNCTION fairlead._text_bytes_max(stored integer, method text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._claimed_bytes_max(payload jsonb, headers jsonb) FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) TO fairlead_worker;
 
@@ -4527,8 +4539,6 @@ GRANT ALL ON FUNCTION fairlead._steal(my_epoch bigint, ids bigint[], tokens bigi
 
 REVOKE ALL ON FUNCTION fairlead._take_over(release text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._take_over(release text) TO fairlead_admin;
-
-REVOKE ALL ON FUNCTION fairlead._text_bytes_max(stored integer, method text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._timeline_base() FROM PUBLIC;
 

@@ -160,9 +160,16 @@ return case when stored is null then 0
             else least(stored::bigint * case method when 'pglz' then 90 when 'lz4' then 255 else 1 end,
                        greatest(stored, 1048576))::integer end;
 
+-- How many bytes of payload and headers a claim may answer for a job.
+create function fairlead._claimed_bytes_max(payload jsonb, headers jsonb) returns integer
+language sql stable parallel safe
+return fairlead._text_bytes_max(pg_column_size(payload), pg_column_compression(payload))
+       + fairlead._text_bytes_max(pg_column_size(headers), pg_column_compression(headers));
+
 -- Leases up to jobs_max queued jobs of the worker's pool to it, in claim order: of 16 MiB of payloads and headers
--- in all, or one job. Their sizes are those in the table, so that no payload is read that is not answered. Jobs of
--- full_kinds are passed over, for which the worker has no room (null, as nearly always: of none).
+-- in all, or one job. Their sizes are those in the table, so that no payload is read that is not answered; job by
+-- job they are looked up only where all are too large together. Jobs of full_kinds are passed over, for which
+-- the worker has no room (null, as nearly always: of none).
 -- Locks the worker's live row (for share, so that a death or draining cannot be missed), then work_queue
 -- rows in claim order (skip locked).
 create or replace function fairlead.claim(
@@ -197,11 +204,12 @@ begin
             for update skip locked) q
         where f.pool = (select m.pool from me m)
         order by f.band limit claim.jobs_max
-    ), sized as materialized (
+    ), total as materialized (
+        select sum(fairlead._claimed_bytes_max(j.payload, j.headers)) <= 16777216 as fits
+        from fairlead.jobs j where j.id = any (array(select p.job_id from picked p))
+    ), sized as (
         select p.place, sum((
-            select fairlead._text_bytes_max(pg_column_size(j.payload), pg_column_compression(j.payload))
-                   + fairlead._text_bytes_max(pg_column_size(j.headers), pg_column_compression(j.headers))
-            from fairlead.jobs j where j.id = p.job_id
+            select fairlead._claimed_bytes_max(j.payload, j.headers) from fairlead.jobs j where j.id = p.job_id
         )) over (rows between unbounded preceding and 1 preceding) as bytes_before
         from picked p
     ), leased as (
@@ -209,7 +217,10 @@ begin
         set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
             claimed_at = now(), deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(
-            select s.place from sized s where coalesce(s.bytes_before, 0) <= 15 * 1048576 - 8192))
+            select p.place from picked p where coalesce((select t.fits from total t), true)
+            union all
+            select s.place from sized s
+            where not (select t.fits from total t) and coalesce(s.bytes_before, 0) <= 15 * 1048576 - 8192))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
