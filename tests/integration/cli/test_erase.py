@@ -228,4 +228,4 @@ def test_a_cancel_names_ids_or_what_the_jobs_have_in_common(
     fairlead: Fairlead, words: tuple[str, ...]
 ) -> None:
     """Never everything by mistake."""
-    assert "give the jobs' ids, or --queue" in fairlead("jobs", "cancel", *words, code=2)
+    assert "give ID..., or --queue" in fairlead("jobs", "cancel", *words, code=2)
