@@ -216,8 +216,7 @@ def cancel(
     named = any(value is not None for value in alike.values())
     if named == bool(ids):
         raise CommandError(
-            "give ID..., or --queue, --tenant or --kind"
-            + (", not both" if named else "")
+            "give ID..., or --queue, --tenant or --kind" + (", not both" if named else "")
         )
     with session() as connection:
         if ids:
