@@ -391,8 +391,8 @@ class Picker:
         end, least = tag + self._turn_us, 0
         follows = len(tags) > branch.first and tag >= tags[-1]
         if follows:
-            behind = int((tag - tags[-1]) * branch.scale)
-            least = rows[-1].root_tag + max(1, behind)  # see `Branch.place`
+            behind, scale = tag - tags[-1], branch.scale
+            least = rows[-1].root_tag + (behind if scale == 1.0 else int(behind * scale))
         while start < end and branch_start < rival and len(jobs) < jobs_max and ready:
             job_id, _, hint_us, seen_us = head = ready.popleft()  # the hot loop: locals only
             if job_id in in_flight:
@@ -420,7 +420,7 @@ class Picker:
                 least, follows = job.root_tag, tags[-1] == tag
             in_flight[job_id] = job
             jobs.append((job_id, least, cost_us, seen_us))
-            least, start, branch_start = least + 1, start + step, branch_start + branch_step
+            start, branch_start = start + step, branch_start + branch_step
         account.start, branch.start = start + debts[0], branch_start + debts[1]
         taken = len(jobs) - before
         lane.take_turn(taken, taken * usual_us)

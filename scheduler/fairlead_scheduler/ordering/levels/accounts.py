@@ -261,9 +261,6 @@ class Branch:
         that any number of rows can overtake one that is far ahead. In front of the first row it
         is as far ahead as its account's tag, but by one job at most: that may be below the
         floor, which then follows.
-
-        No two rows in a sequence have the same root tag, as long as there is room for another:
-        a claim walks over all dead index entries with the tag of the floor.
         """
         rows, tags = self.rows, self.tags
         place = bisect_right(tags, tag, lo=self.first)
@@ -271,19 +268,17 @@ class Branch:
             first = rows[place]
             ahead = (tags[place] - tag) * self.scale
             job.root_tag = first.root_tag - int(min(ahead, first.charged_us / self.weight))
-            if place and tags[place - 1] <= tag:  # claimed, in the same sequence
-                after = min(rows[place - 1].root_tag + 1, first.root_tag - 1)
-                job.root_tag = max(job.root_tag, after)
         elif place < len(rows):
             before, before_tag = rows[place - 1], tags[place - 1]
             room = rows[place].root_tag - before.root_tag
-            behind = room * (tag - before_tag) // (tags[place] - before_tag)
-            job.root_tag = before.root_tag + max(behind, min(1, room - 1))
+            job.root_tag = before.root_tag + room * (tag - before_tag) // (
+                tags[place] - before_tag
+            )
         else:
             job.root_tag = max(job.root_tag, floor)
             if rows:
                 behind = int(max(0, tag - tags[-1]) * self.scale)
-                job.root_tag = max(job.root_tag, rows[-1].root_tag + max(1, behind))
+                job.root_tag = max(job.root_tag, rows[-1].root_tag + behind)
         rows.insert(place, job)
         tags.insert(place, tag)
         return place == self.first
