@@ -144,11 +144,19 @@ def _cancel(
             connection, alike, limit=formats.ID_MAX, actor=who.actor, reason=who.reason
         )
         cancelled += done.ended + done.requested
-        (held,) = ask(connection, "in_flight", {"tenant": tenant})
-        left = done.locked + int(str(held["jobs"]))
+        left = done.locked + _in_flight(connection, tenant)
         if not left or time.monotonic() >= until:
             return cancelled, left
         time.sleep(_AGAIN_SECONDS)
+        # A pass looks at every unfinished job, so none is made only to see that some still run.
+        while not done.locked and _in_flight(connection, tenant) and time.monotonic() < until:
+            time.sleep(_AGAIN_SECONDS)
+
+
+def _in_flight(connection: "Connection", tenant: str) -> int:
+    """Return how many unfinished jobs of a tenant workers hold."""
+    (held,) = ask(connection, "in_flight", {"tenant": tenant})
+    return int(str(held["jobs"]))
 
 
 def _erase_history(connection: "Connection", tenant: str, who: _Who) -> int:

@@ -1,6 +1,7 @@
 """A tenant is erased and a job is redacted: what jobs carried is in no table any more."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from psycopg import Connection, sql
@@ -21,6 +22,7 @@ from tests.support.race import (
     places,
     register,
 )
+from tests.support.waiting import until
 
 TABLES = """
     SELECT c.relname FROM pg_class c
@@ -120,6 +122,27 @@ def test_a_job_that_runs_is_asked_to_stop_and_erased_by_a_repeat(
     assert "cancelled" == end(db, lease, "failed")
     fairlead("tenants", "erase", "acme", "--wait", "0s")
 
+    assert [] == tables_with(db, canary("acme"))
+
+
+def test_erasing_waits_for_a_job_that_stops(
+    fairlead: Fairlead, db: Connection[TupleRow], connect: Connect
+) -> None:
+    """One command is enough where handlers heed that they are cancelled."""
+    dispatch(db, enqueue_many(db, [carrying("acme", name="runs")]), epoch=leading(db))
+    (lease,) = claim(db, register(db))
+    worker = connect()
+    asked = "SELECT FROM fairlead.jobs WHERE cancel_requested_at IS NOT NULL"
+
+    def stop() -> str:
+        until(lambda: bool(worker.execute(asked).fetchall()), what="a cancel", seconds=20)
+        return end(worker, lease, "failed")
+
+    with ThreadPoolExecutor(1) as pool:
+        stopped = pool.submit(stop)
+        fairlead("tenants", "erase", "acme", "--wait", "30s")
+
+    assert "cancelled" == stopped.result()
     assert [] == tables_with(db, canary("acme"))
 
 
