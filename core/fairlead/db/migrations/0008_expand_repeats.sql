@@ -140,7 +140,8 @@ end $$;
 create function fairlead.redrive(
     queue text, tenant text default null, kind text default null,
     since timestamptz default '-infinity', jobs_max integer default 1000
-) returns bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+) returns bigint language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     made bigint := 0;
     step record;

@@ -34,7 +34,7 @@ return 1::bigint << ((hashtextextended(lane, 0) & 9223372036854775807) % 62)::in
 -- SQLSTATE FL005: over the backlog limit.
 create function fairlead._has_room(queue text, tenant text, dedup_key text, retry_of bigint)
 returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     full_one fairlead.over_backlog;
 begin

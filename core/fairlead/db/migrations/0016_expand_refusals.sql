@@ -21,7 +21,7 @@ comment on column fairlead.policy_events.author is 'Who wanted to store it; empt
 -- hundred documents are kept.
 create function fairlead.note_refused_policy(hash text, said text, author text default null)
 returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 begin
     insert into fairlead.policy_events as e (event, hash, author, said)
     values ('refused', note_refused_policy.hash,

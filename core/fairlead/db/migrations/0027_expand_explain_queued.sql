@@ -1,7 +1,7 @@
 -- Why no worker has claimed a dispatched job: only the leader knows, which is told what claims pass over.
 
 create or replace function fairlead._explain(job_id bigint) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     job record;
     known jsonb;

@@ -1,8 +1,11 @@
 -- A worker's login reads no table and writes none: it calls functions, which serve it only what it has
 -- claimed. A login may be bound to pools.
 --
--- The functions for claims and endings follow in 0032_expand_attempts.sql, which also sets how all of them
--- are planned.
+-- The functions for claims and endings follow in 0032_expand_attempts.sql and later ones. All of them are planned
+-- as a service's sessions are, see fairlead.db.connect: a plan that was made while a table was empty must not be a
+-- scan when it holds a million rows, and behind PgBouncer nothing else says so. Before PostgreSQL 18 a plan that
+-- has to use what a function switches off is priced beyond every threshold of JIT: such a function switches JIT
+-- off, too.
 -- compatible-from: 30
 
 create table fairlead.pool_logins (
@@ -29,15 +32,6 @@ begin atomic
         or fairlead._is_member('fairlead_admin');
 end;
 
--- A worker's login sees no tenants by being one: what it claims, its functions show.
-create or replace function fairlead._sees_all() returns boolean
-language sql stable security definer set search_path = pg_catalog, pg_temp
-begin atomic
-    select not o.rls or fairlead._administers()
-        or fairlead._is_member('fairlead_scheduler') or fairlead._is_member('fairlead_autoscaler')
-    from fairlead.install_options o where o.only_row;
-end;
-
 -- Whether this session may act for workers of a login: as that login, as a member of it, or as an
 -- administrator. Null, a login that is gone: as an administrator alone.
 create function fairlead._acts_for(login name) returns boolean
@@ -60,18 +54,6 @@ begin
         where pg_has_role(session_user, to_regrole(quote_ident(l.login)), 'member')), true);
 end $$;
 
--- Those of the tokens that hold their jobs for workers for which this session may act. Whose a token is
--- never changes, so the answer stays true: a token that is not held any more changes nothing anyway.
-create function fairlead._own(ids bigint[], tokens bigint[]) returns bigint[]
-language plpgsql stable security definer as $$
-begin
-    return array(
-        select q.token from fairlead.work_queue q
-        where q.job_id = any (ids) and q.token = any (tokens)
-          and fairlead._acts_for((
-              select w.login from fairlead.worker_leases w where w.id = q.worker)));
-end $$;
-
 -- For how long an attempt is charged: what its worker says, within 0 and the time since its claim; null:
 -- all of that. Not by clock_timestamp, with which it would not be inlined and take 6 us for each job.
 create function fairlead._charged_us(run_us bigint, claimed_at timestamptz) returns bigint
@@ -81,99 +63,12 @@ return least(greatest(coalesce(run_us, 9223372036854775807), 0),
 
 -- --- the worker's row --------------------------------------------------------------------------------
 
--- Inserts a worker's row for this login, with a lease and a new id, and wakes the scheduler. It claims
--- nothing if its pod is marked, as one does whose container has restarted. A mark that has lapsed is void
--- from then on, even when it is prolonged at this very moment: so its row is read under its lock.
-create function fairlead.register_worker(
-    name text, pool text, slots integer, lease_seconds double precision default 15,
-    slots_full integer default null, host text default '', pod_uid text default null,
-    pod_name text default null, version text default '', releases_slots boolean default false
-) returns table (worker bigint, draining boolean, drained boolean) language plpgsql security definer as $$
-#variable_conflict use_column
-begin
-    if not fairlead._may_serve(register_worker.pool) then
-        raise exception 'fairlead: login % may not serve pool %', session_user, register_worker.pool
-            using errcode = 'insufficient_privilege',
-                  hint = 'fairlead.pool_logins lists the pools that it may serve.';
-    end if;
-    return query
-    with mark as (
-        update fairlead.pod_drains d
-        set drained_at = case when d.drain_until > now() then d.drained_at end
-        where d.pod_uid = register_worker.pod_uid
-        returning d.drain_until > now() as holds, d.drained_at is not null as drained
-    ), me as (
-        insert into fairlead.worker_leases (
-            lease_until, slots, slots_full, name, pool, host, pod_uid, pod_name, version, releases_slots,
-            draining)
-        values (
-            now() + interval '1 second' * least(register_worker.lease_seconds, 3600), register_worker.slots,
-            coalesce(register_worker.slots_full, register_worker.slots), register_worker.name,
-            register_worker.pool, register_worker.host, register_worker.pod_uid, register_worker.pod_name,
-            register_worker.version, register_worker.releases_slots,
-            exists (select from mark k where k.holds))
-        returning id, draining
-    )
-    select m.id, m.draining, exists (select from mark k where k.drained) from me m;
-    perform pg_notify('fairlead_scheduler', '');
-end $$;
-
--- Renews a worker's lease, if its row is not dead, and stores what it says of itself: slots (null: as
--- before) up to those that it registered as its full number, how many jobs it holds beside them, whose
--- crash breakers are open and which kinds may be evicted (null: none). Answers which of its attempts are to
--- be cancelled and which to be evicted. No row: it is dead, and what it held may run elsewhere. If its pod
--- is marked, its claims are refused from now on, until undrain_worker; marked is whether the mark is in
--- force, drained whether it is empty under it. It does not wait for the disk: forgetting it in a server
--- crash does no harm, for no lease lapses until one lease after the server's start, and drained is not
--- stored without the rows it depends on.
-create function fairlead.renew_worker(
-    worker bigint, lease_seconds double precision default 15, slots integer default null,
-    ids bigint[] default '{}', tokens bigint[] default '{}', beside integer default 0,
-    crash_breakers jsonb default null, evictable_kinds text[] default null
-) returns table (cancelled bigint[], evicted bigint[], draining boolean, marked boolean, drained boolean)
-language plpgsql security definer as $$
-#variable_conflict use_column
-begin
-    return query
-    with me as (
-        update fairlead.worker_leases w
-        set lease_until = now() + interval '1 second' * least(renew_worker.lease_seconds, 3600),
-            slots = least(coalesce(renew_worker.slots, w.slots), coalesce(w.slots_full, w.slots)),
-            beside = renew_worker.beside, crash_breakers = renew_worker.crash_breakers,
-            evictable_kinds = renew_worker.evictable_kinds,
-            draining = w.draining or exists (
-                select from fairlead.pod_drains d
-                where d.pod_uid = w.pod_uid and d.drain_until > now())
-        where w.id = renew_worker.worker and w.dead_at is null
-          and (w.login = session_user or fairlead._acts_for(w.login))
-        returning w.id, w.pod_uid, w.draining, set_config('synchronous_commit', 'off', true)
-    ), running as materialized (
-        select a.job_id, a.token
-        from unnest(renew_worker.ids, renew_worker.tokens) as a (job_id, token)
-        cross join lateral (
-            select from fairlead.work_queue q
-            where q.job_id = a.job_id and q.token = a.token and q.worker = (select m.id from me m)
-            offset 0) q
-    )
-    select array(
-               select a.token from running a
-               cross join lateral (
-                   select from fairlead.jobs j
-                   where j.id = a.job_id and j.cancel_requested_at is not null offset 0) c),
-           array(
-               select a.token from running a
-               cross join lateral (
-                   select from fairlead.evictions e
-                   where renew_worker.evictable_kinds is not null
-                     and e.job_id = a.job_id and e.token = a.token offset 0) e),
-           m.draining, coalesce(d.drain_until > now(), false), d.drained_at is not null
-    from me m left join fairlead.pod_drains d on d.pod_uid = m.pod_uid;
-end $$;
-
 -- Lets a worker claim again, unless its pod is marked; answers a row if it may. A mark that has lapsed is
 -- void from then on, even when it is prolonged at this very moment: so its row is read under its lock.
 create function fairlead.undrain_worker(worker bigint) returns setof bigint
-language plpgsql security definer as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return query
     with me as materialized (
@@ -201,7 +96,9 @@ end $$;
 -- the claims before it, and a claim reads draining under its lock. A pod usually has one worker; where it
 -- has more, all of them have to be empty and to know of the mark.
 create function fairlead.say_drained(worker bigint) returns setof timestamptz
-language plpgsql security definer as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return query
     update fairlead.pod_drains d set drained_at = coalesce(d.drained_at, now())
@@ -223,7 +120,9 @@ end $$;
 -- Marks workers dead, so that they can claim and renew no more and nothing waits for their leases. A repeat
 -- changes nothing.
 create function fairlead.deregister_workers(workers bigint[]) returns setof bigint
-language plpgsql security definer as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return query
     update fairlead.worker_leases w set dead_at = now()
@@ -236,7 +135,9 @@ end $$;
 
 -- The workers of one name and pod that are not marked dead, and for which this session acts.
 create function fairlead._predecessors(name text, pod_uid text) returns setof bigint
-language plpgsql stable security definer as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return query
     select w.id from fairlead.worker_leases w
@@ -248,7 +149,10 @@ end $$;
 -- The attempts that are leased to some workers, claimed no later than an instant of the database's clock
 -- (null: any).
 create function fairlead._leased(workers bigint[], claimed_until timestamptz)
-returns table (job_id bigint, token bigint) language plpgsql stable security definer as $$
+returns table (job_id bigint, token bigint)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 begin
     return query

@@ -22,7 +22,8 @@ begin atomic
         or fairlead._is_member('fairlead_scheduler') or fairlead._is_member('fairlead_autoscaler');
 end;
 
--- Does the login act for every tenant? Without row-level security every login does.
+-- Does the login act for every tenant? Without row-level security every login does. A worker's login sees no
+-- tenants by being one: what it claims, its functions show.
 create or replace function fairlead._sees_all() returns boolean
 language sql stable security definer set search_path = pg_catalog, pg_temp
 begin atomic
@@ -102,7 +103,7 @@ end;
 -- The answer says as well whether the job's kind runs alone, and whether the job was asked to stop, for
 -- whatever state the job is in because of it. The other tenant is named to those who may see its jobs.
 create or replace function fairlead.explain(job_id bigint) returns jsonb
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     answer jsonb := fairlead._explain(explain.job_id);
     kind text;

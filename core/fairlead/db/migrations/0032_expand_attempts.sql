@@ -2,69 +2,14 @@
 
 -- --- claims ------------------------------------------------------------------------------------------
 
--- Leases up to jobs_max queued jobs of the worker's pool to it, in claim order. Jobs of full_kinds are passed
--- over, for which the worker has no room (null, as nearly always: of none).
--- Locks the worker's live row (for share, so that a death or draining cannot be missed), then work_queue
--- rows in claim order (skip locked).
-create function fairlead.claim(
-    worker bigint, jobs_max integer, below_floor boolean default false, full_kinds text[] default null
-) returns table (
-    job_id bigint, token bigint, queue text, tenant text, kind text, payload text, headers text,
-    attempt integer, max_attempts integer, timeout_seconds double precision,
-    timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text,
-    checkpoint text
-) language plpgsql security definer as $$
-#variable_conflict use_column
-begin
-    return query
-    with me as materialized (
-        select w.id, w.pool from fairlead.worker_leases w
-        where w.id = claim.worker and w.dead_at is null and not w.draining
-          and (w.login = session_user or fairlead._acts_for(w.login))
-          and (not exists (select from fairlead.pool_logins) or fairlead._may_serve(w.pool))
-        for share
-    ), picked as materialized (
-        select q.place
-        from fairlead.claim_floors f cross join lateral (
-            select w.ctid as place from fairlead.work_queue w
-            where w.pool = (select m.pool from me m) and w.band = f.band and w.band >= 0
-              and w.worker is null and w.vtag >= case when claim.below_floor then -1 else f.vtag end
-              and (claim.full_kinds is null
-                   or coalesce((select j.kind from fairlead.jobs j where j.id = w.job_id), '')
-                      <> all (claim.full_kinds))
-            order by w.vtag, w.job_id limit claim.jobs_max
-            for update skip locked) q
-        where f.pool = (select m.pool from me m)
-        order by f.band limit claim.jobs_max
-    ), leased as (
-        update fairlead.work_queue q
-        set worker = claim.worker, token = nextval('fairlead.tokens'), claimed_at = now(),
-            deadline = fairlead._deadline(q.timeout)
-        where q.ctid = any (array(select p.place from picked p))
-        returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
-    ), receipt as (
-        insert into fairlead.receipts (worker, claimed)
-        select claim.worker, array_agg(l.job_id) from leased l having count(*) > 0
-    )
-    select l.job_id, l.token, l.queue, l.tenant, j.kind, j.payload, j.headers, fairlead._one_more(j.attempts),
-           j.max_attempts, extract(epoch from l.timeout)::float8,
-           extract(epoch from l.timeout_max)::float8, l.alone,
-           (fairlead._epoch_us(now()) - fairlead._epoch_us(l.runnable_at)) / 1e6::float8,
-           case when j.id is null then 'gone'
-                when j.cancel_requested_at is not null then 'cancelled'
-                when j.expires_at <= now() then 'expired' end, j.checkpoint
-    from leased l
-    left join lateral (
-        select j.id, j.kind, j.payload::text as payload, j.headers::text as headers, j.attempts,
-               j.max_attempts, j.cancel_requested_at, j.expires_at, j.checkpoint
-        from fairlead.jobs j where j.id = l.job_id offset 0) j on true;
-end $$;
-
 -- Whether there is a row that a claim would take, from the floor on or also below it, and whether it is time
 -- for any worker to claim below it. A claim locks the worker's row and so writes to the log, even when it
 -- finds nothing; this only reads.
 create function fairlead._claimable(pool text, below_floor boolean)
-returns table (claimable boolean, turn_due boolean) language plpgsql stable security definer as $$
+returns table (claimable boolean, turn_due boolean)
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return query
     select coalesce(bool_or(exists (
@@ -81,7 +26,9 @@ end $$;
 -- that came back below the floor is claimed and cannot freeze virtual time. It does not wait for the disk: a
 -- turn that a server crash forgets is taken again.
 create function fairlead.take_floor_scan_turn(pool text) returns boolean
-language plpgsql security definer as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     perform set_config('synchronous_commit', 'off', true);
     update fairlead.claim_floors f set full_claim_at = now()
@@ -96,7 +43,9 @@ end $$;
 -- Tells the leader which queued rows a claim has just passed over, because the worker has no room for their
 -- kinds: at most jobs_max. A repeat tells it again, which changes nothing.
 create function fairlead._pass_over(worker bigint, full_kinds text[], jobs_max integer) returns void
-language plpgsql security definer as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 begin
     insert into fairlead.receipts (worker, passed_over)
@@ -125,7 +74,9 @@ create function fairlead._begin_in_quarantine(of_job bigint, of_token bigint) re
     attempt integer, max_attempts integer, timeout_seconds double precision,
     timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text,
     checkpoint text, died_alone boolean
-) language plpgsql security definer as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
     own constant bigint[] := fairlead._own(array[of_job], array[of_token]);
@@ -154,130 +105,12 @@ end $$;
 
 -- --- running attempts --------------------------------------------------------------------------------
 
--- Moves deadlines of attempts to at least so many seconds from now. Answers each token with why its attempt
--- is to stop: lost, it no longer holds its job; cancelled, on request; expired, if it has not begun; null, it
--- goes on. A row that its handler's own transaction has locked keeps its deadline: that handler is about to
--- end.
-create function fairlead.extend_deadlines(ids bigint[], tokens bigint[], seconds double precision[])
-returns table (token bigint, stop text) language plpgsql security definer as $$
-#variable_conflict use_column
-declare
-    own constant bigint[] := fairlead._own(ids, tokens);
-begin
-    return query
-    with asked as materialized (
-        select a.job_id, a.token, a.seconds
-        from unnest(ids, tokens, extend_deadlines.seconds) as a (job_id, token, seconds)
-    ), extended as (
-        update fairlead.work_queue q
-        set deadline = greatest(q.deadline, now() + make_interval(secs => (
-            select max(a.seconds) from asked a where a.token = q.token)))
-        where q.ctid = any (array(
-            select w.ctid from fairlead.work_queue w
-            where w.job_id = any (ids) and w.token = any (own)
-            order by w.job_id for update skip locked))
-    )
-    select a.token, case when h.held is null then 'lost' else c.stop end
-    from asked a
-    left join lateral (
-        select true as held from fairlead.work_queue q
-        where q.job_id = a.job_id and q.token = a.token and q.token = any (own) offset 0) h on true
-    left join lateral (
-        select case when j.cancel_requested_at is not null then 'cancelled'
-                    when j.expires_at <= now() then 'expired' end as stop
-        from fairlead.jobs j where j.id = a.job_id offset 0) c on true;
-end $$;
-
--- Moves the deadlines of suspect attempts that wait for a quarantine process to their whole time from now,
--- and to a lease at least: their worker lives and has no process for them yet. Until they begin there they do
--- not count as alone, or losing the worker would count as a death in quarantine for all that wait.
-create function fairlead._keep_deadlines(ids bigint[], tokens bigint[], lease_seconds double precision)
-returns setof bigint language plpgsql security definer as $$
-declare
-    own constant bigint[] := fairlead._own(ids, tokens);
-begin
-    return query
-    update fairlead.work_queue q
-    set alone = false, deadline = greatest(
-        q.deadline, fairlead._deadline(greatest(q.timeout, interval '1 second' * least(lease_seconds, 3600))))
-    where q.ctid = any (array(
-        select w.ctid from fairlead.work_queue w
-        where w.job_id = any (ids) and w.token = any (own)
-        order by w.job_id for update skip locked))
-    returning q.token;
-end $$;
-
--- Stores the latest progress of running attempts; a stale token changes nothing.
-create function fairlead.store_progress(ids bigint[], tokens bigint[], fractions real[], notes text[])
-returns void language plpgsql security definer as $$
-#variable_conflict use_column
-declare
-    own constant bigint[] := fairlead._own(ids, tokens);
-begin
-    insert into fairlead.job_progress (job_id, token, fraction, note, at)
-    select a.job_id, a.token, a.fraction, a.note, now()
-    from unnest(ids, tokens, fractions, notes) as a (job_id, token, fraction, note)
-    where a.token = any (own)
-    on conflict (job_id) do update
-    set token = excluded.token, fraction = excluded.fraction, note = excluded.note, at = excluded.at;
-end $$;
-
--- Deletes the progress of attempts that have ended: it is nobody's then. That of another worker's running
--- attempt stays.
-create function fairlead._forget_progress(ids bigint[], tokens bigint[]) returns void
-language plpgsql security definer as $$
-declare
-    own constant bigint[] := fairlead._own(ids, tokens);
-begin
-    delete from fairlead.job_progress p
-    where p.job_id = any (ids) and p.token = any (tokens)
-      and (p.token = any (own) or not exists (
-          select from fairlead.work_queue q where q.job_id = p.job_id and q.token = p.token offset 0));
-end $$;
-
--- When the jobs of attempts were inserted, and which attempt of each was the last to end without finishing
--- it: from these their traces get ids. Tokens grow from claim to claim, so the largest is the last; ordering
--- by time would let the planner read all attempts there are, from the latest on.
-create function fairlead._origins(ids bigint[], tokens bigint[])
-returns table (id bigint, created_us bigint, token bigint, attempt integer, ended_as text)
-language plpgsql stable security definer as $$
-#variable_conflict use_column
-declare
-    own constant bigint[] := fairlead._own(ids, tokens);
-begin
-    return query
-    select a.id, fairlead._epoch_us(j.created_at), e.last[1], e.last[2]::integer,
-           (array['failed', 'crashed', 'lost', 'released'])[e.last[3]]
-    from unnest(ids, tokens) as a (id, token)
-    cross join lateral (select j.created_at from fairlead.jobs j where j.id = a.id offset 0) j
-    cross join lateral (
-        select max(array[e.token, e.attempt,
-                         case e.ended_as when 'failed' then 1 when 'crashed' then 2 when 'lost' then 3
-                                         else 4 end]) as last
-        from fairlead.attempt_errors e where e.job_id = a.id and e.token is not null) e
-    where a.token = any (own);
-end $$;
-
--- The kind, the tenant and the crashes of the unfinished jobs of attempts. Asked of what ran in a process
--- that died, to find the suspects among them.
-create function fairlead._sources(ids bigint[], tokens bigint[])
-returns table (id bigint, kind text, tenant text, crashes integer)
-language plpgsql stable security definer as $$
-#variable_conflict use_column
-declare
-    own constant bigint[] := fairlead._own(ids, tokens);
-begin
-    return query
-    select j.id, j.kind, j.tenant, j.crashes
-    from unnest(ids, tokens) as a (id, token)
-    cross join lateral (
-        select j.id, j.kind, j.tenant, j.crashes from fairlead.jobs j where j.id = a.id offset 0) j
-    where a.token = any (own);
-end $$;
-
 -- Whether anything is pending, queued or running, or due again after an attempt. What the application scheduled
 -- for later and has not fallen due yet does not count.
-create function fairlead._unfinished() returns boolean language plpgsql stable security definer as $$
+create function fairlead._unfinished() returns boolean
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return exists (select from fairlead.jobs j where j.run_at is null)
         or exists (
@@ -290,7 +123,9 @@ end $$;
 -- those, or tenants of theirs, are paused. Asked by a worker that runs until empty, has nothing to do, and logs
 -- what it waits for.
 create function fairlead._awaited() returns table (queue text, paused boolean)
-language plpgsql stable security definer as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 begin
     return query

@@ -61,7 +61,7 @@ end $$;
 -- Deletes entries of the audit log that are older than so many days, oldest first and rows_max at most, and
 -- answers how many. Nothing else deletes any. What is younger than 30 days stays, whatever it is asked.
 create function fairlead._forget_audit(my_epoch bigint, days integer, rows_max integer) returns integer
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     deleted integer;
 begin
@@ -112,7 +112,7 @@ create trigger schedules_audit after insert or delete or update of
 -- Cancels a job. Answers cancelled (it ended here and will not run), requested (it runs; its worker
 -- learns of it at its next renewal, at the latest), finished, or unknown. A repeat is harmless.
 create or replace function fairlead.cancel(job_id bigint) returns text
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     queued boolean;
     free boolean;
@@ -148,7 +148,7 @@ end $$;
 -- what repeats that, is unfinished still: then that job is answered, and so is the holder of its dedup
 -- key when that is live. Null when there is no such job.
 create or replace function fairlead.retry(job_id bigint) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     live bigint;
     wanted bigint := job_id;
@@ -217,7 +217,8 @@ end $$;
 create or replace function fairlead._redrive(
     queue text, tenant text, kind text, after_at timestamptz, after_id bigint, jobs_max integer,
     out made integer, out reached_at timestamptz, out reached_id bigint
-) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off as $$
+) language plpgsql security definer
+set search_path = pg_catalog, pg_temp set enable_seqscan = off set enable_sort = off set jit = off as $$
 declare
     looked_max constant integer := 10000;
     old_ids bigint[];
@@ -291,7 +292,7 @@ end $$;
 -- Stops new dispatch of a queue, or of one tenant in it, from the scheduler's next tick; what is
 -- queued is recalled within 2 s, what runs finishes. A repeat changes nothing.
 create or replace function fairlead.pause(queue text, tenant text default null) returns void
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 begin
     if octet_length(pause.queue) not between 1 and 128 or octet_length(pause.tenant) > 128 then
         raise exception 'fairlead: queue must be 1 to 128 bytes and tenant at most 128'
@@ -311,7 +312,7 @@ end $$;
 
 -- Ends a pause made with the same arguments; answers whether there was one.
 create or replace function fairlead.resume(queue text, tenant text default null) returns boolean
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     was_paused boolean;
 begin

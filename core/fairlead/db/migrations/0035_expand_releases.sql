@@ -17,46 +17,10 @@ create table fairlead.pool_owners (
 comment on table fairlead.pool_owners is
     'The release whose workers serve a pool: the first one with a name whose worker came.';
 
--- Acquires the lease as before, unless the database is another release's.
-drop function fairlead._acquire_leadership(text, double precision);
-create function fairlead._acquire_leadership(
-    my_name text, lease_seconds double precision, my_release text, out epoch bigint, out fault text
-) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-begin
-    perform fairlead._check_leader(my_name, lease_seconds);
-    fault := fairlead._leader_fault('scheduler');
-    if fault is null then
-        update fairlead.leaders l
-        set holder = my_name, epoch = l.epoch + 1, taken_at = now(),
-            lease_until = now() + make_interval(secs => lease_seconds)
-        where l.role = 'scheduler' and (l.lease_until < now() or l.holder = my_name)
-          and l.release in ('', my_release)
-        returning l.epoch into _acquire_leadership.epoch;
-    end if;
-end $$;
-
--- Begins an epoch as before; null where the database is another release's.
-drop function fairlead._begin_autoscaler_epoch(text);
-create function fairlead._begin_autoscaler_epoch(my_name text, my_release text) returns bigint
-language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
-declare
-    fault constant text := fairlead._leader_fault('autoscaler');
-    begun bigint;
-begin
-    perform fairlead._check_leader(my_name, 1);
-    if fault is not null then
-        raise exception 'fairlead: the autoscaler cannot lead: in fairlead.leaders %: an administrator mends it '
-                        'with "select fairlead.reset_leadership()"', fault
-            using errcode = 'FL006';
-    end if;
-    update fairlead.leaders l
-    set holder = my_name, epoch = l.epoch + 1, taken_at = now(), lease_until = 'infinity'
-    where l.role = 'autoscaler' and l.release in ('', my_release) returning l.epoch into begun;
-    return begun;
-end $$;
-
--- Mends the rows of leaders as before, and keeps whose the database is.
-create or replace function fairlead.reset_leadership() returns setof text
+-- Mends the rows of leaders that no program can acquire any more, and answers whose they are; healthy ones are
+-- left alone, and whose the database is stays. A new epoch in place of an impossible one is the time in
+-- microseconds: no leader can have had it.
+create function fairlead.reset_leadership() returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 declare
     mended text[];

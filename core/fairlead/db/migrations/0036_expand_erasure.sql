@@ -7,7 +7,7 @@
 create function fairlead._cancel_jobs(
     queue text, tenant text, kind text, after_id bigint, jobs_max integer,
     out ended integer, out requested integer, out locked integer, out reached_id bigint
-) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     looked_max constant integer := 10000;
     wanted integer := least(greatest(_cancel_jobs.jobs_max, 0), looked_max);
@@ -90,7 +90,7 @@ end $$;
 -- and the id to go on behind, null at the end. A crash leaves whole batches; a repeat goes on with the rest.
 create function fairlead._erase_history(
     tenant text, after_id bigint, jobs_max integer, out erased integer, out reached_id bigint
-) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     looked_max constant integer := 10000;
     wanted integer := least(greatest(_erase_history.jobs_max, 0), looked_max);
@@ -123,7 +123,7 @@ end $$;
 
 -- Takes out of a finished job what it carried. Answers redacted, unfinished or unknown. A repeat is harmless.
 create function fairlead.redact(job_id bigint) returns text
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     found_queue text;
     found_tenant text;

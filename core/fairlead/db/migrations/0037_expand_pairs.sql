@@ -4,12 +4,16 @@
 -- "(id, token) in (…) is true" keeps the pairs a hashed filter of one scan of the index by id, which goes
 -- through the ids in their order, and so locks in it. Without "is true" the planner joins the pairs, looks up
 -- each id by itself, and locks in the order of the arrays.
+--
+-- From here on a function may be there already: a database of version 35 has a former one.
 
 -- The tokens of those attempts that hold their jobs for workers for which this session may act, each in its
 -- place; null in the place of another. Whose a token is never changes, so the answer stays true: a token that
 -- is not held any more changes nothing anyway.
 create or replace function fairlead._own(ids bigint[], tokens bigint[]) returns bigint[]
-language plpgsql stable security definer as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return array(
         select (
@@ -27,7 +31,10 @@ end $$;
 -- goes on. A row that its handler's own transaction has locked keeps its deadline: that handler is about to
 -- end.
 create or replace function fairlead.extend_deadlines(ids bigint[], tokens bigint[], seconds double precision[])
-returns table (token bigint, stop text) language plpgsql security definer as $$
+returns table (token bigint, stop text)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
@@ -62,7 +69,9 @@ end $$;
 -- and to a lease at least: their worker lives and has no process for them yet. Until they begin there they do
 -- not count as alone, or losing the worker would count as a death in quarantine for all that wait.
 create or replace function fairlead._keep_deadlines(ids bigint[], tokens bigint[], lease_seconds double precision)
-returns setof bigint language plpgsql security definer as $$
+returns setof bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
@@ -82,7 +91,9 @@ end $$;
 -- Stores the latest progress of running attempts; a stale token changes nothing.
 create or replace function fairlead.store_progress(
     ids bigint[], tokens bigint[], fractions real[], notes text[]
-) returns void language plpgsql security definer as $$
+) returns void language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
@@ -98,7 +109,9 @@ end $$;
 -- Deletes the progress of attempts that have ended: it is nobody's then. That of another worker's running
 -- attempt stays.
 create or replace function fairlead._forget_progress(ids bigint[], tokens bigint[]) returns void
-language plpgsql security definer as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
@@ -116,7 +129,9 @@ end $$;
 -- by time would let the planner read all attempts there are, from the latest on.
 create or replace function fairlead._origins(ids bigint[], tokens bigint[])
 returns table (id bigint, created_us bigint, token bigint, attempt integer, ended_as text)
-language plpgsql stable security definer as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
@@ -138,7 +153,9 @@ end $$;
 -- that died, to find the suspects among them.
 create or replace function fairlead._sources(ids bigint[], tokens bigint[])
 returns table (id bigint, kind text, tenant text, crashes integer)
-language plpgsql stable security definer as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
@@ -162,7 +179,9 @@ end $$;
 create or replace function fairlead.finish(
     ids bigint[], tokens bigint[], outcomes text[] default null, results text[] default null,
     errors text[] default null, run_us bigint[] default null
-) returns setof bigint language plpgsql security definer as $$
+) returns setof bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 begin
     return query
@@ -215,7 +234,10 @@ end $$;
 -- Of a batch that another transaction has locked in part, locks the rest for finish in the same transaction.
 -- Answers each token that holds, and whether its job is locked for us; the others are to be tried again.
 create or replace function fairlead._lock_free(ids bigint[], tokens bigint[])
-returns table (token bigint, free boolean) language plpgsql security definer as $$
+returns table (token bigint, free boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
@@ -247,7 +269,9 @@ end $$;
 -- are on record too, but were ended by the leader or another worker. Whose they were is not asked: it says
 -- nothing of a job but that a token has ended.
 create or replace function fairlead._ended(ids bigint[], tokens bigint[]) returns setof bigint
-language plpgsql stable security definer as $$
+language plpgsql stable security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 begin
     return query
     select h.token from fairlead.job_history h
@@ -264,7 +288,9 @@ end $$;
 -- Counts the death of a process against jobs that ran in it and are not suspected of it. The next statement
 -- hands them back. Jobs whose tokens no longer hold are left alone.
 create or replace function fairlead._count_crashes(ids bigint[], tokens bigint[])
-returns setof bigint language plpgsql security definer as $$
+returns setof bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
@@ -279,23 +305,3 @@ begin
         order by l.id for update skip locked))
     returning j.id;
 end $$;
-
--- --- how the functions are planned -------------------------------------------------------------------
-
--- As before, see 0033_expand_endings.sql.
-do $plans$
-declare
-    called regprocedure;
-begin
-    for called in
-        select p.oid::regprocedure from pg_proc p
-        where p.pronamespace = 'fairlead'::regnamespace and p.proname = any (array[
-            '_own', 'extend_deadlines', '_keep_deadlines', 'store_progress', '_forget_progress', '_origins',
-            '_sources', 'finish', '_lock_free', '_ended', '_count_crashes'])
-    loop
-        execute format(
-            'alter function %s set search_path = pg_catalog, pg_temp set enable_seqscan = off '
-            'set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off '
-            'set plan_cache_mode = force_generic_plan set jit = off', called);
-    end loop;
-end $plans$;

@@ -12,7 +12,15 @@ end $$;
 create trigger jobs_is_not_truncated before truncate on fairlead.jobs
     for each statement execute function fairlead._refuse_truncation();
 
--- As before; and an attempt whose job's row is gone is to be cancelled, unless its handler has completed the job.
+-- Renews a worker's lease, if its row is not dead, and stores what it says of itself: slots (null: as
+-- before) up to those that it registered as its full number, how many jobs it holds beside them, whose
+-- crash breakers are open and which kinds may be evicted (null: none). Answers which of its attempts are to
+-- be cancelled and which to be evicted; one whose job's row is gone is to be cancelled, unless its handler
+-- has completed the job. No row: it is dead, and what it held may run elsewhere. If its pod is marked, its
+-- claims are refused from now on, until undrain_worker; marked is whether the mark is in force, drained
+-- whether it is empty under it. It does not wait for the disk: forgetting it in a server crash does no harm,
+-- for no lease lapses until one lease after the server's start, and drained is not stored without the rows
+-- it depends on.
 create or replace function fairlead.renew_worker(
     worker bigint, lease_seconds double precision default 15, slots integer default null,
     ids bigint[] default '{}', tokens bigint[] default '{}', beside integer default 0,

@@ -6,7 +6,7 @@
 drop function fairlead._release(bigint[], bigint[], bigint[]);
 create function fairlead._release(ids bigint[], tokens bigint[], run_us bigint[] default null)
 returns table (job_id bigint, token bigint)
-language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+language sql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off
 begin atomic
     with asked as materialized (
         select a.job_id, a.token, a.run_us
@@ -32,7 +32,9 @@ end;
 -- Frees the slots of attempts whose jobs are gone: completed by their handlers, or deleted. Answers the tokens
 -- that it released; the others hold nothing, still have a job, or are locked. A repeat releases nothing.
 create or replace function fairlead.release(ids bigint[], tokens bigint[], run_us bigint[] default null)
-returns setof bigint language plpgsql security definer as $$
+returns setof bigint language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
 begin
@@ -46,7 +48,9 @@ create or replace function fairlead.hand_back(
     ids bigint[], tokens bigint[], ended_as text[], errors text[] default null,
     delays interval[] default null
 ) returns table (job_id bigint, token bigint, became text, queue text, kind text)
-language plpgsql security definer as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 declare
     own constant bigint[] := fairlead._own(ids, tokens);
@@ -94,7 +98,7 @@ create or replace function fairlead._end_attempts(
     ids bigint[], tokens bigint[], ended_as text[], errors text[], delays interval[],
     skip_locked boolean default false
 ) returns table (job_id bigint, token bigint, became text)
-language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
 declare
     mine bigint[];
     decided_ids bigint[];
@@ -227,19 +231,3 @@ begin
     select d.job_id, d.token, case when d.job_id = any (released_ids) then 'stale' else d.became end
     from unnest(decided_ids, decided_tokens, decided_became) as d (job_id, token, became);
 end $$;
-
--- As before, see 0033_expand_endings.sql.
-do $plans$
-declare
-    called regprocedure;
-begin
-    for called in
-        select p.oid::regprocedure from pg_proc p
-        where p.pronamespace = 'fairlead'::regnamespace and p.proname = any (array['release', 'hand_back'])
-    loop
-        execute format(
-            'alter function %s set search_path = pg_catalog, pg_temp set enable_seqscan = off '
-            'set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off '
-            'set plan_cache_mode = force_generic_plan set jit = off', called);
-    end loop;
-end $plans$;

@@ -119,7 +119,10 @@ create or replace function fairlead.register_worker(
     name text, pool text, slots integer, lease_seconds double precision default 15,
     slots_full integer default null, host text default '', pod_uid text default null,
     pod_name text default null, version text default '', releases_slots boolean default false
-) returns table (worker bigint, draining boolean, drained boolean) language plpgsql security definer as $$
+) returns table (worker bigint, draining boolean, drained boolean)
+language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 begin
     if not fairlead._may_serve(register_worker.pool) then
@@ -179,7 +182,9 @@ create or replace function fairlead.claim(
     attempt integer, max_attempts integer, timeout_seconds double precision,
     timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text,
     checkpoint text
-) language plpgsql security definer as $$
+) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off
+set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off
+set plan_cache_mode = force_generic_plan set jit = off as $$
 #variable_conflict use_column
 begin
     return query
@@ -239,19 +244,3 @@ begin
                j.max_attempts, j.cancel_requested_at, j.expires_at, j.checkpoint
         from fairlead.jobs j where j.id = l.job_id offset 0) j on true;
 end $$;
-
--- As before, see 0033_expand_endings.sql.
-do $plans$
-declare
-    called regprocedure;
-begin
-    for called in
-        select p.oid::regprocedure from pg_proc p
-        where p.pronamespace = 'fairlead'::regnamespace and p.proname = any (array['register_worker', 'claim'])
-    loop
-        execute format(
-            'alter function %s set search_path = pg_catalog, pg_temp set enable_seqscan = off '
-            'set enable_bitmapscan = off set enable_mergejoin = off set enable_sort = off '
-            'set plan_cache_mode = force_generic_plan set jit = off', called);
-    end loop;
-end $plans$;

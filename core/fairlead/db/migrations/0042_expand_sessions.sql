@@ -38,18 +38,3 @@ begin
                   hint = 'Call it in a transaction of its own that is begun as READ COMMITTED.';
     end if;
 end $$;
-
--- Before PostgreSQL 18 a plan that has to use what a function switches off is priced beyond every threshold of JIT,
--- which applications' sessions have on: a redrive of nothing was compiled for eight seconds.
-do $$
-declare
-    planned regprocedure;
-begin
-    for planned in
-        select p.oid from pg_proc p
-        where p.pronamespace = 'fairlead'::regnamespace
-          and 'enable_seqscan=off' = any (p.proconfig) and 'jit=off' <> all (p.proconfig)
-    loop
-        execute format('alter function %s set jit = off', planned);
-    end loop;
-end $$;
