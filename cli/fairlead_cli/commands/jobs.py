@@ -1,14 +1,13 @@
 """`fairlead jobs`: list, show, cancel, redact, retry and redrive."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from fairlead_cli.cancel_many import cancel_many
+from fairlead_cli.batches import Who, in_batches
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import CommandError, NegativeAnswer
 from fairlead_cli.output import audit_log, formats, tables
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List, show, cancel and retry jobs.", no_args_is_help=True)
 
-_BATCH = 1000
 _NONE = "no job is like that"
 _LOOKED_MAX = 100_000
 """As list_live and list_ended say."""
@@ -212,7 +210,7 @@ def cancel(
     A running one is asked to stop. Jobs that another transaction holds are left, and
     counted. A repeat is harmless.
     """
-    alike: Row = {"queue": queue, "tenant": tenant, "kind": kind}
+    alike = {"queue": queue, "tenant": tenant, "kind": kind}
     named = any(value is not None for value in alike.values())
     if named == bool(ids):
         raise CommandError(
@@ -224,13 +222,13 @@ def cancel(
                 answers = _ask_each(connection, "cancel", ids)
             _answer(answers, "answer", as_json=as_json)
             return
-        done = cancel_many(connection, alike, limit=limit, actor=actor, reason=reason)
+        done = in_batches(connection, "cancel_jobs", alike, Who(actor, reason), limit=limit)
     if as_json:
-        tables.print_json(asdict(done))
+        tables.print_json(done)
         return
     typer.echo(
-        f"cancelled {formats.jobs(done.ended)}; {done.requested} run and were asked to stop, "
-        f"{done.locked} are held by another transaction"
+        f"cancelled {formats.jobs(done['ended'])}; {done['requested']} run and were asked to "
+        f"stop, {done['locked']} are held by another transaction"
     )
 
 
@@ -307,24 +305,13 @@ def redrive(
     as_json: tables.AsJson = False,
 ) -> None:
     """Run failed jobs of a queue again. Oldest first; a repeat skips those already redriven."""
-    asked = {"queue": queue, "tenant": tenant, "kind": kind}
-    made = 0
+    alike = {"queue": queue, "tenant": tenant, "kind": kind}
     with session() as connection:
         since = {"within": read("--within", within, formats.duration)}
-        place: Row = {
-            "reached_at": ask(connection, "redrive_since", since)[0]["since"],
-            "reached_id": 0,
-        }
-        while made < limit and place["reached_at"] is not None:
-            batch = {
-                **asked,
-                "after_at": place["reached_at"],
-                "after_id": place["reached_id"],
-                "limit": min(_BATCH, limit - made),
-            }
-            with acting(connection, actor, reason):
-                (place,) = ask(connection, "redrive", batch)
-            made += int(str(place["made"]))
+        (place,) = ask(connection, "redrive_since", since)
+        asked = {**alike, **place}
+        done = in_batches(connection, "redrive", asked, Who(actor, reason), limit=limit)
+    made = done["made"]
     if as_json:
         tables.print_json({"made": made})
     else:

@@ -3,11 +3,11 @@
 import time
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairlead_cli.cancel_many import cancel_many
+from fairlead_cli.batches import Who, in_batches
 from fairlead_cli.commands import queues
 from fairlead_cli.commands.enqueue import read
 from fairlead_cli.errors import NegativeAnswer
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(invoke_without_command=True)
 
-_BATCH = 1000
 _AGAIN_SECONDS = 0.2
 COLUMNS = (
     tables.text("queue", "queue"),
@@ -31,13 +30,6 @@ COLUMNS = (
     queues.PAUSED,
 )
 _HASH = tables.text("hash", "hash")
-
-
-class _Who(NamedTuple):
-    """Who erases and why, for the audit log."""
-
-    actor: str | None
-    reason: str
 
 
 @app.callback()
@@ -111,12 +103,12 @@ def erase(
     audit log, in pauses and where you wrote it, such as the policy.
     """
     within = read("--wait", wait, formats.duration) or timedelta()
-    who = _Who(actor, reason)
+    who = Who(actor, reason)
     with session() as connection:
-        with acting(connection, actor, reason):
+        with acting(connection, *who):
             schedules = len(ask(connection, "erase_schedules", {"tenant": tenant}))
         cancelled, left = _cancel(connection, tenant, who, within=within)
-        jobs = _erase_history(connection, tenant, who)
+        jobs = in_batches(connection, "erase_history", {"tenant": tenant}, who)["erased"]
     if as_json:
         counts = {"schedules": schedules, "cancelled": cancelled, "jobs": jobs, "left": left}
         tables.print_json({"tenant": tenant, **counts})
@@ -133,23 +125,23 @@ def erase(
 
 
 def _cancel(
-    connection: "Connection", tenant: str, who: _Who, *, within: timedelta
+    connection: "Connection", tenant: str, who: Who, *, within: timedelta
 ) -> tuple[int, int]:
     """Cancel what is unfinished and wait for what runs; return how many, and those left."""
     until = time.monotonic() + within.total_seconds()
-    alike: Row = {"queue": None, "tenant": tenant, "kind": None}
+    alike = {"queue": None, "tenant": tenant, "kind": None}
     cancelled = 0
     while True:
-        done = cancel_many(
-            connection, alike, limit=formats.ID_MAX, actor=who.actor, reason=who.reason
-        )
-        cancelled += done.ended + done.requested
-        left = done.locked + _in_flight(connection, tenant)
+        done = in_batches(connection, "cancel_jobs", alike, who)
+        cancelled += done["ended"] + done["requested"]
+        left = done["locked"] + _in_flight(connection, tenant)
         if not left or time.monotonic() >= until:
             return cancelled, left
         time.sleep(_AGAIN_SECONDS)
         # A pass looks at every unfinished job, so none is made only to see that some still run.
-        while not done.locked and _in_flight(connection, tenant) and time.monotonic() < until:
+        while (
+            not done["locked"] and time.monotonic() < until and _in_flight(connection, tenant)
+        ):
             time.sleep(_AGAIN_SECONDS)
 
 
@@ -157,15 +149,3 @@ def _in_flight(connection: "Connection", tenant: str) -> int:
     """Return how many unfinished jobs of a tenant workers hold."""
     (held,) = ask(connection, "in_flight", {"tenant": tenant})
     return int(str(held["jobs"]))
-
-
-def _erase_history(connection: "Connection", tenant: str, who: _Who) -> int:
-    erased = 0
-    after_id: object = 0
-    while after_id is not None:
-        batch = {"tenant": tenant, "after_id": after_id, "limit": _BATCH}
-        with acting(connection, who.actor, who.reason):
-            (step,) = ask(connection, "erase_history", batch)
-        erased += int(str(step["erased"]))
-        after_id = step["reached_id"]
-    return erased

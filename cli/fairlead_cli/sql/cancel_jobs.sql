@@ -2,6 +2,6 @@
 --              were locked, and the id to go on behind, null at the end.
 -- locks: the jobs' rows, then their work_queue rows (skip locked).
 -- index: jobs_pkey, work_queue_pkey, inside the function.
-select r.ended, r.requested, r.locked, r.reached_id
+select r.ended, r.requested, r.locked, r.reached_id as after_id
 from fairlead._cancel_jobs(
     %(queue)s::text, %(tenant)s::text, %(kind)s::text, %(after_id)s::bigint, %(limit)s::integer) r

@@ -8,7 +8,7 @@ from psycopg import Connection, sql
 from psycopg.rows import TupleRow
 
 from fairlead.client import NewJob, enqueue_many
-from fairlead_cli.commands import tenants
+from fairlead_cli import batches
 from tests.conftest import Connect
 from tests.integration.conftest import Fairlead
 from tests.support.canary_app import canary
@@ -83,7 +83,7 @@ def test_nothing_is_left_of_what_a_tenants_jobs_carried(
     fairlead: Fairlead, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In no table of the schema; what other tenants have stays, and the audit log tells it."""
-    monkeypatch.setattr(tenants, "_BATCH", 1)
+    monkeypatch.setattr(batches, "_BATCH", 1)
     erased_too = live_through_everything(db, "acme")
     waiting = live_through_everything(db, "other")
     dispatch(db, [erased_too[1], waiting[1]], epoch=leading(db))
@@ -230,9 +230,10 @@ def test_many_jobs_are_cancelled_at_once(
 
 
 def test_cancelling_many_stops_at_its_limit_and_asks_those_that_run(
-    fairlead: Fairlead, db: Connection[TupleRow]
+    fairlead: Fairlead, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Oldest first; who was asked already is not counted again."""
+    """Oldest first, over all batches; who was asked already is not counted again."""
+    monkeypatch.setattr(batches, "_BATCH", 1)
     jobs = [insert_one(db) for _ in range(4)]
     dispatch(db, jobs[:1], epoch=leading(db))
     leases = claim(db, register(db))
