@@ -147,6 +147,28 @@ def _sorted(jobs: Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted(jobs))
 
 
+def find_cut_short(
+    events: Iterable[Event],
+    *,
+    pids: Iterable[int],
+    died_at: float,
+    ended: Iterable[Ended] = (),
+) -> dict[int, int]:
+    """Return the jobs that ran in processes when these died, with the attempts' tokens."""
+    dead = {*pids}
+    seen = tuple(events)
+    done = {(each.job, each.token) for each in seen if each.event == "finished"}
+    done |= {(each.job, each.token or 0) for each in ended}
+    return {
+        each.job: each.token
+        for each in seen
+        if each.event == "started"
+        and each.pid in dead
+        and each.at <= died_at
+        and (each.job, each.token) not in done
+    }
+
+
 def slowest_recovery_seconds(
     events: Iterable[Event],
     *,
@@ -160,18 +182,8 @@ def slowest_recovery_seconds(
     Infinity when one of them did not start again; 0 when they ran nothing. The time starts at
     the death, or at the last of the `resets` before the start, such as a take-over.
     """
-    dead = {*pids}
     seen = tuple(events)
-    done = {(each.job, each.token) for each in seen if each.event == "finished"}
-    done |= {(each.job, each.token or 0) for each in ended}
-    cut_short = {
-        each.job: each.token
-        for each in seen
-        if each.event == "started"
-        and each.pid in dead
-        and each.at <= died_at
-        and (each.job, each.token) not in done
-    }
+    cut_short = find_cut_short(seen, pids=pids, died_at=died_at, ended=ended)
     slowest = 0.0
     for job, token in cut_short.items():
         starts = (each for each in seen if each.event == "started" and each.job == job)
