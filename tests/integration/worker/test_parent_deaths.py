@@ -181,6 +181,29 @@ def test_a_restarted_container_takes_its_jobs_back_before_its_lease_ends(
         assert [("lost", "its worker was lost")] == errors(db, job_id)
 
 
+def test_the_second_death_is_replaced_by_a_child_that_is_there_already(
+    fleet: Fleet, db: Connection[TupleRow]
+) -> None:
+    """Its slots are not missed for as long as the application loads."""
+    worker = fleet.worker(concurrency=2)
+    (child,) = process_table.children(worker.pid)
+    os.kill(child, signal.SIGUSR1)
+    until(
+        lambda: child not in (there := process_table.children(worker.pid)) and len(there) == 2,
+        what="a replacement, and a spare",
+    )
+    second, spare = sorted(process_table.children(worker.pid))
+
+    os.kill(second, signal.SIGUSR1)
+    (job,) = fleet.insert("nap", 1)
+    dispatch_all(db)
+    fleet.wait_until_done(20)
+
+    assert [(job, spare)] == [
+        (each.job, each.pid) for each in fleet.events() if each.event == "started"
+    ]
+
+
 def kill_child(worker: Program) -> None:
     """End the worker's only child with SIGKILL."""
     (child,) = process_table.children(worker.pid)

@@ -56,6 +56,7 @@ class Children:
         """Every child that has not been reaped."""
         return (
             *self.claiming.children,
+            *self.claiming.spares,
             *self.retiring.children,
             *self.quarantine.children,
         )

@@ -10,6 +10,7 @@ from fairlead_worker.ipc.interruptions import Died
 from fairlead_worker.ipc.source import Source
 from fairlead_worker.parent.blocking_kinds import BlockingKinds
 from fairlead_worker.parent.child_handle import ChildHandle
+from fairlead_worker.parent.spare_child import SpareChild
 
 DEATHS_AT_START_MAX = 5
 _REST_SECONDS_FIRST, _REST_SECONDS_MAX = 0.1, 5.0
@@ -44,6 +45,7 @@ class ClaimingChildren:
         self._start_at = 0.0
         self._log = log.get("worker.claiming_children")
         self.children: tuple[ChildHandle, ...] = ()
+        self._spare = SpareChild()
         self.served = False
         """Whether one has claimed, and they have not been cut off from the database since."""
         self._pauses = 0
@@ -54,17 +56,37 @@ class ClaimingChildren:
         self.evictable: frozenset[str] = frozenset()
         """The kinds that may be asked to make room, by the last child that was ready."""
 
+    @property
+    def spares(self) -> tuple[ChildHandle, ...]:
+        """The child that is kept for the next death, if there is one."""
+        return () if self._spare.child is None else (self._spare.child,)
+
     def fill(self, now: float) -> None:
-        """Start the children that are missing, unless the last ones died too quickly."""
-        while len(self.children) < self._config.processes and now >= self._start_at:
-            try:
-                child = ChildHandle(self._config)
-            except OSError as error:
-                self._log.error("child.not_started", reason=str(error))
-                self._start_at = now + _REST_SECONDS_MAX
+        """Fill the places of missing children, from the spare first, and keep a spare.
+
+        None is started while the last ones died too quickly.
+        """
+        while len(self.children) < self._config.processes:
+            child = self._spare.take() or self._start(now)
+            if child is None:
                 return
             self.children = (*self.children, child)
-            self._log.info("child.started", pid=child.pid)
+        self._spare.end_if_unneeded(now)
+        # Not beside one that loads the application, for which slots are missing.
+        if self._spare.is_missing(now) and all(child.ready for child in self.children):
+            self._spare.child = self._start(now, spare=True)
+
+    def _start(self, now: float, *, spare: bool = False) -> ChildHandle | None:
+        if now < self._start_at:
+            return None
+        try:
+            child = ChildHandle(self._config)
+        except OSError as error:
+            self._log.error("child.not_started", reason=str(error))
+            self._start_at = now + _REST_SECONDS_MAX
+            return None
+        self._log.info("child.started", pid=child.pid, **({"spare": True} if spare else {}))
+        return child
 
     def ready(self, child: ChildHandle, message: messages.Ready) -> None:
         """Note that a child could work."""
@@ -117,7 +139,7 @@ class ClaimingChildren:
 
     def _send_to_ready(self, message: messages.ToChild) -> None:
         """Send a message to those that read; the others get it when they are ready."""
-        for child in self.children:
+        for child in (*self.children, *self.spares):
             if child.ready:
                 child.send(message)
 
@@ -169,10 +191,15 @@ class ClaimingChildren:
 
     def remove(self, child: ChildHandle, exit_code: int) -> CannotStartChildren | None:
         """Note a death; return why no child can ever start, if that is so."""
+        if child in self.spares:
+            self._spare.remove()
+            return None
         self.children = tuple(each for each in self.children if each is not child)
         cut_off = isinstance(child.cause, Died)
         if cut_off:  # until another one claims
             self.served = any(each.claiming for each in self.children)
+        if child.ready and child.cause is None:
+            self._spare.died_at_work(exit_code, monotonic())
         if child.ready or (child.cause is not None and not cut_off):
             return None
         self._deaths_at_start += 1

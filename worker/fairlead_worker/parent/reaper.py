@@ -73,7 +73,8 @@ class Reaper:
             children.quarantine.sender_died(child)
             if isinstance(cause, Death):
                 death = DeathOfChild(started, ended, cause)
-                self._crash_review.child_died(death, idle=child.idle)
+                idle = child.idle or child in children.claiming.spares
+                self._crash_review.child_died(death, idle=idle)
             else:
                 self._hand_backs.hand_back(endings(started, cause))
             children.retiring.remove(child)

@@ -20,7 +20,7 @@ class FakeChild(ChildHandle):
     """A child without a process, which records what it is sent."""
 
     def __init__(self) -> None:
-        self.ready = self.claiming = False
+        self.ready = self.claiming = self.hung_up = False
         self.cause: Cause | None = None
         self.sent: list[messages.ToChild] = []
         self.runs: tuple[AttemptEntry, ...] = ()
