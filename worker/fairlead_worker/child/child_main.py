@@ -147,7 +147,7 @@ class Child:
             arguments.pool,
             slots=self._slots,
             intake=intake,
-            ended=lambda: self._finisher.ended_total,
+            ended=lambda: self._finisher.ran_total,
             may_store=self._finisher.may_store,
             counters=self._counters,
             stopped=self._claimer_stopped,

@@ -35,14 +35,19 @@ class JobRate:
     ended: int = 0
     at: float = 0.0
 
-    def after(self, ended: int, now: float) -> "JobRate":
-        """Return the rate after another sample of the count of ended jobs."""
+    def after(self, ended: int, now: float, *, full: bool = False) -> "JobRate":
+        """Return the rate after another sample of the count of ended jobs.
+
+        If all slots are taken, what ended is what they can end: then a long sample outweighs
+        the ones before it, as jobs that are much longer than those before them have to.
+        """
         seconds = now - self.at
         if seconds < _SAMPLE_SECONDS:
             return self
         # A rest says nothing about the rate; it is a sample like any other, soon outweighed.
         rate = (ended - self.ended) / seconds
-        smoothed = self.per_second + _WEIGHT * (rate - self.per_second)
+        weight = 1 - (1 - _WEIGHT) ** (seconds / _SAMPLE_SECONDS) if full else _WEIGHT
+        smoothed = self.per_second + weight * (rate - self.per_second)
         return replace(self, per_second=smoothed, ended=ended, at=now)
 
     @property

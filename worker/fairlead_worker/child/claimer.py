@@ -63,7 +63,7 @@ class Claimer:
         pool: the pool to claim from.
         slots: what is held already.
         intake: where claimed jobs go.
-        ended: returns how many attempts have ended so far.
+        ended: returns how many attempts have run so far.
         may_store: returns whether the ending of what is claimed now could be stored.
         counters: where claims are counted.
         stopped: called when it has stopped and will claim nothing more.
@@ -210,7 +210,7 @@ class Claimer:
         blocked = slots.claims_blocked or slots.loop_stalled
         if blocked or not self._may_claim.is_set() or len(slots.held) > _HELD_MAX:
             return 0
-        self._rate = self._rate.after(self._ended(), monotonic())
+        self._rate = self._rate.after(self._ended(), monotonic(), full=slots.free == 0)
         room = Room(free=slots.free, ready=len(slots.ready), held=len(slots.held))
         return claim_rate.bounded_limit(room, self._rate.prefetch, self._jobs_max)
 

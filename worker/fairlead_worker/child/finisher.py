@@ -72,6 +72,8 @@ class Finisher:
         self._log = log.get("worker.finish")
         self.reports = ProgressReports(slots, self.wake)
         self.ended_total = 0
+        self.ran_total = 0
+        """How many of them had a slot."""
 
     # --- called by other threads ------------------------------------------------------------
 
@@ -170,6 +172,7 @@ class Finisher:
         batch = self._ended[:count]
         del self._ended[:count]
         self.ended_total += count
+        self.ran_total += sum(each.ended_us > 0 for each in batch)
         return batch + self._writer.take_due(monotonic())
 
     def _store_extensions(self) -> None:

@@ -54,6 +54,14 @@ def test_a_pace_is_forgotten_when_jobs_get_longer() -> None:
     assert 0 == rate.prefetch
 
 
+def test_slots_that_end_nothing_for_long_end_the_prefetch_at_once() -> None:
+    """All are taken by long jobs: the next claim is not made at the pace of empty ones."""
+    rate = steady(20_000)
+
+    assert 0 == rate.after(rate.ended, 2.2, full=True).prefetch
+    assert 0 < rate.after(rate.ended, 2.2).prefetch
+
+
 @given(
     free=st.integers(0, 1000), ready=st.integers(0, 2000), prefetch=st.integers(0, PREFETCH_MAX)
 )
