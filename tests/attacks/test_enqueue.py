@@ -12,6 +12,9 @@ from tests.support.logins import LogIn
 
 Database = Connection[TupleRow]
 
+_WITHOUT_PATH = [("_admit_job",), ("_wake_scheduler",), ("_wake_scheduler_at_ending",)]
+"""The functions that do without a search path of their own."""
+
 # In front of pg_catalog, each makes a bound of the admission hold whatever the value. All take
 # the types of an expression in it exactly, as nothing else is preferred to pg_catalog's.
 _SHADOWS = (
@@ -129,14 +132,42 @@ def test_no_function_looks_up_names_where_its_caller_says(db: Database) -> None:
     Defaults, CHECK constraints, indexes, views, row-level security and the conditions of
     triggers are stored with their names resolved, and need nothing. The admission is left out:
     it calls two functions by their qualified names and does nothing else, since to set a search
-    path for each row took an INSERT a fifth longer; the attacks above are on it.
+    path for each row took an INSERT a fifth longer; the attacks above are on it. What asks
+    whether to notify is left out too.
     """
-    assert [("_admit_job",)] == db.execute(
-        "SELECT p.proname FROM pg_proc p"
-        " WHERE p.pronamespace = 'fairlead'::regnamespace AND p.prosqlbody IS NULL"
-        " AND coalesce('search_path=pg_catalog, pg_temp' <> ALL (p.proconfig), true)"
-        " ORDER BY 1"
+    assert (
+        _WITHOUT_PATH
+        == db.execute(
+            "SELECT p.proname FROM pg_proc p"
+            " WHERE p.pronamespace = 'fairlead'::regnamespace AND p.prosqlbody IS NULL"
+            " AND coalesce('search_path=pg_catalog, pg_temp' <> ALL (p.proconfig), true)"
+            " ORDER BY 1"
+        ).fetchall()
+    )
+
+
+@pytest.mark.parametrize(
+    ("trigger", "switch", "reason"),
+    [
+        ("_wake_scheduler", "inserts_notify", ""),
+        ("_wake_scheduler_at_ending", "endings_notify", "ended"),
+    ],
+)
+def test_what_notifies_names_nothing_that_is_looked_up(
+    db: Database, trigger: str, switch: str, reason: str
+) -> None:
+    """Each function stands with its schema, and there is no operator and no type."""
+    ((source,),) = db.execute(
+        "SELECT prosrc FROM pg_proc WHERE oid = (%s || '()')::regprocedure",
+        [f"fairlead.{trigger}"],
     ).fetchall()
+    read = f"pg_catalog.pg_sequence_last_value('fairlead.{switch}') is not null"
+    told = f"perform fairlead._notify_scheduler('{reason}');"
+    returned = "new" if reason else "null"
+
+    assert f"begin if {read} then {told} end if; return {returned}; end" == " ".join(
+        str(source).split()
+    )
 
 
 def test_the_admission_names_only_functions_of_fairlead(db: Database) -> None:

@@ -1,7 +1,7 @@
 """What a login without any role can do: CONNECT, and what PostgreSQL gives to everybody.
 
 Notifications and advisory locks are free to all. A flood of notifications makes no service
-busy, and nothing waits for an advisory lock.
+busy, and no advisory lock means anything.
 """
 
 import threading
@@ -22,13 +22,24 @@ from tests.attacks.test_scheduler import allowed
 from tests.chaos import fleet as programs
 from tests.chaos.fleet import Fleet
 from tests.conftest import Connect
+from tests.support.attacks import ROLES
 from tests.support.children import child, register
 from tests.support.logins import LogIn
-from tests.support.race import insert_one
+from tests.support.race import finish, insert_one, run_one
 from tests.support.schedulers import led, scheduling
-from tests.support.waiting import until
+from tests.support.waiting import notified, until
 
+# The first and last once said that a leader wants to be notified.
 LOCKS = (7165163640219131510, 7165163640219131511, 7165163640219131512)
+SWITCHES = {"": "inserts_notify", "ended": "endings_notify"}
+"""What says that the leader wants a notification, by the payload."""
+SWITCHING = (
+    "SELECT setval('fairlead.{}', 1)",
+    "SELECT setval('fairlead.{}', 1, false)",
+    "SELECT nextval('fairlead.{}')",
+    "SELECT * FROM fairlead.{}",
+    "ALTER SEQUENCE fairlead.{} RESTART",
+)
 PAYLOADS = ("", "policy", "question", "ended", "no such thing", "é" * 2000, "1,2,3", "1")
 # Of a transaction's notifications those that differ are delivered.
 TEXTS = [*PAYLOADS, *(str(number) for number in range(2, 100))]
@@ -89,6 +100,49 @@ def test_a_strangers_advisory_locks_hold_up_nothing(
         job = insert_one(db)
         queued = "SELECT FROM fairlead.work_queue WHERE job_id = %s"
         until(lambda: db.execute(queued, [job]).fetchone() is not None, what="the dispatch")
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_strangers_advisory_locks_switch_no_notification(
+    log_in: LogIn, db: Connection[TupleRow], connect: Connect, *, wanted: bool
+) -> None:
+    """Held shared or not, INSERTs and endings notify if the leader wants it, else not."""
+    listener, mine, lease = connect(), [log_in(), log_in()], run_one(db)
+    listener.execute("LISTEN fairlead_scheduler")
+    for switch in SWITCHES.values():
+        db.execute("SELECT setval(%s, 1, %s)", [f"fairlead.{switch}", wanted])
+    for lock in LOCKS:
+        mine[0].execute("SELECT pg_advisory_lock(%s)", [lock])
+    notified(listener, db, "fairlead_scheduler")
+
+    insert_one(db)
+    finish(db, [lease])
+    held = notified(listener, db, "fairlead_scheduler")
+    mine[0].execute("SELECT pg_advisory_unlock_all()")
+    for session in mine:
+        for lock in LOCKS:
+            session.execute("SELECT pg_advisory_lock_shared(%s)", [lock])
+    insert_one(db)
+
+    assert (list(SWITCHES) if wanted else []) == held
+    assert ([""] if wanted else []) == notified(listener, db, "fairlead_scheduler")
+
+
+@pytest.mark.parametrize(
+    "role", [role for role in ROLES if role != "fairlead_scheduler"] + [None]
+)
+def test_who_is_no_scheduler_switches_no_notification(
+    log_in: LogIn, db: Connection[TupleRow], role: str | None
+) -> None:
+    """Neither on nor off, and an administrator alone may look."""
+    session = log_in(*([role] if role else []))
+    attempts = tuple(each.format(name) for each in SWITCHING for name in SWITCHES.values())
+    looks = [each for each in attempts if "FROM fairlead" in each]
+
+    assert (looks if role == "fairlead_admin" else []) == allowed(session, attempts)
+    for switch in SWITCHES.values():
+        value = db.execute("SELECT pg_sequence_last_value(%s)", [f"fairlead.{switch}"])
+        assert (None,) == value.fetchone()
 
 
 @pytest.mark.parametrize("per_second", [5.0, PER_SECOND])

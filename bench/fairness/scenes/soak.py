@@ -104,7 +104,7 @@ ATTACKS = {
         0.1,
         """
         select pg_advisory_lock(7165163640219131510);
-        select pg_advisory_lock(7165163640219131511);
+        select pg_advisory_lock(7165163640219131512);
         lock table fairlead.jobs in access share mode;
         """,
         holds=True,

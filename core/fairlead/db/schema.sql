@@ -22,8 +22,11 @@ begin
     where l.role = 'scheduler' and (l.lease_until < now() or l.holder = my_name)
       and l.release in ('', my_release)
     returning l.epoch into _acquire_leadership.epoch;
+    if found then
+        perform fairlead._end_notifications();
+    end if;
     -- pg_upgrade and a restored dump begin at the first timeline again. Tokens go on growing from where they were.
-    if found and former > fairlead._timeline() then
+    if epoch is not null and former > fairlead._timeline() then
         perform setval('fairlead.tokens', nextval('fairlead.tokens')
                                           + (former - fairlead._timeline()) * 1000000000000);
     end if;
@@ -919,6 +922,14 @@ CREATE FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[] 
           HAVING (count(*) > 0);
 END;
 
+CREATE FUNCTION fairlead._end_notifications() RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform setval('fairlead.inserts_notify', 1, false), setval('fairlead.endings_notify', 1, false);
+end $$;
+
 CREATE FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[] DEFAULT NULL::text[]) RETURNS void
     LANGUAGE plpgsql
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1507,6 +1518,16 @@ CREATE FUNCTION fairlead._next_epoch(epoch bigint, timeline integer) RETURNS big
     LANGUAGE sql
     RETURN ((epoch + 1) + (GREATEST((fairlead._timeline() - timeline), 0) * '1000000000000'::bigint));
 
+CREATE FUNCTION fairlead._notify_scheduler(reason text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if coalesce(current_setting('fairlead.notify', true), '') not in ('off', 'false', 'no', '0') then
+        perform pg_notify('fairlead_scheduler', reason);
+    end if;
+end $$;
+
 CREATE FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) RETURNS TABLE(id bigint, created_us bigint, token bigint, attempt integer, ended_as text)
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -1886,6 +1907,7 @@ begin
     update fairlead.leaders l set lease_until = '-infinity'
     where l.role = 'scheduler' and l.epoch = my_epoch;
     if found then
+        perform fairlead._end_notifications();
         perform pg_notify('fairlead_leader', my_epoch::text);
     end if;
 end $$;
@@ -2025,27 +2047,21 @@ begin
 end $$;
 
 CREATE FUNCTION fairlead._wake_scheduler() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
+    LANGUAGE plpgsql SECURITY DEFINER
     AS $$
 begin
-    if not (case when pg_try_advisory_lock_shared(7165163640219131510)
-                 then pg_advisory_unlock_shared(7165163640219131510) else false end)
-       and coalesce(current_setting('fairlead.notify', true), '') not in ('off', 'false', 'no', '0') then
-        perform pg_notify('fairlead_scheduler', '');
+    if pg_catalog.pg_sequence_last_value('fairlead.inserts_notify') is not null then
+        perform fairlead._notify_scheduler('');
     end if;
     return null;
 end $$;
 
 CREATE FUNCTION fairlead._wake_scheduler_at_ending() RETURNS trigger
-    LANGUAGE plpgsql
-    SET search_path TO 'pg_catalog', 'pg_temp'
+    LANGUAGE plpgsql SECURITY DEFINER
     AS $$
 begin
-    if not (case when pg_try_advisory_lock_shared(7165163640219131512)
-                 then pg_advisory_unlock_shared(7165163640219131512) else false end)
-       and coalesce(current_setting('fairlead.notify', true), '') not in ('off', 'false', 'no', '0') then
-        perform pg_notify('fairlead_scheduler', 'ended');
+    if pg_catalog.pg_sequence_last_value('fairlead.endings_notify') is not null then
+        perform fairlead._notify_scheduler('ended');
     end if;
     return new;
 end $$;
@@ -3142,6 +3158,15 @@ WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_thr
 
 COMMENT ON TABLE fairlead.claim_floors IS 'No unclaimed row is below the floor, so that a claim never walks over dead index entries.';
 
+CREATE UNLOGGED SEQUENCE fairlead.endings_notify
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.endings_notify IS 'Has a value while every ending is to notify the leader, which has a lane that waits for one.';
+
 CREATE TABLE fairlead.evictions (
     job_id bigint NOT NULL,
     token bigint NOT NULL,
@@ -3196,6 +3221,15 @@ COMMENT ON TABLE fairlead.fairness_reports IS 'How the slots of each pool were s
 COMMENT ON COLUMN fairlead.fairness_reports.epoch IS 'The term of the leader that wrote it.';
 
 COMMENT ON COLUMN fairlead.fairness_reports.report IS 'The sums, Jain''s index, the queues, at most 1,000 tenants, and the rest together as other.';
+
+CREATE UNLOGGED SEQUENCE fairlead.inserts_notify
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+COMMENT ON SEQUENCE fairlead.inserts_notify IS 'Has a value while every INSERT into jobs is to notify the leader, which sleeps.';
 
 CREATE TABLE fairlead.job_history_succeeded (
     id bigint CONSTRAINT job_history_id_not_null NOT NULL,
@@ -4368,6 +4402,8 @@ GRANT SELECT ON TABLE fairlead.work_queue TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._end_jobs(ids bigint[], outcomes text[], errors text[], results jsonb[]) FROM PUBLIC;
 
+REVOKE ALL ON FUNCTION fairlead._end_notifications() FROM PUBLIC;
+
 REVOKE ALL ON FUNCTION fairlead._end_unstarted(ids bigint[], outcome text, errors text[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._ended(ids bigint[], tokens bigint[]) FROM PUBLIC;
@@ -4434,6 +4470,8 @@ REVOKE ALL ON FUNCTION fairlead._move_late_endings(class text, day date) FROM PU
 REVOKE ALL ON FUNCTION fairlead._timeline() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._next_epoch(epoch bigint, timeline integer) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._notify_scheduler(reason text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._origins(ids bigint[], tokens bigint[]) TO fairlead_worker;
@@ -4656,6 +4694,9 @@ GRANT SELECT ON SEQUENCE fairlead.audit_id_seq TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.claim_floors TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.claim_floors TO fairlead_admin;
 
+GRANT ALL ON SEQUENCE fairlead.endings_notify TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.endings_notify TO fairlead_admin;
+
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.evictions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.evictions TO fairlead_admin;
 
@@ -4671,6 +4712,9 @@ GRANT SELECT ON SEQUENCE fairlead.explain_requests_id_seq TO fairlead_admin;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.fairness_reports TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.fairness_reports TO fairlead_admin;
+
+GRANT ALL ON SEQUENCE fairlead.inserts_notify TO fairlead_scheduler;
+GRANT SELECT ON SEQUENCE fairlead.inserts_notify TO fairlead_admin;
 
 GRANT SELECT ON TABLE fairlead.job_history_succeeded TO fairlead_admin;
 

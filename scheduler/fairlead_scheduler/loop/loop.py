@@ -92,7 +92,6 @@ class Loop:
         self._workers_rest_seconds = _WORKERS_SECONDS
         self._wake_all_due = 0.0
         self._wake_all_seconds = _WAKE_ALL_SECONDS
-        self._inserts_notify = False
         interval_us = int(settings.report_seconds * 1e6)
         self._report_step = ReportStep(metrics, requests, interval_us)
         self._demand_step = DemandStep(requests)
@@ -385,7 +384,6 @@ class Loop:
         """Let endings notify while a slot and a blocked lane wait for one, and they are few.
 
         Returns whether they notify from now on: what ended before has to be read once more.
-        Asking fails while an ending checks whether it should notify; the next tick tries again.
         """
         pacing, limited = self._ending_pacing, self._state.awaits_endings
         if not ((limited and self._settings.database_direct) or pacing.asked):
@@ -393,10 +391,11 @@ class Loop:
         endings = sum(1 for receipt in view.receipts if receipt.ended)
         pacing.record_tick(self._now_us, endings=endings, limited=limited)
         if pacing.is_wanted and not pacing.asked:
-            pacing.asked = self._store.listen_for_endings()
-            return pacing.asked
+            self._store.notify_endings(wanted=True)
+            pacing.asked = True
+            return True
         if pacing.asked and not pacing.is_wanted:
-            self._store.stop_listening_for_endings()
+            self._store.notify_endings(wanted=False)
             pacing.asked = False
         return False
 
@@ -410,12 +409,10 @@ class Loop:
         """Let INSERTs notify while they are rare, with one more tick before a long rest."""
         pacing = self._idle_pacing
         if pacing.resting and not pacing.may_rest:
-            if self._inserts_notify:
-                self._store.stop_listening_for_inserts()
-            pacing.resting = self._inserts_notify = False
+            self._store.notify_inserts(wanted=False)
+            pacing.resting = False
         elif not pacing.resting and pacing.may_rest and pacing.is_quiet:
-            # False: a frozen leader's session holds the lock, so INSERTs notify all the same.
-            self._inserts_notify = self._store.listen_for_inserts()
+            self._store.notify_inserts(wanted=True)
             pacing.resting = True
             return 0.0
         if pacing.resting and pacing.is_quiet:

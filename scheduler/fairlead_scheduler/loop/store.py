@@ -174,27 +174,17 @@ class LoopStore:
         answered = {"epoch": self._epoch, "ids": integers(ids), "answers": list(texts)}
         self._connection.execute(_EXPLAIN, answered)
 
-    def listen_for_inserts(self) -> bool:
-        """Have every INSERT notify the scheduler; False if another session did already."""
-        row = self._connection.execute(
-            statements.load(_PACKAGE, "listen_for_inserts")
-        ).fetchone()
-        return row == (True,)
+    def notify_inserts(self, *, wanted: bool) -> None:
+        """Have every INSERT notify the leader, or none any more; does nothing when deposed."""
+        self._switch("notify_inserts", wanted=wanted)
 
-    def stop_listening_for_inserts(self) -> None:
-        """Have no INSERT notify the scheduler any more."""
-        self._connection.execute(statements.load(_PACKAGE, "stop_listening_for_inserts"))
+    def notify_endings(self, *, wanted: bool) -> None:
+        """Have every ending notify the leader, or none any more; does nothing when deposed."""
+        self._switch("notify_endings", wanted=wanted)
 
-    def listen_for_endings(self) -> bool:
-        """Have every ending notify the scheduler; False if another session did already."""
-        row = self._connection.execute(
-            statements.load(_PACKAGE, "listen_for_endings")
-        ).fetchone()
-        return row == (True,)
-
-    def stop_listening_for_endings(self) -> None:
-        """Have no ending notify the scheduler any more."""
-        self._connection.execute(statements.load(_PACKAGE, "stop_listening_for_endings"))
+    def _switch(self, statement: str, *, wanted: bool) -> None:
+        parameters = {"epoch": self._epoch, "wanted": wanted}
+        self._connection.execute(statements.load(_PACKAGE, statement), parameters)
 
     def wake(self, workers: Sequence[int]) -> None:
         """Notify these workers, or all of them if none are named, that there is work."""

@@ -110,7 +110,7 @@ def test_functions_of_handlers_and_people_work(
 def test_no_insert_leaves_a_lock_in_a_shared_session(
     pooled: Connection[TupleRow], db: Connection[TupleRow]
 ) -> None:
-    """The trigger that wakes the scheduler gives its session lock back at once."""
+    """The triggers take none that outlives the transaction."""
     pooled.execute(INSERT, ["key"])
 
     assert [] == db.execute("SELECT * FROM pg_locks WHERE locktype = 'advisory'").fetchall()

@@ -17,9 +17,8 @@ from tests.support.schedulers import led, scheduling
 from tests.support.waiting import until
 
 _INSERT = "INSERT INTO fairlead.jobs (kind) VALUES ('k') RETURNING id"
-_RESTING = 7165163640219131510
-_AWAITS_ENDINGS = 7165163640219131512
-"""The advisory locks of a leader that is to be notified of INSERTs, and of endings."""
+_SWITCHES = ("inserts_notify", "endings_notify")
+"""What a leader sets that is to be notified."""
 
 
 @pytest.fixture(scope="module")
@@ -42,11 +41,12 @@ def db(preparing: Server) -> Iterator[Connection[TupleRow]]:
 
 @contextmanager
 def notified(db: Connection[TupleRow]) -> Generator[None]:
-    """Hold the locks of a leader that wants to be notified of everything."""
-    with psycopg.connect(db.info.dsn, autocommit=True) as leader:
-        for number in (_RESTING, _AWAITS_ENDINGS):
-            leader.execute("SELECT pg_advisory_lock(%s)", [number])
-        yield
+    """Want to be notified of everything, as a leader does."""
+    for switch in _SWITCHES:
+        db.execute("SELECT setval(%s, 1)", [f"fairlead.{switch}"])
+    yield
+    for switch in _SWITCHES:
+        db.execute("SELECT setval(%s, 1, false)", [f"fairlead.{switch}"])
 
 
 def prepared(session: Connection[TupleRow], *, first: str = "") -> int:
@@ -115,10 +115,9 @@ def test_a_handler_may_end_its_attempt_in_a_prepared_transaction(
 
 def test_a_resting_leader_finds_the_job_by_polling(db: Connection[TupleRow]) -> None:
     """It is dispatched soon after the transaction was committed."""
-    held = "SELECT true FROM pg_locks WHERE locktype = 'advisory' AND objid::bigint = %s"
-    resting = [_RESTING & 0xFFFFFFFF]
+    resting = "SELECT pg_sequence_last_value('fairlead.inserts_notify')"
     with scheduling(db.info.dsn):
         led(db)
-        until(lambda: db.execute(held, resting).fetchone(), what="a leader that rests")
+        until(lambda: db.execute(resting).fetchone() == (1,), what="a leader that rests")
         job = prepared(db, first="SET LOCAL fairlead.notify = off")
         until(lambda: places(db, job) == ("queued",), what="a dispatch", seconds=5)

@@ -17,11 +17,7 @@ from tests.support.waiting import notified, until
 
 ONE = "queues: [{match: {queue: default}, slots: {limit: 1}}]"
 ROUNDS = 20
-_ASKED = """
-    SELECT count(*) = 1 FROM pg_locks
-    WHERE locktype = 'advisory' AND classid::bigint << 32 | objid::bigint = 7165163640219131512
-      AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-"""
+_ASKED = "SELECT pg_sequence_last_value('fairlead.endings_notify') IS NOT NULL"
 
 Ends = Callable[[Database, Lease], object]
 ENDS: dict[str, Ends] = {
@@ -39,13 +35,13 @@ def listener(connect: Connect) -> Database:
     return session
 
 
-def ask_for_endings(connect: Connect) -> Database:
-    """Ask endings to notify, as a leader does; return the session that does."""
-    session = connect()
-    assert (True,) == session.execute(
-        load("fairlead_scheduler.loop", "listen_for_endings")
-    ).fetchone()
-    return session
+def ask_for_endings(db: Database, *, wanted: bool = True) -> None:
+    """Ask endings to notify, as a leader does, or not to any more."""
+    epoch = db.execute("SELECT epoch FROM fairlead.leaders WHERE role = 'scheduler'").fetchone()
+    assert epoch is not None
+    db.execute(
+        load("fairlead_scheduler.loop", "notify_endings"), {"epoch": epoch[0], "wanted": wanted}
+    )
 
 
 def insert(db: Database, count: int) -> None:
@@ -63,10 +59,10 @@ def next_one(db: Database, worker: int) -> Lease:
 
 @pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
 def test_an_ending_notifies_a_leader_that_asks(
-    db: Database, connect: Connect, listener: Database, ends: Ends
+    db: Database, listener: Database, ends: Ends
 ) -> None:
     """Whether a worker writes it, or a handler in its own transaction."""
-    ask_for_endings(connect)
+    ask_for_endings(db)
     lease = run_one(db)
     notified(listener, db, "fairlead_scheduler")
 
@@ -77,11 +73,11 @@ def test_an_ending_notifies_a_leader_that_asks(
 
 @pytest.mark.parametrize("ends", ENDS.values(), ids=ENDS)
 def test_an_ending_does_not_notify_a_leader_that_does_not_ask(
-    db: Database, connect: Connect, listener: Database, ends: Ends
+    db: Database, listener: Database, ends: Ends
 ) -> None:
     """A notifying transaction holds an instance-wide lock: under load no ending notifies."""
-    leader = ask_for_endings(connect)
-    leader.execute(load("fairlead_scheduler.loop", "stop_listening_for_endings"))
+    ask_for_endings(db)
+    ask_for_endings(db, wanted=False)
     lease = run_one(db)
     notified(listener, db, "fairlead_scheduler")
 
@@ -90,9 +86,9 @@ def test_an_ending_does_not_notify_a_leader_that_does_not_ask(
     assert [] == notified(listener, db, "fairlead_scheduler")
 
 
-def test_a_claim_does_not_notify(db: Database, connect: Connect, listener: Database) -> None:
+def test_a_claim_does_not_notify(db: Database, listener: Database) -> None:
     """It leaves a receipt as well, but it frees nothing."""
-    ask_for_endings(connect)
+    ask_for_endings(db)
     run_one(db)
 
     assert "ended" not in notified(listener, db, "fairlead_scheduler")
@@ -102,7 +98,7 @@ def test_an_ending_that_is_not_committed_does_not_notify(
     db: Database, connect: Connect, listener: Database
 ) -> None:
     """The leader would look in vain: it hears of it with the commit."""
-    ask_for_endings(connect)
+    ask_for_endings(db)
     lease = run_one(db)
     handler = connect(autocommit=False)
     notified(listener, db, "fairlead_scheduler")
@@ -114,18 +110,12 @@ def test_an_ending_that_is_not_committed_does_not_notify(
     assert ([], ["ended"]) == (before, notified(listener, db, "fairlead_scheduler"))
 
 
-@pytest.mark.parametrize("frozen", [False, True], ids=["alone", "beside a frozen leader"])
 def test_the_next_job_of_a_limit_does_not_wait_for_a_tick(
-    database_url: str, db: Database, connect: Connect, *, frozen: bool
+    database_url: str, db: Database
 ) -> None:
-    """With a tick of a second, twenty jobs one after the other would take ten at least.
-
-    A leader that froze while it asked has its session still; endings notify all the same.
-    """
+    """With a tick of a second, twenty jobs one after the other would take ten at least."""
     policy_storage.store(db, ONE)
     worker = register(db)
-    if frozen:
-        ask_for_endings(connect)
     insert(db, ROUNDS + 2)
     with scheduling(database_url, tick_seconds=1.0, idle_seconds=5.0):
         finish(db, [next_one(db, worker)])
@@ -138,39 +128,19 @@ def test_the_next_job_of_a_limit_does_not_wait_for_a_tick(
     assert took_seconds < 5
 
 
-def test_a_leader_that_asks_holds_up_no_partition(db: Database, connect: Connect) -> None:
-    """Limits may hold for days, and a day without its partition is one without endings."""
-    ask_for_endings(connect)
-    db.execute("SET lock_timeout = '2s'")
-
-    made = db.execute("SELECT fairlead.make_history_partitions(15) >= 2").fetchone()
-
-    assert (True,) == made
-
-
-def test_a_leader_may_ask_while_partitions_are_made(db: Database, connect: Connect) -> None:
-    """That is what a term begins with, and no other session need have asked before."""
-    sweep = connect(autocommit=False)
-    sweep.execute("SELECT fairlead.make_history_partitions()")
-
-    asks = db.execute(load("fairlead_scheduler.loop", "listen_for_endings")).fetchone()
-
-    assert (True,) == asks
-
-
 def test_an_ending_between_a_look_and_the_asking_is_seen_at_once(
     database_url: str, db: Database, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No notification announced it, so the step that asks does not rest."""
     worker, ender = register(db), connect()
-    asks, steps, rests = LoopStore.listen_for_endings, Loop.step, list[timedelta]()
+    asks, steps, rests = LoopStore.notify_endings, Loop.step, list[timedelta]()
     asking: list[bool] = []
 
-    def late(store: LoopStore) -> bool:
+    def late(store: LoopStore, *, wanted: bool) -> None:
         if not asking:
             finish(ender, claim(ender, worker))
-        asking.append(asks(store))
-        return asking[-1]
+        asks(store, wanted=wanted)
+        asking.append(wanted)
 
     def step(loop: Loop) -> timedelta:
         asked = len(asking)
@@ -179,7 +149,7 @@ def test_an_ending_between_a_look_and_the_asking_is_seen_at_once(
             rests.append(rest)
         return rest
 
-    monkeypatch.setattr(LoopStore, "listen_for_endings", late)
+    monkeypatch.setattr(LoopStore, "notify_endings", late)
     monkeypatch.setattr(Loop, "step", step)
     policy_storage.store(db, ONE)
     insert(db, 2)

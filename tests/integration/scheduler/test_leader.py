@@ -149,6 +149,50 @@ def test_a_zombies_plan_changes_nothing(candidates: Candidates, db: Database) ->
     assert (1,) == db.execute("SELECT count(*) FROM fairlead.receipts").fetchone()
 
 
+def wanted(db: Database) -> tuple[bool, ...] | None:
+    """Return whether INSERTs notify, and whether endings do."""
+    return db.execute(
+        "SELECT pg_sequence_last_value('fairlead.inserts_notify') IS NOT NULL,"
+        " pg_sequence_last_value('fairlead.endings_notify') IS NOT NULL"
+    ).fetchone()
+
+
+def test_a_new_leader_begins_without_notifications_and_a_zombie_switches_none(
+    candidates: Candidates, db: Database
+) -> None:
+    """A leader that died asleep has left them on."""
+    settings, epoch = candidates.settings(), candidates.lead("first").epoch
+    zombie = LoopStore(candidates.session(settings), settings, epoch=epoch)
+    zombie.notify_inserts(wanted=True)
+    zombie.notify_endings(wanted=True)
+    assert (True, True) == wanted(db)
+    depose(db)
+
+    successor = candidates.lead("second")
+    assert (False, False) == wanted(db)
+    zombie.notify_inserts(wanted=True)
+    zombie.notify_endings(wanted=True)
+    assert (False, False) == wanted(db)
+
+    leading = LoopStore(candidates.session(settings), settings, epoch=successor.epoch)
+    leading.notify_inserts(wanted=True)
+    zombie.notify_inserts(wanted=False)
+    assert (True, False) == wanted(db)
+
+
+def test_a_leader_that_stops_leaves_no_notifications(
+    candidates: Candidates, db: Database
+) -> None:
+    """Nobody would hear them."""
+    settings, lease = candidates.settings(), candidates.lead("first")
+    store = LoopStore(candidates.session(settings), settings, epoch=lease.epoch)
+    store.notify_inserts(wanted=True)
+
+    lease.release()
+
+    assert (False, False) == wanted(db)
+
+
 def test_a_leader_that_outlives_a_crash_of_the_server_reads_on(own_server: Server) -> None:
     """A pooler may have kept its sessions: receipts come above the last one it took."""
     settings = SchedulerSettings(database_url=own_server.url)

@@ -160,7 +160,7 @@ begin
         'grant select, insert, update, delete on fairlead.rate_usage to fairlead_scheduler',
         'grant select, update (answered_at, answer) on fairlead.explain_requests to fairlead_scheduler',
         'grant select, insert, update, delete on fairlead.over_backlog to fairlead_scheduler',
-        'grant update on sequence fairlead.backlog_gate to fairlead_scheduler',
+        'grant update on sequence fairlead.backlog_gate, fairlead.inserts_notify, fairlead.endings_notify to fairlead_scheduler',
         'grant execute on function fairlead._backlog_bit(text), fairlead._scan_from(bigint) to fairlead_scheduler',
         'grant execute on function fairlead._epoch_us(timestamptz), fairlead._span_us(interval), fairlead._one_more(integer), fairlead._deadline(interval) to fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant select, insert, update, delete on fairlead.fairness_reports to fairlead_scheduler',
