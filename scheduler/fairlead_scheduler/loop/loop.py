@@ -185,10 +185,18 @@ class Loop:
         """
         self._rule_evaluator.evaluate(self._state.order, self._state.worker_slots, self._now_us)
         waiting = self._state.unclaimed()
+        self._raise_tags()
         plans = self._state.plan(self._now_us)
         added = {plan.pool: len(self._apply(plan)) for plan in plans}
         self._wake_workers(waiting, added)
         return sum([len(plan.rows) for plan in plans])
+
+    def _raise_tags(self) -> None:
+        """Raise tags where many claimed rows are above the floor, over which claims walk."""
+        for order in self._state.order.orders:
+            by, ids = order.rise()
+            if by and self._lease.is_trusted:
+                order.raised(by, self._store.raise_tags(ids, by) if ids else ())
 
     def _start_workers_read(self) -> bool:
         now = monotonic()

@@ -164,6 +164,14 @@ class LoopStore:
             return set(ids)
         return set(self._dispatch.fetchall())
 
+    def raise_tags(self, ids: Sequence[int], by: int) -> set[int]:
+        """Raise the tags of unclaimed rows; returns the ids of those that it raised.
+
+        A repeat raises them again. It does nothing when deposed.
+        """
+        parameters = {"epoch": self._epoch, "ids": integers(ids), "by": by, "largest": TAG_MAX}
+        return set(self._dispatch.execute(_RAISE_TAGS, parameters).fetchall())
+
     def questions(self) -> list[Question]:
         """Read the unanswered questions about jobs."""
         return self._questions.execute(_QUESTIONS, {"limit": _QUESTIONS_MAX}).fetchall()
@@ -259,6 +267,7 @@ _PLACE_LAST = (1 << 63) - 1
 _RENUMBERED_MAX = 20_000
 """Lowered in 0.6 s on a busy machine, during which no renewal of the lease gets through."""
 _DISPATCH = statements.load(_PACKAGE, "dispatch")
+_RAISE_TAGS = statements.load(_PACKAGE, "raise_tags")
 
 
 def _streams(wants: Sequence[HeadRequest]) -> dict[str, object]:

@@ -79,8 +79,8 @@ class FairOrder:
 
     @property
     def floor(self) -> int:
-        """The smallest unclaimed tag, as far as the ledger knows."""
-        return self._ledger.floor
+        """The smallest tag of an unclaimed row in `work_queue`, as far as the ledger knows."""
+        return self._ledger.tag_shift.floor(self._ledger.floor, self._in_flight_jobs)
 
     @property
     def virtual_time(self) -> int:
@@ -161,6 +161,19 @@ class FairOrder:
             apply_policy.apply_to_lanes(ledger)
         self.refresh(now_us)
         ledger.settle()
+
+    def rise(self) -> tuple[int, list[int]]:
+        """Return by how much to raise the tags of which unclaimed rows; 0: of none."""
+        ledger = self._ledger
+        lowest = ledger.claim_floor.lowest_tag()
+        floor = ledger.floor if lowest == NEVER else lowest
+        by = ledger.tag_shift.due(floor, ledger.unclaimed)
+        waiting = self._in_flight_jobs.items() if by else ()
+        return by, sorted(i for i, job in waiting if job.claimed_us == UNCLAIMED)
+
+    def raised(self, by: int, ids: Collection[int]) -> None:
+        """Note that all tags are written as so much more, and that these rows have theirs."""
+        self._ledger.tag_shift.raised(by, ids, self._in_flight_jobs)
 
     def readmit(self) -> list[Branch]:
         """Admit lanes that keys blocked; returns as `admit_changed`."""

@@ -20,6 +20,7 @@ from fairlead_scheduler.ordering.levels.order_tags import is_far_ahead
 from fairlead_scheduler.ordering.pool_context import PoolContext
 from fairlead_scheduler.ordering.reserve.blocked_lanes import ShortJobReserve
 from fairlead_scheduler.ordering.reserve.places import BLOCKED, SHORT, Places
+from fairlead_scheduler.ordering.tag_shift import TagShift
 from fairlead_scheduler.policy.compiled import CompiledPolicy
 from fairlead_scheduler.policy.settings import FairSettings
 
@@ -71,6 +72,7 @@ class Ledger:
         self._plans = 1
         self._dirty: list[Lane] = []
         self.claim_floor = ClaimFloor()
+        self.tag_shift = TagShift()
 
     @property
     def settings(self) -> FairSettings:
@@ -265,12 +267,14 @@ class Ledger:
     def claim(self, ids: Iterable[int], at_us: int) -> None:
         """Note that workers claimed these rows."""
         get, slots = self.in_flight_jobs.get, self.context.slot_entry
+        note_tag = self.tag_shift.claimed_tags.append
         claimed = claimed_us = 0
         for job_id in ids:
             job = get(job_id)
             if job is not None and job.claimed_us == UNCLAIMED:
                 claimed += 1
                 claimed_us += job.queue_charged_us
+                note_tag(job.root_tag)
                 if slots.ahead or slots.occupied >= slots.slots:
                     job.claimed_us = AHEAD
                     slots.ahead.append((job, at_us))
@@ -392,6 +396,7 @@ class Ledger:
             self.unclaimed += 1
             self.unclaimed_us += expected_us
             self.hold_floor(job_id, again)
+            self.tag_shift.came_back(job_id, again.root_tag)
             self.check_for_recall(lane)
 
     def hold_floor(self, job_id: int, job: InFlightJob) -> None:

@@ -18,7 +18,7 @@ from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.accounts import Branch
 from fairlead_scheduler.ordering.picker import Picker
-from fairlead_scheduler.ordering.plan import BandPlan, Plan, QueueRow
+from fairlead_scheduler.ordering.plan import BandPlan, Plan, PlannedRow, QueueRow
 from fairlead_scheduler.ordering.pool_context import InFlightIds, PoolContext
 from fairlead_scheduler.pending.cursors import LaneHeads
 from fairlead_scheduler.pending.heads import Heads
@@ -155,10 +155,10 @@ class PoolOrders:
                 order.admit_changed(changed, paused) + order.unblock(freed) + order.readmit()
             )
             picks, overflow = order.pick(room.depth, room.slots, heads, begun)
-            return _planned((picks,), (order.floor,), overflow, self.name)
+            return _planned(self.orders, (picks,), overflow, self.name)
         waiting = _arrivals(self.orders, self._aging, changed, freed, paused)
         found, overflow = _pick_bands(self.orders, self._aging, room, heads, waiting)
-        return _planned(found, self.floors, overflow, self.name)
+        return _planned(self.orders, found, overflow, self.name)
 
     def apply(self, table: CompiledPolicy, now_us: int, *, reading: bool) -> None:
         """Switch to another policy, from the next plan on."""
@@ -295,12 +295,12 @@ def _drop_doubtful(orders: Sequence[FairOrder], order: FairOrder, picks: Picker)
 
 
 def _planned(
-    found: Sequence[Picker], floors: Sequence[int], overflow: int, pool: str | None
+    orders: Sequence[FairOrder], found: Sequence[Picker], overflow: int, pool: str | None
 ) -> Plan:
     """Return what the bands of a pool dispatch as one plan."""
     parts = [
-        BandPlan(band, tuple(sorted(picks.jobs, key=_id_of)), floor)
-        for band, (picks, floor) in enumerate(zip(found, floors, strict=True))
+        BandPlan(band, _written(picks.jobs, order.ledger.tag_shift.by), order.floor)
+        for band, (order, picks) in enumerate(zip(orders, found, strict=True))
     ]
     rows = parts[0].rows
     if len(parts) > 1:
@@ -308,7 +308,16 @@ def _planned(
     doubtful = tuple([job_id for picks in found for job_id in picks.doubtful])
     used = {each[:3]: each for picks in found for each in picks.used()}
     bands = tuple(part for part in parts if part.rows) if len(parts) > 1 else ()
-    return Plan(rows, floors[0], doubtful, overflow, tuple(used.values()), bands, pool or "")
+    return Plan(
+        rows, parts[0].floor, doubtful, overflow, tuple(used.values()), bands, pool or ""
+    )
+
+
+def _written(jobs: Sequence[PlannedRow], by: int) -> tuple[PlannedRow, ...]:
+    """Return the rows in the order of their ids, with their tags as they are written."""
+    if by:
+        jobs = [(job_id, tag + by, cost_us, seen_us) for job_id, tag, cost_us, seen_us in jobs]
+    return tuple(sorted(jobs, key=_id_of))
 
 
 _id_of = itemgetter(0)

@@ -51,7 +51,9 @@ def reconcile(
     wrong = 0
     read: set[int] = set()
     ledger.to_recall.clear()
-    for row in rows:
+    raised_by = ledger.tag_shift.by
+    for written in rows:
+        row = written._replace(vtag=written.vtag - raised_by) if raised_by else written
         job_id = row.job_id
         read.add(job_id)
         if job_id not in touched:

@@ -91,6 +91,11 @@ class Router:
         return [order.ledger for order in self._orders]
 
     @property
+    def orders(self) -> list[FairOrder]:
+        """The fair orders of all bands of all pools, until the next policy."""
+        return self._orders
+
+    @property
     def bands(self) -> int:
         """How many bands a pool has, or had in this term."""
         return max(len(pool.orders) for pool in self._pools)
@@ -118,7 +123,7 @@ class Router:
     @property
     def has_large_tags(self) -> bool:
         """Whether the order tags of a (pool, band) are to be numbered anew."""
-        return any(are_large(x.root.virtual, x.floor) for x in self.ledgers)
+        return any(are_large(x.root.virtual, x.floor, x.tag_shift.by) for x in self.ledgers)
 
     @property
     def is_behind(self) -> bool:

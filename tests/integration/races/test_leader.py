@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.db.statements import load
-from fairlead_scheduler.loop.store import renumber
+from fairlead_scheduler.loop.store import LoopStore, renumber
+from fairlead_scheduler.settings import SchedulerSettings
 from tests.conftest import Connect
 from tests.support.race import (
     Database,
@@ -51,6 +52,11 @@ def _recall(db: Database, job: int, epoch: int) -> object:
 
 def _promote(db: Database, _job: int, epoch: int) -> object:
     return promote(db, epoch=epoch) or None
+
+
+def _raise_tags(db: Database, job: int, epoch: int) -> object:
+    settings = SchedulerSettings(database_url=db.info.dsn)
+    return LoopStore(db, settings, epoch=epoch).raise_tags([job], 1) or None
 
 
 def _renumber(db: Database, _job: int, epoch: int) -> object:
@@ -100,6 +106,7 @@ WRITES = pytest.mark.parametrize(
         pytest.param(_expired, _expire, "pending", "expired", id="expire"),
         pytest.param(_due, _promote, "scheduled", "pending", id="promote"),
         pytest.param(_queued, _recall, "queued", "pending", id="recall"),
+        pytest.param(_queued, _raise_tags, "queued", "queued", id="raise_tags"),
         pytest.param(_queued_at_a_large_tag, _renumber, "queued", "queued", id="renumber"),
     ],
 )

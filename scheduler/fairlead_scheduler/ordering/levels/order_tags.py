@@ -18,9 +18,9 @@ TAGS_AHEAD_MAX = 1 << 54
 weight .001. Renumbering sets rows further ahead back to it."""
 
 
-def are_large(virtual: int, floor: int) -> bool:
+def are_large(virtual: int, floor: int, raised_by: int = 0) -> bool:
     """Whether a (pool, band) is to be numbered anew, by its virtual time and its floor."""
-    return max(virtual, floor) >= TAG_LARGE
+    return max(virtual, floor) + raised_by >= TAG_LARGE
 
 
 def is_far_ahead(tag: int, floor: int) -> bool:
