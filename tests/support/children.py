@@ -95,6 +95,7 @@ class RunningChild:
         ]
         for thread in self._threads:
             thread.start()
+        self.send(messages.MayConnect(allowed=True))
 
     def send(self, message: messages.ToChild) -> None:
         """Send a message to the child."""

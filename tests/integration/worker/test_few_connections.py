@@ -1,7 +1,8 @@
-"""A child that cannot have both of its connections claims nothing."""
+"""A worker that cannot have all of its connections claims nothing, and keeps none of them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TypeAlias
 
 import psycopg
@@ -11,6 +12,8 @@ from psycopg.rows import TupleRow
 from psycopg.sql import SQL, Identifier, Literal
 
 from fairlead_worker.ipc import messages
+from fairlead_worker.parent.lease_thread import LeaseHeld
+from tests.integration.worker.test_parent_lease import Worker, config_for, working
 from tests.support.children import RunningChild, ending, register
 from tests.support.dispatching import insert
 from tests.support.logins import as_login, login
@@ -126,3 +129,43 @@ def test_nothing_is_claimed_after_the_endings_connection_is_lost(
     allow(2)
 
     assert ("succeeded", "done", None) == ending(db, job_id)
+
+
+def test_a_child_that_can_have_one_connection_holds_none(
+    begin: Begin, db: Connection[TupleRow], allow: Allow, name: str
+) -> None:
+    """Another worker may lack just that one."""
+    claiming = begin(1)
+    is_refused(claiming)
+
+    until(lambda: sessions(db, name) == [], what="none being held")
+    allow(2)
+
+    claiming.receives(messages.Ready)
+    assert [_ENDINGS, "fairlead worker claims"] == sorted(sessions(db, name), reverse=True)
+
+
+def test_a_parent_whose_children_have_none_keeps_its_own_for_renewals_only(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """What they hold stays leased, and others can connect in between."""
+    pids = "SELECT pid FROM pg_stat_activity WHERE application_name = 'fairlead worker w'"
+    config = replace(
+        config_for(database_url), worker_lease_seconds=12.0, worker_renew_seconds=3.9
+    )
+    with working(Worker(config)) as worker:
+        worker_id = worker.register()
+        (first,) = db.execute(pids).fetchall()
+        renewals = worker.lease.renewals
+        worker.lease.is_alone = True
+
+        worker.see(lambda: db.execute(pids).fetchall() == [], "its being given back")
+        before = renewals["renewed"]
+        worker.see(lambda: renewals["renewed"] > before, "a renewal")
+        worker.lease.is_alone = False
+        (second,) = until(lambda: db.execute(pids).fetchall(), what="a connection")
+
+        assert first != second
+        status = worker.lease.status
+        assert isinstance(status, LeaseHeld)
+        assert worker_id == status.worker_id

@@ -30,7 +30,7 @@ from fairlead_worker.attempts.error_callback import ErrorCallback
 from fairlead_worker.attempts.outcome import HandedBack, Stop
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.claimer import Claimer, ClaimerLink
-from fairlead_worker.child.connection_report import ConnectionReport
+from fairlead_worker.child.connections import Connections
 from fairlead_worker.child.deadline_watch import DeadlineWatch
 from fairlead_worker.child.eager_loop import EagerLoop
 from fairlead_worker.child.executor import Executor
@@ -76,11 +76,14 @@ class Child:
         self._draining = self._claims_stopped = False
         self._pause: int | None = None  # the last one requested; None after `StartClaiming`
         self._claims_paused = False
-        self._connections = ConnectionReport(
-            partial(_open, settings), _ready(app.handlers), self._parent.send
-        )
         table = AttemptTable(arguments.table_fd, arguments.concurrency)
         self._slots = Slots(arguments.concurrency, table)
+        self._connections = Connections(
+            partial(_open, settings),
+            _ready(app.handlers),
+            self._parent.send,
+            holds=lambda: bool(self._slots.held),
+        )
         self._spans = setup.start(arguments.pool)
         self._counters = Counters(arguments.wait_bounds)
         self._metrics = AttemptMetrics(self._counters, self._parent.send)
@@ -92,7 +95,7 @@ class Child:
             lambda count: self._parent.send(messages.WaitingAtGates(count)),
         )
         self._finisher = Finisher(
-            partial(self._connections.open, "endings"),
+            self._connections,
             self._slots,
             self._metrics,
             emptied=self._all_stored,
@@ -125,14 +128,13 @@ class Child:
 
     def _make_claimer(self) -> Claimer | QuarantineRunner:
         arguments = self._arguments
-        open_connection = partial(self._connections.open, "claims")
         origins = None if self._spans is None else OriginReader()
         intake = Intake(
             self._sorter, self._slots, self._executor, self._finisher, origins=origins
         )
         if arguments.quarantine:
             return QuarantineRunner(
-                open_connection,
+                self._connections,
                 intake=intake,
                 slots=self._slots,
                 may_store=self._finisher.may_store,
@@ -141,9 +143,7 @@ class Child:
             )
         listens = self._settings.database_direct
         return Claimer(
-            ClaimerLink(
-                open_connection=open_connection, listens=listens, send=self._parent.send
-            ),
+            ClaimerLink(connections=self._connections, listens=listens, send=self._parent.send),
             arguments.pool,
             slots=self._slots,
             intake=intake,
@@ -191,10 +191,12 @@ class Child:
                     self._claimer, QuarantineRunner
                 ):
                     self._claimer.take((job_id, token))
-                case messages.QuarantineSources(sources):
-                    self._sorter.quarantine(sources)
-                case messages.IsolateKinds(kinds):
-                    self._slots.moved = self._sorter.in_processes(kinds)
+                case (
+                    messages.QuarantineSources()
+                    | messages.IsolateKinds()
+                    | messages.MayConnect()
+                ):
+                    self._set(message)
                 case messages.LimitClaims(jobs_max) if isinstance(self._claimer, Claimer):
                     self._claimer.limit(jobs_max)
                 case messages.HeldTokensRequest(number):
@@ -204,6 +206,17 @@ class Child:
                 case _:
                     self._loop.call_soon_threadsafe(self._handle, message)
         self._end_without_storing()
+
+    def _set(
+        self, message: messages.QuarantineSources | messages.IsolateKinds | messages.MayConnect
+    ) -> None:
+        match message:
+            case messages.QuarantineSources(sources):
+                self._sorter.quarantine(sources)
+            case messages.IsolateKinds(kinds):
+                self._slots.moved = self._sorter.in_processes(kinds)
+            case messages.MayConnect(allowed):
+                self._connections.allow(allowed=allowed)
 
     def _handle(self, message: messages.ToChild) -> None:
         match message:

@@ -27,6 +27,7 @@ from fairlead_worker.attempts import attempt_store
 from fairlead_worker.attempts.attempt_store import ClaimRequest
 from fairlead_worker.child import claim_rate
 from fairlead_worker.child.claim_rate import PREFETCH_MAX, JobRate, Room
+from fairlead_worker.child.connections import Connections
 from fairlead_worker.child.floor_scan_turn import FloorScanTurn
 from fairlead_worker.child.intake import Intake
 from fairlead_worker.child.slots import Slots
@@ -50,7 +51,7 @@ _NO_WORKER_ID = 0  # nothing is claimed before there is an id
 class ClaimerLink:
     """How the claimer reaches the database and the parent."""
 
-    open_connection: Callable[[], Connection]
+    connections: Connections
     listens: bool
     send: Callable[[messages.ToParent], None]
 
@@ -157,16 +158,19 @@ class Claimer:
 
     def run(self) -> None:
         """Claim until stopped."""
-        for connection in connections(
-            self._link.open_connection, self._stop, self._log_waiting
-        ):
+        for connection in connections(self._connect, self._stop):
             self._serve(connection)
         self._ended_claims = True
         self._do_requested()
         self._stopped()
 
+    def _connect(self) -> Connection | None:
+        return self._link.connections.connect(
+            "claims", self._stop, self._log_waiting, self._do_requested
+        )
+
     def _serve(self, connection: Connection) -> None:
-        """Claim on one connection until it is lost.
+        """Claim on one connection until it is lost, or useless without the others.
 
         Raises:
             psycopg.Error: the connection stands, and its answer did not fit into memory.
@@ -175,7 +179,7 @@ class Claimer:
             notifications = Notifications(connection)
             if self._link.listens:
                 connection.execute(_LISTEN)
-            while not self._stop.is_set():
+            while not (self._stop.is_set() or self._link.connections.is_useless("claims")):
                 self._step(connection, notifications)
         except psycopg.Error as error:
             if error.sqlstate is None and not connection.closed:

@@ -16,12 +16,10 @@ example. That delays the ending of this job and, once, by a moment, what is stor
 
 import threading
 from collections import deque
-from collections.abc import Callable
 from time import monotonic
 
 import psycopg
 
-from fairlead.db import connect
 from fairlead.db.connect import Connection
 from fairlead.db.error_text import one_line
 from fairlead.runtime import log
@@ -30,6 +28,7 @@ from fairlead_worker.attempts import attempt_store, error_class, outcome
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Finished, FinishedByHandler, HandedBack
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
+from fairlead_worker.child.connections import Connections
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.db.outage_backoff import Backoff
 from fairlead_worker.db.reconnect import is_readable, log_waiting
@@ -45,7 +44,7 @@ class EndingWriter:
     """Owns the connection for endings; all in one thread.
 
     Args:
-        open_connection: opens a connection.
+        connections: opens the connection.
         stop: set when nothing may be stored any more.
         metrics: counts what was stored.
         slots: learns whether endings can be stored.
@@ -53,13 +52,13 @@ class EndingWriter:
 
     def __init__(
         self,
-        open_connection: Callable[[], Connection],
+        connections: Connections,
         stop: threading.Event,
         metrics: AttemptMetrics,
         *,
         slots: Slots,
     ) -> None:
-        self._open_connection = open_connection
+        self._connections = connections
         self._stop = stop
         self._metrics = metrics
         self._slots = slots
@@ -72,10 +71,16 @@ class EndingWriter:
         self._log_waiting = log_waiting(self._log, self._throttle)
 
     def keep_open(self) -> None:
-        """Open the connection, or another one if it was lost; only then are claims allowed."""
+        """Open the connection, or another one if it was lost; only then are claims allowed.
+
+        One that is useless without the others is given back until all can be had.
+        """
         if self.is_backing_off:
             return
         connection = self._connection
+        if connection is not None and self._connections.is_useless("endings"):
+            self._slots.block_claims()
+            self.close()
         if connection is not None and not connection.closed and is_readable(connection):
             self._read_news(connection)
         if self.connect_if_needed() is not None and not self._backoff.is_failing:
@@ -84,8 +89,8 @@ class EndingWriter:
     def connect_if_needed(self) -> Connection | None:
         """Return an open connection, waiting for one; None when stopped."""
         if self._connection is None or self._connection.closed:
-            self._connection = connect.connect_with_backoff(
-                self._open_connection, self._stop, self._connection_failed
+            self._connection = self._connections.connect(
+                "endings", self._stop, self._connection_failed
             )
         return self._connection
 

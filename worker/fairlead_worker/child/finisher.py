@@ -22,6 +22,7 @@ from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import HandedBack, JobLost, Stop
 from fairlead_worker.child.attempt_metrics import AttemptMetrics
 from fairlead_worker.child.claim_rate import JobRate
+from fairlead_worker.child.connections import Connections
 from fairlead_worker.child.ending_writer import EndingWriter
 from fairlead_worker.child.progress import ProgressReports
 from fairlead_worker.child.slots import Slots
@@ -37,7 +38,7 @@ class Finisher:
     """Stores endings, extensions and progress.
 
     Args:
-        open_connection: opens a connection.
+        connections: opens the connection.
         slots: what is held; what is stored is dropped.
         metrics: counts what is stored.
         emptied: called when nothing is held any more.
@@ -47,7 +48,7 @@ class Finisher:
 
     def __init__(
         self,
-        open_connection: Callable[[], Connection],
+        connections: Connections,
         slots: Slots,
         metrics: AttemptMetrics,
         *,
@@ -61,7 +62,7 @@ class Finisher:
         self._stop_attempt = stop
         self._report_stored = stored
         self._stop = threading.Event()
-        self._writer = EndingWriter(open_connection, self._stop, metrics, slots=slots)
+        self._writer = EndingWriter(connections, self._stop, metrics, slots=slots)
         self._throttle = LogThrottle()
         self._ended: list[Attempt] = []
         self._wake_queue: SimpleQueue[None] = SimpleQueue()

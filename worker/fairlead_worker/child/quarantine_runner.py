@@ -11,6 +11,7 @@ from fairlead.db.error_text import one_line
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 from fairlead_worker.attempts import attempt_store
+from fairlead_worker.child.connections import Connections
 from fairlead_worker.child.intake import Intake
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.db.reconnect import connections, log_waiting
@@ -29,7 +30,7 @@ class QuarantineRunner:
     count against it.
 
     Args:
-        open_connection: opens a connection.
+        connections: opens the connection.
         intake: where attempts go.
         slots: what is held.
         may_store: returns whether the ending of what begins now could be stored.
@@ -39,7 +40,7 @@ class QuarantineRunner:
 
     def __init__(
         self,
-        open_connection: Callable[[], Connection],
+        connections: Connections,
         *,
         intake: Intake,
         slots: Slots,
@@ -47,7 +48,7 @@ class QuarantineRunner:
         send: Callable[[messages.ToParent], None],
         stopped: Callable[[], None],
     ) -> None:
-        self._open_connection = open_connection
+        self._connections = connections
         self._intake, self._slots, self._say = intake, slots, send
         self._may_store, self._stopped = may_store, stopped
         self._stop = threading.Event()
@@ -86,14 +87,20 @@ class QuarantineRunner:
 
     def run(self) -> None:
         """Run what is sent until stopped."""
-        for connection in connections(self._open_connection, self._stop, self._log_waiting):
+        for connection in connections(self._connect, self._stop):
             self._serve(connection)
         self._stopped()
 
+    def _connect(self) -> Connection | None:
+        return self._connections.connect("claims", self._stop, self._log_waiting)
+
     def _serve(self, connection: Connection) -> None:
-        """Run attempts on one connection until it is lost; the current one is kept."""
+        """Run attempts on one connection until it is lost; the current one is kept.
+
+        Or until it is useless without the others.
+        """
         try:
-            while not self._stop.is_set():
+            while not (self._stop.is_set() or self._connections.is_useless("claims")):
                 self._next = self._next or self._given.get()
                 if self._next is not None and self._may_store():
                     self._begin(connection, self._next)

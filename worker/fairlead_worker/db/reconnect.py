@@ -7,13 +7,13 @@ from time import monotonic
 
 import psycopg
 
-from fairlead.db.connect import Connection, connect_with_backoff
+from fairlead.db.connect import Connection
 from fairlead.runtime import log
 from fairlead.runtime.log_throttle import LogThrottle
 
 
 def log_waiting(logger: log.Logger, throttle: LogThrottle) -> Callable[[str, float], None]:
-    """Return a callback for `connect_with_backoff`: it logs the reason, throttled."""
+    """Return what to call with why there is no connection: it logs the reason, throttled."""
 
     def write(why: str, rest_seconds: float) -> None:
         if throttle.due(why, monotonic()):
@@ -24,13 +24,11 @@ def log_waiting(logger: log.Logger, throttle: LogThrottle) -> Callable[[str, flo
 
 
 def connections(
-    open_one: Callable[[], Connection],
-    stop: threading.Event,
-    waiting: Callable[[str, float], None],
+    connect: Callable[[], Connection | None], stop: threading.Event
 ) -> Iterator[Connection]:
     """Yield connections until stopped, each when the one before it is done with."""
     while not stop.is_set():
-        connection = connect_with_backoff(open_one, stop, waiting)
+        connection = connect()
         if connection is not None:
             with connection:
                 yield connection

@@ -7,7 +7,8 @@ on which both sides write one JSON object per line, and the attempt table.
         --concurrency N --control-fd F --table-fd F [--quarantine] [--wait-bounds SECONDS,…]
         [--log-format auto|json|console] [--log-level info]
 
-The child reads the database's address from the environment. It claims nothing before
+The child reads the database's address from the environment, and connects when the parent has
+sent `MayConnect`. It claims nothing before
 `StartClaiming`, which names the worker's row: the parent registers once a child is ready. With
 `--quarantine` the child claims nothing at all: it runs the leased attempts that it is sent with
 `RunSuspect`, one after another; N is 1 then. A child leads a process group of its own (the
@@ -115,6 +116,17 @@ class LimitClaims:
     """Hold at most so many unstarted attempts from now on; 1: one in all. None: no limit."""
 
     jobs_max: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class MayConnect:
+    """Whether to open connections: not before the parent has its own; replaces the former one.
+
+    Where they run out one that the parent has not is needed by it first. What has ended here is
+    stored all the same.
+    """
+
+    allowed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,6 +305,7 @@ ToChild = (
     | QuarantineSources
     | IsolateKinds
     | LimitClaims
+    | MayConnect
     | SlotReturned
     | SuspectEnded
     | HeldTokensRequest

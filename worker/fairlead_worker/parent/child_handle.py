@@ -46,6 +46,8 @@ class ChildHandle:
     def __init__(self, config: WorkerConfig, *, quarantine: bool = False) -> None:
         self.ready = False  # it has loaded the application and reached the database
         self.claiming = False  # it may claim
+        self.may_connect = False  # it was told so
+        self.connected = False  # it has both of its connections, as far as is known
         self.pause_number: int | None = None  # the pause it has not confirmed yet
         self.idle = False
         self.waiting_at_gates = 0  # attempts that hold no slot

@@ -137,6 +137,18 @@ class Children:
         self.retiring.advance()
         return tuple(found)
 
+    def allow_connections(self, *, allowed: bool) -> None:
+        """Let children open connections, or no more of them. A repeat does nothing."""
+        for child in self.all:
+            if child.may_connect != allowed:
+                child.may_connect = allowed
+                child.send(messages.MayConnect(allowed))
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether one has its connections."""
+        return any(child.connected for child in self.all)
+
     def end_cut_off(self, found: Iterable[tuple[ChildHandle, str]]) -> None:
         """End children that can open no connection, each for this reason."""
         for child, reason in found:

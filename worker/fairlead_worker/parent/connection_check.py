@@ -5,9 +5,9 @@ connection needs. If the child then loses a connection it lives on, runs nothing
 store what has ended; no deadline passes, and its worker's lease is renewed.
 
 Only a comparison tells that from a database that is down or full. When a child reports that a
-connection was refused, the parent opens one at once, in a thread since that may take long. A
-child is *cut off* when the parent could open one after `REFUSALS` refusals in a row, over
-`SECONDS` at least. A refusal of the parent's own speaks for all children.
+connection was refused, the parent opens two at once, as a child does, in a thread since that
+may take long. A child is *cut off* when the parent could do so after `REFUSALS` refusals in a
+row, over `SECONDS` at least. A refusal of the parent's own speaks for all children.
 """
 
 import threading
@@ -36,7 +36,7 @@ class ConnectionCheck:
     """Compares children with their parent; `advance` is called by the parent's loop.
 
     Args:
-        open_and_close: opens a connection of the parent's, and closes it.
+        open_and_close: opens as many connections as a child holds, and closes them.
     """
 
     def __init__(self, open_and_close: Callable[[], None]) -> None:
@@ -45,6 +45,8 @@ class ConnectionCheck:
         self._asked: ChildHandle | None = None
         """The child for which the parent opens a connection now."""
         self._answers: SimpleQueue[bool] = SimpleQueue()
+        self.is_refused_too = False
+        """Whether the parent's last try was refused, and no child has connected since."""
 
     def refused(self, child: ChildHandle, reason: str, now: float) -> None:
         """Note that a child's connection was refused, and open one of the parent's.
@@ -57,8 +59,13 @@ class ConnectionCheck:
             threading.Thread(target=self._ask, name="connection check", daemon=True).start()
 
     def forget(self, child: ChildHandle) -> None:
-        """Note that a child has its connections, or is dead. A repeat does nothing."""
+        """Note that a child is dead. A repeat does nothing."""
         self._refused.pop(child, None)
+
+    def connected(self, child: ChildHandle) -> None:
+        """Note that a child has its connections. A repeat does nothing."""
+        self.is_refused_too = False
+        self.forget(child)
 
     def advance(self, now: float) -> tuple[tuple[ChildHandle, str], ...]:
         """Return the children that were found to be cut off, each once, and why."""
@@ -67,6 +74,7 @@ class ConnectionCheck:
         except Empty:
             return ()
         child, self._asked = self._asked, None
+        self.is_refused_too = not has_opened
         if not has_opened:
             self._refused.clear()
             return ()

@@ -83,15 +83,18 @@ class Inbox:
     def _note_connection(self, child: ChildHandle, message: messages.Connection) -> None:
         match message:
             case messages.ConnectionRefused(reason):
+                child.connected = False
                 self._connection_check.refused(child, reason, monotonic())
             case messages.Connected():
-                self._connection_check.forget(child)
+                child.connected = True
+                self._connection_check.connected(child)
             case messages.ClaimAnswerLost():
                 self._orphan_claims.plan(monotonic())
 
     def _note_state(self, child: ChildHandle, message: messages.State) -> None:
         if isinstance(message, messages.Ready):
-            self._connection_check.forget(child)
+            child.connected = True
+            self._connection_check.connected(child)
         match message:
             case messages.Ready() if child in self._children.quarantine.children:
                 child.ready = True

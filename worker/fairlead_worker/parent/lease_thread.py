@@ -35,6 +35,10 @@ from fairlead_worker.parent import worker_store
 from fairlead_worker.parent.pod_drain_state import UNMARKED, DrainMark
 
 _REST_SECONDS_MAX = 5.0
+_ALONE_SECONDS = 3.0
+"""For how long a parent keeps its connection while its children can have none."""
+_AWAY_SECONDS_FIRST, _AWAY_SECONDS_MAX = 2.0, 30.0
+_POLL_SECONDS = 0.2
 _CLOSE_SECONDS = 0.5
 
 Reply = Callable[[], None]
@@ -98,6 +102,8 @@ class LeaseThread:
         self._tasks: deque[DatabaseTask] = deque()
         self.replies: deque[Reply] = deque()
         self._session: Session | None = None
+        self._connected_at = self._away_until = 0.0
+        self._away_seconds = _AWAY_SECONDS_FIRST
         self._renew_at = 0.0
         self._reported: _Reported = 0, 0, frozenset(), frozenset()
         self._thread = threading.Thread(target=self._run, name="lease", daemon=True)
@@ -110,6 +116,8 @@ class LeaseThread:
         """The sources that run alone on this worker."""
         self.evictable_kinds: frozenset[str] = frozenset()
         """The kinds of which a run may be asked to make room."""
+        self.is_alone = False
+        """Whether no child has its connections, and the parent could not have them either."""
         self.status: LeaseStatus = None
         self.drain_mark = UNMARKED
         self.cancelled: frozenset[int] = frozenset()
@@ -209,6 +217,10 @@ class LeaseThread:
 
     def _step(self) -> None:
         """Connect, renew when it is time, run one task, or else wait."""
+        self._give_back_if_alone()
+        if self._is_away():
+            self._wake.wait(_POLL_SECONDS)
+            return
         session = self._session or self._connect()
         if session is None:
             return
@@ -220,6 +232,31 @@ class LeaseThread:
             self._changed.wake()
         else:
             self._rest(session)
+
+    def _give_back_if_alone(self) -> None:
+        """Give the connection back which is of no use alone, and which others may lack.
+
+        Not while something is to be done; a lease is renewed over another one.
+        """
+        now, session = monotonic(), self._session
+        if not self.is_alone:
+            self._away_seconds = _AWAY_SECONDS_FIRST
+            return
+        is_due = not self._tasks and now - self._connected_at > _ALONE_SECONDS
+        if session is not None and is_due:
+            session.close()
+            self._session = None
+            self._away_until = now + random.uniform(0.25, 1.0) * self._away_seconds
+            self._away_seconds = min(2 * self._away_seconds, _AWAY_SECONDS_MAX)
+            self._log.info("database.given_back", name=self._name)
+            self._changed.wake()
+
+    def _is_away(self) -> bool:
+        """Return whether to leave the connection that was given back to others for now."""
+        until = self._away_until
+        if isinstance(self.status, LeaseHeld):
+            until = min(until, self._renew_at)
+        return self._session is None and not self._tasks and monotonic() < until
 
     def _renew_if_due(self, session: Session) -> None:
         status, started = self.status, monotonic()
@@ -251,6 +288,7 @@ class LeaseThread:
         """Wait for a task, a notification or the next renewal."""
         is_held = isinstance(self.status, LeaseHeld)
         seconds = self._renew_at - monotonic() if is_held else _REST_SECONDS_MAX
+        seconds = min(seconds, _ALONE_SECONDS) if self.is_alone else seconds
         payloads = session.wait(self._wake, max(0.0, seconds))
         mine = {str(job_id) for job_id, _ in self._running()}
         if self._config.pod_uid is not None:  # its drain mark has changed
@@ -267,7 +305,9 @@ class LeaseThread:
             session.run(b"listen fairlead_cancel")
         self._log.info("database.connected", name=self._name)
         self._renew_at = 0.0
+        self._connected_at, self._away_until = monotonic(), 0.0
         self._session = session
+        self._changed.wake()
         return session
 
     def _open(self) -> connect.Connection:

@@ -9,7 +9,7 @@ thread of its own, because a call to the database may take long.
 
 import sys
 import threading
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from datetime import datetime
 from functools import partial
 from os import getpid
@@ -144,6 +144,7 @@ class Supervisor:
         self._hand_backs.advance(now)
         self._advance_shutdown(now)
         self._start_and_serve(now)
+        self._share_connections()
         self._report_slotless(now)
         near = self._is_deadline_near()
         self._inbox.wait(self._wakeup, _WAIT_SECONDS_NEAR_DEADLINE if near else _WAIT_SECONDS)
@@ -200,6 +201,13 @@ class Supervisor:
             )
 
     # --- children ---------------------------------------------------------------------------
+
+    def _share_connections(self) -> None:
+        """Let children connect while the parent is connected; without them it has no need."""
+        self._children.allow_connections(allowed=self._lease.is_connected)
+        self._lease.is_alone = (
+            self._connection_check.is_refused_too and not self._children.is_connected
+        )
 
     def _start_and_serve(self, now: float) -> None:
         """Start children, register once one is ready, then let them claim."""
@@ -299,7 +307,12 @@ def run(config: WorkerConfig) -> int:
 
 
 def _open_and_close(config: WorkerConfig) -> None:
-    connect.connect(config, name="worker connection check").close()
+    """Open the two connections that a child needs."""
+    with ExitStack() as opened:
+        for _ in range(2):
+            opened.enter_context(
+                closing(connect.connect(config, name="worker connection check"))
+            )
 
 
 def _random_name() -> str:

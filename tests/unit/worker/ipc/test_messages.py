@@ -26,6 +26,7 @@ TO_CHILD: tuple[messages.ToChild, ...] = (
     messages.IsolateKinds(("mail",)),
     messages.LimitClaims(8),
     messages.LimitClaims(None),
+    messages.MayConnect(allowed=True),
     messages.SlotReturned(1, 2),
     messages.SuspectEnded(1, 2),
     messages.HeldTokensRequest(3),

@@ -73,11 +73,20 @@ def test_what_a_refusal_says_is_forgotten(scene: Scene, what: str) -> None:
         scene.refuse(child, 100.0 * each)
     forget: dict[str, Callable[[], object]] = {
         "the parent is refused too": lambda: refused_with_parent(scene),
-        "it has connected": lambda: scene.check.forget(child),
+        "it has connected": lambda: scene.check.connected(child),
     }
     forget[what]()
 
     assert [] == scene.refuse(child, 1000.0)
+
+
+def test_a_refusal_of_the_parent_is_remembered_until_a_child_connects(scene: Scene) -> None:
+    """Until then its own connection may be of no use to it, and of use to others."""
+    refused_with_parent(scene)
+    assert scene.check.is_refused_too
+
+    scene.check.connected(FakeChild())
+    assert not scene.check.is_refused_too
 
 
 def refused_with_parent(scene: Scene) -> None:
