@@ -37,15 +37,17 @@ def register(
     lease: str = "1 hour",
     pool: str = "default",
     releases_slots: bool = False,
+    version: str = "",
 ) -> int:
     """Register a worker whose lease ends so long from now; return its id.
 
-    It speaks only SQL unless it releases slots, as Fairlead's own do.
+    It speaks only SQL unless it has a version, as Fairlead's own do.
     """
     row = db.execute(
         "SELECT worker FROM fairlead.register_worker(name => %s, pool => %s, slots => %s,"
-        " lease_seconds => extract(epoch FROM %s::interval)::float8, releases_slots => %s)",
-        [name, pool, slots, lease, releases_slots],
+        " lease_seconds => extract(epoch FROM %s::interval)::float8, releases_slots => %s,"
+        " version => %s)",
+        [name, pool, slots, lease, releases_slots, version],
     ).fetchone()
     assert row is not None
     return int(row[0])

@@ -65,7 +65,8 @@ def test_what_is_counted_elsewhere_is_not_counted_twice(
     database_url: str, db: Connection[TupleRow]
 ) -> None:
     """By a worker of Fairlead's own, and by the steal from one that is lost."""
-    own, lost = register(db, releases_slots=True), register(db, name="lost")
+    own = register(db, releases_slots=True, version="1.0")
+    lost = register(db, name="lost")
     with scheduling(database_url) as replica:
         finish(db, claimed(db, own, 1))
         claimed(db, lost, 1)
@@ -78,3 +79,27 @@ def test_what_is_counted_elsewhere_is_not_counted_twice(
 
         assert {"lost": 1, "succeeded": 1} == counts(replica, ENDED, "ended_as")
         assert {"succeeded": 1} == counts(replica, FINISHED, "outcome")
+
+
+def test_what_a_worker_ends_that_releases_its_slots_is_counted(
+    database_url: str, db: Connection[TupleRow]
+) -> None:
+    """It may speak only SQL all the same; once, when it has released the slot."""
+    worker = register(db, releases_slots=True)
+    with scheduling(database_url) as replica:
+        completed, broken = claimed(db, worker, 2)[:2]
+
+        assert "" == complete(db, completed)
+        db.execute(
+            "SELECT fairlead.release(ARRAY[%s]::bigint[], ARRAY[%s]::bigint[])",
+            [completed.job, completed.token],
+        )
+        assert "scheduled" == answer(
+            db, "fail(%s, %s, 'busy', '1 hour')", broken.job, broken.token
+        )
+
+        ways = {"succeeded": 1, "failed": 1}
+        until(lambda: counts(replica, ENDED, "ended_as") == ways, what="the counts")
+        finished = counts(replica, FINISHED, "outcome")
+
+    assert {"succeeded": 1} == finished

@@ -9,7 +9,7 @@ select coalesce(h.queue, j.queue) as queue, coalesce(h.kind, j.kind) as kind,
        h.outcome is not null as is_finished
 from unnest(%(ids)s::bigint[], %(workers)s::bigint[]) as a (job_id, worker)
 cross join lateral (
-    select from fairlead.worker_leases w where w.id = a.worker and not w.releases_slots offset 0) w
+    select from fairlead.worker_leases w where w.id = a.worker and w.version = '' offset 0) w
 left join lateral (
     select h.queue, h.kind, h.outcome, h.token from fairlead.job_history h
     where h.id = a.job_id and h.worker = a.worker and h.finished_at > now() - interval '1 day' offset 0) h on true
