@@ -124,7 +124,7 @@ class Connections:
         with self._opening:
             with self._lock:
                 untaken = self._untaken.pop(use, None)
-                wanted = [use, *(each for each in self._missing if each != use)]
+                wanted: list[Use] = [use, *(each for each in self._missing if each != use)]
             if untaken is not None:
                 return untaken
             return self._opened(use, self._open_all(wanted))
