@@ -40,7 +40,9 @@ def called(statement: str) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def inner_plans(connection: Connection[TupleRow], function: str) -> tuple[Plan, ...]:
+def inner_plans(
+    connection: Connection[TupleRow], function: str, options: str = "FORMAT JSON"
+) -> tuple[Plan, ...]:
     """Return the generic plans of a PL/pgSQL function's statements; none for another function.
 
     A parameter is what the function's name qualifies, and its name alone where no statement
@@ -57,10 +59,10 @@ def inner_plans(connection: Connection[TupleRow], function: str) -> tuple[Plan, 
     body = _COMMENT.sub("", source)
     body = body[body.index("begin") :]
     plans = tuple(
-        _plan(connection, _numbered(text, function, parameters, body), parameters)
+        _plan(connection, _numbered(text, function, parameters, body), parameters, options)
         for text in _STATEMENT.findall(body)
     )
-    return (*inner_plans(connection, "_own"), *plans) if asks_ownership else plans
+    return (*inner_plans(connection, "_own", options), *plans) if asks_ownership else plans
 
 
 def _numbered(text: str, function: str, parameters: list[Parameter], body: str) -> str:
@@ -71,12 +73,12 @@ def _numbered(text: str, function: str, parameters: list[Parameter], body: str) 
     return text if text.startswith(_STARTS) else f"select {text}"
 
 
-def _plan(connection: Connection[TupleRow], text: str, parameters: list[Parameter]) -> Plan:
+def _plan(
+    connection: Connection[TupleRow], text: str, parameters: list[Parameter], options: str
+) -> Plan:
     name = f"inner_{next(_numbers)}"
     kinds = ", ".join(each.kind for each in parameters)
     prepared = f"{name} ({kinds})" if kinds else name
     connection.execute(f"PREPARE {prepared} AS {text}".encode())
     nulls = ", ".join("NULL" for _ in parameters)
-    return explained(
-        connection, f"EXECUTE {name}" + (f" ({nulls})" if nulls else ""), "FORMAT JSON"
-    )
+    return explained(connection, f"EXECUTE {name}" + (f" ({nulls})" if nulls else ""), options)

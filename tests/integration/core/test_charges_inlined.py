@@ -1,0 +1,33 @@
+"""What an attempt is charged is computed inside the statement that stores its end."""
+
+from psycopg import Connection, sql
+from psycopg.rows import TupleRow
+
+from tests.support.functions import inner_plans
+
+_BODY = "LEAST(GREATEST(COALESCE("
+"""How the function's body begins in a plan."""
+
+
+def expressions(db: Connection[TupleRow]) -> str:
+    """Return the plans of the statements that finish jobs, with what they compute."""
+    return str(inner_plans(db, "finish", "VERBOSE, FORMAT JSON"))
+
+
+def test_the_charge_is_no_function_call(db: Connection[TupleRow]) -> None:
+    """There is one for each job of a batch."""
+    found = expressions(db)
+
+    assert _BODY in found
+    assert "_charged_us" not in found
+
+
+def test_a_charge_by_the_clock_would_be_one(db: Connection[TupleRow]) -> None:
+    """What is volatile is not inlined, and the test above would see it."""
+    row = db.execute(
+        "SELECT pg_get_functiondef('fairlead._charged_us(bigint, timestamptz)'::regprocedure)"
+    ).fetchone()
+    assert row is not None
+    db.execute(sql.SQL(row[0].replace("statement_timestamp()", "clock_timestamp()")))
+
+    assert "_charged_us(" in expressions(db)
