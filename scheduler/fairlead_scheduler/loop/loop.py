@@ -25,6 +25,7 @@ from fairlead_scheduler.loop.requests import Requests, take_all
 from fairlead_scheduler.loop.state import LeaderState
 from fairlead_scheduler.loop.store import LoopStore
 from fairlead_scheduler.metrics.registry import Metrics
+from fairlead_scheduler.ordering.levels.order_tags import TAG_MAX
 from fairlead_scheduler.ordering.plan import Plan
 from fairlead_scheduler.rows import Audited, Event, PolicyChanged, TickView
 from fairlead_scheduler.rules.circuit_breaker import DisabledRule
@@ -87,6 +88,8 @@ class Loop:
         self._crowded_throttle = LogThrottle()
         self._bands: dict[str, int] = {}
         """How many bands the workers of each pool claim from, as opened in this term."""
+        self._floors: dict[tuple[str, int], int] = {}
+        """The floors of pools and bands, as written in this term."""
         self._step_due = monotonic()
         self._workers_read_at = -_WORKERS_SECONDS
         self._workers_rest_seconds = _WORKERS_SECONDS
@@ -188,6 +191,7 @@ class Loop:
         self._raise_tags()
         plans = self._state.plan(self._now_us)
         added = {plan.pool: len(self._apply(plan)) for plan in plans}
+        self._lower_floors()
         self._wake_workers(waiting, added)
         return sum([len(plan.rows) for plan in plans])
 
@@ -216,12 +220,28 @@ class Loop:
                     taken |= self._store.dispatch(
                         rows, floor, plan.used, band=band, pool=pool, timeouts=timeouts
                     )
+                    self._floors[pool, band] = floor
                 except _REFUSED as error:
                     _log.warning("dispatch.failed", jobs=len(rows), reason=one_line(error))
             self._metrics.dispatched.inc(len(taken))
             self._metrics.overflow.labels(pool).inc(plan.overflow)
         self._state.dispatched(plan, taken, self._now_us)
         return taken
+
+    def _lower_floors(self) -> None:
+        """Lower floors that were written above rows which came back in the meantime.
+
+        A return puts its rows at the floor that it reads, and a dispatch may raise that before
+        the return is stored. Nothing else lowers it while there is no room for more rows.
+        """
+        for pool in self._state.order.served:
+            if not (pool.unclaimed and self._lease.is_trusted):
+                continue
+            name = pool.name or ""
+            for band, floor in enumerate(pool.floors):
+                if floor < self._floors.get((name, band), TAG_MAX):
+                    self._store.lower_floor(name, band, floor)
+                    self._floors[name, band] = floor
 
     def _open_bands(self, pool: str) -> None:
         """Open a band to the pool's workers before the term's first dispatch into it."""

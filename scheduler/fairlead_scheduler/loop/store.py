@@ -164,6 +164,11 @@ class LoopStore:
             return set(ids)
         return set(self._dispatch.fetchall())
 
+    def lower_floor(self, pool: str, band: int, floor: int) -> None:
+        """Lower a band's floor to this tag, if it is higher; does nothing when deposed."""
+        parameters = {"epoch": self._epoch, "pool": pool, "band": band, "floor": floor}
+        self._connection.execute(statements.load(_PACKAGE, "lower_floor"), parameters)
+
     def raise_tags(self, ids: Sequence[int], by: int) -> set[int]:
         """Raise the tags of unclaimed rows; returns the ids of those that it raised.
 

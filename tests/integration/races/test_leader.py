@@ -54,9 +54,12 @@ def _promote(db: Database, _job: int, epoch: int) -> object:
     return promote(db, epoch=epoch) or None
 
 
+def _store(db: Database, epoch: int) -> LoopStore:
+    return LoopStore(db, SchedulerSettings(database_url=db.info.dsn), epoch=epoch)
+
+
 def _raise_tags(db: Database, job: int, epoch: int) -> object:
-    settings = SchedulerSettings(database_url=db.info.dsn)
-    return LoopStore(db, settings, epoch=epoch).raise_tags([job], 1) or None
+    return _store(db, epoch).raise_tags([job], 1) or None
 
 
 def _renumber(db: Database, _job: int, epoch: int) -> object:
@@ -199,13 +202,19 @@ def take_over(db: Database, holder: str) -> bool:
 
 
 def test_a_deposed_leader_does_not_move_the_floor(db: Database) -> None:
-    """The floor is written in the dispatch transaction alone, by the leader alone."""
+    """It is raised by dispatches and lowered below what came back, by the leader alone."""
     deposed = lead(db)
-    lead(db)
+    leader = lead(db)
+    dispatch(db, [insert_one(db)], epoch=leader, floor=300)
 
     dispatch(db, [insert_one(db)], epoch=deposed, floor=500)
+    _store(db, deposed).lower_floor("default", 0, 100)
 
-    assert (0,) == db.execute("SELECT vtag FROM fairlead.claim_floors").fetchone()
+    assert (300,) == db.execute("SELECT vtag FROM fairlead.claim_floors").fetchone()
+    _store(db, leader).lower_floor("default", 0, 400)
+    assert (300,) == db.execute("SELECT vtag FROM fairlead.claim_floors").fetchone()
+    _store(db, leader).lower_floor("default", 0, 100)
+    assert (100,) == db.execute("SELECT vtag FROM fairlead.claim_floors").fetchone()
 
 
 def test_a_recall_takes_nothing_that_is_being_claimed(db: Database, connect: Connect) -> None:
