@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 
 from pydantic import ValidationError
@@ -38,6 +38,7 @@ from fairlead_worker.child.finisher import Finisher
 from fairlead_worker.child.intake import ClaimSorter, Intake
 from fairlead_worker.child.loop_watch import LoopWatch
 from fairlead_worker.child.parent_link import ParentLink
+from fairlead_worker.child.process_end import exit_now, guarded
 from fairlead_worker.child.quarantine_runner import QuarantineRunner
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.ipc import messages
@@ -52,7 +53,6 @@ from fairlead_worker.tracing.setup import FLUSH_SECONDS
 _STOP_SECONDS = 0.8
 _POLL_SECONDS = 0.02
 _POLLS_MAX = 20
-_FAULT_EXIT_CODE = 70
 _RETURNED = HandedBack("returned")
 
 
@@ -162,8 +162,10 @@ class Child:
             ("control", self._listen),
             ("loop watch", self._loop_watch.run),
         ):
-            threading.Thread(target=_guarded, args=(work,), name=name, daemon=True).start()
-        self._loop.run_until_complete(self._done)
+            threading.Thread(
+                target=guarded, args=(work, self._slots), name=name, daemon=True
+            ).start()
+        guarded(lambda: self._loop.run_until_complete(self._done), self._slots)
         self._finisher.stop()
         self._metrics.flush(())
         self._process_runner.close(within_seconds=0.0 if self._spans is None else FLUSH_SECONDS)
@@ -171,7 +173,7 @@ class Child:
         if self._spans is not None:
             self._spans.close(FLUSH_SECONDS)
         if self._slots.held:
-            _exit_now()
+            exit_now()
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
@@ -250,7 +252,7 @@ class Child:
             rest.wait(_POLL_SECONDS)
             if not any(self._slots.running):
                 break
-        _exit_now()
+        exit_now()
 
     # --- stages -----------------------------------------------------------------------------
 
@@ -352,25 +354,6 @@ def _open(settings: DatabaseSettings, name: str) -> Connection:
 def _ready(handlers: Mapping[str, Handler]) -> messages.Ready:
     evictable = tuple(kind for kind, each in handlers.items() if each.evictable)
     return messages.Ready(tuple(handlers), evictable)
-
-
-def _guarded(work: Callable[[], None]) -> None:
-    """Run one of Fairlead's own threads; an error in it ends the process."""
-    try:
-        work()
-    except BaseException:  # noqa: BLE001 - whatever it is, the process ends with it
-        log.get("worker.child").exception(
-            "thread.failed", thread=threading.current_thread().name
-        )
-        sys.stderr.flush()
-        os._exit(_FAULT_EXIT_CODE)
-
-
-def _exit_now() -> None:
-    """Exit although handlers still run: nothing may wait for them."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(0)
 
 
 def main(argv: Sequence[str]) -> int:
