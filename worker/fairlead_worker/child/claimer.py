@@ -224,6 +224,7 @@ class Claimer:
             found, below_floor = self._peek(connection, began)
             if not found:
                 return 0
+        self._report_busy()
         self._kind_reopened = False
         full_kinds = self._slots.exclude_full_kinds()
         rows = attempt_store.claim(
@@ -264,9 +265,6 @@ class Claimer:
         return peeked.found or below, ours
 
     def _accept(self, connection: Connection, rows: list[Claimed]) -> None:
-        if self._reported_idle:
-            self._reported_idle = False
-            self._link.send(messages.Busy())
         orphans = self._intake.accept(connection, rows)
         if orphans:
             attempt_store.release_orphans(connection, orphans)
@@ -318,3 +316,9 @@ class Claimer:
         if not self._reported_idle and self._slots.is_empty and self._may_claim.is_set():
             self._reported_idle = True
             self._link.send(messages.Idle())
+
+    def _report_busy(self) -> None:
+        """Report a claim before its answer comes, which may be too large for this process."""
+        if self._reported_idle:
+            self._reported_idle = False
+            self._link.send(messages.Busy())

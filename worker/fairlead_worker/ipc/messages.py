@@ -249,7 +249,7 @@ class Idle:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """A claim found something after `Idle`."""
+    """A claim is made after `Idle`; what it finds may be held from now on."""
 
 
 @dataclass(frozen=True, slots=True)

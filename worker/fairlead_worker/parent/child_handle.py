@@ -91,6 +91,11 @@ class ChildHandle:
         """Whether messages wait until the socket takes them."""
         return bool(self._outbox)
 
+    @property
+    def may_hold(self) -> bool:
+        """Whether it may have claimed something that it still holds."""
+        return not self.idle and (self.claiming or self.pause_number is not None)
+
     def running(self) -> tuple[AttemptEntry, ...]:
         """Return the attempts that run in it, or ran when it died."""
         return self._table.read()

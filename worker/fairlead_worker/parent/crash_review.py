@@ -6,7 +6,8 @@ Sources that keep ending processes are found by `crash_breaker`; their jobs go t
 when they are claimed, and those for which there is no turn are put off.
 
 A child that dies with nothing started may have claimed more than its memory holds. Then fewer
-are claimed from there on (`claim_bound`), and what a child had claimed alone has crashed.
+are claimed from there on (`claim_bound`), and what a child had claimed alone has crashed. That
+is sure only while no child, dead or alive, has lost the answer to a claim.
 """
 
 import random
@@ -14,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from math import inf
 
 from fairlead.runtime import log
 from fairlead_worker.db.session import Session
@@ -86,8 +88,9 @@ class CrashReview:
         self._hand_backs, self._metrics_page = hand_backs, metrics_page
         self._history, self._breakers = CrashHistory(), CrashBreakers()
         self._claim_bound = ClaimBound()
-        self._died_unstarted: Death | None = None
+        self._died_unstarted: Died | None = None
         self._died_at = self._now = 0.0
+        self._answer_lost_at = -inf
         self._log = log.get("worker.crashes")
 
     def ended(self, counts: Iterable[tuple[Source, int]]) -> None:
@@ -99,16 +102,20 @@ class CrashReview:
 
         It counts as pending from now on. When this worker dies before that, all of it is lost
         with the worker's other attempts. Where nothing had started the next claims are smaller,
-        unless the child was idle.
+        unless the child was idle or was killed for another reason.
         """
         self._died_unstarted, self._died_at = None, self._now
         if death.present:
             self._hand_backs.expect(entry.token for entry in death.started)
             self._lease.submit(partial(self._read_sources, death))
             return
-        self._died_unstarted = death.cause
-        if not idle:
+        if isinstance(death.cause, Died) and not (death.cause.cut_off or idle):
+            self._died_unstarted = death.cause
             self._claim_bound.died(self._now)
+
+    def claim_answer_lost(self) -> None:
+        """Note that a child has lost the answer to a claim: what it leased, none holds."""
+        self._answer_lost_at = self._now
 
     def unheld(self, keys: tuple[Key, ...]) -> tuple[Interruption, ...]:
         """Return how attempts end that are leased to this worker and that no child holds.
@@ -118,6 +125,8 @@ class CrashReview:
         died, lasted_seconds = self._died_unstarted, self._now - self._died_at
         if keys and died is not None and lasted_seconds < _UNHELD_SECONDS:
             self._died_unstarted = None
+            if self._answer_lost_at > self._died_at - _UNHELD_SECONDS:
+                return tuple(Interruption(*key, "returned") for key in keys)
             self._claim_bound.claimed(len(keys), self._now)
             if len(keys) == 1:
                 how = f"the process that had claimed it alone {died.how}"

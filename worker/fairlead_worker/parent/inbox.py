@@ -89,6 +89,7 @@ class Inbox:
                 child.connected = True
                 self._connection_check.connected(child)
             case messages.ClaimAnswerLost():
+                self._crash_review.claim_answer_lost()
                 self._orphan_claims.plan(monotonic())
 
     def _note_state(self, child: ChildHandle, message: messages.State) -> None:

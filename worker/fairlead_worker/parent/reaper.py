@@ -73,8 +73,7 @@ class Reaper:
             children.quarantine.sender_died(child)
             if isinstance(cause, Death):
                 death = DeathOfChild(started, ended, cause)
-                idle = child.idle or child in children.claiming.spares
-                self._crash_review.child_died(death, idle=idle)
+                self._crash_review.child_died(death, idle=not child.may_hold)
             else:
                 self._hand_backs.hand_back(endings(started, cause))
             children.retiring.remove(child)

@@ -20,7 +20,8 @@ class FakeChild(ChildHandle):
     """A child without a process, which records what it is sent."""
 
     def __init__(self) -> None:
-        self.ready = self.claiming = self.hung_up = False
+        self.ready = self.claiming = self.idle = self.hung_up = False
+        self.pause_number = None
         self.cause: Cause | None = None
         self.sent: list[messages.ToChild] = []
         self.runs: tuple[AttemptEntry, ...] = ()
