@@ -13,6 +13,8 @@ whatever ends the process is that one.
 from dataclasses import dataclass, replace
 
 BATCH_MAX = 500
+HELD_MAX = 5000
+"""With more, nothing is claimed: they end, and their endings cannot be stored."""
 PREFETCH_SECONDS = 0.02
 PREFETCH_MAX = 600
 _BATCHING_PER_SECOND = 50.0

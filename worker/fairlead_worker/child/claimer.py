@@ -26,7 +26,7 @@ from fairlead.runtime.wakeup import Wakeup
 from fairlead_worker.attempts import attempt_store
 from fairlead_worker.attempts.attempt_store import ClaimRequest
 from fairlead_worker.child import claim_rate
-from fairlead_worker.child.claim_rate import PREFETCH_MAX, JobRate, Room
+from fairlead_worker.child.claim_rate import HELD_MAX, PREFETCH_MAX, JobRate, Room
 from fairlead_worker.child.connections import Connections
 from fairlead_worker.child.floor_scan_turn import FloorScanTurn
 from fairlead_worker.child.intake import Intake
@@ -40,7 +40,6 @@ _LISTEN = b"listen fairlead_work"
 _FULL_REST_SECONDS = 1.0
 _DISCARD_SECONDS_MAX = 0.05
 _URGENT_JITTER_SECONDS = 0.25
-_HELD_MAX = 5000
 _RETRY_SECONDS = 0.5
 _PASS_OVER_SECONDS = 0.2
 """How often the leader is told what claims pass over, at most."""
@@ -212,7 +211,7 @@ class Claimer:
     def _claim_limit(self) -> int:
         slots = self._slots
         blocked = slots.claims_blocked or slots.loop_stalled
-        if blocked or not self._may_claim.is_set() or len(slots.held) > _HELD_MAX:
+        if blocked or not self._may_claim.is_set() or len(slots.held) > HELD_MAX:
             return 0
         self._rate = self._rate.after(self._ended(), monotonic(), full=slots.free == 0)
         room = Room(free=slots.free, ready=len(slots.ready), held=len(slots.held))

@@ -280,10 +280,7 @@ class Slots:
 
     def _record_ending(self, attempt: Attempt) -> None:
         """Record an ending until it is stored, for the case that this process dies before."""
-        try:
-            first = self._free_records.pop()
-        except IndexError:
-            return
+        first = self._free_records.pop()
         cells, plain = self.cells, attempt.ending is None
         cells[first + 1] = attempt.token
         cells[first + 2] = attempt.ended_us - attempt.entered_us if plain else HAS_CONTENT

@@ -16,8 +16,8 @@ CELLS = 5
 """64-bit cells per record: job id (0: the slot is free), token, started, deadline, flags."""
 UNSTORED_CELLS = 3
 """Cells per record of an attempt that has ended: job id (0: there is none), token, run time."""
-UNSTORED_MAX = 1024
-"""How many of those there are: two full batches. What exceeds them is not recorded."""
+UNSTORED_MAX = 5500
+"""How many of those there are: as many as a child holds attempts at most."""
 HAS_CONTENT = -1
 """Stands for the run time where the ending is more than a plain success: it is not recorded."""
 

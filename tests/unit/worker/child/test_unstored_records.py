@@ -6,6 +6,7 @@ import pytest
 
 from fairlead_worker.attempts.attempt import Attempt
 from fairlead_worker.attempts.outcome import Ending, HandedBack
+from fairlead_worker.child.claim_rate import BATCH_MAX, HELD_MAX
 from fairlead_worker.child.slots import Slots
 from fairlead_worker.ipc.attempt_table import (
     ASYNC,
@@ -87,16 +88,23 @@ def test_a_death_amid_the_record_of_an_end_shows_the_attempt_once(
     assert ((), (UnstoredSuccess(1, 101, 250),)) == table.read_dead()
 
 
-def test_what_ended_before_its_start_and_what_is_too_much_is_not_in_the_table(
+def test_what_ended_before_its_start_is_not_in_the_table(
     slots: Slots, table: AttemptTable
 ) -> None:
-    """The one has not run; the other is taken for claimed and not started."""
-    unstarted, *many = attempts(1 + UNSTORED_MAX + 1, handler())
+    """It has not run."""
+    (unstarted,) = attempts(1, handler())
     unstarted.slot = 0
     slots.record_end(unstarted)
+
+    assert ((), ()) == table.read_dead()
+
+
+def test_all_that_a_child_may_hold_is_in_the_table(slots: Slots, table: AttemptTable) -> None:
+    """Also where nothing can be stored for so long that it claims no more."""
+    many = attempts(HELD_MAX + BATCH_MAX, handler())
     for each in many:
         run(slots, each)
 
-    assert UNSTORED_MAX == len(table.read_dead()[1])
+    assert len(many) == UNSTORED_MAX == len(table.read_dead()[1])
     slots.drop(many)
     assert ((), ()) == table.read_dead()
