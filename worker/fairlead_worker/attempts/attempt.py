@@ -37,10 +37,10 @@ class Attempt:
 
     Times are microseconds of CLOCK_MONOTONIC, 0 before they are known. Fields are written by
     one thread at a time: the claimer's, then the one that runs the handler, then the
-    finisher's. `stop` is written once, by the event loop. `stalled_us` counts from the loop's
-    sum of stalls, and is the part of it that is not this attempt's own. `record` is where the
-    attempt table has its ending until that is stored. `origin` and `trace` are for traces only,
-    and stay None where there are none.
+    finisher's. `deadline_us` and `stop` are changed through `Slots` while it runs; `stop` once.
+    `stalled_us` counts from the loop's sum of stalls, and is the part of it that is not this
+    attempt's own. `record` is where the attempt table has its ending until that is stored.
+    `origin` and `trace` are for traces only, and stay None where there are none.
     """
 
     __slots__ = (

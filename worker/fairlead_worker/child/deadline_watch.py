@@ -102,12 +102,10 @@ class DeadlineWatch:
 
         A coroutine is cancelled. Threads and processes poll `stop`.
         """
-        if attempt.stop is not None:
+        flag = _FLAGS.get(why)  # with one, the parent ends it if it does not stop
+        until_us = None if flag is None else monotonic_ns() // 1000
+        if not self._slots.stop(attempt, why, ASKED | (flag or 0), until_us):
             return
-        attempt.stop = why
-        if why in _FLAGS:  # the parent ends it if it does not stop
-            attempt.deadline_us = min(attempt.deadline_us, monotonic_ns() // 1000)
-        self._slots.record_change(attempt, ASKED | _FLAGS.get(why, 0))
         if attempt.task is not None and attempt.started_us:
             attempt.task.cancel()
 

@@ -138,9 +138,7 @@ class LoopWatch:
         self._loop.stalled_us += ns // 1000
         for each in self._slots.running:
             if each is not None and each is not attempt:
-                later_us = each.deadline_us + ns // 1000
-                each.deadline_us = max(each.deadline_us, later_us)
-                self._slots.record_change(each)
+                self._slots.move_deadline(each, ns // 1000)
         stall = self._stall
         if stall is not None and stall.attempt.handler.kind != attempt.handler.kind:
             self._conclude(stall)

@@ -29,10 +29,8 @@ class ProgressReports:
 
     def extend(self, attempt: Attempt, by_seconds: float) -> None:
         """Move a deadline: here at once, in the database soon. Too late, it changes nothing."""
-        if attempt.stop is None:
-            longer_us = monotonic_ns() // 1000 + int(by_seconds * 1e6)
-            attempt.deadline_us = max(attempt.deadline_us, longer_us)
-            self._slots.record_change(attempt)
+        longer_us = monotonic_ns() // 1000 + int(by_seconds * 1e6)
+        if self._slots.extend_deadline(attempt, longer_us):
             self._extensions.append((attempt, by_seconds))
             self._wake()
 

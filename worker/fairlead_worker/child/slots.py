@@ -16,13 +16,18 @@ So an attempt keeps its slot while it runs, and while the slot is lent to the pa
 the attempt in quarantine. One that has to wait at its kind's gate waits without a slot, and
 gets the first one that is free after its turn has come. What the parent runs stays inside its
 gate until it has ended, also when its slot is returned before.
+
+A running attempt's deadline, its flags and whether it is to stop are changed by several threads
+too. Each of these changes is one of several operations, so it is made under a lock.
 """
 
+import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from fairlead.tasks import Handler
 from fairlead_worker.attempts.attempt import Attempt
+from fairlead_worker.attempts.outcome import Stop
 from fairlead_worker.child.concurrency_gate import ConcurrencyGates
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import CELLS, HAS_CONTENT, AttemptTable
@@ -48,6 +53,7 @@ class Slots:
         self._lent: dict[Key, int] = {}
         self._free_records = deque(table.unstored_cells)
         self._inside_elsewhere: dict[Key, Attempt] = {}
+        self._changes = threading.Lock()
         self.moved: Mapping[str, Handler] = {}
         """By kind, what takes the place of coroutines that may not begin on the loop."""
         # A resting claimer sets when to be woken, so that ending a job costs two comparisons.
@@ -249,15 +255,49 @@ class Slots:
 
     def record_change(self, attempt: Attempt, flags: int = 0) -> None:
         """Write a running attempt's new deadline, and further flags."""
+        with self._changes:
+            self._write_change(attempt, flags)
+
+    def clear_flag(self, attempt: Attempt, flag: int) -> None:
+        """Take a flag out of a running attempt's record."""
+        with self._changes:
+            if self.running[attempt.slot] is attempt:
+                self.cells[attempt.slot * CELLS + 4] &= ~flag
+
+    def move_deadline(self, attempt: Attempt, by_us: int) -> None:
+        """Give a running attempt more time, also to stop: it could do nothing meanwhile."""
+        with self._changes:
+            attempt.deadline_us += by_us
+            self._write_change(attempt)
+
+    def extend_deadline(self, attempt: Attempt, until_us: int) -> bool:
+        """Give an attempt time until then at least; False: it has been asked to stop."""
+        with self._changes:
+            if attempt.stop is not None:
+                return False
+            attempt.deadline_us = max(attempt.deadline_us, until_us)
+            self._write_change(attempt)
+            return True
+
+    def stop(self, attempt: Attempt, why: Stop, flags: int, until_us: int | None) -> bool:
+        """Note that an attempt is asked to stop, by then if it may be ended for it after that.
+
+        False: it has been asked before.
+        """
+        with self._changes:
+            if attempt.stop is not None:
+                return False
+            attempt.stop = why
+            if until_us is not None:
+                attempt.deadline_us = min(attempt.deadline_us, until_us)
+            self._write_change(attempt, flags)
+            return True
+
+    def _write_change(self, attempt: Attempt, flags: int = 0) -> None:
         first = attempt.slot * CELLS
         if self.running[attempt.slot] is attempt:
             self.cells[first + 3] = attempt.deadline_us
             self.cells[first + 4] |= flags
-
-    def clear_flag(self, attempt: Attempt, flag: int) -> None:
-        """Take a flag out of a running attempt's record."""
-        if self.running[attempt.slot] is attempt:
-            self.cells[attempt.slot * CELLS + 4] &= ~flag
 
     def record_end(self, attempt: Attempt) -> None:
         """Replace the table's record: the handler has ended. Its slot is still taken.
@@ -266,8 +306,9 @@ class Slots:
         """
         if attempt.started_us:
             self._record_ending(attempt)
-        self.cells[attempt.slot * CELLS] = 0
-        self.running[attempt.slot] = None
+        with self._changes:
+            self.cells[attempt.slot * CELLS] = 0
+            self.running[attempt.slot] = None
         if attempt.handler.concurrency is not None:
             self._leave_gate(attempt)
 
