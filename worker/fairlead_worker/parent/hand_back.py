@@ -4,7 +4,8 @@ What is handed back is counted here, by queue and kind, because the child that r
 So is what is finished, of queues and kinds that are not known any more.
 
 An open transaction may have an attempt locked, such as that of the very handler whose process
-was killed: the server ends the transaction when it notices. Until then the answer is `locked`.
+was killed: the server ends the transaction when it notices. Until then the answer is `locked`,
+and no call waits for it: the thread that makes them renews the lease.
 """
 
 from collections import Counter
@@ -14,7 +15,10 @@ from functools import partial
 
 import psycopg
 
+from fairlead.db.error_text import one_line
 from fairlead.runtime import log
+from fairlead.runtime.log_throttle import LogThrottle
+from fairlead_worker.attempts import error_class
 from fairlead_worker.db.session import Session
 from fairlead_worker.ipc.attempt_key import Key
 from fairlead_worker.ipc.attempt_table import UnstoredSuccess
@@ -27,6 +31,9 @@ from fairlead_worker.parent.lease_thread import LeaseThread, Reply
 from fairlead_worker.parent.worker_store import HandBackResult
 
 _RETRY_SECONDS = 0.5
+_REFUSED_SECONDS = 5.0
+_REFUSALS_MAX = 24
+_BATCH = 500
 _UNTOUCHED = ("stale", "locked")
 _FOR_GOOD = ("failed", "cancelled")
 
@@ -41,8 +48,10 @@ class HandBacks:
     def __init__(self, lease: LeaseThread) -> None:
         self._lease = lease
         self._locked: list[tuple[float, Interruption]] = []
+        self._unfinished: list[tuple[float, UnstoredSuccess]] = []
+        self._refusals = 0
         self._clock = 0.0
-        self._log = log.get("worker.hand_back")
+        self._log, self._throttle = log.get("worker.hand_back"), LogThrottle()
         self.pending: frozenset[int] = frozenset()
         self.interrupted: Counter[str] = Counter()
         self.report_growth: Callable[[MetricsGrowth], None] = _discard_growth
@@ -70,9 +79,9 @@ class HandBacks:
         Where the child had, nothing changes.
         """
         wanted = tuple(ended)
-        if wanted:
-            self.expect(each.token for each in wanted)
-            self._lease.submit(partial(self._finish, wanted))
+        self.expect(each.token for each in wanted)
+        for first in range(0, len(wanted), _BATCH):
+            self._lease.submit(partial(self._finish, wanted[first : first + _BATCH]))
 
     def hand_back_unheld(
         self,
@@ -95,15 +104,21 @@ class HandBacks:
         )
 
     def advance(self, now: float) -> None:
-        """Ask again for what was locked a while ago."""
+        """Ask again for what was locked or refused a while ago."""
         self._clock = now
         due = [ending for at, ending in self._locked if at <= now]
         self._locked = [(at, ending) for at, ending in self._locked if at > now]
         self.hand_back(due)
+        unfinished = [each for at, each in self._unfinished if at <= now]
+        if unfinished:
+            self._refusals = 0
+            self._unfinished = [(at, each) for at, each in self._unfinished if at > now]
+            self.finish(unfinished)
 
     def forget(self) -> None:
         """Ask no more: the lease was lost, and its row's attempts are handed back otherwise."""
         self._locked.clear()
+        self._unfinished.clear()
         self._uncounted_starts.clear()
         self.pending = frozenset()
 
@@ -151,21 +166,39 @@ class HandBacks:
 
     def _finish(self, ended: tuple[UnstoredSuccess, ...], session: Session) -> Reply:
         try:
-            stored = worker_store.finish(session, ended)
-        except psycopg.errors.LockNotAvailable:
-            if len(ended) == 1:
-                raise  # so that it is tried again
-            middle = len(ended) // 2
-            return partial(self._finish_apart, ended[:middle], ended[middle:])
-        return partial(self._finished, ended, stored)
+            stored, locked = worker_store.finish(session, ended)
+        except psycopg.Error as error:
+            if session.broken or not error_class.may_concern_some_only(error):
+                raise  # so that it is tried again as it is
+            return partial(self._refused, ended, error)
+        return partial(self._finished, ended, len(stored), locked)
 
-    def _finish_apart(self, *parts: tuple[UnstoredSuccess, ...]) -> None:
-        """Go on with parts of a batch, so that a locked job delays itself only."""
-        for part in parts:
-            self._lease.submit(partial(self._finish, part))
+    def _refused(self, ended: tuple[UnstoredSuccess, ...], error: psycopg.Error) -> None:
+        """Find what cannot be stored by halving a batch, and fail it if that is its own fault.
 
-    def _finished(self, ended: tuple[UnstoredSuccess, ...], stored: int) -> None:
-        self.pending -= {each.token for each in ended}
+        The search is bounded where that may be all of it, as in `ending_writer`.
+        """
+        self._refusals += 1
+        own, why = error_class.is_job_fault(error), one_line(error)
+        if len(ended) > 1 and (own or self._refusals <= _REFUSALS_MAX):
+            half = len(ended) // 2
+            self.finish(ended[:half])
+            self.finish(ended[half:])
+        elif own:
+            message = f"its ending could not be stored: {why}"
+            self.hand_back(Interruption(*each.key, "failed", message) for each in ended)
+        else:
+            again = self._clock + _REFUSED_SECONDS
+            self._unfinished += [(again, each) for each in ended]
+            if self._throttle.due(type(error).__name__, self._clock):
+                self._log.error("endings.not_stored", reason=why, count=len(ended))
+
+    def _finished(
+        self, ended: tuple[UnstoredSuccess, ...], stored: int, locked: frozenset[int]
+    ) -> None:
+        again = self._clock + _RETRY_SECONDS
+        self._unfinished += [(again, each) for each in ended if each.token in locked]
+        self.pending -= {each.token for each in ended} - locked
         if not stored:  # the child had
             return
         self._log.info("endings.stored_for_child", count=stored)

@@ -197,22 +197,25 @@ def hand_back(session: Session, endings: Iterable[Interruption]) -> tuple[HandBa
     return tuple(results)
 
 
-def finish(session: Session, ended: Iterable[UnstoredSuccess]) -> int:
-    """Finish jobs whose attempts succeeded without a result; return how many that changed.
+def finish(
+    session: Session, ended: Iterable[UnstoredSuccess]
+) -> tuple[frozenset[int], frozenset[int]]:
+    """Finish jobs whose attempts succeeded without a result, but for those that are locked.
+
+    Returns:
+        The tokens of those that are finished now, and of those that are locked.
 
     Raises:
-        psycopg.Error: an open transaction has locked one of them, for example.
+        psycopg.Error: nothing of it has happened.
     """
     ordered = sorted(ended, key=lambda each: each.job_id)
     values = {
-        "ids": integers(each.job_id for each in ordered),
-        "tokens": integers(each.token for each in ordered),
+        **key_parameters(each.key for each in ordered),
         "run_us": integers(each.run_us for each in ordered),
-        "outcomes": None,
-        "results": None,
-        "errors": None,
     }
-    return len(session.rows(load(_ATTEMPTS, "finish"), values))
+    rows = session.rows(load(_PACKAGE, "finish_free"), values)
+    finished = frozenset(_integer(token) for token, is_finished in rows if is_finished)
+    return finished, frozenset(_integer(token) for token, _ in rows) - finished
 
 
 @dataclass(frozen=True, slots=True)
