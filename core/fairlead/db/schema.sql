@@ -515,14 +515,6 @@ begin
     where f.pool = _claimable.pool;
 end $$;
 
-CREATE FUNCTION fairlead._text_bytes_max(stored integer, method text) RETURNS integer
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN CASE WHEN (stored IS NULL) THEN 0 ELSE (LEAST(((stored)::bigint * CASE method WHEN 'pglz'::text THEN 90 WHEN 'lz4'::text THEN 255 ELSE 1 END), (GREATEST(stored, 1048576))::bigint))::integer END;
-
-CREATE FUNCTION fairlead._claimed_bytes_max(payload jsonb, headers jsonb) RETURNS integer
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN (fairlead._text_bytes_max(pg_column_size(payload), pg_column_compression(payload)) + fairlead._text_bytes_max(pg_column_size(headers), pg_column_compression(headers)));
-
 CREATE FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) RETURNS SETOF bigint
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -546,6 +538,27 @@ begin
               select a.job_id, a.held from unnest(ids, own) as a (job_id, held))) is true
         order by l.id for update skip locked))
     returning j.id;
+end $$;
+
+CREATE FUNCTION fairlead._count_fitting(jobs bigint[]) RETURNS integer
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    job_bytes bigint;
+    bytes_left bigint := 16777216;
+    fitting integer := 0;
+begin
+    for job_bytes in
+        select (select octet_length(j.payload::text) + coalesce(octet_length(j.headers::text), 0)
+                from fairlead.jobs j where j.id = p.job_id)
+        from unnest(jobs) as p (job_id)
+    loop
+        bytes_left := bytes_left - coalesce(job_bytes, 0);
+        exit when bytes_left < 0 and fitting > 0;
+        fitting := fitting + 1;
+    end loop;
+    return fitting;
 end $$;
 
 CREATE FUNCTION fairlead._deadline(timeout interval) RETURNS timestamp with time zone
@@ -2192,23 +2205,14 @@ begin
             for update skip locked) q
         where f.pool = (select m.pool from me m)
         order by f.band limit claim.jobs_max
-    ), total as materialized (
-        select sum(fairlead._claimed_bytes_max(j.payload, j.headers)) <= 16777216 as fits
-        from fairlead.jobs j where j.id = any (array(select p.job_id from picked p))
-    ), sized as (
-        select p.place, sum((
-            select fairlead._claimed_bytes_max(j.payload, j.headers) from fairlead.jobs j where j.id = p.job_id
-        )) over (rows between unbounded preceding and 1 preceding) as bytes_before
-        from picked p
+    ), fits as materialized (
+        select fairlead._count_fitting(array(select p.job_id from picked p)) as jobs
     ), leased as (
         update fairlead.work_queue q
         set worker = claim.worker, token = nextval('fairlead.tokens') + (select t.base from timeline t),
             claimed_at = now(), deadline = fairlead._deadline(q.timeout)
         where q.ctid = any (array(
-            select p.place from picked p where coalesce((select t.fits from total t), true)
-            union all
-            select s.place from sized s
-            where not (select t.fits from total t) and coalesce(s.bytes_before, 0) <= 15 * 1048576 - 8192))
+            select p.place from picked p limit (select f.jobs from fits f)))
         returning q.job_id, q.token, q.queue, q.tenant, q.runnable_at, q.timeout, q.timeout_max, q.alone
     ), receipt as (
         insert into fairlead.receipts (worker, claimed)
@@ -4366,12 +4370,10 @@ REVOKE ALL ON FUNCTION fairlead._check_leader(my_name text, lease_seconds double
 REVOKE ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._claimable(pool text, below_floor boolean) TO fairlead_worker;
 
-REVOKE ALL ON FUNCTION fairlead._text_bytes_max(stored integer, method text) FROM PUBLIC;
-
-REVOKE ALL ON FUNCTION fairlead._claimed_bytes_max(payload jsonb, headers jsonb) FROM PUBLIC;
-
 REVOKE ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._count_crashes(ids bigint[], tokens bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead._count_fitting(jobs bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._deadline(timeout interval) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._deadline(timeout interval) TO fairlead_worker;

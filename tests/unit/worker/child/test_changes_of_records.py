@@ -71,7 +71,7 @@ class Running(list[Attempt | None]):
         super().__init__([None] * count)
         self._beside = beside
 
-    def __getitem__(self, slot: int) -> Attempt | None:  # type: ignore[override] # no slices
+    def __getitem__(self, slot: int) -> Attempt | None:  # type: ignore[override] # no slice is read
         found = super().__getitem__(slot)
         self._beside.happen()
         return found

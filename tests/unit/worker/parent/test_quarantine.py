@@ -21,7 +21,6 @@ class FakeChild(ChildHandle):
 
     def __init__(self) -> None:
         self.ready = self.claiming = self.idle = self.hung_up = False
-        self.pause_number = None
         self.cause: Cause | None = None
         self.sent: list[messages.ToChild] = []
         self.runs: tuple[AttemptEntry, ...] = ()

@@ -16,6 +16,10 @@ EXITED = 9
 class DeadChild(FakeChild):
     """One that has exited, with nothing started."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.pause_number = None
+
     def reap(self) -> int | None:
         """Return how it has exited."""
         return EXITED
