@@ -600,7 +600,7 @@ begin
           and ((q.job_id, q.token) in (select a.job_id, a.token from asked a)) is true
         order by q.job_id for update skip locked
     ), decided as materialized (
-        select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.attempts,
+        select a.job_id, a.token, a.ended_as, a.error, h.pool, h.band, h.claimed_at, j.tenant, j.attempts,
                case when a.ended_as = 'crashed' then fairlead._one_more(j.crashes) else j.crashes end as crashes,
                case when a.ended_as = 'lost' then fairlead._one_more(j.losses) else j.losses end as losses,
                case when h.alone and a.ended_as in ('crashed', 'lost') then fairlead._one_more(j.lone_deaths)
@@ -632,8 +632,8 @@ begin
             where q.job_id = a.job_id and q.token = a.token offset 0) l on true
         left join lateral (select * from fairlead.jobs j where j.id = a.job_id offset 0) j on true
     ), noted as (
-        insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error)
-        select d.job_id, d.token, fairlead._one_more(d.attempts), d.ended_as, coalesce(d.error, '')
+        insert into fairlead.attempt_errors (job_id, token, attempt, ended_as, error, tenant)
+        select d.job_id, d.token, fairlead._one_more(d.attempts), d.ended_as, coalesce(d.error, ''), d.tenant
         from decided d
         where d.became not in ('stale', 'locked')
           and d.ended_as in ('failed', 'crashed', 'lost', 'released')
@@ -985,6 +985,7 @@ CREATE FUNCTION fairlead._erase_history(tenant text, after_id bigint, jobs_max i
     AS $$
 declare
     looked_max constant integer := 10000;
+    behind constant bigint := coalesce(_erase_history.after_id, 0);
     wanted integer := least(greatest(_erase_history.jobs_max, 0), looked_max);
     ids bigint[];
 begin
@@ -992,19 +993,29 @@ begin
         raise exception 'fairlead: this login may erase its own tenant only'
             using errcode = 'insufficient_privilege';
     end if;
-    with looked as materialized (
-        select h.id, h.tenant from fairlead.job_history h
-        where h.id > coalesce(_erase_history.after_id, 0) order by h.id limit looked_max
+    with ended as materialized (
+        select h.id, h.tenant from fairlead.job_history h where h.id > behind order by h.id limit looked_max
+    ), failed as materialized (
+        select e.job_id as id, e.tenant from fairlead.attempt_errors e
+        where e.job_id > behind order by e.job_id limit looked_max
+    ), looked as materialized (
+        select least((select max(h.id) from ended h having count(*) = looked_max),
+                     (select max(e.id) from failed e having count(*) = looked_max)) as last
     ), picked as materialized (
-        select l.id from looked l where l.tenant = _erase_history.tenant order by l.id limit wanted
+        select a.id from (
+            select h.id from ended h where h.tenant = _erase_history.tenant
+            union
+            select e.id from failed e
+            where e.tenant = _erase_history.tenant
+              and not exists (select from fairlead.jobs j where j.id = e.id offset 0)) a
+        where a.id <= coalesce((select l.last from looked l), a.id) order by a.id limit wanted
     )
-    select p.ids, case when p.many >= wanted then p.last
-                       when (select count(*) from looked) = looked_max then (select max(l.id) from looked l) end
+    select p.ids, case when p.many >= wanted then p.last else (select l.last from looked l) end
     into ids, reached_id
     from (select coalesce(array_agg(k.id), '{}') as ids, count(*) as many, max(k.id) as last from picked k) p;
-    delete from fairlead.job_history h where h.id = any (ids) and h.tenant = _erase_history.tenant;
-    get diagnostics erased = row_count;
+    erased := cardinality(ids);
     if erased > 0 then
+        delete from fairlead.job_history h where h.id = any (ids) and h.tenant = _erase_history.tenant;
         delete from fairlead.attempt_errors e where e.job_id = any (ids);
         delete from fairlead.job_progress p where p.job_id = any (ids);
         perform fairlead._record_audit(
@@ -2692,6 +2703,10 @@ begin
     where h.id = redact.job_id and fairlead._sees(h.tenant)
     returning h.queue, h.tenant into found_queue, found_tenant;
     if not found then
+        select '', e.tenant into found_queue, found_tenant from fairlead.attempt_errors e
+        where e.job_id = redact.job_id and fairlead._sees(e.tenant) order by e.at limit 1;
+    end if;
+    if not found then
         return 'unknown';
     end if;
     update fairlead.attempt_errors e set error = '' where e.job_id = redact.job_id;
@@ -2701,7 +2716,7 @@ begin
     return 'redacted';
 end $$;
 
-COMMENT ON FUNCTION fairlead.redact(job_id bigint) IS 'Takes payload, headers, dedup key, result, errors and progress out of a finished job; its row stays in the history and cannot be retried. Answers redacted, unfinished (cancel it first) or unknown. A repeat is harmless. A job that repeats it has its own copy.';
+COMMENT ON FUNCTION fairlead.redact(job_id bigint) IS 'Takes payload, headers, dedup key, result, errors and progress out of a finished job; its row stays in the history and cannot be retried. Errors may outlive that row, and go too. Answers redacted, unfinished (cancel it first) or unknown. A repeat is harmless. A job that repeats it has its own copy.';
 
 CREATE FUNCTION fairlead.redrive(queue text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, since timestamp with time zone DEFAULT '-infinity'::timestamp with time zone, jobs_max integer DEFAULT 1000) RETURNS bigint
     LANGUAGE plpgsql SECURITY DEFINER
@@ -3114,6 +3129,7 @@ CREATE TABLE fairlead.attempt_errors (
     attempt integer NOT NULL,
     ended_as text NOT NULL COLLATE pg_catalog."C",
     error text DEFAULT ''::text NOT NULL,
+    tenant text COLLATE pg_catalog."C",
     CONSTRAINT attempt_errors_ended_as_is_known CHECK ((ended_as = ANY (ARRAY['failed'::text, 'crashed'::text, 'lost'::text, 'released'::text])))
 );
 

@@ -109,6 +109,72 @@ def test_nothing_is_left_of_what_a_tenants_jobs_carried(
     ) == erased
 
 
+def forget_history(db: Connection[TupleRow]) -> None:
+    """Empty the history of jobs that succeeded, as retention does while errors are kept."""
+    db.execute("TRUNCATE fairlead.job_history_succeeded")
+
+
+def succeeded_after_an_error(db: Connection[TupleRow], tenant: str) -> int:
+    """Leave a job whose first attempt failed with a secret, and whose second succeeded."""
+    (job,) = enqueue_many(db, [NewJob(kind="k", tenant=tenant)])
+    for ended_as in ("failed", ""):
+        dispatch(db, [job], epoch=leading(db))
+        (lease,) = claim(db, register(db))
+        if ended_as:
+            db.execute(
+                "SELECT FROM fairlead._end_attempts(ARRAY[%s], ARRAY[%s], '{failed}',"
+                " ARRAY[%s], ARRAY['0'::interval])",
+                [job, lease.token, canary(tenant)],
+            )
+            db.execute("UPDATE fairlead.jobs SET run_at = NULL")
+    assert (job,) == finish(db, [lease])
+    forget_history(db)
+    return job
+
+
+def test_errors_that_outlive_the_history_are_erased(
+    fairlead: Fairlead, db: Connection[TupleRow], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jobs that succeeded are forgotten sooner than errors; others' errors stay."""
+    monkeypatch.setattr(batches, "_BATCH", 1)
+    for tenant in ("acme", "other", "acme"):
+        succeeded_after_an_error(db, tenant)
+    assert ["attempt_errors"] == tables_with(db, canary("acme"))
+
+    said = fairlead("tenants", "erase", "acme")
+
+    assert "2 jobs of tenant 'acme'" in said
+    assert [] == tables_with(db, canary("acme"))
+    assert ["attempt_errors"] == tables_with(db, canary("other"))
+
+
+def test_a_step_of_erasing_looks_at_so_many_errors(db: Connection[TupleRow]) -> None:
+    """Whatever else the history has behind them, none is passed over."""
+    db.execute(
+        "INSERT INTO fairlead.attempt_errors (job_id, attempt, ended_as, tenant)"
+        " SELECT n / 2, 1, 'failed', 't' || n / 2 % 2 FROM generate_series(2, 24001) n"
+    )
+    step = "SELECT erased, reached_id FROM fairlead._erase_history('t1', %s, 100000)"
+
+    assert (2500, 5000) == db.execute(step, [0]).fetchone()
+    assert (2500, 10000) == db.execute(step, [5000]).fetchone()
+    assert (1000, None) == db.execute(step, [10000]).fetchone()
+    assert (12000,) == db.execute("SELECT count(*) FROM fairlead.attempt_errors").fetchone()
+
+
+def test_errors_that_outlive_the_history_are_redacted(
+    fairlead: Fairlead, db: Connection[TupleRow]
+) -> None:
+    """By the id of their job, which is known for as long as they are kept."""
+    job = succeeded_after_an_error(db, "acme")
+
+    assert "redacted" in fairlead("jobs", "redact", str(job))
+
+    assert [] == tables_with(db, canary("acme"))
+    (entry,) = json.loads(fairlead("audit", "--json"))
+    assert ("redact", job, "acme") == (entry["verb"], entry["job_id"], entry["tenant"])
+
+
 def test_a_job_that_runs_is_asked_to_stop_and_erased_by_a_repeat(
     fairlead: Fairlead, db: Connection[TupleRow]
 ) -> None:

@@ -10,8 +10,8 @@ comment on function fairlead.cancel_jobs(text, text, text, integer) is
     'that is 0. Jobs that another transaction has locked are left.';
 comment on function fairlead.redact(bigint) is
     'Takes payload, headers, dedup key, result, errors and progress out of a finished job; its row stays in the history '
-    'and cannot be retried. Answers redacted, unfinished (cancel it first) or unknown. A repeat is harmless. A job '
-    'that repeats it has its own copy.';
+    'and cannot be retried. Errors may outlive that row, and go too. Answers redacted, unfinished (cancel it first) or '
+    'unknown. A repeat is harmless. A job that repeats it has its own copy.';
 comment on function fairlead.retry(bigint) is
     'Runs a job again and answers its id: a scheduled one falls due now, a finished one is inserted '
     'anew with retry_of. While that repeat is unfinished, a further call answers it; when its dedup '
