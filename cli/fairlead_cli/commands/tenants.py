@@ -134,18 +134,18 @@ def _cancel(
     while True:
         done = in_batches(connection, "cancel_jobs", alike, who)
         cancelled += done["ended"] + done["requested"]
-        left = done["locked"] + _in_flight(connection, tenant)
+        held, unclaimed = _in_flight(connection, tenant)
+        left = done["locked"] + held + unclaimed
         if not left or time.monotonic() >= until:
             return cancelled, left
         time.sleep(_AGAIN_SECONDS)
         # A pass looks at every unfinished job, so none is made only to see that some still run.
-        while (
-            not done["locked"] and time.monotonic() < until and _in_flight(connection, tenant)
-        ):
+        while held and not (done["locked"] or unclaimed) and time.monotonic() < until:
             time.sleep(_AGAIN_SECONDS)
+            held, unclaimed = _in_flight(connection, tenant)
 
 
-def _in_flight(connection: "Connection", tenant: str) -> int:
-    """Return how many unfinished jobs of a tenant workers hold."""
-    (held,) = ask(connection, "in_flight", {"tenant": tenant})
-    return int(str(held["jobs"]))
+def _in_flight(connection: "Connection", tenant: str) -> tuple[int, int]:
+    """Return how many unfinished jobs of a tenant workers hold, and how many nobody has yet."""
+    (found,) = ask(connection, "in_flight", {"tenant": tenant})
+    return int(str(found["held"])), int(str(found["unclaimed"]))

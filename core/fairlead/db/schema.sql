@@ -416,6 +416,7 @@ declare
     wanted integer := least(greatest(_cancel_jobs.jobs_max, 0), looked_max);
     ids bigint[];
     running bigint[];
+    asked bigint[];
     found_last bigint;
 begin
     perform fairlead._require_read_committed();
@@ -430,7 +431,8 @@ begin
         where j.id > coalesce(_cancel_jobs.after_id, 0) order by j.id limit looked_max
     ), alike as materialized (
         select l.id, l.tenant, l.enqueued_by from looked l
-        where l.cancel_requested_at is null
+        where (l.cancel_requested_at is null or not exists (
+                  select from fairlead.work_queue q where q.job_id = l.id and q.worker is not null offset 0))
           and (_cancel_jobs.queue is null or l.queue = _cancel_jobs.queue)
           and (_cancel_jobs.tenant is null or l.tenant = _cancel_jobs.tenant)
           and (_cancel_jobs.kind is null or l.kind = _cancel_jobs.kind)
@@ -457,17 +459,21 @@ begin
     if cardinality(ids) = 0 then
         return;
     end if;
-    update fairlead.jobs j set cancel_requested_at = clock_timestamp()
-    where j.id = any (running) and j.cancel_requested_at is null;
-    get diagnostics requested = row_count;
-    perform pg_notify('fairlead_cancel', r.id::text) from unnest(running) r (id);
+    with asked as (
+        update fairlead.jobs j set cancel_requested_at = clock_timestamp()
+        where j.id = any (running) and j.cancel_requested_at is null returning j.id
+    )
+    select coalesce(array_agg(a.id), '{}') into asked from asked a;
+    requested := cardinality(asked);
+    perform pg_notify('fairlead_cancel', a.id::text) from unnest(asked) a (id);
     ids := array(select i.id from unnest(ids) i (id) where not i.id = any (running));
     ended := cardinality(ids);
     perform fairlead._end_unstarted(ids, 'cancelled') where ended > 0;
     perform fairlead._record_audit(
         'cancel_jobs', queue => coalesce(_cancel_jobs.queue, ''), tenant => _cancel_jobs.tenant,
         details => jsonb_strip_nulls(jsonb_build_object(
-            'kind', _cancel_jobs.kind, 'ended', ended, 'asked to stop', requested)));
+            'kind', _cancel_jobs.kind, 'ended', ended, 'asked to stop', requested)))
+    where ended + requested > 0;
 end $$;
 
 CREATE FUNCTION fairlead._epoch_us(at timestamp with time zone) RETURNS bigint

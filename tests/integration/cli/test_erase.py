@@ -227,6 +227,44 @@ def test_a_job_that_a_transaction_holds_is_left_and_said(
     assert (0,) == db.execute("SELECT count(*) FROM fairlead.job_history").fetchone()
 
 
+def test_a_job_whose_claim_is_rolled_back_is_not_left(
+    fairlead: Fairlead, db: Connection[TupleRow], connect: Connect
+) -> None:
+    """Nobody has it, though it was asked to stop; it must not end with its payload later."""
+    dispatch(db, enqueue_many(db, [carrying("acme", name="queued")]), epoch=leading(db))
+    claiming = connect(autocommit=False)
+    worker = register(db)
+    (_lease,) = claim(claiming, worker)
+
+    said = fairlead("tenants", "erase", "acme", "--wait", "0s", code=1)
+    assert "1 job of tenant 'acme' cannot be erased yet" in said
+    claiming.rollback()
+    fairlead("tenants", "erase", "acme", "--wait", "0s")
+
+    assert [] == tables_with(db, canary("acme"))
+
+
+def test_erasing_waits_for_a_claim_that_is_rolled_back(
+    fairlead: Fairlead, db: Connection[TupleRow], connect: Connect
+) -> None:
+    """One command is enough, as where a job stops."""
+    dispatch(db, enqueue_many(db, [carrying("acme", name="queued")]), epoch=leading(db))
+    claiming, watcher = connect(autocommit=False), connect()
+    claim(claiming, register(db))
+    asked = "SELECT FROM fairlead.jobs WHERE cancel_requested_at IS NOT NULL"
+
+    def give_up() -> None:
+        until(lambda: bool(watcher.execute(asked).fetchall()), what="a cancel", seconds=20)
+        claiming.rollback()
+
+    with ThreadPoolExecutor(1) as pool:
+        gave_up = pool.submit(give_up)
+        fairlead("tenants", "erase", "acme", "--wait", "30s")
+
+    assert gave_up.exception() is None
+    assert [] == tables_with(db, canary("acme"))
+
+
 def test_a_step_of_erasing_looks_at_so_many_and_says_where_it_is(
     db: Connection[TupleRow],
 ) -> None:

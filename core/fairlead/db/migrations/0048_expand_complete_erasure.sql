@@ -236,3 +236,77 @@ begin
         'redact', job_id => redact.job_id, queue => found_queue, tenant => found_tenant);
     return 'redacted';
 end $$;
+
+-- Cancels unfinished jobs of a queue, a tenant and a kind, of which null stands for any, in the order of their
+-- ids: looks at 10,000 behind after_id at most, and cancels jobs_max at most. Those that another transaction has
+-- locked are left and counted, so that no call waits. One that was asked to stop and that no worker has, as after a
+-- claim that was rolled back, ends. Answers how many ended and will not run, how many run and were asked to stop
+-- by this call, how many were locked, and the id to go on behind, null at the end.
+create or replace function fairlead._cancel_jobs(
+    queue text, tenant text, kind text, after_id bigint, jobs_max integer,
+    out ended integer, out requested integer, out locked integer, out reached_id bigint
+) language plpgsql security definer set search_path = pg_catalog, pg_temp set enable_seqscan = off set jit = off as $$
+declare
+    looked_max constant integer := 10000;
+    wanted integer := least(greatest(_cancel_jobs.jobs_max, 0), looked_max);
+    ids bigint[];
+    running bigint[];
+    asked bigint[];
+    found_last bigint;
+begin
+    perform fairlead._require_read_committed();
+    if coalesce(_cancel_jobs.queue, _cancel_jobs.tenant, _cancel_jobs.kind) is null then
+        raise exception 'fairlead: name a queue, a tenant or a kind whose jobs to cancel'
+            using errcode = 'null_value_not_allowed';
+    end if;
+    ended := 0;
+    requested := 0;
+    with looked as materialized (
+        select j.id, j.queue, j.tenant, j.kind, j.enqueued_by, j.cancel_requested_at from fairlead.jobs j
+        where j.id > coalesce(_cancel_jobs.after_id, 0) order by j.id limit looked_max
+    ), alike as materialized (
+        select l.id, l.tenant, l.enqueued_by from looked l
+        where (l.cancel_requested_at is null or not exists (
+                  select from fairlead.work_queue q where q.job_id = l.id and q.worker is not null offset 0))
+          and (_cancel_jobs.queue is null or l.queue = _cancel_jobs.queue)
+          and (_cancel_jobs.tenant is null or l.tenant = _cancel_jobs.tenant)
+          and (_cancel_jobs.kind is null or l.kind = _cancel_jobs.kind)
+    ), picked as materialized (
+        select a.id from alike a where fairlead._owns(a.tenant, a.enqueued_by) order by a.id limit wanted
+    )
+    select p.ids, case when p.many >= wanted then p.last
+                       when (select count(*) from looked) = looked_max then (select max(l.id) from looked l) end
+    into ids, reached_id
+    from (select coalesce(array_agg(k.id), '{}') as ids, count(*) as many, max(k.id) as last from picked k) p;
+
+    locked := cardinality(ids);
+    select coalesce(array_agg(f.id), '{}') into ids
+    from (select j.id from fairlead.jobs j where j.id = any (ids) order by j.id for update skip locked) f;
+    locked := locked - cardinality(ids);
+
+    -- A new snapshot: a dispatch that held some of them is visible now. A row that is locked is being claimed.
+    select coalesce(array_agg(q.job_id order by q.job_id), '{}') into running
+    from fairlead.work_queue q
+    where q.job_id = any (ids)
+      and not q.job_id = any (array(
+          select f.job_id from fairlead.work_queue f
+          where f.job_id = any (ids) and f.worker is null for update skip locked));
+    if cardinality(ids) = 0 then
+        return;
+    end if;
+    with asked as (
+        update fairlead.jobs j set cancel_requested_at = clock_timestamp()
+        where j.id = any (running) and j.cancel_requested_at is null returning j.id
+    )
+    select coalesce(array_agg(a.id), '{}') into asked from asked a;
+    requested := cardinality(asked);
+    perform pg_notify('fairlead_cancel', a.id::text) from unnest(asked) a (id);
+    ids := array(select i.id from unnest(ids) i (id) where not i.id = any (running));
+    ended := cardinality(ids);
+    perform fairlead._end_unstarted(ids, 'cancelled') where ended > 0;
+    perform fairlead._record_audit(
+        'cancel_jobs', queue => coalesce(_cancel_jobs.queue, ''), tenant => _cancel_jobs.tenant,
+        details => jsonb_strip_nulls(jsonb_build_object(
+            'kind', _cancel_jobs.kind, 'ended', ended, 'asked to stop', requested)))
+    where ended + requested > 0;
+end $$;
