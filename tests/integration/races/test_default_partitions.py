@@ -2,11 +2,14 @@
 
 from time import monotonic
 
+import psycopg
 import pytest
+from psycopg.errors import LockNotAvailable
 
 from tests.conftest import Background, Connect
 from tests.support.race import (
     Database,
+    Outwait,
     answer,
     cancel,
     claim,
@@ -230,3 +233,63 @@ def test_a_default_partition_that_is_missing_is_made(db: Database) -> None:
         " 'fairlead.job_history') JOIN pg_class ON oid = relid"
     ).fetchall()
     assert 1 == len(owners)
+
+
+@pytest.mark.parametrize(
+    ("erasing", "erased"),
+    [("_erase_history('', 0, 100)", 1), ("redact(%s)", "redacted")],
+)
+def test_an_ending_that_moves_is_not_missed(
+    db: Database, connect: Connect, outwait: Outwait, erasing: str, erased: object
+) -> None:
+    """Whoever erases it waits for the move, and finds it in the partition of its day."""
+    mover, eraser = connect(autocommit=False), connect()
+    lease = run_one(db)
+    finish(db, [lease])
+    db.execute("UPDATE fairlead.job_history SET error = 'secret'")
+    assert 2 * 2 == answer(mover, MAKE, 0)
+    values = [lease.job] * erasing.count("%s")
+
+    said = outwait(lambda: answer(eraser, erasing, *values), waiting=eraser, holder=mover)
+
+    assert erased == said
+    left = db.execute("SELECT FROM fairlead.job_history WHERE error IS NOT NULL").fetchall()
+    assert [] == left
+
+
+def test_a_move_gives_up_while_what_it_moves_is_erased(
+    db: Database, connect: Connect, background: Background
+) -> None:
+    """Who erases an ending has its partition locked, which a move has to lock in the end."""
+    mover, eraser = connect(autocommit=False), connect()
+    finish(db, [run_one(db)])
+    today = "(now() AT TIME ZONE 'UTC')::date"
+    answer(mover, f"_make_history_table('succeeded', {today})")
+    assert 1 == answer(mover, f"_move_late_endings('succeeded', {today})")
+    erased = background(lambda: answer(eraser, "_erase_history('', 0, 100)"))
+    until(lambda: waits(db, eraser), what="the erasure waiting")
+
+    mover.execute("SET LOCAL lock_timeout = '50ms'")
+    with pytest.raises(LockNotAvailable):
+        mover.execute(
+            "LOCK TABLE ONLY fairlead.job_history_succeeded_default IN ACCESS EXCLUSIVE MODE"
+        )
+    mover.rollback()
+
+    assert 1 == erased.result(10)
+    assert [] == db.execute("SELECT FROM fairlead.job_history").fetchall()
+
+
+@pytest.mark.parametrize("erasing", ["_erase_history('', 0, 100)", "redact(1)"])
+def test_nothing_is_erased_by_an_old_snapshot(
+    db: Database, connect: Connect, erasing: str
+) -> None:
+    """It would not see what has moved since, and answer that nothing is left."""
+    eraser = connect(autocommit=False)
+    eraser.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    finish(db, [run_one(db)])
+    eraser.execute("SELECT 1")
+    answer(db, MAKE, 0)
+
+    with pytest.raises(psycopg.Error, match="needs READ COMMITTED"):
+        answer(eraser, erasing)

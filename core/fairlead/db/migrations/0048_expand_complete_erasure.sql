@@ -175,6 +175,7 @@ begin
         raise exception 'fairlead: this login may erase its own tenant only'
             using errcode = 'insufficient_privilege';
     end if;
+    perform fairlead._require_read_committed();
     with ended as materialized (
         select h.id, h.tenant from fairlead.job_history h where h.id > behind order by h.id limit looked_max
     ), failed as materialized (
