@@ -1430,11 +1430,11 @@ declare
     spare constant text := fairlead._history_partition(class, null);
     dated constant date[] := array_remove(days, null);
     day date;
-    passed bigint;
-    moved bigint := 0;
-    is_empty boolean;
 begin
     execute format('lock table only fairlead.%I in share update exclusive mode', parent);
+    if dated <> '{}' and fairlead._has_history_partition(class, null) then
+        perform fairlead._try_lock(spare);
+    end if;
     foreach day in array days loop
         perform fairlead._make_history_table(class, day);
         if day is null then
@@ -1442,23 +1442,15 @@ begin
             continue;
         end if;
         loop
-            passed := fairlead._move_late_endings(class, day);
-            moved := moved + passed;
-            exit when passed < 1000;
+            exit when fairlead._move_late_endings(class, day) < 1000;
         end loop;
     end loop;
     if dated <> '{}' then
         execute format('lock table only fairlead.%I in access exclusive mode', spare);
     end if;
     foreach day in array dated loop
-        moved := moved + fairlead._move_late_endings(class, day);
+        perform fairlead._move_late_endings(class, day);
     end loop;
-    if moved > 0 then
-        execute format('select not exists (select from only fairlead.%I)', spare) into is_empty;
-        if is_empty then
-            execute format('truncate only fairlead.%I', spare);
-        end if;
-    end if;
     foreach day in array dated loop
         execute format(
             'alter table fairlead.%I attach partition fairlead.%I for values from (%L) to (%L)',
@@ -2059,6 +2051,17 @@ CREATE FUNCTION fairlead._timeline_base() RETURNS bigint
     LANGUAGE sql
     RETURN ((fairlead._timeline() - 1) * '1000000000000'::bigint);
 
+CREATE FUNCTION fairlead._try_lock(part text) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    execute format('lock table only fairlead.%I in access exclusive mode', part);
+    raise exception 'fairlead: given back';
+exception when raise_exception then
+    null;
+end $$;
+
 CREATE FUNCTION fairlead._unfinished() RETURNS boolean
     LANGUAGE plpgsql STABLE SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2619,7 +2622,9 @@ CREATE FUNCTION fairlead.make_history_partitions(days_ahead integer DEFAULT 14) 
     SET lock_timeout TO '50ms'
     AS $$
 declare
+    read_max constant bigint := 16 * 1024 * 1024;
     made integer := 0;
+    ahead integer;
     class text;
     missing date[];
 begin
@@ -2629,10 +2634,12 @@ begin
     end if;
     foreach class in array array['succeeded', 'unsuccessful'] loop
         begin
-            continue when fairlead._missing_history_partitions(class, days_ahead) = '{}';
+            ahead := case when pg_relation_size(to_regclass(format(
+                'fairlead.%I', fairlead._history_partition(class, null)))) > read_max then 0 else days_ahead end;
+            continue when fairlead._missing_history_partitions(class, ahead) = '{}';
             -- One at a time, and never while a migration runs.
             lock table fairlead.schema_versions in share row exclusive mode;
-            missing := fairlead._missing_history_partitions(class, days_ahead);
+            missing := fairlead._missing_history_partitions(class, ahead);
             perform fairlead._make_history_partitions(class, missing);
             made := made + cardinality(missing);
         exception when lock_not_available then
@@ -4604,6 +4611,8 @@ REVOKE ALL ON FUNCTION fairlead._take_over(release text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._take_over(release text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._timeline_base() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._try_lock(part text) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._unfinished() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._unfinished() TO fairlead_worker;

@@ -280,6 +280,33 @@ def test_a_move_gives_up_while_what_it_moves_is_erased(
     assert [] == db.execute("SELECT FROM fairlead.job_history").fetchall()
 
 
+def test_no_ending_moves_while_a_reader_has_the_default_partition(
+    db: Database, connect: Connect
+) -> None:
+    """What is moved in vain is moved back, and each try would move all of it."""
+    reader = connect(autocommit=False)
+    finish(db, [run_one(db)])
+    reader.execute("SELECT FROM fairlead.job_history_succeeded_default")
+
+    answer(db, MAKE, 0)
+
+    reader.commit()
+    untouched = "SELECT xmax::text FROM fairlead.job_history_succeeded_default"
+    assert [("0",)] == db.execute(untouched).fetchall()
+
+
+def test_a_snapshot_from_before_a_move_sees_the_endings(db: Database, connect: Connect) -> None:
+    """Such as that of a dump, which opens the partitions one after the other."""
+    reader = connect(autocommit=False)
+    finish(db, [run_one(db)])
+    reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    reader.execute("SELECT 1")
+
+    assert 2 * 2 == answer(db, MAKE, 0)
+
+    assert (1,) == reader.execute("SELECT count(*) FROM fairlead.job_history").fetchone()
+
+
 @pytest.mark.parametrize("erasing", ["_erase_history('', 0, 100)", "redact(1)"])
 def test_nothing_is_erased_by_an_old_snapshot(
     db: Database, connect: Connect, erasing: str
@@ -293,3 +320,20 @@ def test_nothing_is_erased_by_an_old_snapshot(
 
     with pytest.raises(psycopg.Error, match="needs READ COMMITTED"):
         answer(eraser, erasing)
+
+
+def test_days_ahead_wait_until_a_large_default_partition_is_vacuumed(db: Database) -> None:
+    """It is read for each one that is attached, under the lock that keeps others out."""
+    finish(db, [run_one(db)])
+    db.execute(
+        "INSERT INTO fairlead.job_history SELECT (jsonb_populate_record(h,"
+        " jsonb_build_object('error', repeat('x', 1800)))).* FROM fairlead.job_history h,"
+        " generate_series(1, 9000)"
+    )
+
+    assert 2 * 2 == answer(db, MAKE, 0)
+    assert 3 == answer(db, MAKE, 3)  # of the other class
+    assert 0 == late(db)
+
+    db.execute("VACUUM (INDEX_CLEANUP ON) fairlead.job_history_succeeded_default")
+    assert 3 == answer(db, MAKE, 3)

@@ -311,3 +311,95 @@ begin
             'kind', _cancel_jobs.kind, 'ended', ended, 'asked to stop', requested)))
     where ended + requested > 0;
 end $$;
+
+-- Takes the lock that attaching a partition takes of the default one, and gives it back: fails (55P03) while another
+-- session has one that conflicts.
+create function fairlead._try_lock(part text) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+    execute format('lock table only fairlead.%I in access exclusive mode', part);
+    raise exception 'fairlead: given back';
+exception when raise_exception then
+    null;
+end $$;
+
+-- Makes partitions of a class: the default one for null, which comes first, and days' with their endings. LIKE and
+-- ATTACH: a plain PARTITION OF takes a lock that waits for every reader, and every completion waits behind it.
+--
+-- Locks the parent, as a drop does, then the default partition, for which readers of the whole history and endings
+-- that it takes wait. Endings move before that lock, until a pass finds few, and once more under it. Before the
+-- first moves, the lock is taken and given back: another session that has it costs a try, and no moves undone.
+-- What has been emptied is left to vacuum: a snapshot from before the moves sees the endings where they were.
+create or replace function fairlead._make_history_partitions(class text, days date[]) returns void
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+    parent constant text := 'job_history_' || class;
+    spare constant text := fairlead._history_partition(class, null);
+    dated constant date[] := array_remove(days, null);
+    day date;
+begin
+    execute format('lock table only fairlead.%I in share update exclusive mode', parent);
+    if dated <> '{}' and fairlead._has_history_partition(class, null) then
+        perform fairlead._try_lock(spare);
+    end if;
+    foreach day in array days loop
+        perform fairlead._make_history_table(class, day);
+        if day is null then
+            execute format('alter table fairlead.%I attach partition fairlead.%I default', parent, spare);
+            continue;
+        end if;
+        loop
+            exit when fairlead._move_late_endings(class, day) < 1000;
+        end loop;
+    end loop;
+    if dated <> '{}' then
+        execute format('lock table only fairlead.%I in access exclusive mode', spare);
+    end if;
+    foreach day in array dated loop
+        perform fairlead._move_late_endings(class, day);
+    end loop;
+    foreach day in array dated loop
+        execute format(
+            'alter table fairlead.%I attach partition fairlead.%I for values from (%L) to (%L)',
+            parent, fairlead._history_partition(class, day),
+            to_char(day, 'YYYY-MM-DD') || ' 00:00:00+00', to_char(day + 1, 'YYYY-MM-DD') || ' 00:00:00+00');
+    end loop;
+end $$;
+
+-- Makes the partitions that are missing of yesterday, today and the next days_ahead days, and of days whose endings
+-- are in a default one, which move; returns how many it made. Each lock is waited for 50 ms: a class of which
+-- another session holds one is left for the next call, with a warning. Nothing missing: nothing is locked.
+--
+-- A default partition is read under its lock for each one that is attached. While it is large, as it is after a move
+-- until it is vacuumed, partitions of days ahead are left for later.
+create or replace function fairlead.make_history_partitions(days_ahead integer default 14)
+returns integer language plpgsql security definer
+set search_path = pg_catalog, pg_temp set lock_timeout = '50ms' as $$
+declare
+    read_max constant bigint := 16 * 1024 * 1024;
+    made integer := 0;
+    ahead integer;
+    class text;
+    missing date[];
+begin
+    if not coalesce(days_ahead between 0 and 90, false) then
+        raise invalid_parameter_value using message =
+            'fairlead: partitions are made for 0 to 90 days ahead';
+    end if;
+    foreach class in array array['succeeded', 'unsuccessful'] loop
+        begin
+            ahead := case when pg_relation_size(to_regclass(format(
+                'fairlead.%I', fairlead._history_partition(class, null)))) > read_max then 0 else days_ahead end;
+            continue when fairlead._missing_history_partitions(class, ahead) = '{}';
+            -- One at a time, and never while a migration runs.
+            lock table fairlead.schema_versions in share row exclusive mode;
+            missing := fairlead._missing_history_partitions(class, ahead);
+            perform fairlead._make_history_partitions(class, missing);
+            made := made + cardinality(missing);
+        exception when lock_not_available then
+            raise warning 'fairlead: partitions of job_history_% are left for later: another session holds a lock',
+                class;
+        end;
+    end loop;
+    return made;
+end $$;
