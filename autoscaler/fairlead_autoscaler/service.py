@@ -42,7 +42,7 @@ def wait_for_schema(settings: AutoscalerSettings, stop: threading.Event) -> bool
         try:
             with closing(opened):
                 if await_schema(opened, stop, waiting) and await_ownership(
-                    opened, settings.release, stop, waiting
+                    opened, settings.release, stop, waiting, claims=False
                 ):
                     return True
         except (psycopg.Error, Unreachable) as error:

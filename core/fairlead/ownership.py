@@ -11,10 +11,15 @@ from fairlead.db.connect import Connection
 _PACKAGE = "fairlead"
 
 
+def owner_of(connection: Connection) -> str:
+    """Return the release that owns the database; empty: none does."""
+    return _name(connection, "owner", {})
+
+
 def own(connection: Connection, release: str) -> str:
     """Make a release the owner of the database if it has none; return the owner.
 
-    Without a name nothing is changed. Empty: there is no owner.
+    Without a name nothing is changed. Empty: there is no owner. An autoscaler may not do this.
     """
     return _name(connection, "own", {"release": release})
 
@@ -43,6 +48,14 @@ def refusal(owner: str, release: str) -> str:
         "give it a database of its own, or move the database to it with `fairlead migrate "
         "--take-over` (chart: migrations.takeOver=true); to share it, see docs/how-to/"
         "share-a-database.md"
+    )
+
+
+def unowned(release: str) -> str:
+    """Return why a service that may not own a database waits for one that has no owner."""
+    return (
+        f"the database belongs to no release: a scheduler of {release} or `fairlead migrate "
+        f"--release {release}` makes it {release}'s"
     )
 
 

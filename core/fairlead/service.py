@@ -78,20 +78,27 @@ def await_schema(connection: Connection, stop: threading.Event, waiting: WaitLog
 
 
 def await_ownership(
-    connection: Connection, release: str, stop: threading.Event, waiting: WaitLog
+    connection: Connection,
+    release: str,
+    stop: threading.Event,
+    waiting: WaitLog,
+    *,
+    claims: bool = True,
 ) -> bool:
-    """Wait until the database belongs to this release or to none; False: asked to stop.
+    """Wait until the database belongs to this release; False: asked to stop.
+
+    One that belongs to none becomes the release's if the service `claims` it; else it waits
+    until another does, or `fairlead migrate`. Without a name it serves one without an owner.
 
     Raises:
         psycopg.Error: the session is broken.
     """
     while not stop.is_set():
-        owner = ownership.own(connection, release)
+        owner = ownership.own(connection, release) if claims else ownership.owner_of(connection)
         if owner == release:
             return True
-        if owner:
-            waiting(ownership.refusal(owner, release))
-        stop.wait(_OWNERSHIP_SECONDS if owner else 0)
+        waiting(ownership.refusal(owner, release) if owner else ownership.unowned(release))
+        stop.wait(_OWNERSHIP_SECONDS)
     return False
 
 

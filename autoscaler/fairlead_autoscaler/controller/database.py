@@ -165,7 +165,7 @@ class Database:
     def _owner(self) -> str:
         try:
             with self._timed():
-                return ownership.own(self.connection(), "")
+                return ownership.owner_of(self.connection())
         except psycopg.Error as error:
             self.close()
             raise Unreachable(one_line(error)) from None

@@ -140,7 +140,7 @@ def _refuse_another(connection: "Connection", release: str) -> None:
     if not release:
         return
     try:
-        owner = ownership.own(connection, "")
+        owner = ownership.owner_of(connection)
     except (errors.UndefinedTable, errors.UndefinedColumn, errors.InvalidSchemaName):
         return  # a schema without owners, or none
     if owner not in ("", release):
@@ -163,7 +163,7 @@ def _owned(
     else:
         ownership.own(connection, release)
     _refuse_another(connection, release)
-    return ownership.own(connection, "") or None
+    return ownership.owner_of(connection) or None
 
 
 def _migrated(connection: "Connection", *, rls: bool) -> tuple[str, ...]:

@@ -106,7 +106,7 @@ def erase(
     who = Who(actor, reason)
     with session() as connection:
         with acting(connection, *who):
-            schedules = len(ask(connection, "erase_schedules", {"tenant": tenant}))
+            schedules = ask(connection, "erase_schedules", {"tenant": tenant})[0]["removed"]
         cancelled, left = _cancel(connection, tenant, who, within=within)
         jobs = in_batches(connection, "erase_history", {"tenant": tenant}, who)["erased"]
     if as_json:

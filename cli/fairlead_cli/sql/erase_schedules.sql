@@ -1,5 +1,4 @@
--- erase_schedules: take out every schedule of a tenant.
+-- erase_schedules: take out every schedule of a tenant; answers how many.
 -- locks: the schedules' rows.
 -- index: schedules_pkey
-delete from fairlead.schedules s where s.tenant = %(tenant)s
-returning s.name
+select fairlead.remove_schedules(%(tenant)s) as removed

@@ -1602,28 +1602,47 @@ CREATE FUNCTION fairlead._own_database(release text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
+declare
+    found_owner text := (select max(l.release) from fairlead.leaders l);
 begin
-    if _own_database.release <> '' and not exists (select from fairlead.leaders l where l.release <> '') then
-        update fairlead.leaders l set release = _own_database.release where l.release = '';
+    if found_owner = '' and _own_database.release <> '' then
+        update fairlead.leaders l set release = _own_database.release
+        where l.role = (select max(o.role) from fairlead.leaders o) and l.release = '';
+        -- A second statement, and so a new snapshot: another release may have been first.
+        found_owner := (select max(l.release) from fairlead.leaders l);
     end if;
-    -- A second statement, and so a new snapshot: another release may have been first.
-    return (select max(l.release) from fairlead.leaders l);
+    if found_owner <> '' and exists (select from fairlead.leaders l where l.release = '') then
+        update fairlead.leaders l set release = found_owner
+        where l.role = any (array(
+            select o.role from fairlead.leaders o where o.release = '' order by o.role
+            for no key update skip locked));
+    end if;
+    return found_owner;
 end $$;
 
 CREATE FUNCTION fairlead._own_pool(pool text, release text) RETURNS text
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
+    SET lock_timeout TO '1s'
     AS $$
+declare
+    found_owner text;
 begin
     if not fairlead._may_serve(_own_pool.pool) then
         raise exception 'fairlead: login % may not serve pool %', session_user, _own_pool.pool
             using errcode = 'insufficient_privilege',
                   hint = 'fairlead.pool_logins lists the pools that it may serve.';
     end if;
-    if _own_pool.release <> '' then
+    select p.release into found_owner from fairlead.pool_owners p where p.pool = _own_pool.pool;
+    if found or _own_pool.release = '' then
+        return coalesce(found_owner, '');
+    end if;
+    begin
         insert into fairlead.pool_owners (pool, release) values (_own_pool.pool, _own_pool.release)
         on conflict on constraint pool_owners_pkey do nothing;
-    end if;
+    exception when lock_not_available then
+        return _own_pool.release;
+    end;
     return coalesce((select p.release from fairlead.pool_owners p where p.pool = _own_pool.pool), '');
 end $$;
 
@@ -1813,8 +1832,8 @@ declare
 begin
     perform fairlead._require_read_committed();
     -- One redrive at a time, so that two cannot wait for each other's dedup keys. The next statement's
-    -- snapshot has all that an earlier one made. An advisory lock could be held by any login.
-    perform from fairlead.install_options o where o.only_row for no key update;
+    -- snapshot has all that an earlier one made. Nobody but the owner can lock this row.
+    perform from fairlead.schema_versions v where v.version = 1 for no key update;
     with looked as materialized (
         select h.id, h.finished_at, h.tenant, h.kind, h.dedup_key, h.payload is not null as kept
         from fairlead.job_history_unsuccessful h
@@ -2078,6 +2097,21 @@ begin
             select from fairlead.jobs j
             where j.run_at is not null and (j.due_at is not null or j.run_at <= now())
             order by j.run_at);
+end $$;
+
+CREATE FUNCTION fairlead._unmark_drains(my_epoch bigint, pods text[]) RETURNS SETOF text
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if not fairlead._autoscaler_leads(my_epoch) then
+        return;
+    end if;
+    return query
+    with unmarked as (
+        delete from fairlead.pod_drains m where m.pod_uid = any (pods) returning m.pod_uid
+    )
+    select u.pod_uid from unmarked u, pg_notify('fairlead_cancel', u.pod_uid);
 end $$;
 
 CREATE FUNCTION fairlead._wake_scheduler() RETURNS trigger
@@ -2816,6 +2850,22 @@ begin
 end $$;
 
 COMMENT ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[]) IS 'Frees the slots of attempts whose jobs are gone; answers the tokens that held them.';
+
+CREATE FUNCTION fairlead.remove_schedules(tenant text, name text DEFAULT NULL::text) RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+declare
+    removed integer;
+begin
+    delete from fairlead.schedules s
+    where s.tenant = remove_schedules.tenant and (remove_schedules.name is null or s.name = remove_schedules.name)
+      and fairlead._owns(s.tenant, s.created_by);
+    get diagnostics removed = row_count;
+    return removed;
+end $$;
+
+COMMENT ON FUNCTION fairlead.remove_schedules(tenant text, name text) IS 'Removes the caller''s schedules of a tenant, or the one of a name, and answers how many; jobs that they made stay. There is no DELETE: whoever may delete from a table may lock it against everybody.';
 
 CREATE FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision DEFAULT 15, slots integer DEFAULT NULL::integer, ids bigint[] DEFAULT '{}'::bigint[], tokens bigint[] DEFAULT '{}'::bigint[], beside integer DEFAULT 0, crash_breakers jsonb DEFAULT NULL::jsonb, evictable_kinds text[] DEFAULT NULL::text[]) RETURNS TABLE(cancelled bigint[], evicted bigint[], draining boolean, marked boolean, drained boolean)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -4512,7 +4562,6 @@ REVOKE ALL ON FUNCTION fairlead._own(ids bigint[], tokens bigint[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._own_database(release text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._own_database(release text) TO fairlead_scheduler;
-GRANT ALL ON FUNCTION fairlead._own_database(release text) TO fairlead_autoscaler;
 GRANT ALL ON FUNCTION fairlead._own_database(release text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead._own_pool(pool text, release text) FROM PUBLIC;
@@ -4617,6 +4666,9 @@ REVOKE ALL ON FUNCTION fairlead._try_lock(part text) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._unfinished() FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._unfinished() TO fairlead_worker;
 
+REVOKE ALL ON FUNCTION fairlead._unmark_drains(my_epoch bigint, pods text[]) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead._unmark_drains(my_epoch bigint, pods text[]) TO fairlead_autoscaler;
+
 REVOKE ALL ON FUNCTION fairlead._wake_scheduler() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._wake_scheduler_at_ending() FROM PUBLIC;
@@ -4690,6 +4742,10 @@ GRANT ALL ON FUNCTION fairlead.register_worker(name text, pool text, slots integ
 
 REVOKE ALL ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.release(ids bigint[], tokens bigint[], run_us bigint[]) TO fairlead_worker;
+
+REVOKE ALL ON FUNCTION fairlead.remove_schedules(tenant text, name text) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.remove_schedules(tenant text, name text) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead.remove_schedules(tenant text, name text) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision, slots integer, ids bigint[], tokens bigint[], beside integer, crash_breakers jsonb, evictable_kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.renew_worker(worker bigint, lease_seconds double precision, slots integer, ids bigint[], tokens bigint[], beside integer, crash_breakers jsonb, evictable_kinds text[]) TO fairlead_worker;
@@ -4784,8 +4840,14 @@ GRANT SELECT ON TABLE fairlead.paused TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.paused TO fairlead_admin;
 
 GRANT SELECT,DELETE ON TABLE fairlead.pod_drains TO fairlead_scheduler;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
+GRANT SELECT,INSERT ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.pod_drains TO fairlead_admin;
+
+GRANT UPDATE(drain_until) ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
+
+GRANT UPDATE(epoch) ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
+
+GRANT UPDATE(pool) ON TABLE fairlead.pod_drains TO fairlead_autoscaler;
 
 GRANT SELECT,INSERT ON TABLE fairlead.policy_events TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.policy_events TO fairlead_autoscaler;
@@ -4804,9 +4866,15 @@ GRANT SELECT ON TABLE fairlead.policy_versions TO fairlead_admin;
 GRANT SELECT,USAGE ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_scheduler;
 GRANT SELECT ON SEQUENCE fairlead.policy_versions_version_seq TO fairlead_admin;
 
-GRANT SELECT,INSERT,UPDATE ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
+GRANT SELECT,INSERT ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
 GRANT SELECT ON TABLE fairlead.pool_decisions TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.pool_decisions TO fairlead_admin;
+
+GRANT UPDATE(epoch) ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
+
+GRANT UPDATE(at) ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
+
+GRANT UPDATE(decision) ON TABLE fairlead.pool_decisions TO fairlead_autoscaler;
 
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.pool_demand TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.pool_demand TO fairlead_autoscaler;
@@ -4830,10 +4898,10 @@ GRANT SELECT ON SEQUENCE fairlead.receipts_id_seq TO fairlead_admin;
 GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedule_fires TO fairlead_scheduler;
 GRANT SELECT ON TABLE fairlead.schedule_fires TO fairlead_admin;
 
-GRANT SELECT,DELETE ON TABLE fairlead.schedules TO fairlead_enqueue;
+GRANT SELECT ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT SELECT ON TABLE fairlead.schedules TO fairlead_reader;
-GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE fairlead.schedules TO fairlead_scheduler;
-GRANT SELECT,DELETE ON TABLE fairlead.schedules TO fairlead_admin;
+GRANT SELECT ON TABLE fairlead.schedules TO fairlead_scheduler;
+GRANT SELECT ON TABLE fairlead.schedules TO fairlead_admin;
 
 GRANT INSERT(name) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(name) ON TABLE fairlead.schedules TO fairlead_admin;
@@ -4876,6 +4944,10 @@ GRANT INSERT(expires_in),UPDATE(expires_in) ON TABLE fairlead.schedules TO fairl
 
 GRANT INSERT(headers),UPDATE(headers) ON TABLE fairlead.schedules TO fairlead_enqueue;
 GRANT INSERT(headers),UPDATE(headers) ON TABLE fairlead.schedules TO fairlead_admin;
+
+GRANT UPDATE(considered_until) ON TABLE fairlead.schedules TO fairlead_scheduler;
+
+GRANT UPDATE(problem) ON TABLE fairlead.schedules TO fairlead_scheduler;
 
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_enqueue;
 GRANT SELECT ON TABLE fairlead.schema_versions TO fairlead_reader;

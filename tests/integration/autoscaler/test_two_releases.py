@@ -101,3 +101,18 @@ def test_the_program_waits_for_a_database_of_its_own(
     ownership.take_over(db, SECOND)
 
     assert waits.result(timeout=20)
+
+
+def test_the_program_makes_no_database_its_releases(
+    db: Connection[TupleRow], database_url: str, background: Background, logged: Lines
+) -> None:
+    """One without an owner is waited for until a scheduler, or who migrates, owns it."""
+    stop = threading.Event()
+    settings = AutoscalerSettings(database_url=database_url, release=FIRST)
+    waits = background(lambda: wait_for_schema(settings, stop))
+    until(lambda: logged.count("autoscaler.waiting"), what="the wait for an owner", seconds=20)
+    assert "" == ownership.owner_of(db)
+
+    ownership.own(db, FIRST)
+
+    assert waits.result(timeout=20)

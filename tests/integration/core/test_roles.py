@@ -233,7 +233,7 @@ def test_the_admin_role_steers_and_never_touches_a_lease(log_in: LogIn) -> None:
         "INSERT INTO fairlead.schedules (name, cron, kind) VALUES ('s', '* * * * *', 'k')"
     )
     admin.execute("UPDATE fairlead.schedules SET enabled = false, cron = '0 3 * * *'")
-    admin.execute("DELETE FROM fairlead.schedules")
+    assert [(1,)] == admin.execute("SELECT fairlead.remove_schedules('')").fetchall()
     admin.execute("INSERT INTO fairlead.tenant_logins VALUES ('acme_app', 'acme')")
     admin.execute("DELETE FROM fairlead.tenant_logins")
 

@@ -8,6 +8,9 @@ comment on function fairlead.cancel_jobs(text, text, text, integer) is
     'Cancels unfinished jobs of the caller''s of a queue, a tenant and a kind (null: any; at least one is named), at '
     'most jobs_max of them in the order of their ids. Answers how many ended or were asked to stop; call it until '
     'that is 0. Jobs that another transaction has locked are left.';
+comment on function fairlead.remove_schedules(text, text) is
+    'Removes the caller''s schedules of a tenant, or the one of a name, and answers how many; jobs that they made stay. '
+    'There is no DELETE: whoever may delete from a table may lock it against everybody.';
 comment on function fairlead.redact(bigint) is
     'Takes payload, headers, dedup key, result, errors and progress out of a finished job; its row stays in the history '
     'and cannot be retried. Errors may outlive that row, and go too. Answers redacted, unfinished (cancel it first) or '

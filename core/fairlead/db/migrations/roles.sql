@@ -135,8 +135,8 @@ begin
         'grant execute on function fairlead._sees(text), fairlead._sees_all(), fairlead._owns(text, text), fairlead._reads_all() to fairlead_enqueue, fairlead_reader, fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
         'grant insert (name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue, fairlead_admin',
         -- Row by row it is those that are its own: see rls.sql.
-        'grant select, update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_enqueue',
-        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer) to fairlead_enqueue',
+        'grant select, update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_enqueue',
+        'grant execute on function fairlead.explain(bigint), fairlead.cancel(bigint), fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.remove_schedules(text, text) to fairlead_enqueue',
 
         'grant select on fairlead.job_status, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.queue_stats, fairlead.workers, fairlead.schedules to fairlead_reader',
         'grant execute on function fairlead.explain(bigint) to fairlead_reader',
@@ -145,14 +145,15 @@ begin
         'grant execute on function fairlead.claim(bigint, integer, boolean, text[]), fairlead._claimable(text, boolean), fairlead.take_floor_scan_turn(text), fairlead._pass_over(bigint, text[], integer), fairlead._begin_in_quarantine(bigint, bigint), fairlead.extend_deadlines(bigint[], bigint[], double precision[]), fairlead._keep_deadlines(bigint[], bigint[], double precision), fairlead.store_progress(bigint[], bigint[], real[], text[]), fairlead._forget_progress(bigint[], bigint[]), fairlead._origins(bigint[], bigint[]), fairlead._sources(bigint[], bigint[]), fairlead._unfinished(), fairlead._awaited(), fairlead._own_pool(text, text) to fairlead_worker',
         'grant execute on function fairlead.finish(bigint[], bigint[], text[], text[], text[], bigint[]), fairlead._lock_free(bigint[], bigint[]), fairlead._ended(bigint[], bigint[]), fairlead.hand_back(bigint[], bigint[], text[], text[], interval[]), fairlead.release(bigint[], bigint[], bigint[]), fairlead._count_crashes(bigint[], bigint[]), fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval) to fairlead_worker',
 
-        'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedules, fairlead.schedule_fires to fairlead_scheduler',
+        'grant select, insert, update, delete on fairlead.jobs, fairlead.work_queue, fairlead.claim_floors, fairlead.receipts, fairlead.worker_leases, fairlead.job_progress, fairlead.attempt_errors, fairlead.schedule_fires to fairlead_scheduler',
+        'grant select, update (considered_until, problem) on fairlead.schedules to fairlead_scheduler',
         'grant select, insert on fairlead.job_history to fairlead_scheduler',
         'grant select on fairlead.job_history_unsuccessful to fairlead_scheduler',
         'grant select on fairlead.leaders, fairlead.paused, fairlead.workers, fairlead.queue_stats, fairlead.tenant_stats, fairlead.tenant_shares, fairlead.job_status to fairlead_scheduler',
         'grant usage, select on all sequences in schema fairlead to fairlead_scheduler',
         'grant execute on function fairlead._steal(bigint, bigint[], bigint[], text[]), fairlead._expire(bigint, timestamptz, integer), fairlead._expire_turns(bigint, text, text, integer, integer, integer), fairlead._recall(bigint, bigint[]), fairlead.make_history_partitions(integer), fairlead.drop_history_partitions(integer, integer), fairlead._administrators(), fairlead._forget_audit(bigint, integer, integer) to fairlead_scheduler',
         'grant execute on function fairlead._acquire_leadership(text, double precision, text), fairlead._renew_leadership(bigint, double precision), fairlead._release_leadership(bigint), fairlead._leads(bigint) to fairlead_scheduler',
-        'grant execute on function fairlead._own_database(text) to fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
+        'grant execute on function fairlead._own_database(text) to fairlead_scheduler, fairlead_admin',
         'grant execute on function fairlead._leader_fault(text) to fairlead_worker, fairlead_scheduler, fairlead_autoscaler, fairlead_admin',
 
         'grant select on fairlead.policy_versions to fairlead_scheduler',
@@ -173,22 +174,22 @@ begin
 
         'grant select on fairlead.work_queue, fairlead.worker_leases, fairlead.workers, fairlead.leaders, fairlead.queue_stats to fairlead_autoscaler',
         'grant select (id, queue, run_at) on fairlead.jobs to fairlead_autoscaler',
-        'grant execute on function fairlead._autoscaler_leads(bigint), fairlead._begin_autoscaler_epoch(text, text) to fairlead_autoscaler',
+        'grant execute on function fairlead._autoscaler_leads(bigint), fairlead._begin_autoscaler_epoch(text, text), fairlead._unmark_drains(bigint, text[]) to fairlead_autoscaler',
         'grant select on fairlead.pool_demand, fairlead.policy_versions, fairlead.policy_events to fairlead_autoscaler',
-        'grant select, insert, update, delete on fairlead.pod_drains to fairlead_autoscaler',
-        'grant select, insert, update on fairlead.pool_decisions to fairlead_autoscaler',
+        'grant select, insert, update (drain_until, epoch, pool) on fairlead.pod_drains to fairlead_autoscaler',
+        'grant select, insert, update (epoch, at, decision) on fairlead.pool_decisions to fairlead_autoscaler',
         'grant select on fairlead.pool_decisions to fairlead_scheduler',
         'grant select, update (policy_source, policy_place) on fairlead.install_options to fairlead_autoscaler',
         'grant execute on function fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text) to fairlead_autoscaler',
 
         'grant select on all tables in schema fairlead to fairlead_admin',
         'grant select on all sequences in schema fairlead to fairlead_admin',
-        'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers), delete on fairlead.schedules to fairlead_admin',
+        'grant update (cron, timezone, missed, enabled, queue, kind, payload, priority, max_attempts, timeout, expires_in, headers) on fairlead.schedules to fairlead_admin',
         'grant insert, update, delete on fairlead.tenant_logins, fairlead.pool_logins to fairlead_admin',
         'grant update (dead_at) on fairlead.worker_leases to fairlead_admin',
         'grant execute on function fairlead.explain(bigint) to fairlead_admin',
         'grant execute on function fairlead.cancel(bigint), fairlead.retry(bigint), fairlead.redrive(text, text, text, timestamptz, integer), fairlead._redrive(text, text, text, timestamptz, bigint, integer), fairlead.pause(text, text), fairlead.resume(text, text), fairlead.apply_policy(text, text, text, text), fairlead.note_refused_policy(text, text, text), fairlead._assign_pool(text, text), fairlead._own_pool(text, text), fairlead._take_over(text) to fairlead_admin',
-        'grant execute on function fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.redact(bigint), fairlead._erase_history(text, bigint, integer) to fairlead_admin',
+        'grant execute on function fairlead.cancel_jobs(text, text, text, integer), fairlead._cancel_jobs(text, text, text, bigint, integer), fairlead.redact(bigint), fairlead._erase_history(text, bigint, integer), fairlead.remove_schedules(text, text) to fairlead_admin',
         'grant execute on function fairlead.complete(bigint, bigint, jsonb), fairlead.fail(bigint, bigint, text, interval), fairlead.extend(bigint, bigint, interval), fairlead._end_attempts(bigint[], bigint[], text[], text[], interval[], boolean), fairlead.make_history_partitions(integer), fairlead.reset_leadership() to fairlead_admin'
     ] loop
         -- A grant that names several roles is made for those of them that exist.
