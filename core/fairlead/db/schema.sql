@@ -257,30 +257,44 @@ begin
     return former;
 end $$;
 
-CREATE FUNCTION fairlead._audit_schedule() RETURNS trigger
+CREATE FUNCTION fairlead._audit_changed_schedules() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    perform fairlead._record_schedules(
+        'change_schedule', array_agg(c.tenant order by c.tenant, c.name),
+        array_agg(c.name order by c.tenant, c.name), array_agg(c.queue),
+        jsonb_build_object('changed', (
+            select array_agg(distinct k.key order by k.key)
+            from jsonb_array_elements(jsonb_agg(to_jsonb(c.keys))) a, jsonb_array_elements_text(a) k (key)))
+        || case when min(c.enabled::integer) = max(c.enabled::integer)
+                then jsonb_build_object('enabled', bool_and(c.enabled)) else '{}' end)
+    from (
+        select n.tenant, n.name, n.queue, n.enabled, array(
+                   select e.key from jsonb_each(to_jsonb(n)) e
+                   where e.key not in ('considered_until', 'problem')
+                     and e.value is distinct from to_jsonb(o) -> e.key order by e.key) as keys
+        from changed n left join former o using (tenant, name)
+        where (n.cron, n.timezone, n.missed, n.enabled, n.queue, n.kind, n.payload, n.priority, n.max_attempts,
+               n.timeout, n.expires_in, n.headers, n.created_by)
+              is distinct from (o.cron, o.timezone, o.missed, o.enabled, o.queue, o.kind, o.payload, o.priority,
+                                o.max_attempts, o.timeout, o.expires_in, o.headers, o.created_by)) c
+    having count(*) > 0;
+    return null;
+end $$;
+
+CREATE FUNCTION fairlead._audit_schedules() RETURNS trigger
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-    changed text[];
+    verb constant text := case tg_op when 'INSERT' then 'add_schedule' else 'remove_schedule' end;
 begin
-    if tg_op = 'UPDATE' then
-        select array_agg(n.key order by n.key) into changed
-        from jsonb_each(to_jsonb(new)) n
-        where n.key not in ('considered_until', 'problem') and n.value is distinct from to_jsonb(old) -> n.key;
-        if changed is null then
-            return null;
-        end if;
-        perform fairlead._record_audit(
-            'change_schedule', queue => new.queue, tenant => new.tenant, schedule => new.name,
-            details => jsonb_build_object('changed', changed, 'enabled', new.enabled));
-    elsif tg_op = 'INSERT' then
-        perform fairlead._record_audit(
-            'add_schedule', queue => new.queue, tenant => new.tenant, schedule => new.name);
-    else
-        perform fairlead._record_audit(
-            'remove_schedule', queue => old.queue, tenant => old.tenant, schedule => old.name);
-    end if;
+    perform fairlead._record_schedules(
+        verb, array_agg(c.tenant order by c.tenant, c.name), array_agg(c.name order by c.tenant, c.name),
+        array_agg(c.queue))
+    from changed c having count(*) > 0;
     return null;
 end $$;
 
@@ -1816,6 +1830,23 @@ begin
                           nullif(_record_audit.actor, '')), 128));
 end $$;
 
+CREATE FUNCTION fairlead._record_schedules(verb text, tenants text[], names text[], queues text[], details jsonb DEFAULT NULL::jsonb) RETURNS void
+    LANGUAGE plpgsql
+    SET search_path TO 'pg_catalog', 'pg_temp'
+    AS $$
+begin
+    if cardinality(names) > 1 then
+        details := coalesce(details, '{}') || jsonb_build_object(
+            'schedules', cardinality(names), 'names', to_jsonb(names[:10]));
+    end if;
+    perform fairlead._record_audit(
+        _record_schedules.verb,
+        queue => case when queues[1] = all (queues) then queues[1] end,
+        tenant => case when tenants[1] = all (tenants) then tenants[1] end,
+        schedule => case when cardinality(names) = 1 then names[1] end,
+        details => _record_schedules.details);
+end $$;
+
 CREATE FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
@@ -2186,20 +2217,22 @@ begin
         where h.id = cancel.job_id and fairlead._owns(h.tenant, h.enqueued_by);
         return case when found then 'finished' else 'unknown' end;
     end if;
-    perform fairlead._record_audit('cancel', job_id => cancel.job_id);
     -- A second statement, and so a new snapshot: a dispatch that held the job is visible now.
     select true into queued from fairlead.work_queue q where q.job_id = cancel.job_id;
     if queued then
         select q.worker is null into free from fairlead.work_queue q
         where q.job_id = cancel.job_id for update skip locked;
         if free is distinct from true then
-            update fairlead.jobs j
-            set cancel_requested_at = coalesce(j.cancel_requested_at, clock_timestamp())
-            where j.id = cancel.job_id;
+            update fairlead.jobs j set cancel_requested_at = clock_timestamp()
+            where j.id = cancel.job_id and j.cancel_requested_at is null;
+            if found then
+                perform fairlead._record_audit('cancel', job_id => cancel.job_id);
+            end if;
             perform pg_notify('fairlead_cancel', cancel.job_id::text);
             return 'requested';
         end if;
     end if;
+    perform fairlead._record_audit('cancel', job_id => cancel.job_id);
     perform fairlead._end_unstarted(array[cancel.job_id], 'cancelled');
     return 'cancelled';
 end $$;
@@ -4301,7 +4334,11 @@ CREATE TRIGGER policy_versions_stay BEFORE DELETE OR UPDATE OR TRUNCATE ON fairl
 
 CREATE TRIGGER receipts_wake_scheduler BEFORE INSERT ON fairlead.receipts FOR EACH ROW WHEN ((new.ended IS NOT NULL)) EXECUTE FUNCTION fairlead._wake_scheduler_at_ending();
 
-CREATE TRIGGER schedules_audit AFTER INSERT OR DELETE OR UPDATE OF name, cron, timezone, missed, enabled, queue, tenant, kind, payload, priority, max_attempts, timeout, expires_in, headers ON fairlead.schedules FOR EACH ROW EXECUTE FUNCTION fairlead._audit_schedule();
+CREATE TRIGGER schedules_audit_added AFTER INSERT ON fairlead.schedules REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION fairlead._audit_schedules();
+
+CREATE TRIGGER schedules_audit_changed AFTER UPDATE ON fairlead.schedules REFERENCING OLD TABLE AS former NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION fairlead._audit_changed_schedules();
+
+CREATE TRIGGER schedules_audit_removed AFTER DELETE ON fairlead.schedules REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION fairlead._audit_schedules();
 
 CREATE TRIGGER schedules_begin_anew BEFORE UPDATE OF cron, timezone ON fairlead.schedules FOR EACH ROW WHEN ((((old.cron IS DISTINCT FROM new.cron) OR (old.timezone IS DISTINCT FROM new.timezone)) AND (NOT (new.considered_until IS DISTINCT FROM old.considered_until)))) EXECUTE FUNCTION fairlead._begin_schedule_anew();
 
@@ -4410,7 +4447,9 @@ REVOKE ALL ON FUNCTION fairlead._admit_unusual(job fairlead.jobs) FROM PUBLIC;
 REVOKE ALL ON FUNCTION fairlead._assign_pool(pool text, release text) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._assign_pool(pool text, release text) TO fairlead_admin;
 
-REVOKE ALL ON FUNCTION fairlead._audit_schedule() FROM PUBLIC;
+REVOKE ALL ON FUNCTION fairlead._audit_changed_schedules() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._audit_schedules() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._audit_stays() FROM PUBLIC;
 
@@ -4609,6 +4648,8 @@ REVOKE ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) FROM PUBL
 GRANT ALL ON FUNCTION fairlead._recall(my_epoch bigint, ids bigint[]) TO fairlead_scheduler;
 
 REVOKE ALL ON FUNCTION fairlead._record_audit(verb text, job_id bigint, queue text, tenant text, schedule text, version bigint, details jsonb, reason text, actor text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION fairlead._record_schedules(verb text, tenants text[], names text[], queues text[], details jsonb) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead._redrive(queue text, tenant text, kind text, after_at timestamp with time zone, after_id bigint, jobs_max integer, OUT made integer, OUT reached_at timestamp with time zone, OUT reached_id bigint) TO fairlead_admin;

@@ -45,10 +45,10 @@ def test_an_entry_says_who_did_it_when_and_why(log_in: LogIn, db: Connection[Tup
 
 
 def test_jobs_that_are_cancelled_or_run_again_are_entries(db: Connection[TupleRow]) -> None:
-    """What changes nothing is none: a job that is unknown or over, or repeated already."""
+    """What changes nothing is none: a job that is unknown, over, asked to stop or repeated."""
     waiting, running, over = insert_one(db), run_one(db), failed(db)
 
-    for job in (waiting, running.job, over, 10**9, waiting):
+    for job in (waiting, running.job, over, 10**9, waiting, running.job):
         cancel(db, job)
     row = db.execute("SELECT fairlead.retry(%(id)s), fairlead.retry(%(id)s)", {"id": over})
     again, same = row.fetchone() or (None, None)
@@ -111,6 +111,35 @@ def test_changes_of_schedules_are_entries_without_values(db: Connection[TupleRow
         ("remove_schedule", *of, None),
     ] == entries(db)
     assert "secret" not in str(db.execute("SELECT a::text FROM fairlead.audit a").fetchall())
+
+
+def test_one_statement_on_schedules_is_one_entry(
+    log_in: LogIn, db: Connection[TupleRow]
+) -> None:
+    """However many there are, so that no login fills the log with one; it names the first."""
+    mine = log_in("fairlead_enqueue")
+    names = [f"s{number:02}" for number in range(12)]
+    mine.execute(
+        "INSERT INTO fairlead.schedules (name, cron, kind, tenant, queue)"
+        " SELECT n, '0 3 * * *', 'k', 'acme', 'q' || n FROM unnest(%s::text[]) n",
+        [names],
+    )
+    mine.execute("UPDATE fairlead.schedules SET queue = 'q', enabled = name > 's05'")
+    mine.execute("UPDATE fairlead.schedules SET enabled = true")
+    mine.execute("UPDATE fairlead.schedules SET enabled = true")
+    db.execute("UPDATE fairlead.schedules SET considered_until = now(), problem = 'p'")
+    mine.execute("SELECT fairlead.remove_schedules('acme')")
+    mine.execute("SELECT fairlead.remove_schedules('acme')")
+
+    several = {"schedules": 12, "names": names[:10]}
+    both = {"changed": ["enabled", "queue"]}
+    one = {"changed": ["enabled"], "enabled": True, "schedules": 6, "names": names[:6]}
+    assert [
+        ("add_schedule", None, None, "acme", None, None, several),
+        ("change_schedule", None, "q", "acme", None, None, several | both),
+        ("change_schedule", None, "q", "acme", None, None, one),
+        ("remove_schedule", None, "q", "acme", None, None, several),
+    ] == entries(db)
 
 
 def test_what_is_rolled_back_is_no_entry(db: Connection[TupleRow]) -> None:
