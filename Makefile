@@ -82,7 +82,7 @@ test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well,
 	  $(BIN)/python -c "from fairlead_cli.dev.binaries import binaries; binaries($$version)" 2>/dev/null || \
 	    { echo "PostgreSQL $$version is not here: skipped"; continue; }; \
 	  echo "PostgreSQL $$version:"; \
-	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet -m "not any_server" tests/integration || exit 1; \
+	  FAIRLEAD_TEST_POSTGRES=$$version $(PYTEST) --quiet -m "not any_server" tests/integration tests/attacks || exit 1; \
 	done
 
 test-lowest: ## run a part of the tests on the lowest versions that are allowed

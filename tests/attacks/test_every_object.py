@@ -1,28 +1,46 @@
 """Every role tries everything that is not its to do, on every object and on the server."""
 
+from collections.abc import Mapping
+from functools import partial
 from random import Random
 
 import pytest
 from psycopg import Connection
 from psycopg.rows import TupleRow
 
-from tests.support.attacks import ROLES, attacker, attempts, calls, relations, state
+from tests.support.attacks import (
+    ROLES,
+    Attacker,
+    attacker,
+    attempts,
+    calls,
+    relations,
+    state,
+)
 from tests.support.logins import LogIn
+from tests.support.victims import CANARY, Victims
 
-_CANARY = "payload of the victim"
 # A privilege that is missing, or an object of a kind with which nobody could do it.
 _REFUSALS = ("42501", "42809")
 
 
-@pytest.fixture
-def db(db: Connection[TupleRow]) -> Connection[TupleRow]:
-    """Return the superuser's connection to a database that holds a victim's job."""
-    db.execute(
-        "INSERT INTO fairlead.jobs (queue, tenant, kind, payload)"
-        " VALUES ('victim', 'victim', 'k', to_jsonb(%s::text))",
-        (_CANARY,),
-    )
-    return db
+_UNTRUSTED = ("fairlead_enqueue", "fairlead_reader", "fairlead_worker", "fairlead_autoscaler")
+_MAY_HOLD: Mapping[str | None, tuple[str, ...]] = {
+    "fairlead_autoscaler": ("leaders autoscaler", "all of policy_versions"),
+    "fairlead_worker": ("pod_drains ",),
+}
+"""What a login's open transaction may keep from others; a scheduler's may keep everything."""
+_MAY_CHANGE: Mapping[str | None, set[str]] = {
+    "fairlead_autoscaler": {"leaders"},
+    "fairlead_worker": {"pod_drains"},
+}
+"""Tables whose rows are its own to change, beside those that it adds."""
+
+
+@pytest.fixture(autouse=True)
+def victims(db: Connection[TupleRow]) -> Victims:
+    """Return what belongs to others, with a canary wherever a payload or an error may be."""
+    return Victims(db)
 
 
 @pytest.mark.parametrize("role", [*ROLES, None])
@@ -43,18 +61,44 @@ def test_nobody_changes_an_object_or_the_server(
 
 @pytest.mark.parametrize("role", [*ROLES, None])
 def test_no_function_does_more_than_it_should_whatever_it_is_given(
-    db: Connection[TupleRow], log_in: LogIn, role: str | None
+    db: Connection[TupleRow], log_in: LogIn, role: str | None, victims: Victims
 ) -> None:
     """A call that is not granted is refused, and one that is changes no right and no code."""
     by = attacker(db, log_in(*([role] if role else [])))
     before = state(db)
 
-    for may, call in calls(db, by, Random(18), each=20):
+    for may, call in calls(db, by, Random(18), each=20, ids=victims.ids):
         refused, answer = by.answer(call)
         assert may or refused == "42501", call
-        assert role == "fairlead_admin" or _CANARY not in answer, call
+        assert role == "fairlead_admin" or CANARY not in answer, call
 
     assert before == state(db)
+
+
+@pytest.mark.parametrize("role", [*_UNTRUSTED, None])
+def test_no_function_changes_or_holds_what_is_others(
+    db: Connection[TupleRow], log_in: LogIn, role: str | None, victims: Victims
+) -> None:
+    """Whatever it is given: what it did is committed, and looked at before it is."""
+    by = attacker(db, log_in(*([role] if role else [])))
+    before = victims.rows()
+    held: dict[str, str] = {}
+
+    for may, call in calls(db, by, Random(19), each=20, ids=victims.ids):
+        if may:
+            look = partial(_note, held, call, by, victims)
+            by.answer(call, keep=True, look=look)
+
+    assert {} == {
+        k: call for k, call in held.items() if not k.startswith(_MAY_HOLD.get(role, ()))
+    }
+    changed = before - victims.rows()
+    assert set() == {row for row in changed if row[0] not in _MAY_CHANGE.get(role, set())}
+
+
+def _note(held: dict[str, str], call: str, by: Attacker, victims: Victims) -> None:
+    """Note what a call keeps from others while its transaction is open."""
+    held.update(dict.fromkeys(victims.held(by.connection), call))
 
 
 @pytest.mark.parametrize(
@@ -67,9 +111,9 @@ def test_who_needs_no_payloads_reads_none(
     by = attacker(db, log_in(*([role] if role else [])))
 
     for name, _ in relations(db):
-        assert _CANARY not in by.answer(f"SELECT r::text FROM {name} r")[1], name
+        assert CANARY not in by.answer(f"SELECT r::text FROM {name} r")[1], name
         for column in _columns(db, name):
-            assert _CANARY not in by.answer(f"SELECT {column}::text FROM {name}")[1], name
+            assert CANARY not in by.answer(f"SELECT {column}::text FROM {name}")[1], name
 
 
 def _columns(db: Connection[TupleRow], name: str) -> list[str]:

@@ -22,12 +22,6 @@ MARK = """
     VALUES ('uid', 'default', now() + interval '1 minute', 1)
 """
 SCHEDULE = "INSERT INTO fairlead.schedules (name, cron, kind) VALUES (%s, %s, 'k')"
-OWN_TABLES = {
-    "fairlead_autoscaler": ("pod_drains", "pool_decisions", "install_options"),
-    "fairlead_enqueue": ("jobs", "schedules"),
-    "fairlead_worker": ("work_queue", "worker_leases", "pod_drains"),
-    "fairlead_reader": ("schedules",),
-}
 
 
 @contextmanager
@@ -46,17 +40,6 @@ def hurried(db: Session) -> Session:
     return db
 
 
-@pytest.mark.parametrize("mode", ["SHARE UPDATE EXCLUSIVE", "SHARE", "ACCESS EXCLUSIVE"])
-@pytest.mark.parametrize("role", OWN_TABLES)
-def test_nobody_locks_the_tables_that_it_writes(log_in: LogIn, role: str, mode: str) -> None:
-    """DELETE on a table, or UPDATE on all of it, would be the right to lock it."""
-    attacker = log_in(role)
-
-    for table in OWN_TABLES[role]:
-        with pytest.raises(errors.InsufficientPrivilege), attacker.transaction():
-            attacker.execute(f"LOCK TABLE fairlead.{table} IN {mode} MODE".encode())
-
-
 def test_a_held_mark_stops_no_renewal_and_no_reading(hurried: Session, log_in: LogIn) -> None:
     """The leader reads the workers, and the marked pod's worker keeps its lease."""
     worker = race.register(hurried)
@@ -69,6 +52,39 @@ def test_a_held_mark_stops_no_renewal_and_no_reading(hurried: Session, log_in: L
         renewed = hurried.execute("SELECT fairlead.renew_worker(%s, 15)", [worker]).fetchall()
 
     assert 1 == len(renewed)
+
+
+def test_a_worker_that_holds_marks_stops_neither_autoscaler_nor_leader(
+    hurried: Session, log_in: LogIn
+) -> None:
+    """It may register with any pod's UID, which writes the pod's mark."""
+    hurried.execute(MARK.encode())
+    hurried.execute("UPDATE fairlead.pod_drains SET drain_until = now() - interval '1 day'")
+    row = hurried.execute("SELECT fairlead._begin_autoscaler_epoch('me', '')").fetchone()
+    assert row is not None
+    marks = {"epoch": row[0], "pool": "default", "drain_until": "infinity", "fresh": []}
+    mark = statements.load("fairlead_autoscaler.controller", "mark_drain")
+    forget = statements.load("fairlead_scheduler.background", "forget_drains")
+    epoch, uids = lead(hurried), "SELECT pod_uid FROM fairlead.pod_drains ORDER BY 1"
+
+    with held(
+        log_in("fairlead_worker"),
+        "SELECT fairlead.register_worker('w', 'default', 1, 60, 1, '', 'uid', '', '', true)",
+    ):
+        none = hurried.execute(mark, {**marks, "pods": ["uid"]}).fetchall()
+        other = hurried.execute(mark, {**marks, "pods": ["other", "uid"]}).fetchall()
+        hurried.execute(forget, {"epoch": epoch})
+        assert (
+            []
+            == hurried.execute(
+                "SELECT fairlead._unmark_drains(%s, '{uid}')", [row[0]]
+            ).fetchall()
+        )
+
+    assert [[None], ["other"]] == [[uid for uid, *_ in found] for found in (none, other)]
+    assert [("other",), ("uid",)] == hurried.execute(uids.encode()).fetchall()
+    hurried.execute(forget, {"epoch": epoch})
+    assert [("other",)] == hurried.execute(uids.encode()).fetchall()
 
 
 def test_only_the_newest_epoch_removes_marks(hurried: Session, log_in: LogIn) -> None:

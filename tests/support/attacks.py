@@ -5,7 +5,7 @@ statement that no role but the owner may run; it counts as refused only if Postg
 schema refuses it, and a success is found by running it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
@@ -159,6 +159,11 @@ _ON_THE_SERVER: Final[tuple[str, ...]] = (
     "UPDATE pg_proc SET prosecdef = true",
     "DELETE FROM pg_trigger",
     "LOAD 'auto_explain'",
+    "DROP EXTENSION plpgsql",
+    "ALTER EXTENSION plpgsql UPDATE",
+    "ALTER EXTENSION plpgsql ADD TABLE fairlead.jobs",
+    "COMMENT ON EXTENSION plpgsql IS ''",
+    "ALTER FUNCTION plpgsql_call_handler() OWNER TO {me}",
 )
 # PostgreSQL answers with a warning where the login has the right itself and cannot pass it on.
 _GRANTS: Final[tuple[str, ...]] = (
@@ -219,16 +224,24 @@ class Attacker:
         """Run an attempt, undo it, and return the SQLSTATE that refused it; None: none did."""
         return self.answer(attempt)[0]
 
-    def answer(self, attempt: str) -> tuple[str | None, str]:
+    def answer(
+        self, attempt: str, *, keep: bool = False, look: Callable[[], object] = lambda: None
+    ) -> tuple[str | None, str]:
         """Run an attempt, undo it, and return what refused it, and else what it answered.
+
+        Args:
+            attempt: One statement.
+            keep: Whether to commit what it did.
+            look: Called before that, while the transaction holds its locks.
 
         Raises:
             psycopg.Error: a fault of the server or of ours, and no refusal.
         """
-        with self.connection.transaction(force_rollback=True):
+        with self.connection.transaction(force_rollback=not keep):
             try:
                 with self.connection.transaction():
                     done = self.connection.execute(attempt.encode())
+                    look()
                     return None, _text(done)
             except psycopg.Error as error:
                 if (error.sqlstate or "XX").startswith(("XX", "57", "58")):
@@ -287,9 +300,18 @@ def attempts(superuser: Connection[TupleRow], by: Attacker) -> Iterator[str]:
 
 
 def calls(
-    superuser: Connection[TupleRow], by: Attacker, draw: Random, *, each: int
+    superuser: Connection[TupleRow],
+    by: Attacker,
+    draw: Random,
+    *,
+    each: int,
+    ids: Sequence[int],
 ) -> Iterator[tuple[bool, str]]:
-    """Yield calls of functions with arguments that nobody means, and whether it may call."""
+    """Yield calls of functions with arguments that nobody means, and whether it may call.
+
+    `ids` are among them: others' jobs, tokens, workers and epochs.
+    """
+    wrong = {**_WRONG, "bigint": (*_WRONG["bigint"], *map(str, ids))}
     for signature, oid, returned, types in superuser.execute(_FUNCTIONS).fetchall():
         if returned in ("trigger", "event_trigger"):
             continue
@@ -299,17 +321,17 @@ def calls(
         assert may is not None
         name = str(signature).partition("(")[0]
         for _ in range(each if may[0] else 1):
-            given = ", ".join(f"({_wrong(kind, draw)})::{kind}" for kind in types)
+            given = ", ".join(f"({_wrong(kind, draw, wrong)})::{kind}" for kind in types)
             yield bool(may[0]), f"SELECT * FROM {name}({given})"
 
 
-def _wrong(kind: str, draw: Random) -> str:
+def _wrong(kind: str, draw: Random, wrong: Mapping[str, Sequence[str]]) -> str:
     """Return a value of a type that nobody means."""
     if kind.endswith("[]"):
         element = kind.removesuffix("[]")
-        values = [_wrong(element, draw) for _ in range(draw.choice((0, 1, 2)))]
+        values = [_wrong(element, draw, wrong) for _ in range(draw.choice((0, 1, 2)))]
         return draw.choice(("NULL", f"ARRAY[{', '.join(values)}]"))
-    return draw.choice(_WRONG.get(kind, ("NULL",)))
+    return draw.choice(wrong.get(kind, ("NULL",)))
 
 
 def state(superuser: Connection[TupleRow]) -> Sequence[TupleRow]:

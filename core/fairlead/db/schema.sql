@@ -2140,7 +2140,10 @@ begin
     end if;
     return query
     with unmarked as (
-        delete from fairlead.pod_drains m where m.pod_uid = any (pods) returning m.pod_uid
+        delete from fairlead.pod_drains m
+        where m.pod_uid in (
+            select f.pod_uid from fairlead.pod_drains f where f.pod_uid = any (pods) for update skip locked)
+        returning m.pod_uid
     )
     select u.pod_uid from unmarked u, pg_notify('fairlead_cancel', u.pod_uid);
 end $$;

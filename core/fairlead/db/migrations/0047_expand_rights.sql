@@ -16,7 +16,8 @@ begin
     return removed;
 end $$;
 
--- Removes pods' drain marks and notifies their workers; nothing under another epoch.
+-- Removes pods' drain marks and notifies their workers; nothing under another epoch. One that another session has
+-- locked stays until it lapses: a worker's login may hold any by registering.
 create function fairlead._unmark_drains(my_epoch bigint, pods text[]) returns setof text
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -25,7 +26,10 @@ begin
     end if;
     return query
     with unmarked as (
-        delete from fairlead.pod_drains m where m.pod_uid = any (pods) returning m.pod_uid
+        delete from fairlead.pod_drains m
+        where m.pod_uid in (
+            select f.pod_uid from fairlead.pod_drains f where f.pod_uid = any (pods) for update skip locked)
+        returning m.pod_uid
     )
     select u.pod_uid from unmarked u, pg_notify('fairlead_cancel', u.pod_uid);
 end $$;
