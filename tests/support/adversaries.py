@@ -147,6 +147,31 @@ def fresh_tenants() -> Scene:
     )
 
 
+def burst_while_others_are_idle(cost_us: int) -> Scene:
+    """Return one that inserts 2,000 names at once just before known tenants begin again."""
+    seconds, burst_us = 30, 5 * SECOND
+    begin_us = burst_us + 100 * MS
+    known = tuple(
+        job
+        for lane in VICTIMS
+        for job in steady(lane, 200 * MS, 100 * MS, until_us=2 * SECOND)
+        + backlog(lane, 200 * MS, 2000, at_us=begin_us)
+    )
+    return Scene(
+        seconds=seconds,
+        honest=known
+        + steady(QUIET, 50 * MS, 247 * MS, until_us=2 * SECOND)
+        + quiet_jobs(QUIET, seconds, from_us=begin_us),
+        attack=tuple(
+            Arrival(burst_us, ("q", f"liar-{number}"), cost_us) for number in range(2000)
+        ),
+        truth=backlog(LIAR, cost_us, 2000, at_us=burst_us),
+        busy=VICTIMS,
+        quiet=(QUIET,),
+        accounts=by_login,
+    )
+
+
 def four_bands() -> Scene:
     """Return one that spreads over four bands what it would have in the first."""
     one = backlog(LIAR, 200 * MS, 4000)
@@ -320,6 +345,8 @@ ATTACKS: dict[str, Callable[[], Scene]] = {
     "ten queues": ten_queues,
     "fresh queues": fresh_queues,
     "fresh tenants": fresh_tenants,
+    "burst of names while others are idle": lambda: burst_while_others_are_idle(200 * MS),
+    "burst of names with long first jobs": lambda: burst_while_others_are_idle(SECOND),
     "four bands": four_bands,
     "light newcomer": light_newcomer,
     "another tenant's key": key_of_another_tenant,

@@ -28,7 +28,7 @@ from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.accounts import Account, Branch
 from fairlead_scheduler.ordering.levels.level import NEVER
-from fairlead_scheduler.ordering.levels.virtual_time import OUT
+from fairlead_scheduler.ordering.levels.service import OUT
 from fairlead_scheduler.ordering.membership import ensure_aged_lane, ensure_lane
 from fairlead_scheduler.ordering.picker import Picker
 from fairlead_scheduler.ordering.plan import QueueRow

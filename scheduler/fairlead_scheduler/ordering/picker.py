@@ -18,12 +18,8 @@ from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.accounts import Branch
 from fairlead_scheduler.ordering.levels.level import NEVER
-from fairlead_scheduler.ordering.levels.virtual_time import (
-    INDEX_BITS,
-    INDEX_MASK,
-    OUT,
-    tag_increment,
-)
+from fairlead_scheduler.ordering.levels.service import OUT, tag_increment
+from fairlead_scheduler.ordering.levels.virtual_time import INDEX_BITS, INDEX_MASK
 from fairlead_scheduler.ordering.plan import PlannedRow
 from fairlead_scheduler.ordering.reserve.places import LONG, SHORT
 from fairlead_scheduler.pending.heads import Heads

@@ -7,7 +7,7 @@ from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.lanes import Lane
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.accounts import Account
-from fairlead_scheduler.ordering.levels.virtual_time import KNOWN, NEW
+from fairlead_scheduler.ordering.levels.service import KNOWN
 from fairlead_scheduler.ordering.membership import branch_of
 
 
@@ -54,12 +54,10 @@ def _move(ledger: Ledger, lane: Lane, jobs: Iterable[tuple[int, InFlightJob]]) -
     account = lane.queue.branch.account_of(lane.tenant, lane.weight)
     account.add(lane)
     # Whoever is known is no newcomer for another policy's sake.
-    for service, known in (
-        (account.service, former.service),
-        (account.branch.service, former.branch.service),
-    ):
-        if known.standing == KNOWN and service.standing == NEW:
-            service.standing = KNOWN
+    if former.service.standing == KNOWN:
+        account.branch.accounts.time.know(account)
+    if former.branch.service.standing == KNOWN:
+        ledger.root.time.know(account.branch)
     lane.count_in_flight(in_flight)
     running = expected_us = queue_expected_us = 0
     for job_id, job in jobs:

@@ -20,7 +20,7 @@ from fairlead_scheduler.ordering.job_checks.job_rules import may_block_jobs
 from fairlead_scheduler.ordering.lanes import Lane, Queue
 from fairlead_scheduler.ordering.ledger import Ledger
 from fairlead_scheduler.ordering.levels.accounts import Branch
-from fairlead_scheduler.ordering.levels.virtual_time import OUT
+from fairlead_scheduler.ordering.levels.service import OUT
 from fairlead_scheduler.pending.cursors import SKIPPED_MAX
 
 _JOBS_AT_ONCE = 500

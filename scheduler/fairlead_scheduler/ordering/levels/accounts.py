@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from fairlead_scheduler.ordering.in_flight import UNCLAIMED, InFlightJob
 from fairlead_scheduler.ordering.levels.level import NEVER, Level
-from fairlead_scheduler.ordering.levels.virtual_time import (
+from fairlead_scheduler.ordering.levels.service import (
     GUEST,
     OUT,
     NewService,

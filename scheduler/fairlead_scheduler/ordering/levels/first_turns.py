@@ -8,6 +8,7 @@ Half of that is for newcomers with several jobs at hand. Names can be made up fo
 each second job has to be inserted: a spray of single jobs does not delay one that has work.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 _AT_ONCE = 15.0
@@ -15,6 +16,7 @@ _AT_ONCE = 15.0
 _KNOWN_TO_NEW = 6.0
 """By how much those that are known outweigh a crowd of newcomers."""
 _PRIOR_RUNS = 4
+_CLEARLY = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class Beside:
 class FirstTurns:
     """The first turns of newcomers of one level."""
 
-    __slots__ = ("_next", "_ran_us", "_runs", "waiting")
+    __slots__ = ("_next", "_promised_us", "_ran_us", "_runs", "waiting")
 
     def __init__(self) -> None:
         self._next: dict[tuple[float, bool], float] = {}
@@ -48,6 +50,8 @@ class FirstTurns:
         """How many jobs have ended of newcomers that were put off."""
         self._ran_us = 0.0
         """How long they ran."""
+        self._promised_us = 0.0
+        """How long first jobs were taken to run where turns were promised, at the least."""
         self.waiting = 0
         """How many newcomers wait that were put off."""
 
@@ -68,7 +72,19 @@ class FirstTurns:
         kinds = (False, True) if has_several else (False,)
         turn, kind = min((self._turn(weight, beside, has_several=each), each) for each in kinds)
         self._next[weight, kind] = turn + self._apart(weight, beside)
+        job_us = self._job_us(beside)
+        self._promised_us = min(self._promised_us, job_us) if self.waiting else job_us
         return round(turn)
+
+    def are_early(self, beside: Beside) -> bool:
+        """Whether first jobs take clearly longer than where turns were promised."""
+        return self._job_us(beside) > _CLEARLY * self._promised_us
+
+    def begin_anew(self, tags: Mapping[float, int], beside: Beside) -> None:
+        """Drop all promises; those of a weight have their next turns from this tag on."""
+        for weight, tag in tags.items():
+            self._next[weight, False] = self._next[weight, True] = tag
+        self._promised_us = self._job_us(beside)
 
     def hasten(self, weight: float, tag: int, beside: Beside) -> int:
         """Return the new tag of a newcomer that turns out to have several jobs."""

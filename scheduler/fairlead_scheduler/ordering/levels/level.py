@@ -17,14 +17,13 @@ virtual time (`virtual_time.py`).
 from heapq import heapify, heappop, heappush
 from typing import Generic, Protocol, TypeVar
 
-from fairlead_scheduler.ordering.levels import virtual_time
+from fairlead_scheduler.ordering.levels import service
+from fairlead_scheduler.ordering.levels.service import OUT, tag_increment
 from fairlead_scheduler.ordering.levels.virtual_time import (
     INDEX_BITS,
     INDEX_MASK,
-    OUT,
     TAG_SHIFT,
     VirtualTime,
-    tag_increment,
 )
 
 NEVER = 1 << 90
@@ -32,7 +31,7 @@ NEVER = 1 << 90
 NEVER_KEY = NEVER << TAG_SHIFT
 
 
-class Member(virtual_time.Member, Protocol):
+class Member(service.Member, Protocol):
     """What a level orders: an account or a branch."""
 
     active: bool
@@ -103,6 +102,7 @@ class Level(Generic[M]):
 
     def remove(self, member: M) -> None:
         """Free the place of a member that neither waits nor competes."""
+        self.time.forget(member)
         self._free.append(member.index)
 
     def join(self, member: M, *, has_several: bool = False) -> None:
@@ -110,6 +110,7 @@ class Level(Generic[M]):
         self.active += 1
         self.weight += member.weight
         self.time.enter(member, self.lowest, has_several=has_several)
+        self._postpone()
 
     def hasten(self, member: M) -> None:
         """Let a newcomer that was put off go with those that have several jobs."""
@@ -131,8 +132,8 @@ class Level(Generic[M]):
             cost_us: What it is charged; below zero it is refunded.
             claimed_us: How much of a refund is of claims beyond evidence.
         """
-        lag_max = self.time.lag_max(self.cap) if claimed_us else 0
-        self.time.charge(member, cost_us, claimed_us=claimed_us, lag_max=lag_max)
+        behind_max = self.time.behind_max(self.cap) if claimed_us else 0
+        self.time.charge(member, cost_us, claimed_us=claimed_us, behind_max=behind_max)
         if member.key != OUT:
             self.put(member)
 
@@ -214,7 +215,14 @@ class Level(Generic[M]):
             time.lift()
         else:
             time.follow()
+            self._postpone()
         return time.now
+
+    def _postpone(self) -> None:
+        """Enter newcomers anew whose first turns are later from now on."""
+        for member in self.time.postpone():
+            if member.key != OUT:
+                self.put(member)
 
     def _clean(self, heap: list[int]) -> list[int]:
         """Drop stale entries on top."""

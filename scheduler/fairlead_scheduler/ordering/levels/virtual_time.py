@@ -22,77 +22,33 @@ has had a turn none is put off, but those with several jobs go first.
 """
 
 from heapq import heapify, heappop, heappush
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from fairlead_scheduler.ordering.levels.first_turns import Beside, FirstTurns
+from fairlead_scheduler.ordering.levels.service import (
+    EXPECTED,
+    GUEST,
+    KNOWN,
+    NEW,
+    OUT,
+    PREFERRED,
+    Member,
+    Service,
+    tag_increment,
+)
 
 INDEX_BITS = 24
 INDEX_MASK = (1 << INDEX_BITS) - 1
 TAG_SHIFT = INDEX_BITS + 1
-OUT = -1
-"""The key of a member that is in no heap."""
 _PRIOR_RUNS = 4
 _LAG_JOBS = 2.0
 _ACQUAINTED_US = 500_000
 """For so long nobody is put off after the order began: all are unknown to a new leader."""
-NEW, EXPECTED, PREFERRED, GUEST, KNOWN = range(5)
-"""Where a member stands: it has not waited yet; it has its place among the newcomers; or among
-those with several jobs; it has had a turn, and may be a name without more; it is known."""
-
-
-class Service:
-    """What a member has had of its level's slots."""
-
-    __slots__ = (
-        "attained",
-        "competes",
-        "debt",
-        "lag",
-        "leaves_at",
-        "put_off",
-        "running",
-        "since_us",
-        "standing",
-    )
-
-    def __init__(self, attained: int) -> None:
-        self.attained = attained
-        """The attained tag A, as of `since_us`."""
-        self.since_us = 0
-        """Until when A counts the time of running jobs."""
-        self.running = 0
-        """Its jobs that have been claimed and have not ended."""
-        self.competes = False
-        """Whether A is part of the mean that is V."""
-        self.leaves_at = OUT
-        """Its entry among those that compete and do not wait, or `OUT`."""
-        self.standing = NEW
-        """What it is to those that compete."""
-        self.put_off = False
-        """Whether it was let in at the newcomers' rate, and its first turn is still to come."""
-        self.debt = 0
-        """By how much its start tag is below S, for the first turn since it began to wait."""
-        self.lag = 0
-        """How far S was behind V when it had its last turn."""
-
-
-class Member(Protocol):
-    """What has tags at a level: an account or a branch."""
-
-    start: int
-    """The start tag S."""
-    weight: float
-    index: int
-    """Its place among the members of its level."""
-    service: Service
-
+_LONG_KNOWN_US = 10_000_000
+_PAUSE_US = 100_000
+"""For so long first turns are not made later again: all that wait are looked at."""
 
 M = TypeVar("M", bound=Member)
-
-
-def tag_increment(cost: int, weight: float) -> int:
-    """Return by how much a cost moves the tag of a member of this weight."""
-    return cost if weight == 1.0 else round(cost / weight)
 
 
 class VirtualTime(Generic[M]):
@@ -110,10 +66,15 @@ class VirtualTime(Generic[M]):
         "_excess_us",
         "_first_turns",
         "_guests",
+        "_is_late",
+        "_is_open",
         "_known",
+        "_known_competing",
         "_known_weight",
         "_leaving",
         "_members",
+        "_opened_us",
+        "_postponed_us",
         "_ran_squares",
         "_ran_us",
         "_running",
@@ -142,8 +103,11 @@ class VirtualTime(Generic[M]):
         self._weight_squares = 0.0
         """The sum of their squares."""
         self._known = 0
-        """How many of them are known."""
+        """How many members are known, whether they compete or not."""
+        self._known_competing = 0
+        """How many of them compete."""
         self._known_weight = 0.0
+        """The weight of those that compete."""
         self._guests = 0
         """How many were put off, and have had their first turns alone."""
         self._running = 0
@@ -153,12 +117,19 @@ class VirtualTime(Generic[M]):
         self._leaving: list[int] = []
         """Those that do not wait, by S; an entry that is no longer its member's is dropped."""
         self._first_turns = FirstTurns()
+        self._is_open = False
+        """Whether some were put off only until a member begins that was known before them."""
+        self._opened_us = 0
+        """When the first of these entered."""
+        self._is_late = False
+        """Whether such a member has begun since."""
+        self._postponed_us = -_PAUSE_US
         self._runs = _PRIOR_RUNS
         self._ran_us = float(_PRIOR_RUNS * prior_us)
         self._ran_squares = self._ran_us * prior_us
         """The sum of run * run / weight over the jobs of which `_ran_us` is the run time."""
 
-    def lag_max(self, cap: float) -> int:
+    def behind_max(self, cap: float) -> int:
         """Return L: how far behind V a member may begin to wait, or be refunded.
 
         It is the size of so many jobs as a member may have in flight, of those that one finds
@@ -218,6 +189,16 @@ class VirtualTime(Generic[M]):
             leaving[:] = [key for key in leaving if self._is_leaving(key)]
             heapify(leaving)
 
+    def know(self, member: M) -> None:
+        """Let a member that has not waited yet be known, because it is known elsewhere."""
+        if member.service.standing == NEW:
+            self._count_known(member.service)
+
+    def forget(self, member: M) -> None:
+        """Forget a member that neither waits nor competes."""
+        member.service.put_off = False
+        self._known -= member.service.standing == KNOWN
+
     def lift(self) -> None:
         """Lift V to the largest A, because nothing waits: none competes any longer."""
         for key in self._leaving:
@@ -242,8 +223,8 @@ class VirtualTime(Generic[M]):
             if service.standing == NEW and self._competing:
                 service.standing = PREFERRED if has_several else EXPECTED
                 first = self._first_turn(member.weight, has_several=has_several)
-                if first > self.now and self._is_known():
-                    member.start, service.put_off = first, True
+                if self._is_put_off(first):
+                    member.start, service.put_off = max(first, self.now), True
                     self._first_turns.waiting += 1
                     return
                 tag = first if first > self.now else tag
@@ -252,6 +233,7 @@ class VirtualTime(Generic[M]):
             self._first_turns.waiting += 1
             return
         if not service.competes:
+            self._is_late |= self._is_open and self._is_known_before(service)
             self._compete(member)
 
     def hasten(self, member: M) -> bool:
@@ -265,20 +247,71 @@ class VirtualTime(Generic[M]):
         service.standing = PREFERRED
         if service.competes:
             member.start, service.debt = min(tag, self.now), max(0, service.debt)
+        elif self._is_open:
+            member.start = min(tag, self.now)
         elif self._competing and tag > self.now:
             member.start = self._first_turns.hasten(member.weight, tag, self._beside())
         return member.start < tag
 
-    def _is_known(self) -> bool:
+    def postpone(self) -> list[M]:
+        """Return newcomers whose first turns are later from now on.
+
+        They are, if some entered while no known member competed and one begins; and if first
+        jobs take longer than they seemed to when their turns were promised.
+        """
+        first_turns = self._first_turns
+        pauses = self.at_us < self._postponed_us + _PAUSE_US
+        if pauses or not (first_turns.waiting and self._competing):
+            return []
+        beside = self._beside()
+        if not (self._is_late if self._is_open else first_turns.are_early(beside)):
+            return []
+        self._is_late = self._is_open = False
+        self._postponed_us = self.at_us
+        waiting = [each for each in self._members if each.service.put_off]
+        waiting.sort(key=_start_of)
+        first_turns.begin_anew(
+            {each.weight: max(each.start, self.now) for each in reversed(waiting)}, beside
+        )
+        for each in waiting:
+            has_several = each.service.standing == PREFERRED
+            turn = first_turns.take(each.weight, beside, has_several=has_several)
+            each.start = max(each.start, turn)
+        return waiting
+
+    def _is_put_off(self, first: int) -> bool:
+        """Whether a newcomer is, by the tag of its first turn.
+
+        Where those that are known are idle it may go at once, until one of them begins.
+        So a wave of customers does not wait for the sake of nobody.
+        """
+        if self._is_unacquainted or self._is_accompanied:
+            return first > self.now
+        if self._known and not self._is_open:
+            self._is_open, self._opened_us = True, self.at_us
+        return self._known > 0
+
+    def _is_known_before(self, service: Service) -> bool:
+        """Whether it was known before newcomers that were to go at once, or for a while."""
+        since_us = max(self._opened_us, self.at_us - _LONG_KNOWN_US)
+        return service.standing == KNOWN and service.known_us < since_us
+
+    @property
+    def _is_unacquainted(self) -> bool:
+        """Whether all are new to the leader."""
+        return self.at_us - self.begun_us < _ACQUAINTED_US
+
+    @property
+    def _is_accompanied(self) -> bool:
         """Whether any of those that compete has had a turn."""
-        return self._known + self._guests > 0
+        return self._known_competing + self._guests > 0
 
     def _first_turn(self, weight: float, *, has_several: bool) -> int:
         """Return the earliest tag of a newcomer's first turn."""
-        if self.at_us - self.begun_us < _ACQUAINTED_US:
+        if self._is_unacquainted:
             return 0
         beside = self._beside()
-        if self._is_known():
+        if self._is_accompanied:
             return self._first_turns.take(weight, beside, has_several=has_several)
         return 0 if has_several else beside.one_job_later(weight)
 
@@ -300,7 +333,7 @@ class VirtualTime(Generic[M]):
         if service.standing != KNOWN:
             self._count_turn(member)
         debt, service.debt = service.debt, 0
-        service.lag = self.now - member.start - debt
+        service.behind_at_turn = self.now - member.start - debt
         return debt
 
     def leave(self, member: M) -> None:
@@ -326,7 +359,9 @@ class VirtualTime(Generic[M]):
         if service.leaves_at != OUT:
             self._leave_later(member)
 
-    def charge(self, member: M, cost_us: int, *, claimed_us: int = 0, lag_max: int = 0) -> None:
+    def charge(
+        self, member: M, cost_us: int, *, claimed_us: int = 0, behind_max: int = 0
+    ) -> None:
         """Charge a member, or refund it.
 
         A claim is refunded until S is L behind V, or where it was when the member had its last
@@ -337,12 +372,12 @@ class VirtualTime(Generic[M]):
             member: The member.
             cost_us: What it is charged; below zero it is refunded.
             claimed_us: How much of a refund is of claims beyond evidence.
-            lag_max: L.
+            behind_max: L.
         """
         service = member.service
         start = member.start = member.start + tag_increment(cost_us, member.weight)
         if claimed_us:
-            short = self.now - max(lag_max, service.lag) - service.debt - start
+            short = self.now - max(behind_max, service.behind_at_turn) - service.debt - start
             if short > 0:
                 self.move(member, min(short, tag_increment(claimed_us, member.weight)))
         if service.leaves_at != OUT:
@@ -400,8 +435,9 @@ class VirtualTime(Generic[M]):
         self._weight_squares += member.weight * member.weight
         self._running += service.running
         if service.standing == KNOWN:
-            self._known += 1
+            self._known_competing += 1
             self._known_weight += member.weight
+        self._guests += service.standing == GUEST
         self._excess_us += (service.attained - self.now) * member.weight
 
     def _compete_no_longer(self, member: M) -> None:
@@ -420,11 +456,12 @@ class VirtualTime(Generic[M]):
         else:
             self._weight = self._weight_squares = self._excess_us = 0.0
         if service.standing == KNOWN:
-            self._known -= 1
-            self._known_weight = self._known_weight - member.weight if self._known else 0.0
+            self._known_competing -= 1
+            self._known_weight -= member.weight if self._known_competing else self._known_weight
         elif service.standing == GUEST:
             self._guests -= 1
-            service.standing = KNOWN
+            if not service.running:
+                self._count_known(service)
 
     def _count_turn(self, member: M) -> None:
         """Count a newcomer as a guest, or as known."""
@@ -440,9 +477,13 @@ class VirtualTime(Generic[M]):
             self._guests += 1
             return
         self._guests -= service.standing == GUEST
-        service.standing = KNOWN
-        self._known += 1
+        self._count_known(service)
+        self._known_competing += 1
         self._known_weight += member.weight
+
+    def _count_known(self, service: Service) -> None:
+        service.standing, service.known_us = KNOWN, self.at_us
+        self._known += 1
 
     def _leave_later(self, member: M) -> None:
         """Let a member compete until V reaches its S as it is now."""
@@ -455,31 +496,5 @@ class VirtualTime(Generic[M]):
         return self._members[key & INDEX_MASK].service.leaves_at == key
 
 
-class NewService:
-    """Service of a member that its level does not know of."""
-
-    __slots__ = ("begun", "begun_us", "had_us")
-
-    def __init__(self) -> None:
-        self.begun = 0
-        """How many more jobs run than before."""
-        self.begun_us = 0
-        """The sum of the times at which these were claimed."""
-        self.had_us = 0
-        """What jobs have had that run no longer."""
-
-    def end(self, claimed_us: int) -> None:
-        """Note that a job runs no longer."""
-        self.begun -= 1
-        self.begun_us -= claimed_us
-
-    def add(self, other: "NewService") -> None:
-        """Count another member's as well."""
-        self.begun += other.begun
-        self.begun_us += other.begun_us
-        self.had_us += other.had_us
-
-    def count(self, time: VirtualTime[M], member: M, now_us: int) -> None:
-        """Let the level know; it must have been brought to this time."""
-        time.serve(member, self.begun, self.begun * now_us - self.begun_us + self.had_us)
-        self.begun = self.begun_us = self.had_us = 0
+def _start_of(member: Member) -> int:
+    return member.start

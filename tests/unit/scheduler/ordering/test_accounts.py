@@ -199,3 +199,18 @@ def test_a_queue_that_competes_is_not_forgotten() -> None:
     order.reconcile([], 200 * MS, heads)
 
     assert order.ledgers[0].queues["early"].branch.service.competes
+
+
+def test_a_named_queue_that_begins_later_has_no_first_moment_of_its_own() -> None:
+    """In the first half second after a take-over nobody is put off; it is over by then."""
+    bench = Bench(naming("q", "later"))
+    bench.add("q/a", *[100] * 10)
+    bench.now_us = MS
+    bench.plan(1)
+    bench.now_us = 1000 * MS
+    bench.add("later/a", 100)
+    bench.plan(2)
+
+    (ledger,) = bench.order.ledgers
+    begun_us = {name: branch.accounts.time.begun_us for name, branch in ledger.branches.items()}
+    assert begun_us["q"] == begun_us["later"] < 1000 * MS

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from fairlead_scheduler.ordering.levels.virtual_time import Service, VirtualTime
+from fairlead_scheduler.ordering.levels.service import Service
+from fairlead_scheduler.ordering.levels.virtual_time import VirtualTime
 
 LATE = 1 << 60
 MS = 1000
@@ -122,7 +123,7 @@ def test_a_refund_goes_back_to_the_largest_lag_behind(lag_ms: int, start_ms: int
     bench.time.charge(claims, 500 * MS)
     bench.serve(1, 80 * MS)
 
-    bench.time.charge(claims, -500 * MS, claimed_us=500 * MS, lag_max=lag_ms * MS)
+    bench.time.charge(claims, -500 * MS, claimed_us=500 * MS, behind_max=lag_ms * MS)
 
     assert (bench.time.now, claims.start) == (40 * MS, start_ms * MS)
 
@@ -210,6 +211,87 @@ def test_nobody_is_put_off_where_nobody_is_known() -> None:
         bench.time.enter(newcomer, LATE, has_several=True)
 
     assert {0} == {newcomer.start for newcomer in names}
+
+
+def test_names_that_come_while_known_members_are_idle_go_after_one_that_begins() -> None:
+    """They may have all slots meanwhile, and in the order in which they came."""
+    bench = Bench(1.0)
+    known = bench.members[0]
+    bench.acquaint()
+    bench.serve(0, 100 * MS)
+    bench.time.leave(known)
+    bench.time.pass_to(2000 * MS)
+    bench.time.follow()
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE, has_several=True)
+    assert {bench.time.now} == {newcomer.start for newcomer in names}
+
+    bench.time.enter(known, LATE)
+    later = bench.time.postpone()
+
+    assert known.start == bench.time.now
+    assert [each.start - known.start for each in later[:4]] == [0, 0, 200 * MS, 200 * MS]
+    assert names[1:] == later
+
+
+def test_one_that_is_known_only_since_the_names_came_does_not_go_before_them() -> None:
+    """It is a customer of the same wave; the others wait for their first turns."""
+    bench = Bench(1.0)
+    bench.acquaint()
+    bench.serve(0, 100 * MS)
+    bench.time.leave(bench.members[0])
+    bench.time.follow()
+    wave = [bench.add() for _ in range(40)]
+    bench.time.pass_to(2000 * MS)
+    for newcomer in wave:
+        bench.time.enter(newcomer, LATE, has_several=True)
+    first = wave[0]
+    bench.serve(first.index, 1)
+    bench.time.leave(first)
+    bench.time.pass_to(3000 * MS)
+    bench.time.enter(first, LATE)
+
+    assert [] == bench.time.postpone()
+
+
+def test_first_turns_are_later_where_first_jobs_take_longer_than_when_they_were_promised() -> (
+    None
+):
+    """Two thousand names of one INSERT are promised turns before any of their jobs ends."""
+    bench = Bench(1.0)
+    bench.acquaint()
+    bench.serve(0, 100 * MS)
+    names = [bench.add() for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE)
+    promised = names[-1].start - names[-2].start
+    assert [] == bench.time.postpone()
+
+    guest = names[0]
+    guest.start += bench.time.begin_turn(guest)
+    bench.time.learn(16 * 1000 * MS, 16, guest, 200)
+    later = bench.time.postpone()
+
+    assert names[-1] is later[-1]
+    assert names[-1].start - names[-2].start > 5 * promised
+    assert [] == bench.time.postpone()
+
+
+def test_a_known_member_that_is_forgotten_puts_nobody_off() -> None:
+    """What is known of it goes with it."""
+    bench = Bench(1.0)
+    known = bench.members[0]
+    bench.acquaint()
+    bench.serve(0, 100 * MS)
+    bench.time.leave(known)
+    bench.time.lift()
+    bench.time.forget(known)
+    names = [bench.add(start=bench.time.now) for _ in range(40)]
+    for newcomer in names:
+        bench.time.enter(newcomer, LATE, has_several=True)
+
+    assert all(newcomer.service.competes for newcomer in names)
 
 
 def test_a_newcomer_of_little_weight_costs_those_after_it_no_more_than_another() -> None:
