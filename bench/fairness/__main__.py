@@ -19,7 +19,7 @@ from bench.fairness.arguments import Arguments, arguments
 from bench.fairness.evaluation import evaluate
 from bench.fairness.results import picture, report
 from bench.fairness.results.outcome import middle
-from bench.fairness.results.record import record
+from bench.fairness.results.record import record, record_some
 from bench.fairness.results.table import rows
 from bench.fairness.traffic.generate import generate
 from bench.fairness.traffic.workload import WorkloadRefusedError, load
@@ -63,7 +63,7 @@ def _run(given: Arguments) -> int:
     for failure in found.failures:
         print(f"bench.fairness: {failure}", file=sys.stderr)
     if given.record and not found.failures:
-        record(runs, run)
+        (record_some if given.some else record)(runs, run)
     missed = given.strict and any(row.missed for row in rows(runs))
     return 1 if missed or found.failures else 0
 

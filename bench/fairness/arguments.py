@@ -31,6 +31,8 @@ class Arguments:
     """Whether to skip PostgreSQL."""
     strict: bool
     record: bool
+    some: bool
+    """Whether `record` replaces the rows of some scenes only."""
     output: Path | None
     picture: Path | None
 
@@ -91,7 +93,11 @@ def _parser(about: str) -> argparse.ArgumentParser:
     add("--rules", type=Path, help="for --trace: a policy file, which only fairlead applies")
     add("--export", type=Path, help="write the workload's jobs, play nothing")
     add("--strict", action="store_true", help="exit 1 for a missed target")
-    add("--record", action="store_true", help="write the page of results")
+    add(
+        "--record",
+        action="store_true",
+        help="write the page of results; with --only, these scenes",
+    )
     add("--output", type=Path, help="where the JSON goes")
     add("--picture", type=Path, help="where the PNG goes; default: next to the JSON")
     return parser
@@ -103,8 +109,9 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
     given = parser.parse_args(argv)
     if given.record and (given.trace or given.policy or given.simulated):
         parser.error("--record takes everything: leave out --simulated, --policy and --trace")
-    if given.record and given.only and given.form == "quick":
-        parser.error("--record takes everything in the quick form: leave out --only")
+    some = bool(given.record and given.only and given.form == "quick")
+    if some and any(load(path).scene == "play" for path in given.only):
+        parser.error("--record takes all workloads without a scene: leave out --only")
     if given.export and len(given.only) != 1:
         parser.error("--export needs one --only")
     if (given.trace is None) != (given.slots is None) or (given.slots or 1) < 1:
@@ -125,6 +132,7 @@ def arguments(argv: Sequence[str] | None, about: str) -> Arguments:
         simulated=given.simulated or given.trace is not None,
         strict=given.strict,
         record=given.record,
+        some=some,
         output=given.output,
         picture=given.picture,
     )

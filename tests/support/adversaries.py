@@ -85,9 +85,12 @@ def claimed_in_fresh_queues(weight: float) -> Scene:
 
 
 def anchor() -> Scene:
-    """Return one that holds virtual time back with empty jobs, then uses a second lane."""
-    empty = steady(LIAR, 1 * MS, 100 * MS, until_us=24 * SECOND, jobs=10)
-    second = backlog(("q", "second"), 500 * MS, 600, at_us=10 * SECOND)
+    """Return one that holds virtual time back with empty jobs, then uses a second lane.
+
+    They are more than an order that charges claims starts, one a tick: its lane always waits.
+    """
+    empty = steady(LIAR, 1 * MS, 100 * MS, until_us=24 * SECOND, jobs=20)
+    second = backlog(("q", "second"), 500 * MS, 600, at_us=14 * SECOND)
     return Scene(
         seconds=24,
         honest=victims(24) + quiet_jobs(QUIET, 24),

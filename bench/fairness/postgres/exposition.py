@@ -1,7 +1,8 @@
-"""A scheduler's counters at `/metrics`: jobs dispatched, and how long ticks took."""
+"""A scheduler's `/metrics`: jobs dispatched, how long ticks took, and tenants' shares."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 _SECONDS = 5.0
 _LAG = "fairlead_scheduler_lag_seconds_bucket"
 _DISPATCHED = "fairlead_scheduler_dispatched_total"
+_SHARE = "fairlead_tenant_share"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,10 +32,33 @@ class Counters:
         )
 
 
+def free_port() -> int:
+    """Return a port on which nobody listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    assert isinstance(port, int)
+    return port
+
+
 def ask(port: int) -> Counters:
     """Read the metrics of a scheduler on this machine."""
+    return parsed(_page(port))
+
+
+def shares(port: int) -> dict[str, float]:
+    """Read what tenants were charged in the last minute, as shares of the whole."""
+    return {
+        sample.labels["tenant"]: sample.value
+        for family in text_string_to_metric_families(_page(port))
+        for sample in family.samples
+        if sample.name == _SHARE
+    }
+
+
+def _page(port: int) -> str:
     with urlopen(f"http://127.0.0.1:{port}/metrics", timeout=_SECONDS) as answer:
-        return parsed(answer.read().decode())
+        return bytes(answer.read()).decode()
 
 
 def parsed(text: str) -> Counters:

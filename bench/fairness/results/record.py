@@ -1,11 +1,13 @@
 """Write a run's tables and picture into the page about fairness, each between its two marks.
 
-The quick form writes the main table and everything below it; the full form its own table.
+The quick form writes the main table and everything below it; the full form its own table. Of
+some scenes by name only their own rows are written, with the conditions of that run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from bench.fairness.results import picture
 from bench.fairness.results.figures import COSTS
@@ -25,7 +27,9 @@ from bench.machine import ROOT
 
 PAGE = ROOT / "docs/explanation/fairness.md"
 PICTURE = ROOT / "docs/images/fairness.png"
-_ATTACKS = ("attacks", "handlers")
+_ATTACKS = ("attacks", "handlers", "floods")
+_BLOCK = re.compile(r"^(?=\*\*)", re.MULTILINE)
+"""Where the figures of one workload begin."""
 
 
 def record(runs: Runs, run: Run) -> None:
@@ -47,10 +51,68 @@ def record(runs: Runs, run: Run) -> None:
     PAGE.write_text(text, encoding="utf-8")
 
 
+def record_some(runs: Runs, run: Run) -> None:
+    """Replace the rows and figures of these scenes, and say with what they were measured."""
+    PAGE.write_text(with_scenes(PAGE.read_text(encoding="utf-8"), runs, run), encoding="utf-8")
+
+
+def with_scenes(text: str, runs: Runs, run: Run) -> str:
+    """Return the page with the rows and figures of these scenes, all others as they were."""
+    outcomes = [middle(of_one) for of_one in runs]
+    names = [outcome.name for outcome in outcomes]
+    table = part_of(text, "the table")
+    text = replaced(text, "the table", _with_rows(table, names, runs, run))
+    for outcome in outcomes:
+        part = "attacks" if outcome.workload.scene in _ATTACKS else "scenes"
+        blocks = _BLOCK.split(part_of(text, part).strip())
+        mine = "\n".join(_details([outcome]))
+        place = _place(blocks, outcome.name)
+        blocks[place : place + 1] = [mine]
+        text = replaced(text, part, ["\n\n".join(block.strip() for block in blocks if block)])
+    return text
+
+
+def _place(blocks: Sequence[str], name: str) -> int:
+    """Return where a workload's figures are, or the end."""
+    begin = f"**{name}**: "
+    places = (place for place, block in enumerate(blocks) if block.startswith(begin))
+    return next(places, len(blocks))
+
+
+def _with_rows(table: str, names: Collection[str], runs: Runs, run: Run) -> Iterator[str]:
+    """Yield the lines of a table with these workloads' rows, and of each its conditions."""
+    old = [
+        line
+        for line in table.strip().splitlines()
+        if not line.startswith(tuple(begin for name in names for begin in _begins(name)))
+    ]
+    first = next(place for place, line in enumerate(old) if line.startswith("|"))
+    yield from old[:first]
+    for name in names:
+        yield f"{name}: {run.conditions}\n"
+    yield from (line for line in old[first:] if line)
+    yield from list(targets(runs, run))[3:]
+
+
+def _begins(name: str) -> tuple[str, str]:
+    """Return how lines of a workload begin in the table of targets and above it."""
+    return f"| {name} |", f"{name}: "
+
+
+def part_of(text: str, part: str) -> str:
+    """Return what is between the marks of one part."""
+    begin, end = _marks(part)
+    return text.partition(begin)[2].partition(end)[0]
+
+
+def _marks(part: str) -> tuple[str, str]:
+    begin = f"<!-- python -m bench.fairness --record writes: {part} -->\n"
+    return begin, f"<!-- end of {part} -->\n"
+
+
 def replaced(text: str, part: str, lines: Iterable[str]) -> str:
     """Return the page with one of its parts replaced."""
-    begin = f"<!-- python -m bench.fairness --record writes: {part} -->\n"
-    end = f"<!-- end of {part} -->\n"
+    begin, end = _marks(part)
     before, first, rest = text.partition(begin)
     _, last, after = rest.partition(end)
     assert first, f"{PAGE.name} has lost the mark {begin.strip()}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import psycopg
 
@@ -16,12 +15,12 @@ from bench.context import say
 from bench.fairness.postgres import fleet, replay
 from bench.fairness.results.figures import Figures
 from bench.fairness.scenes import due_flood
+from bench.fairness.scenes.neighbours import known
 from bench.fairness.scenes.scene import Found
 from bench.fairness.traffic.workload import Workload
 from bench.server import Server
 from fairlead.policy_storage import store
 from fairlead_scheduler.simulation import trace
-from fairlead_scheduler.simulation.engine import JobOutcome
 from tests.support.adversaries import ATTACKS
 from tests.support.attacked_fleet import Arrival, Outcome, Scene, outcome
 
@@ -34,17 +33,6 @@ select queue, tenant, 'sleep', payload, priority, hint_us * interval '1 microsec
 from unnest(%s::text[], %s::text[], %s::jsonb[], %s::int[], %s::bigint[])
     as new (queue, tenant, payload, priority, hint_us)
 """
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What the checker knows of a job."""
-
-    lane: tuple[str, str]
-    cost_us: int
-    arrived_us: int
-    claimed_us: int | None
-    ended_us: int | None
 
 
 def play(
@@ -85,11 +73,13 @@ def _figures(attacked: Outcome, truthful: Outcome | None) -> Figures:
 def worst(rows: Sequence[Figures]) -> Figures:
     """Return the worst figures of all attacks, those that have targets.
 
-    A share is compared with that without the attack, for slots are empty between two jobs.
+    A share is of the entitlement; it is compared with that without the attack as well, where
+    slots are empty between two jobs, too.
     """
     relative = [row for row in rows if "quiet_p99_without_seconds" in row]
     long = [row for row in rows if "quiet_p99_without_seconds" not in row]
     return {
+        "share": min(row["share"] for row in rows if "share" in row),
         "share_over_without": min(
             row["share"] / row["share_without"] for row in rows if "share" in row
         ),
@@ -128,7 +118,7 @@ def _outcome(server: Server, scene: Scene, *, attacked: bool) -> Outcome:
             fleet.feed(connection, (), 0, until_us, act)
             own.check()
             played = replay.read(connection, own.begun_us, traffic, until_us)
-    return outcome(scene, [_known(job) for job in played])
+    return outcome(scene, known(played))
 
 
 def _insert(
@@ -146,8 +136,3 @@ def _insert(
         [job.hint_us for job in jobs[first:end]],
     )
     connection.execute(_INSERT, columns)
-
-
-def _known(played: JobOutcome) -> _Job:
-    job, claimed_us, ended_us = played
-    return _Job(job.lane, job.cost_us, job.at_us, claimed_us, ended_us)

@@ -6,7 +6,6 @@ What a flood has to be compared with is a third tenant that is backlogged.
 
 from __future__ import annotations
 
-import socket
 import threading
 import time
 from collections.abc import Generator, Mapping, Sequence
@@ -121,7 +120,7 @@ def worst(rows: Mapping[str, Figures]) -> Figures:
 def _had(server: Server, workload: Workload, flood: Flood) -> dict[str, float]:
     """Return what the quiet tenant and the leader had beside a flood."""
     honest = neighbours(int(workload.seconds))
-    port = _free_port()
+    port = exposition.free_port()
     with fleet.database(server) as (connection, dsn):
         if flood.before:
             connection.execute(flood.before)
@@ -178,11 +177,3 @@ def _flooding(dsn: str, flood: Flood) -> Generator[None]:
             thread.join(_JOIN_SECONDS)
     if failures:
         raise BrokenRunError(f"a session of the flood ended: {failures[0]}")
-
-
-def _free_port() -> int:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
-    assert isinstance(port, int)
-    return port

@@ -1,8 +1,8 @@
 """What a tenant's handlers can do to others, each beside the same tenant with plain ones.
 
 Two tenants are backlogged and a quiet one inserts four short jobs a second, as beside attacks
-by insert. The attacker is backlogged as well: each of the three is entitled to a third of the
-slots.
+by insert. The attacker is backlogged as well, and its handlers note when they have slots: what
+the others are entitled to at each moment follows from that, and not from the product's figures.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import json
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 import psycopg
 
 from bench.context import say
-from bench.fairness.postgres import fleet, replay
+from bench.fairness.postgres import exposition, fleet, replay
 from bench.fairness.results.figures import Figures
-from bench.fairness.scenes.neighbours import neighbours, quiet_waits
+from bench.fairness.scenes.neighbours import Job, known, neighbours, quiet_waits
 from bench.fairness.scenes.scene import Found
 from bench.fairness.traffic.workload import Workload
 from bench.figures import percentile
@@ -25,7 +26,9 @@ from bench.processes import BrokenRunError
 from bench.server import Server
 from fairlead.policy_storage import store
 from fairlead_scheduler.simulation.trace import Arrival
-from tests.support.adversaries import VICTIMS
+from tests.support.adversaries import LIAR, QUIET, VICTIMS
+from tests.support.attacked_fleet import by_tenant
+from tests.support.entitlements import entitlements
 
 _US = 1e6
 _INSERT = b"""
@@ -51,12 +54,23 @@ class Attack:
     """When they are inserted; plain ones are there from the start if it is later."""
     every_seconds: float = 0.0
     """How long after that they are inserted again, and again; 0: never."""
+    alone_seconds: float = 0.0
+    """How long it has the slots alone before the others begin."""
+    killed_seconds: float = 0.0
+    """How long a handler is entitled to its slot that its process does not survive."""
+    is_charged: bool = False
+    """Whether what is charged is compared with what was held."""
+    limit: int = 0
+    """How many slots the policy lets the attacker have at most; 0: all."""
     policy: Mapping[str, object] = field(default_factory=dict[str, object])
 
     @property
-    def breaks_workers(self) -> bool:
-        """Whether a quiet tenant may wait as long as a worker needs to come back."""
-        return self.every_seconds > 0
+    def may_delay(self) -> bool:
+        """Whether a quiet tenant may wait for a second.
+
+        That is for a worker to come back, or for a job of those that had all slots before.
+        """
+        return self.every_seconds > 0 or self.alone_seconds > 0
 
     def times_us(self, until_us: int) -> Iterator[float]:
         """Yield when jobs are inserted."""
@@ -69,58 +83,77 @@ class Attack:
 _PLAIN = Attack(kind="plain", seconds=0.2, jobs=2600)
 _RARELY_SECONDS = 3.0
 _LONGEST = {"pools": [{"name": "default", "queues": ["*"], "timeoutMax": "2s"}]}
+_LIMIT = 4
+_FOUR = {"match": {"tenant": "liar"}, "slots": {"limit": _LIMIT}}
+_LIMITED = {"queues": [{"match": {"queue": "q"}, "tenants": {"overrides": [_FOUR]}}]}
 ATTACKS: Mapping[str, Attack] = {
-    "completes early": Attack(kind="completes early", seconds=2, jobs=600),
-    "one at a time": Attack(kind="one at a time", seconds=0.2, jobs=2600),
-    "plain processes": Attack(kind="processes", seconds=0.2, jobs=2600),
-    "blocks the loop": Attack(kind="blocks the loop", seconds=0.5, jobs=600, at_seconds=5),
+    "completes early": Attack(kind="completes early", seconds=2, jobs=600, is_charged=True),
+    "completes early, limit of 4": Attack(
+        kind="completes early", seconds=2, jobs=600, limit=_LIMIT, policy=_LIMITED
+    ),
+    "one at a time": Attack(kind="one at a time", seconds=0.2, jobs=2600, is_charged=True),
+    "plain processes": Attack(kind="processes", seconds=0.2, jobs=2600, is_charged=True),
+    "blocks the loop": Attack(
+        kind="blocks the loop", seconds=0.5, jobs=600, at_seconds=5, is_charged=True
+    ),
     "dies every 3 s": Attack(
         kind="dies", seconds=0, at_seconds=_RARELY_SECONDS, every_seconds=_RARELY_SECONDS
     ),
     "ignores its timeout": Attack(
         kind="ignores its timeout",
         seconds=30,
+        killed_seconds=1,
         at_seconds=_RARELY_SECONDS,
         every_seconds=_RARELY_SECONDS,
     ),
-    "extends for ever": Attack(kind="extends for ever", seconds=0.5, jobs=600, policy=_LONGEST),
+    "extends for ever": Attack(
+        kind="extends for ever", seconds=0.5, jobs=600, alone_seconds=1, policy=_LONGEST
+    ),
     "empty jobs": Attack(kind="empty", seconds=0, jobs=100_000),
 }
 
 
 def play(server: Server, workload: Workload, _trace: Sequence[Arrival], _seed: int) -> Found:
     """Play every attack, and once the attacker's plain work."""
-    share, p99 = _had(server, workload, _PLAIN)
-    without = {"share_without": share, "quiet_p99_without_seconds": p99}
+    plain = _had(server, workload, _PLAIN)
+    without = {
+        "share_without": plain["share"],
+        "quiet_p99_without_seconds": plain["quiet_p99_seconds"],
+    }
     rows: dict[str, Figures] = {}
     for name, attack in ATTACKS.items():
-        share, p99 = _had(server, workload, attack)
-        rows[name] = {"share": share, "quiet_p99_seconds": p99, **without}
+        rows[name] = {**_had(server, workload, attack), **without}
         say(f"  {name}: {rows[name]}")
     return Found(rows=rows, evaluated=worst(rows)).beside(workload.before)
 
 
 def worst(rows: Mapping[str, Figures]) -> Figures:
     """Return the worst figures of all attacks, those that have targets."""
-    breaking = [row for name, row in rows.items() if ATTACKS[name].breaks_workers]
-    others = [row for name, row in rows.items() if not ATTACKS[name].breaks_workers]
+    breaking = [row for name, row in rows.items() if ATTACKS[name].may_delay]
+    others = [row for name, row in rows.items() if not ATTACKS[name].may_delay]
+    charged = [row for row in rows.values() if "charged_over_held" in row]
     return {
+        "share": min(row["share"] for row in rows.values()),
         "share_over_without": min(row["share"] / row["share_without"] for row in rows.values()),
         "quiet_p99_over_without": max(
             row["quiet_p99_seconds"] / row["quiet_p99_without_seconds"] for row in others
         ),
         "quiet_p99_beside_breaks_seconds": max(row["quiet_p99_seconds"] for row in breaking),
+        "charged_over_held": min(row["charged_over_held"] for row in charged),
+        "quiet_charged_over_held": max(row["quiet_charged_over_held"] for row in charged),
+        "held_over_limit": max(row.get("held_over_limit", 0.0) for row in rows.values()),
     }
 
 
-def _had(server: Server, workload: Workload, attack: Attack) -> tuple[float, float]:
-    """Return the smaller share that a victim had of its third, and the quiet tenant's p99.
+def _had(server: Server, workload: Workload, attack: Attack) -> dict[str, float]:
+    """Return what the others had beside an attack.
 
     Raises:
         BrokenRunError: A process ended, or none of the attacker's jobs ran.
     """
-    honest = neighbours(int(workload.seconds))
+    honest = neighbours(int(workload.seconds), from_us=int(attack.alone_seconds * _US))
     due_us = deque(attack.times_us(workload.until_us))
+    port = exposition.free_port()
     with fleet.database(server) as (connection, dsn):
         if attack.policy:
             store(connection, json.dumps(attack.policy), reason="bench")
@@ -136,19 +169,73 @@ def _had(server: Server, workload: Workload, attack: Attack) -> tuple[float, flo
                 due_us.popleft()
                 _insert(connection, attack, priority=1)
 
-        with fleet.running(connection, dsn, slots=workload.slots) as own:
+        with fleet.running(connection, dsn, slots=workload.slots, health_port=port) as own:
             fleet.feed(connection, honest, there, workload.until_us, act)
             own.check()
             if not fleet.one(connection, _RAN % attack.kind.encode())[0]:
                 raise BrokenRunError(f"no job of kind {attack.kind!r} has run")
+            charged = exposition.shares(port)
             played = replay.read(connection, own.begun_us, honest, workload.until_us)
-    held = dict.fromkeys(VICTIMS, 0)
-    for job, claimed_us, _ in played:
-        if job.lane in held and claimed_us is not None:
-            held[job.lane] += min(job.cost_us, workload.until_us - claimed_us)
-    third = workload.slots * workload.until_us / 3
+            notes = own.folder / "held.log"
+            text = notes.read_text("ascii") if notes.exists() else ""
+    mine = held(text, own.begun_us, workload.until_us, killed_seconds=attack.killed_seconds)
     waits = quiet_waits(played, workload.until_us)
-    return min(held.values()) / third, percentile(waits, 0.99)
+    return {
+        "share": share([*known(played), *mine], workload.slots, workload.until_us),
+        "quiet_p99_seconds": percentile(waits, 0.99),
+        **(
+            charges([*known(played), *mine], charged, workload.until_us)
+            if attack.is_charged
+            else {}
+        ),
+        **({"held_over_limit": most(mine) / attack.limit} if attack.limit else {}),
+    }
+
+
+def held(text: str, begun_us: int, until_us: int, *, killed_seconds: float) -> list[Job]:
+    """Return the attacker's runs from its handlers' notes of when each began and ended."""
+    times: dict[str, list[int]] = {}
+    for line in text.splitlines():
+        run, seconds = line.split()
+        times.setdefault(run, []).append(int(float(seconds) * _US) - begun_us)
+    runs: list[Job] = []
+    for begun, *ends_us in times.values():
+        end_us = ends_us[0] if ends_us else begun + int(killed_seconds * _US)
+        at_us = max(0, begun)
+        if at_us < min(end_us, until_us):
+            ended_us = end_us if end_us <= until_us else None
+            runs.append(Job(LIAR, end_us - at_us, at_us, at_us, ended_us))
+    return runs
+
+
+def share(jobs: Sequence[Job], slots: int, until_us: int) -> float:
+    """Return the smaller share that a victim had of what it was entitled to."""
+    honest = (*VICTIMS, QUIET)
+    had = entitlements(jobs, by_tenant, honest, slots=slots, until_us=until_us)
+    return min(had[lane].share for lane in VICTIMS)
+
+
+def charges(
+    jobs: Sequence[Job], charged: Mapping[str, float], until_us: int
+) -> dict[str, float]:
+    """Return what the attacker and the quiet tenant were charged for what they held.
+
+    Both are shares of the whole, so that it does not matter when the minute of charges began.
+    """
+    held_us = dict.fromkeys((LIAR, *VICTIMS, QUIET), 0)
+    for job in jobs:
+        if job.claimed_us is not None:
+            held_us[job.lane] += min(job.cost_us, until_us - job.claimed_us)
+    whole_us = sum(held_us.values())
+    ratio = {lane: charged[lane[1]] * whole_us / held_us[lane] for lane in (LIAR, QUIET)}
+    return {"charged_over_held": ratio[LIAR], "quiet_charged_over_held": ratio[QUIET]}
+
+
+def most(runs: Sequence[Job]) -> int:
+    """Return how many of these had slots at once."""
+    changes = [(job.arrived_us, 1) for job in runs]
+    changes += [(job.ended_us, -1) for job in runs if job.ended_us is not None]
+    return max(accumulate(change for _, change in sorted(changes)), default=0)
 
 
 def _insert(connection: psycopg.Connection, attack: Attack, *, priority: int = 0) -> None:

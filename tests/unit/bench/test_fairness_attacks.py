@@ -26,6 +26,7 @@ def test_the_worst_attack_counts_by_each_target() -> None:
     )
 
     assert {
+        "share": 0.4,
         "share_over_without": 0.5,
         "quiet_p99_over_without": 4.0,
         "quiet_p99_beside_long_jobs_seconds": 14.0,
