@@ -1,8 +1,9 @@
-"""Parts of a valid policy that have no effect: warnings, where a refusal would be too strict.
+"""Parts of a valid policy without effect, or to be careful with: a refusal would be too strict.
 
 A label may be given to a tenant tomorrow, and an operator who rolls back needs the old document
 as it was. So the policy is accepted with warnings. Unknown names of queues and tenants cause no
-warning: they may get jobs at any time.
+warning: they may get jobs at any time. A pattern for every queue gives each name a share, and
+names are what applications choose.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +26,9 @@ Match: TypeAlias = TenantMatch | RuleMatch
 
 
 def find_warnings(policy: Policy) -> tuple[str, ...]:
-    """Return a sentence for each part of a policy without effect, the first twenty."""
+    """Return a sentence for each part without effect or with a risk, the first twenty."""
     found = (
+        *_of_shares(policy),
         *_of_bands(policy),
         *_of_pools(policy),
         *_of_autoscaling(policy.pools),
@@ -50,6 +52,18 @@ def _of_bands(policy: Policy) -> Iterator[str]:
             yield (
                 f"{where}: no queue names band {display(band.name)} and it has no priorities: "
                 "only jobs that waited too long in the band below get into it"
+            )
+
+
+def _of_shares(policy: Policy) -> Iterator[str]:
+    """Find weights that every queue has whose name an application makes up."""
+    for place, rule in enumerate(policy.queues):
+        if rule.weight is not None and not glob(rule.match.queue).head:
+            where = field(("queues", place, "weight"))
+            yield (
+                f"{where}: each queue that {display(rule.match.queue)} matches has a share of "
+                "its own, so a tenant that makes up names of queues has as many shares: use "
+                "null, which gives them one together, or name the queues"
             )
 
 

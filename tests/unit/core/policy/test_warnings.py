@@ -85,12 +85,13 @@ def test_a_rule_for_a_label_that_no_tenant_has_causes_a_warning() -> None:
 
 def test_a_queue_that_an_earlier_pattern_matches_is_said() -> None:
     """Only for a name; which queues a pattern matches is unknown."""
-    policy = parse("queues: [{match: {queue: '*-in'}}, {match: {queue: mail-in}}]")
+    wild = "{match: {queue: '*-in'}, weight: null}"
+    policy = parse(f"queues: [{wild}, {{match: {{queue: mail-in}}}}]")
 
     assert (
         f"queues[1].match.queue: 'mail-in' is matched by queues[0] already, {HIDDEN}",
     ) == find_warnings(policy)
-    swapped = "queues: [{match: {queue: mail-in}}, {match: {queue: '*-in'}}]"
+    swapped = f"queues: [{{match: {{queue: mail-in}}}}, {wild}]"
     assert () == find_warnings(parse(swapped))
 
 
@@ -117,6 +118,21 @@ def test_a_queue_that_no_pool_serves_is_said() -> None:
 
     assert (f"queues[1].match.queue: {waits}", f"rules[0].match.queue: {waits}") == said
     assert () == find_warnings(parse(queues + rules))
+
+
+@pytest.mark.parametrize("pattern", ["*", "?*", "*-mail"])
+@pytest.mark.parametrize("weight", ["", ", weight: 2"])
+def test_a_share_for_every_name_that_an_application_makes_up_is_said(
+    pattern: str, weight: str
+) -> None:
+    """A tenant with ten queues has ten shares; not where a pattern only sets their tenants'."""
+    listed = f'{{match: {{queue: "{pattern}"}}%s}}'
+
+    (said,) = find_warnings(parse(f"queues: [{listed % weight}]"))
+
+    assert said.startswith(f"queues[0].weight: each queue that '{pattern}' matches has a share")
+    assert () == find_warnings(parse(f"queues: [{listed % ', weight: null'}]"))
+    assert () == find_warnings(parse('queues: [{match: {queue: "emails-*"}, weight: 4}]'))
 
 
 def test_only_some_of_many_are_said() -> None:
