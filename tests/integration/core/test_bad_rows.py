@@ -11,6 +11,7 @@ from psycopg import sql
 from fairlead.db.connect import SESSION
 from fairlead.db.statements import load
 from fairlead_cli.dev.postgres import Server
+from fairlead_scheduler.ordering.levels.order_tags import TAG_MAX
 from tests.support import bad_rows
 from tests.support.databases import cloned_database
 from tests.support.race import (
@@ -47,6 +48,7 @@ _KEPT: Mapping[str, object] = {
     "band": 0,
     "below_floor": True,
     "beside": 0,
+    "by": 1 << 40,
     "bytes_max": 1 << 20,
     "classes": ["succeeded"],
     "crash_breakers": "[]",
@@ -59,6 +61,7 @@ _KEPT: Mapping[str, object] = {
     "lane_jobs": 10,
     "lanes": 100,
     "large": 0,
+    "largest": TAG_MAX,
     "last_id": 0,
     "lease_seconds": 60,
     "least": 4,

@@ -12,6 +12,6 @@ with lead as materialized (
     for update skip locked
 )
 update fairlead.work_queue q
-set vtag = least(q.vtag + %(by)s::bigint, %(largest)s)
+set vtag = least(q.vtag, %(largest)s::bigint - %(by)s::bigint) + %(by)s::bigint
 where q.job_id = any (array(select h.job_id from held h))
 returning q.job_id
