@@ -40,7 +40,7 @@ LOWEST_TESTS := $(addprefix tests/integration/,cli/test_cli.py cli/test_bad_argu
   core/test_migrate.py worker/test_parent_start.py scheduler/test_service.py scheduler/test_cron.py worker/test_outcomes.py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup quick room test check test-long test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
+.PHONY: help setup quick room test check test-long search test-servers test-lowest test-kubernetes demo observe dev bench bench-long bench-fairness bench-fairness-long bench-autoscaling chaos image test-image chart e2e e2e-long constraints clean
 
 help: ## print this help
 	@grep -hE '^[a-z0-9-]+:.*##' Makefile | sed -E 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-19s %s\n", $$1, $$2}'
@@ -76,6 +76,10 @@ test: setup ## run the tests: unit, property, integration, short chaos; make che
 test-long: setup ## run the hot statements over a million rows, the fair order through thousands of histories, more examples of every property
 	$(PYTEST) tests/integration tests/property -m long
 	$(PYTEST) tests/property --hypothesis-profile=thorough --timeout=600
+	$(BIN)/python -m tests.support.attack_search --steps 60
+
+search: setup ## look for a worse attack on the fair order, from a printed seed: make search STEPS=1000
+	$(BIN)/python -m tests.support.attack_search $(if $(STEPS),--steps $(STEPS)) $(if $(SEARCH_SEED),--seed $(SEARCH_SEED))
 
 test-servers: setup ## run the tests of the SQL on PostgreSQL 15 and 16 as well, or on SERVERS=15
 	@for version in $(or $(SERVERS),15 16); do \

@@ -40,13 +40,14 @@ SWINGS: tuple[Find, ...] = (
         2896762489,
     ),
 )
-"""The worst that `python -m tests.support.attack_search` has found, by what they exceeded."""
+"""The worst that `make search` has found, by what they exceeded."""
 SEEDS = (
     *(28, 56, 69, 227, 377, 385, 508, 510, 666, 820, 876, 888),
     *(1050, 1324, 1392, 1537, 1578, 1932),
 )
 OVER = frozenset({1395, 1424, 1596})
-"""They exceed the bounds by 3.1 times at most: an honest tenant begins half a second after the
+OVER_MOST = 3.2
+"""How many times the bounds those may reach: an honest tenant begins half a second after the
 start, amid a spray whose names entered as they came. The promise does not cover that."""
 
 
@@ -90,5 +91,9 @@ def test_thousands_of_histories_keep_within_the_bounds(begin: int) -> None:
     histories = {seed: drawn(Random(seed)) for seed in range(begin, begin + 100)}
     found = {i: harm(each) for i, each in histories.items()}
 
-    over = {seed: each for seed, each in found.items() if each.most > 1}
-    assert over.keys() <= OVER, over
+    over = {
+        seed: each
+        for seed, each in found.items()
+        if each.most > (OVER_MOST if seed in OVER else 1)
+    }
+    assert not over

@@ -4,6 +4,7 @@ A find is a tuple of numbers: the seed of the history, and that of each change w
 worse. Numbers of finds mean something else once `drawn` or `mutated` are changed.
 """
 
+import argparse
 from dataclasses import replace
 from random import Random, SystemRandom
 
@@ -97,6 +98,10 @@ def _seed(draw: Random) -> int:
 
 
 if __name__ == "__main__":
-    number = SystemRandom().randrange(1 << 32)
-    worst = climb(Random(number), steps=150)
-    print(f"seed {number}:", *worst)  # noqa: T201 - its output is its result
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int, default=SystemRandom().randrange(1 << 32))
+    parser.add_argument("--steps", type=int, default=150)
+    given = parser.parse_args()
+    found, worst = climb(Random(given.seed), steps=given.steps)
+    print(f"seed {given.seed}:", found, worst)  # noqa: T201 - its output is its result
+    raise SystemExit(1 if worst.most > 1 else 0)
