@@ -1,7 +1,7 @@
 """What one tenant's login does at its worst for minutes, beside nine quiet tenants.
 
 The login may enqueue and no more. It floods with inserts, schedules, cancels, notifications and
-rows that are refused, holds advisory locks, and keeps transactions open, each in a session of
+rows that are refused, holds locks, and keeps transactions open, each in a session of
 its own and at a pace that leaves processors to the others: no database can prevent that a login
 computes. It has a backlog of plain jobs from the start; without the attack it has that alone.
 """
@@ -109,6 +109,17 @@ ATTACKS = {
         """,
         holds=True,
     ),
+    "table locks": _Attack(
+        0.1, "lock table fairlead.schedules in access exclusive mode;", holds=True
+    ),
+    "row locks": _Attack(
+        0.1,
+        """
+        select from fairlead.schedules for update;
+        select fairlead.cancel(id) from fairlead.job_status where tenant = 'attacker' limit 10;
+        """,
+        holds=True,
+    ),
     "long transactions": _Attack(
         0.1,
         """
@@ -170,6 +181,7 @@ def _had(server: Server, workload: Workload, *, attacked: bool) -> Figures:
                 fleet.feed(connection, jobs, 0, workload.until_us, lambda _: None)
             own.check()
             later_epoch, later_workers = _lasting(connection)
+            say(f"  attempts: {repeats}")
             played = replay.read(connection, own.begun_us, jobs, workload.until_us)
     waits = [
         ((workload.until_us if claimed_us is None else claimed_us) - job.at_us) / 1e6
@@ -223,17 +235,18 @@ def _attacking(
 def _repeat(
     name: str, attack: _Attack, url: str, stop: threading.Event, repeats: dict[str, int]
 ) -> Callable[[], None]:
-    """Return what a session's thread does; being refused ends nothing."""
+    """Return what a session's thread does; neither a refusal nor a lost session ends it."""
 
     def run() -> None:
         due = time.monotonic()
         while not stop.is_set():
-            with psycopg.connect(url, autocommit=True) as connection:
+            with suppress(psycopg.Error), psycopg.connect(url, autocommit=True) as connection:
                 while not stop.is_set() and not connection.closed:
                     _try(connection, attack, stop)
                     repeats[name] = repeats.get(name, 0) + 1
                     due = max(due + 1 / attack.a_second, time.monotonic())
                     stop.wait(due - time.monotonic())
+            stop.wait(1 / attack.a_second)
 
     return run
 
