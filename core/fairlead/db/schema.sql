@@ -2242,25 +2242,31 @@ end $$;
 
 COMMENT ON FUNCTION fairlead.cancel(job_id bigint) IS 'Cancels a job. Answers cancelled (it ended and will not run), requested (it runs; its worker is notified), finished, or unknown, as is every job that is not the caller''s. A repeat is harmless. Several in one transaction go by id.';
 
-CREATE FUNCTION fairlead.cancel_jobs(queue text DEFAULT NULL::text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, jobs_max integer DEFAULT 1000) RETURNS bigint
+CREATE FUNCTION fairlead.cancel_jobs(queue text DEFAULT NULL::text, tenant text DEFAULT NULL::text, kind text DEFAULT NULL::text, jobs_max integer DEFAULT 1000, OUT cancelled bigint, OUT locked bigint) RETURNS record
     LANGUAGE plpgsql SECURITY DEFINER
     SET search_path TO 'pg_catalog', 'pg_temp'
     AS $$
 declare
-    cancelled bigint := 0;
     step record;
     id bigint := 0;
 begin
+    if not coalesce(jobs_max between 1 and 10000, false) then
+        raise exception 'fairlead: jobs_max is 1 to 10,000'
+            using errcode = 'invalid_parameter_value',
+                  hint = 'Call it again for the others, each time in a transaction of its own.';
+    end if;
+    cancelled := 0;
+    locked := 0;
     while cancelled < jobs_max and id is not null loop
         step := fairlead._cancel_jobs(
             cancel_jobs.queue, cancel_jobs.tenant, cancel_jobs.kind, id, (jobs_max - cancelled)::integer);
         cancelled := cancelled + step.ended + step.requested;
+        locked := locked + step.locked;
         id := step.reached_id;
     end loop;
-    return cancelled;
 end $$;
 
-COMMENT ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) IS 'Cancels unfinished jobs of the caller''s of a queue, a tenant and a kind (null: any; at least one is named), at most jobs_max of them in the order of their ids. Answers how many ended or were asked to stop; call it until that is 0. Jobs that another transaction has locked are left.';
+COMMENT ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer, OUT cancelled bigint, OUT locked bigint) IS 'Cancels unfinished jobs of the caller''s of a queue, a tenant and a kind (null: any; at least one is named), at most jobs_max of them, 10,000 or less, in the order of their ids. Answers how many ended or were asked to stop, and how many another transaction has locked, which are left: call it until both are 0, each time in a transaction of its own.';
 
 CREATE FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean DEFAULT false, full_kinds text[] DEFAULT NULL::text[]) RETURNS TABLE(job_id bigint, token bigint, queue text, tenant text, kind text, payload text, headers text, attempt integer, max_attempts integer, timeout_seconds double precision, timeout_max_seconds double precision, alone boolean, waited_seconds double precision, doomed text, checkpoint text)
     LANGUAGE plpgsql SECURITY DEFINER
@@ -4725,9 +4731,9 @@ REVOKE ALL ON FUNCTION fairlead.cancel(job_id bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_enqueue;
 GRANT ALL ON FUNCTION fairlead.cancel(job_id bigint) TO fairlead_admin;
 
-REVOKE ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) FROM PUBLIC;
-GRANT ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) TO fairlead_enqueue;
-GRANT ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer) TO fairlead_admin;
+REVOKE ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer, OUT cancelled bigint, OUT locked bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer, OUT cancelled bigint, OUT locked bigint) TO fairlead_enqueue;
+GRANT ALL ON FUNCTION fairlead.cancel_jobs(queue text, tenant text, kind text, jobs_max integer, OUT cancelled bigint, OUT locked bigint) TO fairlead_admin;
 
 REVOKE ALL ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) FROM PUBLIC;
 GRANT ALL ON FUNCTION fairlead.claim(worker bigint, jobs_max integer, below_floor boolean, full_kinds text[]) TO fairlead_worker;

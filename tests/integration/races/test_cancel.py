@@ -1,5 +1,6 @@
 """A cancelled job never runs, and one that runs is never ended under its worker."""
 
+import psycopg
 import pytest
 
 from tests.conftest import Connect
@@ -197,3 +198,25 @@ def test_a_cancel_twice_is_a_cancel_once(
 
     assert "finished" == repeated
     assert ("cancelled",) == places(db, job)
+
+
+@pytest.mark.parametrize("jobs_max", [10_001, 0, None])
+def test_a_call_cancels_a_bounded_number_of_jobs(db: Database, jobs_max: int | None) -> None:
+    """Its locks last until the transaction ends."""
+    insert_one(db)
+
+    with pytest.raises(psycopg.Error, match="jobs_max is 1 to 10,000"):
+        answer(db, "cancel_jobs(queue => 'default', jobs_max => %s)", jobs_max)
+
+
+def test_cancelling_many_says_how_many_are_locked(db: Database, connect: Connect) -> None:
+    """None of them is waited for, and a repeat finds those that are left."""
+    jobs = [insert_one(db) for _ in range(5)]
+    holder = connect(autocommit=False)
+    holder.execute("SELECT FROM fairlead.jobs WHERE id = ANY (%s) FOR UPDATE", [jobs[1:3]])
+    call = "SELECT cancelled, locked FROM fairlead.cancel_jobs(queue => 'default')"
+
+    assert (3, 2) == db.execute(call).fetchone()
+    holder.rollback()
+    assert (2, 0) == db.execute(call).fetchone()
+    assert (0, 0) == db.execute(call).fetchone()

@@ -403,3 +403,29 @@ begin
     end loop;
     return made;
 end $$;
+
+-- Cancels in one transaction, whose locks last until it ends: so 10,000 jobs at most.
+drop function fairlead.cancel_jobs(text, text, text, integer);
+create function fairlead.cancel_jobs(
+    queue text default null, tenant text default null, kind text default null, jobs_max integer default 1000,
+    out cancelled bigint, out locked bigint
+) language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    step record;
+    id bigint := 0;
+begin
+    if not coalesce(jobs_max between 1 and 10000, false) then
+        raise exception 'fairlead: jobs_max is 1 to 10,000'
+            using errcode = 'invalid_parameter_value',
+                  hint = 'Call it again for the others, each time in a transaction of its own.';
+    end if;
+    cancelled := 0;
+    locked := 0;
+    while cancelled < jobs_max and id is not null loop
+        step := fairlead._cancel_jobs(
+            cancel_jobs.queue, cancel_jobs.tenant, cancel_jobs.kind, id, (jobs_max - cancelled)::integer);
+        cancelled := cancelled + step.ended + step.requested;
+        locked := locked + step.locked;
+        id := step.reached_id;
+    end loop;
+end $$;

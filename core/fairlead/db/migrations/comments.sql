@@ -6,8 +6,9 @@ comment on function fairlead.cancel(bigint) is
     'in one transaction go by id.';
 comment on function fairlead.cancel_jobs(text, text, text, integer) is
     'Cancels unfinished jobs of the caller''s of a queue, a tenant and a kind (null: any; at least one is named), at '
-    'most jobs_max of them in the order of their ids. Answers how many ended or were asked to stop; call it until '
-    'that is 0. Jobs that another transaction has locked are left.';
+    'most jobs_max of them, 10,000 or less, in the order of their ids. Answers how many ended or were asked to stop, and '
+    'how many another transaction has locked, which are left: call it until both are 0, each time in a transaction '
+    'of its own.';
 comment on function fairlead.remove_schedules(text, text) is
     'Removes the caller''s schedules of a tenant, or the one of a name, and answers how many; jobs that they made stay. '
     'There is no DELETE: whoever may delete from a table may lock it against everybody.';
