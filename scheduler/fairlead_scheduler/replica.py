@@ -111,7 +111,7 @@ class Scheduler:
         if sessions is None:
             return
         with closing(sessions):
-            if self._settings.metrics_tenants == "hashes":
+            if self._settings.metrics_tenants != "names":
                 key = tenant_labels.key_of(server_identifier(sessions.lead))
                 self._metrics.fairness.hash_tenants(key)
             self.ready.set()

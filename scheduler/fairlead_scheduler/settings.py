@@ -181,10 +181,11 @@ class SchedulerSettings(ServiceSettings):
         "commas; all others are `other`. Empty: the first 200 kinds seen.",
     )
 
-    metrics_tenants: Literal["names", "hashes"] = Field(
+    metrics_tenants: Literal["names", "hashes", "off"] = Field(
         default="names",
         description="What tenants are called on the metrics page, which asks for no login: by "
-        "their names, or by hashes, which `fairlead tenants --hashes` shows beside the names.",
+        "their names, or by hashes, which `fairlead tenants --hashes` shows beside the names. "
+        "`off` is `hashes`: no names.",
     )
 
     @model_validator(mode="after")

@@ -30,10 +30,10 @@ def tenants_on(replica: Replica) -> set[str]:
     } - {"other", ""}
 
 
-def hashed(url: str, db: Database, connect: Connect, worker: int) -> set[str]:
+def hashed(url: str, db: Database, connect: Connect, worker: int, *, setting: str) -> set[str]:
     """Return the labels of both tenants on the page of a replica, which names neither."""
     with (
-        scheduling(url, report_seconds=1.0, metrics_tenants="hashes") as replica,
+        scheduling(url, report_seconds=1.0, metrics_tenants=setting) as replica,
         working(connect, worker),
     ):
         led(db)
@@ -57,8 +57,8 @@ def test_hashes_are_shown_in_place_of_names_and_stay_the_same(
         " SELECT unnest(%s::text[]), 'noop' FROM generate_series(1, 20000)",
         [list(NAMES)],
     )
-    first = hashed(database_url, db, connect, worker)
-    second = hashed(database_url, db, connect, worker)
+    first = hashed(database_url, db, connect, worker, setting="hashes")
+    second = hashed(database_url, db, connect, worker, setting="off")
     capsys.readouterr()  # the replicas' logs
 
     rows = json.loads(fairlead("tenants", "--hashes", "--json"))
