@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -121,3 +122,23 @@ def test_a_resting_leader_finds_the_job_by_polling(db: Connection[TupleRow]) -> 
         until(lambda: db.execute(resting).fetchone() == (1,), what="a leader that rests")
         job = prepared(db, first="SET LOCAL fairlead.notify = off")
         until(lambda: places(db, job) == ("queued",), what="a dispatch", seconds=5)
+
+
+def test_the_page_names_every_function_that_notifies_whatever_is_set(
+    db: Connection[TupleRow],
+) -> None:
+    """All but `fail`, which ends no attempt in the way that notifies: back to the queue."""
+    page = Path("docs/how-to/enqueue-from-an-orm.md").read_text("utf-8")
+    section = page.partition("## Two-phase commit")[2].partition("\n## ")[0]
+    notifying = db.execute(
+        "WITH RECURSIVE n AS ("
+        " SELECT p.proname FROM pg_proc p WHERE p.pronamespace = 'fairlead'::regnamespace"
+        " AND p.prosrc LIKE '%pg_notify(%' AND p.proname <> '_notify_scheduler'"
+        " UNION SELECT p.proname FROM pg_proc p JOIN n"
+        " ON p.prosrc LIKE '%fairlead.' || replace(n.proname, '_', '\\_') || '(%'"
+        " WHERE p.pronamespace = 'fairlead'::regnamespace)"
+        " SELECT proname FROM n WHERE proname NOT LIKE '\\_%'"
+    ).fetchall()
+
+    assert ("cancel_jobs",) in notifying
+    assert {"fail"} == {name for (name,) in notifying if f"`{name}`" not in section}
