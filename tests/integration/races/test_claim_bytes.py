@@ -9,8 +9,10 @@ _LARGE = {
     "of one letter": "to_jsonb(repeat('x', 1048000))",
     "of random letters": "to_jsonb((SELECT string_agg(md5(random()::text), '') FROM"
     " generate_series(1, 32750) WHERE i > 0))",
-    "of large numbers": "(SELECT jsonb_agg('1e3999'::jsonb) FROM generate_series(1, 261) WHERE i > 0)",
-    "of small numbers": "(SELECT jsonb_agg('1e-16383'::jsonb) FROM generate_series(1, 63) WHERE i > 0)",
+    "of large numbers": "(SELECT jsonb_agg('1e3999'::jsonb) FROM"
+    " generate_series(1, 261) WHERE i > 0)",
+    "of small numbers": "(SELECT jsonb_agg('1e-16383'::jsonb) FROM"
+    " generate_series(1, 63) WHERE i > 0)",
 }
 _LARGER = _LARGE["of random letters"].replace("32750", "655000")
 _INSERT = """
