@@ -18,6 +18,8 @@ from fairlead_worker.ipc.attempt_key import Key, key_parameters
 
 _PLAIN_SUCCESS = Finished("succeeded")
 _PASSED_OVER_MAX = 1000
+_CUT_BYTES_LOWEST = 14 * 1024 * 1024
+"""A claim is of 16 MiB; what is left of them is less than one job has at most."""
 _BY_JOB_ID = attrgetter("job_id")
 Stops: TypeAlias = dict[int, Stop]
 """Tokens of attempts that are to stop, and why."""
@@ -57,6 +59,15 @@ def claim(
     }
     rows = connection.execute(load("fairlead_worker.attempts", "claim"), values).fetchall()
     return [Claimed._make(row) for row in rows]
+
+
+def may_be_cut(rows: Iterable[Claimed]) -> bool:
+    """Return whether a claim may have left jobs because of the bytes of its answer.
+
+    A character has four bytes at most. To claim again for nothing costs little.
+    """
+    characters = sum(len(row.payload or "") + len(row.headers or "") for row in rows)
+    return 4 * characters >= _CUT_BYTES_LOWEST
 
 
 def pass_over(connection: Connection, who: ClaimRequest, full_kinds: Sequence[str]) -> None:

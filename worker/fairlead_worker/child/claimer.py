@@ -218,6 +218,10 @@ class Claimer:
         return claim_rate.bounded_limit(room, self._rate.prefetch, self._jobs_max)
 
     def _claim(self, connection: Connection, count: int, *, woken: bool) -> int:
+        """Claim; return how many jobs there were, of as many as there is room for.
+
+        Where the bytes of its answer were used up there may be as many.
+        """
         began, below_floor = monotonic(), False
         if not woken and self._floor_scan.is_quiet_at(began):
             found, below_floor = self._peek(connection, began)
@@ -233,7 +237,8 @@ class Claimer:
             below_floor=below_floor,
             full_kinds=full_kinds,
         )
-        if full_kinds and len(rows) < count and began >= self._pass_over_due:
+        is_all = len(rows) < count and not attempt_store.may_be_cut(rows)
+        if full_kinds and is_all and began >= self._pass_over_due:
             # Slots stay free beside what it passed over.
             self._pass_over_due = began + _PASS_OVER_SECONDS
             attempt_store.pass_over(connection, self._request, full_kinds)
@@ -245,7 +250,7 @@ class Claimer:
         self._floor_scan = self._floor_scan.found(now)
         self._counters.observe(series.CLAIM_BATCH, len(rows))
         self._accept(connection, rows)
-        return len(rows)
+        return len(rows) if is_all else count
 
     def _peek(self, connection: Connection, now: float) -> tuple[bool, bool]:
         """Read, before a claim that follows a silence, whether there is anything to claim.
