@@ -52,7 +52,7 @@ def test_jobs_that_fit_one_by_one_are_claimed_so_that_they_fit(
     assert {"succeeded"} == {each.outcome for each in fleet.ended()}
     assert [(0,)] == db.execute("SELECT max(crashes) FROM fairlead.job_history").fetchall()
     assert [] == db.execute("TABLE fairlead.attempt_errors").fetchall()
-    assert worker.said("claims.limited")
+    assert worker.said("claims.bounded")
 
 
 def test_a_job_that_no_process_can_hold_is_to_blame_alone(

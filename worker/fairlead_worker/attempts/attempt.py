@@ -39,7 +39,7 @@ class Attempt:
     one thread at a time: the claimer's, then the one that runs the handler, then the
     finisher's. `deadline_us` and `stop` are changed through `Slots` while it runs; `stop` once.
     `stalled_us` counts from the loop's sum of stalls, and is the part of it that is not this
-    attempt's own. `record` is where the attempt table has its ending until that is stored.
+    attempt's own. `ending_cell` is where the attempt table has its ending until that is stored.
     `origin` and `trace` are for traces only, and stay None where there are none.
     """
 
@@ -48,12 +48,12 @@ class Attempt:
         "deadline_us",
         "ended_us",
         "ending",
+        "ending_cell",
         "entered_us",
         "finished_by_handler",
         "handler",
         "job_id",
         "origin",
-        "record",
         "row",
         "sink",
         "slot",
@@ -80,7 +80,7 @@ class Attempt:
         self.slot = -1
         self.entered_us = self.started_us = self.ended_us = self.deadline_us = 0
         self.stalled_us = 0
-        self.record: int | None = None
+        self.ending_cell: int | None = None
         self.ending: Ending | None = None
         self.stop: Stop | None = None
         self.task: Task[None] | None = None

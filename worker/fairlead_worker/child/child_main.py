@@ -199,8 +199,8 @@ class Child:
                     | messages.MayConnect()
                 ):
                     self._set(message)
-                case messages.LimitClaims(jobs_max) if isinstance(self._claimer, Claimer):
-                    self._claimer.limit(jobs_max)
+                case messages.BoundClaims(bound) if isinstance(self._claimer, Claimer):
+                    self._claimer.bound(bound)
                 case messages.HeldTokensRequest(number):
                     self._claimer.report_held(number)
                 case messages.LeaseLost():

@@ -75,15 +75,15 @@ class Room:
     """Attempts in all, from their claims until their endings are stored."""
 
 
-def bounded_limit(room: Room, prefetch: int, jobs_max: int | None) -> int:
+def bounded_limit(room: Room, prefetch: int, bound: int | None) -> int:
     """Return how many to claim now under a bound; None: there is none."""
     free, ready = room.free, room.ready
-    if jobs_max is None:
+    if bound is None:
         return claim_limit(free=free, ready=ready, prefetch=prefetch)
-    if jobs_max == 1 and room.held:
+    if bound == 1 and room.held:
         return 0
-    limit = claim_limit(free=free, ready=ready, prefetch=min(prefetch, jobs_max))
-    return max(0, min(limit, jobs_max - ready))
+    limit = claim_limit(free=free, ready=ready, prefetch=min(prefetch, bound))
+    return max(0, min(limit, bound - ready))
 
 
 def claim_limit(*, free: int, ready: int, prefetch: int) -> int:

@@ -94,7 +94,7 @@ class Claimer:
         self._log, self._throttle = log.get("worker.claim"), LogThrottle()
         self._log_waiting = log_waiting(self._log, self._throttle)
         self._kind_reopened = False
-        self._jobs_max: int | None = None
+        self._bound: int | None = None
         self._pass_over_due = 0.0
         slots.wake_claimer = self._wake_by_slots
         slots.kind_reopened = self._reopen_kind
@@ -136,9 +136,9 @@ class Claimer:
                 return
             requested()
 
-    def limit(self, jobs_max: int | None) -> None:
-        """Hold at most so many unstarted attempts from the next claim on; None: no limit."""
-        self._jobs_max = jobs_max
+    def bound(self, bound: int | None) -> None:
+        """Hold at most so many unstarted attempts from the next claim on; None: no bound."""
+        self._bound = bound
         self._wakeup.wake()
 
     def wake(self) -> None:
@@ -215,7 +215,7 @@ class Claimer:
             return 0
         self._rate = self._rate.after(self._ended(), monotonic(), full=slots.free == 0)
         room = Room(free=slots.free, ready=len(slots.ready), held=len(slots.held))
-        return claim_rate.bounded_limit(room, self._rate.prefetch, self._jobs_max)
+        return claim_rate.bounded_limit(room, self._rate.prefetch, self._bound)
 
     def _claim(self, connection: Connection, count: int, *, woken: bool) -> int:
         """Claim; return how many jobs there were, of as many as there is room for.
@@ -282,7 +282,7 @@ class Claimer:
         anyway: it may be hours away, and a server that cannot deliver them keeps its snapshot
         open until it can.
         """
-        prefetch = min(self._rate.prefetch, self._jobs_max or PREFETCH_MAX)
+        prefetch = min(self._rate.prefetch, self._bound or PREFETCH_MAX)
         self._slots.wake_claimer_at = max(0, prefetch - max(1, prefetch // 2))
         if self._claim_limit() == 0:
             select([self._wakeup], [], [], _FULL_REST_SECONDS)

@@ -65,7 +65,7 @@ class EndingWriter:
         self._connection: Connection | None = None
         self._locked: list[tuple[float, Attempt]] = []
         self._contended: set[int] = set()
-        self._unstored: list[Attempt] = []
+        self._kept: list[Attempt] = []
         self._backoff, self._throttle = Backoff(), LogThrottle()
         self._log = log.get("worker.finish")
         self._log_waiting = log_waiting(self._log, self._throttle)
@@ -120,9 +120,9 @@ class EndingWriter:
         """Take what may be tried again: what was locked, and what could not be stored."""
         due = [attempt for at, attempt in self._locked if at <= now]
         self._locked = [(at, attempt) for at, attempt in self._locked if at > now]
-        if self._unstored and not self.is_backing_off:
-            due += self._unstored
-            self._unstored = []
+        if self._kept and not self.is_backing_off:
+            due += self._kept
+            self._kept = []
         return due
 
     @property
@@ -137,7 +137,7 @@ class EndingWriter:
         the writer was stopped.
         """
         if self.is_backing_off:
-            self._unstored += batch
+            self._kept += batch
             return []
         pieces, stored, failures = deque([batch]), list[Attempt](), 0
         why: psycopg.Error | None = None
@@ -153,7 +153,7 @@ class EndingWriter:
                 if error_class.may_concern_some_only(error):
                     pieces.extend(self._split(piece, error, failures))
                 else:
-                    self._unstored += [each for left in (piece, *pieces) for each in left]
+                    self._kept += [each for left in (piece, *pieces) for each in left]
                     break
             else:
                 self._metrics.batch_stored(len(piece), monotonic() - began)
@@ -172,13 +172,13 @@ class EndingWriter:
             write_log(
                 "endings.not_stored",
                 reason=one_line(error),
-                count=len(self._unstored),
+                count=len(self._kept),
                 again_in_seconds=round(rest_seconds, 3),
             )
         self.close()
 
     def _conclude(self, why: psycopg.Error | None) -> None:
-        if why is None or not self._unstored:
+        if why is None or not self._kept:
             self.succeeded()
             return
         if error_class.may_concern_some_only(why):
@@ -187,7 +187,7 @@ class EndingWriter:
 
     def succeeded(self) -> None:
         """Note that something could be stored: unless endings are left, back off no more."""
-        if not self._unstored:
+        if not self._kept:
             self._backoff.succeeded()
             self._throttle.reset()
             self._slots.unblock_claims()
@@ -198,7 +198,7 @@ class EndingWriter:
         if connection is not None:
             try:
                 attempt_store.extend(
-                    connection, [(each, _EXTEND_SECONDS) for each in self._unstored]
+                    connection, [(each, _EXTEND_SECONDS) for each in self._kept]
                 )
             except psycopg.Error as error:
                 self._log.debug("deadlines.not_extended", reason=one_line(error))
@@ -217,7 +217,7 @@ class EndingWriter:
             return alike[:half], alike[half:]
         if own and self._fail_unstorable(piece[0], error):
             return (piece,)
-        self._unstored += piece
+        self._kept += piece
         return ()
 
     def _write_piece(

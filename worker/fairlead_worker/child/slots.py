@@ -81,10 +81,10 @@ class Slots:
         """Hold attempts no longer: their endings are stored, or the parent has them."""
         for attempt in attempts:
             self.held.pop(attempt.token, None)
-            if attempt.record is not None:
-                self.cells[attempt.record] = 0
-                self._free_records.append(attempt.record)
-                attempt.record = None
+            if attempt.ending_cell is not None:
+                self.cells[attempt.ending_cell] = 0
+                self._free_records.append(attempt.ending_cell)
+                attempt.ending_cell = None
 
     def block_claims(self) -> None:
         """Stop claims: endings cannot be stored."""
@@ -326,7 +326,7 @@ class Slots:
         cells[first + 1] = attempt.token
         cells[first + 2] = attempt.ended_us - attempt.entered_us if plain else HAS_CONTENT
         cells[first] = attempt.job_id
-        attempt.record = first
+        attempt.ending_cell = first
 
 
 def _before_start() -> None:

@@ -112,10 +112,10 @@ class IsolateKinds:
 
 
 @dataclass(frozen=True, slots=True)
-class LimitClaims:
-    """Hold at most so many unstarted attempts from now on; 1: one in all. None: no limit."""
+class BoundClaims:
+    """Hold at most so many unstarted attempts from now on; 1: one in all. None: no bound."""
 
-    jobs_max: int | None
+    bound: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,13 +304,13 @@ ToChild = (
     | RunSuspect
     | QuarantineSources
     | IsolateKinds
-    | LimitClaims
+    | BoundClaims
     | MayConnect
     | SlotReturned
     | SuspectEnded
     | HeldTokensRequest
 )
-Connection = ConnectionRefused | Connected | ClaimAnswerLost
+ConnectionNews = ConnectionRefused | Connected | ClaimAnswerLost
 State = Ready | Idle | Busy | WaitingAtGates | LoopBlocked | Draining | Drained
 ToParent = (
     State
@@ -320,7 +320,7 @@ ToParent = (
     | SuspectEnded
     | SuspectDeclined
     | HeldTokens
-    | Connection
+    | ConnectionNews
     | ClaimingPaused
 )
 

@@ -9,7 +9,7 @@ after `DOUBLES_SECONDS`, and after twice as long whenever it had doubled once to
 from math import inf
 
 UNBOUNDED = 512
-"""More than any claim takes."""
+"""More than one claim takes; a child may hold more, and the first death bounds it by half."""
 DOUBLES_SECONDS = 10.0
 DOUBLES_SECONDS_MAX = 640.0
 FORGOTTEN_SECONDS = 600.0

@@ -52,7 +52,7 @@ class ClaimingChildren:
         self._quarantined = messages.QuarantineSources(())
         self._blocking = BlockingKinds()
         self._isolated = messages.IsolateKinds(())
-        self._limit = messages.LimitClaims(None)
+        self._bound = messages.BoundClaims(None)
         self.evictable: frozenset[str] = frozenset()
         """The kinds that may be asked to make room, by the last child that was ready."""
 
@@ -97,8 +97,8 @@ class ClaimingChildren:
             child.send(self._quarantined)
         if self._isolated.kinds:
             child.send(self._isolated)
-        if self._limit.jobs_max is not None:
-            child.send(self._limit)
+        if self._bound.bound is not None:
+            child.send(self._bound)
         self._log.debug("child.loaded", pid=child.pid, kinds=list(message.kinds))
 
     def quarantine(self, sources: frozenset[Source]) -> None:
@@ -129,12 +129,15 @@ class ClaimingChildren:
             self._isolated = message
             self._send_to_ready(message)
 
-    def limit_claims(self, jobs_max: int | None) -> None:
+    def bound_claims(self, bound: int | None) -> None:
         """Have children hold at most so many unstarted attempts. A repeat does nothing."""
-        message = messages.LimitClaims(jobs_max)
-        if message != self._limit:
-            self._limit = message
-            self._log.warning("claims.limited", jobs_max=jobs_max)
+        message = messages.BoundClaims(bound)
+        if message != self._bound:
+            self._bound = message
+            if bound is None:
+                self._log.info("claims.unbounded")
+            else:
+                self._log.warning("claims.bounded", bound=bound)
             self._send_to_ready(message)
 
     def _send_to_ready(self, message: messages.ToChild) -> None:

@@ -162,7 +162,7 @@ class CrashReview:
         self._metrics_page.breakers_open = len(sources)
         self._lease.set_crash_breakers(sources)
         self._children.claiming.quarantine(sources)
-        self._children.claiming.limit_claims(self._claim_bound.at(now))
+        self._children.claiming.bound_claims(self._claim_bound.at(now))
         surplus = self._children.quarantine.take_surplus(sources)
         self._hand_backs.hand_back(self._put_off(job, now) for job in surplus)
 

@@ -122,7 +122,7 @@ class HandBacks:
         self._uncounted_starts.clear()
         self.pending = frozenset()
 
-    def record(self, results: Iterable[HandBackResult]) -> None:
+    def count(self, results: Iterable[HandBackResult]) -> None:
         """Count and log what was handed back, in the parent's loop."""
         all_results = tuple(results)
         touched = tuple(each for each in all_results if each.state not in _UNTOUCHED)
@@ -134,9 +134,9 @@ class HandBacks:
             self.interrupted[ended_as] += count
             self._log.info("attempts.ended", ended_as=ended_as, state=state, count=count)
         if touched:
-            self._count(touched)
+            self._add(touched)
 
-    def _count(self, touched: tuple[HandBackResult, ...]) -> None:
+    def _add(self, touched: tuple[HandBackResult, ...]) -> None:
         with self._counters.lock:
             for each in touched:
                 counts = self._counters.kind(each.queue or OTHER, each.kind or OTHER)
@@ -162,7 +162,7 @@ class HandBacks:
         again = self._clock + _RETRY_SECONDS
         self._locked += [(again, each) for each in endings if each.token in locked]
         self.pending -= {each.token for each in endings} - locked
-        self.record(results)
+        self.count(results)
 
     def _finish(self, ended: tuple[UnstoredSuccess, ...], session: Session) -> Reply:
         try:

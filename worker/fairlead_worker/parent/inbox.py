@@ -80,7 +80,7 @@ class Inbox:
                 case _:
                     self._note_state(child, message)
 
-    def _note_connection(self, child: ChildHandle, message: messages.Connection) -> None:
+    def _note_connection(self, child: ChildHandle, message: messages.ConnectionNews) -> None:
         match message:
             case messages.ConnectionRefused(reason):
                 child.connected = False

@@ -75,7 +75,7 @@ class Supervisor:
             config, name=name, running=self._children.cancellable, changed=self._wakeup
         )
         self._hand_backs = HandBacks(self._lease)
-        self._registration = Registration(config, name, self._lease, self._hand_backs.record)
+        self._registration = Registration(config, name, self._lease, self._hand_backs.count)
         self._deadline_extender = DeadlineExtender(
             config, self._lease, self._quarantine.waiting
         )

@@ -101,16 +101,16 @@ def test_a_rest_grows_with_the_silence(
 
 
 @pytest.mark.parametrize(
-    ("jobs_max", "ready", "expected"),
+    ("bound", "ready", "expected"),
     [(None, 0, 30), (8, 0, 8), (8, 5, 3), (8, 8, 0), (8, 9, 0), (1, 0, 0)],
 )
 def test_under_a_bound_so_many_are_held_unstarted_at_most(
-    jobs_max: int | None, ready: int, expected: int
+    bound: int | None, ready: int, expected: int
 ) -> None:
     """The slots that are free do not count then, nor does the pace."""
     room = Room(free=20, ready=ready, held=ready + 7)
 
-    assert expected == bounded_limit(room, 10, jobs_max)
+    assert expected == bounded_limit(room, 10, bound)
 
 
 def test_a_bound_of_one_is_one_attempt_in_all() -> None:
@@ -120,10 +120,10 @@ def test_a_bound_of_one_is_one_attempt_in_all() -> None:
 
 
 @given(
-    jobs_max=st.integers(1, 500), prefetch=st.integers(0, PREFETCH_MAX), free=st.integers(1, 50)
+    bound=st.integers(1, 500), prefetch=st.integers(0, PREFETCH_MAX), free=st.integers(1, 50)
 )
 def test_with_a_free_slot_and_nothing_held_there_is_always_a_claim(
-    jobs_max: int, prefetch: int, free: int
+    bound: int, prefetch: int, free: int
 ) -> None:
     """A bound delays work and never stops it."""
-    assert bounded_limit(Room(free=free, ready=0, held=0), prefetch, jobs_max) > 0
+    assert bounded_limit(Room(free=free, ready=0, held=0), prefetch, bound) > 0

@@ -1,6 +1,6 @@
 """Children that die as they start are restarted ever more rarely; all run kinds alike."""
 
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
@@ -72,3 +72,16 @@ def test_every_child_is_told_which_kinds_leave_the_loop_and_when_they_return() -
 
     told = [messages.IsolateKinds(("sum",)), messages.IsolateKinds(())]
     assert [told, told] == [first.sent, second.sent]
+
+
+def test_a_bound_of_claims_is_logged_as_a_warning_and_its_end_is_not() -> None:
+    """The end is good news; a repeat is none."""
+    claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
+    claiming._log = written = Mock()
+
+    for bound in (None, 8, 8, None):
+        claiming.bound_claims(bound)
+
+    assert [call.warning("claims.bounded", bound=8), call.info("claims.unbounded")] == (
+        written.mock_calls
+    )

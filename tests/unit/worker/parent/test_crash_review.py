@@ -32,7 +32,7 @@ class Scenario:
     def bound(self) -> int | None:
         """Return how many jobs a child may hold unstarted now."""
         self.review.advance(1.0)
-        bound = self.children.claiming.limit_claims.call_args.args[0]
+        bound = self.children.claiming.bound_claims.call_args.args[0]
         assert bound is None or isinstance(bound, int)
         return bound
 

@@ -58,7 +58,7 @@ def bound_after_death(child: FakeChild) -> int | None:
     reaper.reap(1.0)
     review.advance(1.0)
 
-    bound = children.claiming.limit_claims.call_args.args[0]
+    bound = children.claiming.bound_claims.call_args.args[0]
     assert bound is None or isinstance(bound, int)
     return bound
 
