@@ -1,6 +1,6 @@
 """Fire cron schedules: read them, compute what is due, insert the fires and their jobs.
 
-What is due is inserted in batches. A schedule that cannot be parsed or inserted gets a
+What is due is inserted in batches. A schedule that cannot be parsed, decided or inserted gets a
 `problem` and delays no other. All schedules are read every few seconds, up to a number of each
 tenant; only changed or fired ones are planned.
 """
@@ -13,6 +13,7 @@ from time import monotonic
 import psycopg
 
 from fairlead.db.connect import Connection
+from fairlead.db.error_text import one_line
 from fairlead.errors import OVER_BACKLOG_SQLSTATE
 from fairlead.runtime import log
 from fairlead_scheduler.cron.expression import BadSchedule, Cron, parse
@@ -37,11 +38,19 @@ _READ_SHARE = 0.01
 """Reading's share of the time: ten thousand schedules are read about every four seconds."""
 _PLANNED_AT_ONCE = 200
 _FIRES_AT_ONCE = 500
+_BYTES_AT_ONCE = 16 * 1024 * 1024
+"""A batch of a few times as much outlasts the statement timeout."""
 _BEHIND_SECONDS_MAX = 300.0
 """Fires that are late for longer count as missed, whatever the scheduler did meanwhile."""
 _LATE_SECONDS = 30.0
 """How often late fires are logged, at most."""
-_REFUSALS = (psycopg.DataError, psycopg.IntegrityError, psycopg.ProgrammingError)
+_REFUSALS = (
+    psycopg.DataError,
+    psycopg.IntegrityError,
+    psycopg.ProgrammingError,
+    psycopg.errors.QueryCanceled,
+)
+"""Errors of a batch that one of its schedules may be the cause of, or how many they are."""
 
 
 class ScheduleRunner:
@@ -68,7 +77,7 @@ class ScheduleRunner:
         self._delayed: set[Key] = set()
         """Schedules to which the rate of their tenant has promised a turn."""
         self._missed_fires, self._refused_fires = LateFires(), LateFires()
-        self._late_due = 0.0
+        self._late_due = self._failed_due = 0.0
         self._crons: dict[tuple[str, str], Cron | str] = {}
         self._read_due = 0.0
         self._clock_offset_us = 0
@@ -86,8 +95,6 @@ class ScheduleRunner:
             self._behind_since = monotonic()
         if monotonic() >= self._read_due:
             self._reread()
-        for changed in self._timetable.take_unplanned(_PLANNED_AT_ONCE):
-            self._plan(changed)
         more = self._fire_due()
         if not more:
             self._behind_since = None
@@ -95,15 +102,22 @@ class ScheduleRunner:
         return more
 
     def _fire_due(self) -> bool:
-        """Fire a batch of what is due; if it fails, those schedules are read again."""
+        """Plan what has changed and fire a batch of what is due.
+
+        If that fails, whatever the error, what it had taken is read again.
+        """
         now_us = self._clock_offset_us + _process_us()
         due: list[DueSchedule] = []
         try:
+            for changed in self._timetable.take_unplanned(_PLANNED_AT_ONCE):
+                self._plan(changed)
             due.extend(self._take_due(now_us))
             self._insert(due, now_us)
-        except psycopg.Error:
+        except Exception:
+            lost = self._timetable.forget_taken()
             for each in due:
-                self._timetable.forget(each.row.key)
+                if each.row.key in lost:
+                    self._refund(each, now_us)
             raise
         return self._timetable.next_us == 0
 
@@ -163,8 +177,13 @@ class ScheduleRunner:
         cron = self._cron(row)
         if isinstance(cron, str):
             self._store.record_problem(row, cron)
+            self._timetable.enter(row, None)
             return
-        fire = next(cron.after(instant(row.considered_us)), None)
+        try:
+            fire = next(cron.after(instant(row.considered_us)), None)
+        except Exception as error:  # noqa: BLE001 - it must silence no other schedule
+            self._fail(row, error)
+            return
         self._timetable.enter(row, None if fire is None else microseconds(fire))
 
     def _cron(self, row: Schedule) -> Cron | str:
@@ -175,15 +194,23 @@ class ScheduleRunner:
         return self._crons[times]
 
     def _take_due(self, now_us: int) -> Iterator[DueSchedule]:
-        """Yield due schedules whose fires may be inserted now, up to a number of fires.
+        """Yield due schedules whose fires may be inserted now, up to a number and a size.
 
         One whose lane is over its backlog limit is retried later, behind those of the lane that
         came before it: by then its fires may count as missed.
         """
-        fires_left = _FIRES_AT_ONCE
-        while fires_left > 0 and (row := self._timetable.pop_due(now_us)) is not None:
-            fires = self._decide(row, now_us)
+        fires_left, bytes_left = _FIRES_AT_ONCE, _BYTES_AT_ONCE
+        while fires_left > 0 and bytes_left > 0:
+            row = self._timetable.pop_due(now_us)
+            if row is None:
+                return
+            try:
+                fires = self._decide(row, now_us)
+            except Exception as error:  # noqa: BLE001 - it must silence no other schedule
+                self._fail(row, error)
+                continue
             fires_left -= max(1, len(fires.times))
+            bytes_left -= len(fires.times) * row.stored_bytes
             if self._full_lanes.holds(row.lane, now_us):
                 self._postpone(row, fires)
             elif not fires.times or self._has_turn(row, fires, now_us):
@@ -200,7 +227,7 @@ class ScheduleRunner:
             instant(row.considered_us),
             instant(now_us),
             self._settings.catch_up_max,
-            on_time=self._on_time(),
+            on_time=self._on_time(now_us),
         )
         if row.by_admin:
             return fires
@@ -208,10 +235,14 @@ class ScheduleRunner:
             fires, cron, timedelta(seconds=self._settings.schedule_interval_seconds)
         )
 
-    def _on_time(self) -> timedelta:
-        """Return how late a fire may be: time that others took is not its own delay."""
+    def _on_time(self, now_us: int) -> timedelta:
+        """Return how late a fire may be: since it was due, others may have come first.
+
+        A schedule that waits for its lane or its tenant's rate is not due meanwhile.
+        """
         since = self._behind_since
-        behind = 0.0 if since is None else min(monotonic() - since, _BEHIND_SECONDS_MAX)
+        behind = 0.0 if since is None else monotonic() - since
+        behind = min(behind, (now_us - self._timetable.due_us) / 1e6, _BEHIND_SECONDS_MAX)
         return ON_TIME + timedelta(seconds=behind)
 
     def _has_turn(self, row: Schedule, fires: Fires, now_us: int) -> bool:
@@ -265,7 +296,8 @@ class ScheduleRunner:
                 self._postpone(each.row, each.fires)
         elif len(due) == 1:
             self._refund(due[0], now_us)
-            self._give_up(due[0].row, str(refusal.diag.message_primary))
+            why = str(refusal.diag.message_primary)
+            self._give_up(due[0].row, f"its job cannot be inserted: {why}")
         else:
             for half in _halves(due):
                 self._insert(half, now_us)
@@ -290,11 +322,21 @@ class ScheduleRunner:
         """Take back what the rate was charged for fires that were not inserted."""
         self._rates.charge(due.row.tenant, -due.charged, now_us)
 
-    def _give_up(self, row: Schedule, why: str) -> None:
-        """Record that a schedule's job cannot be inserted; it is read again."""
+    def _fail(self, row: Schedule, error: Exception) -> None:
+        """Give up a schedule over an error that nobody expected; log one every half minute."""
+        now = monotonic()
+        if now >= self._failed_due:
+            self._failed_due = now + _LATE_SECONDS
+            _log.warning(
+                "schedule.failed", tenant=row.tenant, schedule=row.name, exc_info=error
+            )
+        self._give_up(row, f"its fires cannot be computed: {one_line(error)}")
+
+    def _give_up(self, row: Schedule, problem: str) -> None:
+        """Record why a schedule cannot fire; it is read again."""
         self._refused.discard(row.key)
         self._timetable.forget(row.key)
-        self._store.record_problem(row, f"its job cannot be inserted: {why}")
+        self._store.record_problem(row, problem)
 
     def _postpone(self, row: Schedule, fires: Fires) -> None:
         """Retry later a schedule whose lane is over its backlog limit."""

@@ -28,6 +28,8 @@ class Schedule(NamedTuple):
     queue: str
     by_admin: bool
     """Whether an administrator made it, or the schema's owner: then its fires may be close."""
+    stored_bytes: int = 0
+    """How large its payload and headers are, as they are stored."""
 
     @property
     def key(self) -> Key:
@@ -43,8 +45,8 @@ class Schedule(NamedTuple):
 class Timetable:
     """The schedules, and when each fires next.
 
-    A known schedule is either still to be planned, entered with its next fire, or neither, if
-    it never fires again or cannot be fired.
+    A known schedule is either still to be planned, entered with its next fire or as one that
+    never fires again, or taken: then the caller enters or forgets it.
     """
 
     def __init__(self) -> None:
@@ -52,6 +54,9 @@ class Timetable:
         self._unplanned: dict[Key, Schedule] = {}
         self._to_plan = TenantTurns[Key]()
         self._next_us: dict[Key, int] = {}
+        self._taken: set[Key] = set()
+        """What was taken and is neither entered nor forgotten."""
+        self._due_us = 0
         self._heap: list[tuple[int, Key]] = []
         self._due = TenantTurns[tuple[int, Key]]()
         """Entries of the heap that came due; a schedule that has changed since is skipped."""
@@ -64,6 +69,11 @@ class Timetable:
         while self._heap and not self._is_current(self._heap[0]):
             heappop(self._heap)
         return self._heap[0][0] if self._heap else None
+
+    @property
+    def due_us(self) -> int:
+        """Since when the schedule that was taken last has been due."""
+        return self._due_us
 
     @property
     def times(self) -> set[tuple[str, str]]:
@@ -94,11 +104,13 @@ class Timetable:
         while len(taken) < count and (key := self._to_plan.take()) is not None:
             if key in self._unplanned:
                 taken.append(self._unplanned.pop(key))
+                self._taken.add(key)
         return taken
 
     def enter(self, row: Schedule, at_us: int | None) -> None:
         """Record a schedule's row, and when it fires next; None for never."""
         self._known[row.key] = row
+        self._taken.discard(row.key)
         if at_us is not None:
             self._next_us[row.key] = at_us
             heappush(self._heap, (at_us, row.key))
@@ -113,7 +125,8 @@ class Timetable:
             self._due.put(entry[1][0], entry)
         while (due := self._due.take()) is not None:
             if self._is_current(due):
-                del self._next_us[due[1]]
+                self._due_us = self._next_us.pop(due[1])
+                self._taken.add(due[1])
                 return self._known[due[1]]
         return None
 
@@ -122,6 +135,14 @@ class Timetable:
         self._known.pop(key, None)
         self._unplanned.pop(key, None)
         self._next_us.pop(key, None)
+        self._taken.discard(key)
+
+    def forget_taken(self) -> set[Key]:
+        """Forget what was taken and not entered: an error came between. Returns what it is."""
+        taken = set(self._taken)
+        for key in taken:
+            self.forget(key)
+        return taken
 
     def __len__(self) -> int:
         """Return how many entries the heap has, stale ones included."""

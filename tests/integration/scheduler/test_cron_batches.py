@@ -1,12 +1,18 @@
 """Many schedules fire at one instant, batch by batch, and one of a batch delays no other."""
 
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from datetime import timedelta
+from time import monotonic
 
+import psycopg
 import pytest
 
-from fairlead_scheduler.cron import runner
+from fairlead.errors import OVER_BACKLOG_SQLSTATE
+from fairlead_scheduler.cron import full_lanes, runner
+from fairlead_scheduler.cron.missed_fires import Fires, decide
 from fairlead_scheduler.cron.runner import ScheduleRunner
+from fairlead_scheduler.cron.store import DueSchedule, ScheduleStore
 from fairlead_scheduler.leadership.sessions import connect_leader
 from fairlead_scheduler.metrics.registry import Metrics
 from fairlead_scheduler.settings import SchedulerSettings
@@ -112,3 +118,163 @@ def test_a_schedule_that_a_transaction_holds_delays_no_other(
         fired(db, "held")
 
     assert not failures
+
+
+def test_a_batch_that_takes_too_long_for_one_statement_is_divided(
+    database_url: str, db: Database
+) -> None:
+    """All of its schedules fire in the same pass, and it is no failure of the task."""
+    db.execute(
+        "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS"
+        " 'BEGIN PERFORM pg_sleep(.05); RETURN NEW; END'"
+    )
+    db.execute(
+        "CREATE TRIGGER slow BEFORE INSERT ON fairlead.schedule_fires"
+        " FOR EACH ROW EXECUTE FUNCTION slow()"
+    )
+    insert_due(db, 30)
+    settings = SchedulerSettings.model_validate(
+        {"database_url": database_url, "lease_seconds": 1, "renew_seconds": 0.1}
+        | {"margin_seconds": 0.1}
+    )
+    with closing(connect_leader(settings, name="cron")) as session:
+        ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics()).fire()
+
+    assert (30,) == db.execute("SELECT count(*) FROM fairlead.schedule_fires").fetchone()
+
+
+def test_a_batch_holds_so_many_bytes_of_payloads(
+    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large ones are inserted a few at a time; one that is larger than a batch goes alone."""
+    batches: list[int] = []
+
+    def fire(self: ScheduleStore, due: Sequence[DueSchedule]) -> Collection[int]:
+        batches.append(len(due))
+        return plain(self, due)
+
+    plain = ScheduleStore.fire
+    monkeypatch.setattr(ScheduleStore, "fire", fire)
+    monkeypatch.setattr(runner, "_BYTES_AT_ONCE", 2_500)
+    insert_due(db, 4)
+    db.execute("UPDATE fairlead.schedules SET payload = to_jsonb(repeat('x', 1400))")
+    db.execute(
+        "UPDATE fairlead.schedules SET payload = (SELECT to_jsonb(string_agg(md5(i::text), ''))"
+        " FROM generate_series(1, 100) i) WHERE name = 'schedule 4'"
+    )
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    with closing(connect_leader(settings, name="cron")) as session:
+        firing = ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics())
+        while firing.fire():
+            pass
+
+    assert 4 == sum(batches)
+    assert max(batches) == 2
+
+
+def test_a_schedule_that_cannot_be_decided_silences_no_other(
+    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It says so, and fires as soon as it can: nothing of it is lost."""
+
+    def faulty(*arguments: object, **more: object) -> Fires:
+        if arguments[1] == "catch_up":
+            raise ValueError("year 10000 is out of range")
+        return decide(*arguments, **more)  # type: ignore[arg-type] # as it was called
+
+    monkeypatch.setattr(runner, "decide", faulty)
+    insert_due(db, 20)
+    db.execute("UPDATE fairlead.schedules SET missed = 'catch_up' WHERE name = 'schedule 7'")
+    settings = SchedulerSettings.model_validate({"database_url": database_url})
+    with closing(connect_leader(settings, name="cron")) as session:
+        firing = ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics())
+        firing.fire()
+
+        assert (19,) == db.execute("SELECT count(*) FROM fairlead.schedule_fires").fetchone()
+        assert "year 10000 is out of range" in (problem(db, "schedule 7") or "")
+
+        monkeypatch.undo()
+        until(lambda: firing.fire() or fires(db, "schedule 7"), what="a fire of the schedule")
+
+
+@pytest.mark.parametrize("error", [psycopg.errors.LockNotAvailable, KeyError])
+def test_what_an_error_kept_from_firing_is_read_again_and_costs_its_tenant_nothing(
+    database_url: str,
+    db: Database,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[Exception],
+) -> None:
+    """Whatever the error; a rate that was charged for it would make the next pass wait."""
+    insert_due(db, 5)
+    db.execute("UPDATE fairlead.schedules SET tenant = 'one'")
+    settings = SchedulerSettings.model_validate(
+        {"database_url": database_url, "tenant_fires_per_second": 1}
+    )
+    metrics = Metrics()
+
+    def fire(_self: ScheduleStore, _due: Sequence[DueSchedule]) -> Collection[int]:
+        raise error("unexpected")
+
+    with closing(connect_leader(settings, name="cron")) as session:
+        firing = ScheduleRunner(session, settings, epoch=lead(db), metrics=metrics)
+        with monkeypatch.context() as patch:
+            patch.setattr(ScheduleStore, "fire", fire)
+            for _ in range(3):
+                with pytest.raises(error, match="unexpected"):
+                    until(firing.fire, what="the error")
+        until(lambda: firing.fire() or all_of(db) == 5, what="all fires")
+
+    assert 0 == metrics.registry.get_sample_value("fairlead_cron_delayed_total")
+
+
+def test_what_its_own_lane_held_up_is_missed_whatever_else_fires_meanwhile(
+    database_url: str, db: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the time that others took is not a fire's own delay."""
+
+    class Full(psycopg.DatabaseError):
+        sqlstate = OVER_BACKLOG_SQLSTATE
+
+    def fire(self: ScheduleStore, due: Sequence[DueSchedule]) -> Collection[int]:
+        if any(each.row.name == "held" and each.fires.times for each in due):
+            refused.append(monotonic())
+            raise Full
+        return plain(self, due)
+
+    refused: list[float] = []
+    plain = ScheduleStore.fire
+    monkeypatch.setattr(ScheduleStore, "fire", fire)
+    monkeypatch.setattr(runner, "ON_TIME", timedelta(seconds=2))
+    monkeypatch.setattr(runner, "_FIRES_AT_ONCE", 1)
+    monkeypatch.setattr(full_lanes, "RETRY_US", 3_000_000)
+    insert_many(db, 1, due_in="2 s")
+    db.execute("UPDATE fairlead.schedules SET name = 'held'")
+    for tenant in ("a", "b", "c"):
+        schedule(db, "busy", missed="catch_up", considered="1 hour", tenant=tenant)
+    settings = SchedulerSettings.model_validate(
+        {"database_url": database_url, "catch_up_max": 1, "tenant_fires_per_second": 10_000}
+    )
+    with closing(connect_leader(settings, name="cron")) as session:
+        firing = ScheduleRunner(session, settings, epoch=lead(db), metrics=Metrics())
+        until(lambda: firing.fire() and refused, what="a refusal")
+        until(lambda: firing.fire() and problem(db, "held") is None, what="a decision")
+
+    assert (1, 0) == (len(refused), fires(db, "held"))
+
+
+def all_of(db: Database) -> int:
+    """Count all jobs."""
+    row = db.execute("SELECT count(*) FROM fairlead.jobs").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+def insert_due(db: Database, count: int) -> None:
+    """Insert schedules of as many tenants that are due since two seconds, and in an hour."""
+    db.execute(
+        "INSERT INTO fairlead.schedules (tenant, name, cron, kind, missed, considered_until)"
+        " SELECT 'tenant ' || i, 'schedule ' || i,"
+        " to_char(now() AT TIME ZONE 'UTC' - interval '2 s', 'SS MI') || ' * * * *',"
+        " 'noop', 'skip', now() - interval '3 s' FROM generate_series(1, %s) i",
+        [count],
+    )

@@ -148,3 +148,18 @@ def test_tenants_take_turns_at_being_planned() -> None:
     agenda.update([*flood, quiet])
 
     assert quiet in agenda.take_unplanned(2)
+
+
+def test_what_was_taken_and_not_entered_is_planned_anew() -> None:
+    """An error between the two silences no schedule."""
+    agenda = planned((FIRST, 10), (SECOND, 20))
+    agenda.pop_due(30)
+    agenda.pop_due(30)
+    agenda.enter(FIRST, 40)
+
+    assert {SECOND.key} == agenda.forget_taken()
+    assert agenda.update([FIRST, SECOND])
+    assert [SECOND] == agenda.take_unplanned(9)
+    assert {SECOND.key} == agenda.forget_taken()
+    assert set() == agenda.forget_taken()
+    assert FIRST == agenda.pop_due(40)
