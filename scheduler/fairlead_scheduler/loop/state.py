@@ -196,6 +196,7 @@ class LeaderState:
         """Take in one tick's view, then the events of the background threads."""
         observed = view.observed
         now_us = observed.now_us
+        self.tail.observe(observed.xmax)
         if view.workers is not None:
             self.capacity.set_workers(view.workers)
         self._take_pauses(observed)

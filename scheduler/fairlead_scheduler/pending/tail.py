@@ -42,6 +42,8 @@ class _Doubt(NamedTuple):
     locked: bool = False
 
 
+_PASSED_SCANS_MAX = 15
+"""So many scans at most are no reason to read again while one old transaction stays open."""
 _DOUBT_US = 100
 """How much longer it takes for each doubtful id until a locked one is asked about again, from
 ten thousand of them on."""
@@ -68,6 +70,10 @@ class Tail:
         self._dropped = 0
         self._unwatched_xmax: int | None = None
         """Transactions below it may have filled what was dropped; None: nothing was."""
+        self._unwatched_xmin = -1
+        """The `xmin` of the last scan that was said to be read again."""
+        self._scans_to_pass = self._passed_scans = 0
+        self._xmax = 0
 
     @property
     def last_id(self) -> int:
@@ -104,12 +110,28 @@ class Tail:
 
         Call it for each scan of the lanes, with its `pg_snapshot_xmin`: if so, whatever has
         been read of them is to be read again. It is so until a scan has seen the end of every
-        transaction that may have committed such jobs.
+        transaction that may have committed such jobs, and at ever fewer of the scans that the
+        same transaction holds back: an abandoned one may stay for days.
         """
         xmax = self._unwatched_xmax
-        if xmax is not None and xmax <= xmin:
+        if xmax is None:
+            return False
+        if xmax <= xmin:
             self._unwatched_xmax = None
-        return xmax is not None
+            return True
+        if xmin != self._unwatched_xmin:
+            self._unwatched_xmin, self._scans_to_pass = xmin, 0
+        elif self._passed_scans < self._scans_to_pass:
+            self._passed_scans += 1
+            return False
+        else:
+            self._scans_to_pass = min(2 * self._scans_to_pass + 1, _PASSED_SCANS_MAX)
+        self._passed_scans = 0
+        return True
+
+    def observe(self, xmax: int) -> None:
+        """Record the `pg_snapshot_xmax` of the tick: what it saw was committed below it."""
+        self._xmax = max(self._xmax, xmax)
 
     def read(self, ids: Sequence[int], xmax: int, now_us: int) -> None:
         """Record the ids of a read above `last_id`, ascending, and its `pg_snapshot_xmax`."""
@@ -149,6 +171,8 @@ class Tail:
             dropped: How many ranges or ids are watched no longer.
         """
         self._dropped += dropped
+        if xmax > (self._unwatched_xmax or 0):
+            self._unwatched_xmin = -1
         self._unwatched_xmax = max(self._unwatched_xmax or 0, xmax)
 
     def doubt(self, ids: Iterable[int], now_us: int) -> None:
@@ -165,7 +189,7 @@ class Tail:
             if before is not None and before.due_us > now_us:
                 interval_us = min(2 * before.interval_us, settings.doubt_interval_max_us)
             if not self.room:
-                self.leave_to_scans(0, dropped=1)
+                self.leave_to_scans(self._xmax, dropped=1)
                 continue
             self._watch(job_id, _Doubt(now_us + interval_us, interval_us))
 

@@ -117,6 +117,30 @@ def test_a_doubtful_id_too_many_is_left_to_the_next_scan() -> None:
     assert [1, True, False] == [tail.dropped, *(tail.take_unwatched(1) for _ in range(2))]
 
 
+def test_a_doubtful_id_too_many_is_left_to_a_scan_that_began_after_it() -> None:
+    """One that began before may have missed it."""
+    tail = Tail(0, 0, TailSettings(doubtful_max=1))
+    tail.observe(100)
+    tail.doubt([7, 8], 0)
+
+    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (99, 100, 100)]
+
+
+def test_a_transaction_that_stays_open_has_ever_fewer_scans_read_all_again() -> None:
+    """It may have been abandoned; its end, or of others that are older, is noticed at once."""
+    tail = Tail(0, 0)
+    tail.leave_to_scans(100)
+
+    held_back = [tail.take_unwatched(50) for _ in range(200)]
+    assert held_back[:9] == [True, True, False, True, False, False, False, True, False]
+    assert 10 <= sum(held_back) <= 20
+    assert 0 < sum(held_back[-17:])
+    assert [True, True, True] == [tail.take_unwatched(xmin) for xmin in (51, 51, 60)]
+
+    tail.leave_to_scans(120)
+    assert [True, True, False] == [tail.take_unwatched(xmin) for xmin in (60, 120, 120)]
+
+
 def test_a_doubtful_id_is_probed_until_it_is_known() -> None:
     """Refused by dispatch because locked: asked about again."""
     tail = Tail(10, 0)
