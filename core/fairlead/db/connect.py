@@ -116,7 +116,11 @@ def connect(settings: Address, *, name: str, more: Settings | None = None) -> Co
         Unreachable: with one sentence that says why.
     """
     connection = _open(SharedConnection, settings, name)
-    connection.set_up_transactions(more)
+    try:
+        connection.set_up_transactions(more)
+    except psycopg.Error as error:
+        connection.close()
+        raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
     return connection
 
 

@@ -24,6 +24,7 @@ import psycopg
 from fairlead.db.connect import SERVER_LOWEST, Connection
 from fairlead.db.lock_retry import LIMIT_SECONDS, LOCK_TIMEOUT, LockRetry
 from fairlead.db.migrations import NAME
+from fairlead.db.shared_session import is_standby
 
 _COMPATIBLE = re.compile(r"^-- compatible-from: (\d+)$", re.MULTILINE)
 _VIEW = re.compile(r"^create or replace view fairlead\.(\w+) .*?;$", re.MULTILINE | re.DOTALL)
@@ -233,7 +234,7 @@ def _refuse_unfit(connection: Connection) -> None:
             f"the database's encoding is {encoding}, which cannot hold every text: create it "
             "anew with ENCODING 'UTF8' and TEMPLATE template0"
         )
-    if connection.info.parameter_status("in_hot_standby") == "on":
+    if is_standby(connection):
         raise UnfitDatabase("the server is a standby: connect to the primary")
 
 

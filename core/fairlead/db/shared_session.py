@@ -19,6 +19,18 @@ from fairlead.db import session_settings
 from fairlead.db.session_settings import Settings
 
 
+def is_standby(connection: psycopg.Connection[Any]) -> bool:
+    """Return whether the server is a standby; a pooler may not pass on that it says so.
+
+    Raises:
+        psycopg.Error: the server could not be asked.
+    """
+    said = connection.info.parameter_status("in_hot_standby")
+    if said is not None:
+        return said == "on"
+    return connection.execute(b"select pg_catalog.pg_is_in_recovery()").fetchone() == (True,)
+
+
 class SharedCursor(psycopg.Cursor[Row]):
     """A cursor whose every statement runs in a transaction."""
 
@@ -39,11 +51,15 @@ class SharedConnection(psycopg.Connection[tuple[object, ...]]):
         """Have each transaction begin with its level and with these settings in addition.
 
         A standby refuses to be told that a transaction may write.
+
+        Raises:
+            psycopg.Error: the server could not be asked whether it is one.
         """
+        standby = is_standby(self)
         self.cursor_factory = SharedCursor
         self.isolation_level = IsolationLevel.READ_COMMITTED
         self.deferrable = False
-        if self.info.parameter_status("in_hot_standby") != "on":
+        if not standby:
             self.read_only = False
         self._commands = session_settings.of_transaction(self.info.server_version, more)
 

@@ -326,10 +326,18 @@ def test_a_database_that_cannot_hold_every_text_is_refused(
 
 
 @pytest.mark.any_server
+@pytest.mark.parametrize("by", ["the server", "a pooler that does not say"])
 def test_a_standby_is_not_migrated_and_can_be_read(
-    fairlead: Fairlead, own_server: Server, monkeypatch: pytest.MonkeyPatch
+    fairlead: Fairlead, own_server: Server, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """A session there may not say that it writes."""
+    said_by_server = psycopg.ConnectionInfo.parameter_status
+
+    def parameter_status(info: psycopg.ConnectionInfo, name: str, /) -> str | None:
+        return None if name == "in_hot_standby" else said_by_server(info, name)
+
+    if by != "the server":
+        monkeypatch.setattr(psycopg.ConnectionInfo, "parameter_status", parameter_status)
     own_server.stop()
     (own_server.data_dir / "standby.signal").touch()
     own_server.start()
