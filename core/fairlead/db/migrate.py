@@ -22,6 +22,7 @@ from typing import NamedTuple
 import psycopg
 
 from fairlead.db.connect import SERVER_LOWEST, Connection
+from fairlead.db.error_text import one_line
 from fairlead.db.lock_retry import LIMIT_SECONDS, LOCK_TIMEOUT, LockRetry
 from fairlead.db.migrations import NAME
 from fairlead.db.shared_session import is_standby
@@ -236,6 +237,13 @@ def _refuse_unfit(connection: Connection) -> None:
         )
     if is_standby(connection):
         raise UnfitDatabase("the server is a standby: connect to the primary")
+    try:
+        connection.execute(b"select pg_walfile_name(pg_current_wal_lsn())")
+    except psycopg.Error as error:
+        raise UnfitDatabase(
+            "the server does not say which timeline it writes, which every claim asks for: "
+            f"{one_line(error)}"
+        ) from None
 
 
 def _refuse_old(server_version: int) -> None:

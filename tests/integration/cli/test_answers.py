@@ -347,3 +347,28 @@ def test_a_standby_is_not_migrated_and_can_be_read(
 
     assert "fairlead: the server is a standby: connect to the primary\n" == said
     assert "[]\n" == fairlead("queues", "--json")
+
+
+def test_a_server_that_hides_its_timeline_is_refused(
+    fairlead: Fairlead, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before the first step: every claim asks for it, and some services refuse to say."""
+    with (
+        psycopg.connect(server.url, autocommit=True) as connection,
+        login(server.url, options="CREATEROLE") as owner,
+    ):
+        connection.execute(f"CREATE DATABASE hides_timeline OWNER {owner}".encode())
+        url = server.url_of("hides_timeline")
+        with psycopg.connect(url, autocommit=True) as there:
+            there.execute("REVOKE EXECUTE ON FUNCTION pg_walfile_name(pg_lsn) FROM PUBLIC")
+        monkeypatch.setenv("FAIRLEAD_DATABASE_URL", as_login(url, owner))
+        said = [fairlead("migrate", *given, code=2) for given in ((), ("--plan",))]
+        with psycopg.connect(url) as there:
+            schema = there.execute("SELECT to_regnamespace('fairlead')").fetchone()
+        connection.execute(b"DROP DATABASE hides_timeline WITH (FORCE)")
+
+    assert (
+        "fairlead: the server does not say which timeline it writes, which every claim asks "
+        "for: permission denied for function pg_walfile_name\n"
+    ) == said[0]
+    assert (said[0], (None,)) == (said[1], schema)
