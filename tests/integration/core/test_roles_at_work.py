@@ -121,7 +121,10 @@ def test_the_autoscalers_role_marks_a_pod_and_the_workers_role_heeds_it(
     assert 0 == drains.slots(log_in("fairlead_scheduler"), me)
     assert drains.drained_at(autoscaler) is not None
 
-    drains.lift(autoscaler)
+    row = autoscaler.execute("SELECT fairlead._begin_autoscaler_epoch('me', '')").fetchone()
+    assert [(drains.POD,)] == autoscaler.execute(
+        "SELECT fairlead._unmark_drains(%s, %s)", [*(row or ()), [drains.POD]]
+    ).fetchall()
 
     assert (True, False, False) == drains.renew(worker, me)
     assert drains.undrain(worker, me)
