@@ -1,6 +1,6 @@
 """What a login that keeps a transaction open can hold up: no more than its own work."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 
 import pytest
@@ -25,7 +25,7 @@ SCHEDULE = "INSERT INTO fairlead.schedules (name, cron, kind) VALUES (%s, %s, 'k
 
 
 @contextmanager
-def held(attacker: Session, *attempts: str) -> Iterator[None]:
+def held(attacker: Session, *attempts: str) -> Generator[None]:
     """Keep open a transaction that has done all of it."""
     with attacker.transaction(force_rollback=True):
         for attempt in attempts:
@@ -62,7 +62,12 @@ def test_a_worker_that_holds_marks_stops_neither_autoscaler_nor_leader(
     hurried.execute("UPDATE fairlead.pod_drains SET drain_until = now() - interval '1 day'")
     row = hurried.execute("SELECT fairlead._begin_autoscaler_epoch('me', '')").fetchone()
     assert row is not None
-    marks = {"epoch": row[0], "pool": "default", "drain_until": "infinity", "fresh": []}
+    marks: dict[str, object] = {
+        "epoch": row[0],
+        "pool": "default",
+        "drain_until": "infinity",
+        "fresh": [],
+    }
     mark = statements.load("fairlead_autoscaler.controller", "mark_drain")
     forget = statements.load("fairlead_scheduler.background", "forget_drains")
     epoch, uids = lead(hurried), "SELECT pod_uid FROM fairlead.pod_drains ORDER BY 1"
