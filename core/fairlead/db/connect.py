@@ -11,6 +11,7 @@ every statement is planned for the table as it is.
 import contextlib
 import os
 import random
+import re
 import socket
 import threading
 from collections.abc import Callable
@@ -32,6 +33,9 @@ SERVER_LOWEST = 15
 """The oldest major version of PostgreSQL on which the schema can be installed."""
 
 _OPENINGS = ("connection failed: ", "connection is bad: ")
+_SERVERS_ERROR = re.compile(r": \w+:  \S")
+"""How libpq writes what a server says: its severity, in the server's language, and two spaces.
+It keeps the SQLSTATE to itself."""
 _ASKED_BACK = "Is the server running "
 
 SESSION = session_settings.commands(session_settings.PLANS)
@@ -72,6 +76,9 @@ class Address(Protocol):
 
 class Unreachable(Exception):
     """The database cannot be reached; the message is one sentence for people."""
+
+    has_answered = False
+    """Whether the refusal is what a server or a pooler answered."""
 
 
 class Unverified(Unreachable):
@@ -172,7 +179,9 @@ def _open(kind: type[_C], settings: Address, name: str) -> _C:
         unverified = tls.explain(error, settings.connect_timeout_seconds)
         if unverified is not None:
             raise Unverified(unverified) from None
-        raise Unreachable(f"cannot reach the database: {_one_line(error)}") from None
+        unreachable = Unreachable(f"cannot reach the database: {_one_line(error)}")
+        unreachable.has_answered = _SERVERS_ERROR.search(str(error)) is not None
+        raise unreachable from None
 
 
 def connect_with_backoff(

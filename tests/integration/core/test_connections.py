@@ -5,6 +5,7 @@ import socket
 import sys
 
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from fairlead.db import connect
 from fairlead.settings import DatabaseSettings
@@ -31,3 +32,22 @@ def test_a_silent_path_is_noticed_within_the_networks_timeout(database_url: str)
 
     assert (1, 12_000) == (asks, unacknowledged_ms)
     assert 12 == idle + interval * count
+
+
+@pytest.mark.parametrize("part", [{"dbname": "no_such_database"}, {"user": "nobody_here"}])
+def test_a_refusal_of_the_servers_is_told_from_one_on_the_way(
+    database_url: str, part: dict[str, str]
+) -> None:
+    """Whoever is refused by the server can reach it."""
+    refused = make_conninfo(database_url, **part)
+    silent = make_conninfo(database_url, host="127.0.0.1", port="1")
+
+    assert has_answered(refused)
+    assert not has_answered(silent)
+
+
+def has_answered(url: str) -> bool:
+    """Return whether the refusal of a connection is an answer."""
+    with pytest.raises(connect.Unreachable) as caught:
+        connect.connect(DatabaseSettings(database_url=url), name="test")
+    return caught.value.has_answered

@@ -90,7 +90,7 @@ class Connections:
                 try:
                     return self._open(use)
                 except Unreachable as error:
-                    self._send(ConnectionRefused(str(error)))
+                    self._send(ConnectionRefused(str(error), error.has_answered))
                     rest_seconds = backoff.failed(monotonic())
                     next_at = monotonic() + rest_seconds
                     waiting(str(error), rest_seconds)

@@ -269,6 +269,8 @@ class ConnectionRefused:
     """A connection could not be opened, for this reason; sent at each try."""
 
     reason: str
+    has_answered: bool = False
+    """Whether the reason is the server's own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ store what has ended; no deadline passes, and its worker's lease is renewed.
 Only a comparison tells that from a database that is down or full. When a child reports that a
 connection was refused, the parent opens two at once, as a child does, in a thread since that
 may take long. A child is *cut off* when the parent could do so after `REFUSALS` refusals in a
-row, over `SECONDS` at least. A refusal of the parent's own speaks for all children.
+row, over `SECONDS` at least. A refusal of the parent's own speaks for all children. What the
+server answers is no child's fault: it may be full now and have room a moment later.
 """
 
 import threading
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 
 from fairlead.db.connect import Unreachable
+from fairlead_worker.ipc.messages import ConnectionRefused
 from fairlead_worker.parent.child_handle import ChildHandle
 
 REFUSALS = 5
@@ -48,12 +50,16 @@ class ConnectionCheck:
         self.is_refused_too = False
         """Whether the parent's last try was refused, and no child has connected since."""
 
-    def refused(self, child: ChildHandle, reason: str, now: float) -> None:
+    def refused(self, child: ChildHandle, how: ConnectionRefused, now: float) -> None:
         """Note that a child's connection was refused, and open one of the parent's.
 
         While that is under way no further one is opened: the child will report more refusals.
+        A refusal of the server's own begins them anew: the child can reach it.
         """
-        self._refused.setdefault(child, _Refused(now, reason)).reason = reason
+        if how.has_answered:
+            self._refused.pop(child, None)
+        else:
+            self._refused.setdefault(child, _Refused(now, how.reason)).reason = how.reason
         if self._asked is None:
             self._asked = child
             threading.Thread(target=self._ask, name="connection check", daemon=True).start()

@@ -82,9 +82,9 @@ class Inbox:
 
     def _note_connection(self, child: ChildHandle, message: messages.ConnectionNews) -> None:
         match message:
-            case messages.ConnectionRefused(reason):
+            case messages.ConnectionRefused():
                 child.connected = False
-                self._connection_check.refused(child, reason, monotonic())
+                self._connection_check.refused(child, message, monotonic())
             case messages.Connected():
                 child.connected = True
                 self._connection_check.connected(child)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from fairlead.db.connect import Unreachable
+from fairlead_worker.ipc.messages import ConnectionRefused
 from fairlead_worker.parent.connection_check import REFUSALS, SECONDS, ConnectionCheck
 from tests.support.waiting import until
 from tests.unit.worker.parent.test_quarantine import FakeChild
@@ -26,9 +27,11 @@ class Scene:
         if not self.reachable:
             raise Unreachable("no")
 
-    def refuse(self, child: FakeChild, now: float) -> list[FakeChild]:
+    def refuse(
+        self, child: FakeChild, now: float, *, has_answered: bool = False
+    ) -> list[FakeChild]:
         """Have a child report a refusal; return who is cut off once the parent has tried."""
-        self.check.refused(child, WHY, now)
+        self.check.refused(child, ConnectionRefused(WHY, has_answered), now)
         self.wait()
         found = self.check.advance(now)
         assert [WHY] * len(found) == [reason for _, reason in found]
@@ -101,11 +104,25 @@ def test_a_child_that_is_reported_while_the_parent_tries_waits_for_its_next_repo
 ) -> None:
     """One connection at a time is enough: refusals come again and again."""
     first, second = FakeChild(), FakeChild()
-    scene.check.refused(first, WHY, 0.0)
-    scene.check.refused(second, WHY, 0.0)
+    scene.check.refused(first, ConnectionRefused(WHY), 0.0)
+    scene.check.refused(second, ConnectionRefused(WHY), 0.0)
     scene.wait()
     assert () == scene.check.advance(0.0)
 
     found = [scene.refuse(first, 100.0) for _ in range(REFUSALS - 1)]
 
     assert [first] == found[-1]
+
+
+def test_what_the_server_answers_is_no_childs_fault(scene: Scene) -> None:
+    """It may be full whenever the child tries, and have room whenever the parent does."""
+    child = FakeChild()
+    found = [
+        scene.refuse(child, 100.0 + SECONDS * n, has_answered=True) for n in range(3 * REFUSALS)
+    ]
+    assert not any(found)
+
+    for n in range(REFUSALS - 1):
+        assert not scene.refuse(child, 200.0 + SECONDS * n)
+    assert not scene.refuse(child, 300.0, has_answered=True)
+    assert not scene.refuse(child, 310.0)
