@@ -115,10 +115,11 @@ def test_a_success_that_can_be_stored_nowhere_fails_and_no_other(scenario: Scena
 def test_what_is_refused_for_a_while_is_kept_and_delays_no_other(scenario: Scenario) -> None:
     """It says nothing about the job, which does not run again meanwhile."""
     refused = scenario.jobs[2]
-    scenario.db.execute(
+    refuses = (
         "CREATE FUNCTION refuses() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
         f" IF old.id = {refused} THEN RAISE EXCEPTION 'not now'; END IF; RETURN old; END $$"
     )
+    scenario.db.execute(refuses.encode())
     scenario.db.execute(
         "CREATE TRIGGER refuses BEFORE DELETE ON fairlead.jobs"
         " FOR EACH ROW EXECUTE FUNCTION refuses()"

@@ -44,7 +44,8 @@ def after_claim(monkeypatch: pytest.MonkeyPatch, rows: Iterable[Claimed]) -> Sce
         counters=Mock(),
         stopped=lambda: None,
     )
-    found = claimer._claim(Mock(), COUNT, woken=True)
+    claim = claimer._claim  # pyright: ignore[reportPrivateUsage] - one step of its thread
+    found = claim(Mock(), COUNT, woken=True)
     return Scenario(found, pass_over.call_count)
 
 

@@ -2,6 +2,8 @@
 
 from unittest.mock import Mock, call
 
+import pytest
+
 from fairlead_worker.config import WorkerConfig
 from fairlead_worker.ipc import messages
 from fairlead_worker.ipc.interruptions import Died
@@ -74,10 +76,13 @@ def test_every_child_is_told_which_kinds_leave_the_loop_and_when_they_return() -
     assert [told, told] == [first.sent, second.sent]
 
 
-def test_a_bound_of_claims_is_logged_as_a_warning_and_its_end_is_not() -> None:
+def test_a_bound_of_claims_is_logged_as_a_warning_and_its_end_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The end is good news; a repeat is none."""
     claiming = ClaimingChildren(Mock(WorkerConfig, isolate_blocking_kinds=True))
-    claiming._log = written = Mock()
+    written = Mock()
+    monkeypatch.setattr(claiming, "_log", written)
 
     for bound in (None, 8, 8, None):
         claiming.bound_claims(bound)
